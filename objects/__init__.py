@@ -1,0 +1,1 @@
+"""Immutable values, identifiers, their canonical bytes and the trees that hold them."""

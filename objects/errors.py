@@ -1,0 +1,99 @@
+"""The error tree: one root, grouped by what a caller can do about it.
+
+`kind` is a stable, append-only code; tests, vectors and the command line compare it, never the text.
+A message is a lower-case clause that names the field, the value and the expectation. What to do next
+goes into `hint`.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class ErrorKind(StrEnum):
+    """Stable codes, append-only. Each is raised by one class below or a subclass beside its cause."""
+
+    INVALID_INPUT = "invalid-input"
+    ID_COLLISION = "id-collision"
+    FORGOTTEN = "forgotten"
+    DANGLING_REFERENCE = "dangling-reference"
+    DIMENSION_MISMATCH = "dimension-mismatch"
+    UNKNOWN_MODEL = "unknown-model"
+    NOT_FOUND = "not-found"
+    BLOCK_NOT_FOUND = "block-not-found"
+    REVISION_NOT_FOUND = "revision-not-found"
+    REPOSITORY_NOT_FOUND = "repository-not-found"
+    AMBIGUOUS = "ambiguous"
+    CONFLICT = "conflict"
+    HEAD_MOVED = "head-moved"
+    LOCKED = "locked"
+    CORRUPT = "corrupt"
+    NON_CANONICAL = "non-canonical"
+    HASH_MISMATCH = "hash-mismatch"
+    LIMIT_EXCEEDED = "limit-exceeded"
+    UNSUPPORTED_FORMAT = "unsupported-format"
+    UNSUPPORTED_SEMANTICS = "unsupported-semantics"
+    ERASED = "erased"
+    INDEX_UNAVAILABLE = "index-unavailable"
+    STORAGE = "storage"
+    REPLAY_MISMATCH = "replay-mismatch"
+
+
+class IbidemError(Exception):
+    """Root of every error that the library raises on purpose."""
+
+    kind: ErrorKind = ErrorKind.INVALID_INPUT
+
+    def __init__(self, message: str, *, kind: ErrorKind | None = None, hint: str | None = None) -> None:
+        super().__init__(message)
+        if kind is not None:
+            self.kind = kind
+        self.hint = hint
+
+
+class InvalidInputError(IbidemError, ValueError):
+    """The caller's argument is wrong; nothing was changed."""
+
+    kind = ErrorKind.INVALID_INPUT
+
+
+class NotFoundError(IbidemError, LookupError):
+    """The object, revision, label or repository that was named does not exist."""
+
+    kind = ErrorKind.NOT_FOUND
+
+
+class ConflictError(IbidemError):
+    """Someone else changed the same thing first; look at the new state and try again."""
+
+    kind = ErrorKind.CONFLICT
+
+
+class CorruptError(IbidemError):
+    """Bytes are not what their identifier or the format says."""
+
+    kind = ErrorKind.CORRUPT
+
+
+class FormatError(IbidemError):
+    """Written by a newer program, or with a feature that this one does not know."""
+
+    kind = ErrorKind.UNSUPPORTED_FORMAT
+
+
+class IndexUnavailableError(IbidemError):
+    """The index is missing or damaged and could not be rebuilt."""
+
+    kind = ErrorKind.INDEX_UNAVAILABLE
+
+
+class StorageError(IbidemError, OSError):
+    """The medium failed: full, read-only, locked, or an input/output error."""
+
+    kind = ErrorKind.STORAGE
+
+
+class ReplayError(IbidemError):
+    """A receipt cannot be replayed, or its replay gave other bytes."""
+
+    kind = ErrorKind.REPLAY_MISMATCH

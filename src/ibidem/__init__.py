@@ -1,0 +1,20 @@
+"""Ibidem: a content-addressed graph repository whose retrieval can be repeated to the byte.
+
+Nothing is imported here until it is asked for, because this module runs before every sub-package.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ibidem.repo.repository import Repository, init, open  # noqa: A004
+
+__version__ = "0.1.0"
+__all__ = ["Repository", "__version__", "init", "open"]
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401
+    if name in ("init", "open", "Repository"):
+        from ibidem.repo import repository
+
+        return getattr(repository, name)
+    raise AttributeError(f"module 'ibidem' has no attribute {name!r}")
