@@ -1,0 +1,39 @@
+"""Importing the library and asking the program who it is stay light."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).resolve().parent.parent / "src"
+HEAVY = frozenset(
+    "blake3 cbor2 cbrrr click dag_cbor lmdb markdown_it multiformats numpy pathspec pyroaring rich simsimd".split()
+)
+REPORT = "import sys, json; print(json.dumps(sorted(sys.modules)), file=sys.stderr)"
+
+
+def loaded(statement: str) -> set[str]:
+    """Returns the top-level names of all modules in a fresh process after `statement`."""
+    program = f"import sys; sys.path.insert(0, {str(SOURCE)!r})\n{statement}\n{REPORT}"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    return {name.partition(".")[0] for name in json.loads(done.stderr.splitlines()[-1])}
+
+
+def test_import_loads_no_dependency():
+    assert not HEAVY & loaded("import ibidem")
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["retrieve", "--help"]])
+def test_asking_for_help_loads_click_only(arguments: list[str]):
+    call = (
+        "from ibidem.cli.main import main\n"
+        f"sys.argv = ['repo', *{arguments!r}]\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass"
+    )
+    assert HEAVY & loaded(call) == {"click"}
