@@ -1,0 +1,122 @@
+"""Text to terms, the same for documents and queries, on every machine and every Python.
+
+An analyser is a name for a frozen function. Its parts are folding (`fold.py`), word finding (`words.py`)
+and, for English, stop words and stems. What a chunk of text between spaces gives is remembered, so that
+running text costs one dictionary look-up a word.
+
+Spec: analysis 2.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from itertools import chain
+
+from ibidem.index.analysis.fold import fold, fold_with_origins
+from ibidem.index.analysis.stem import stem
+from ibidem.index.analysis.stop import STOP_WORDS
+from ibidem.index.analysis.words import Span, english_spans, plain_spans
+from ibidem.objects.errors import ErrorKind, FormatError
+
+UNICODE = "unicode-1"
+"""Words of every script, whole: no stemming, no stop words."""
+ENGLISH = "english-1"
+"""The same, with English endings and stop words removed from words of ASCII letters."""
+ANALYSERS = (ENGLISH, UNICODE)
+"""Every analyser that this version knows, the default first."""
+
+_CHUNK = re.compile("[^ ]+")
+_REMEMBERED_MAX = 1 << 16
+_REMEMBERED_LENGTH_MAX = 64
+
+
+def analyse(text: str, analyser: str) -> list[str]:
+    """Returns the terms of a text in text order, repeats kept.
+
+    Where a word and its parts both are terms, they come in order of their start, the longer first. Any
+    text is accepted, lone surrogates included: they separate words. A text of nothing but stop words
+    keeps them.
+
+    Raises:
+        FormatError: `analyser` is unknown (kind unsupported-semantics).
+
+    Spec: analysis 2.
+
+    >>> analyse("The language's retries", "english-1")
+    ['languag', 'retri']
+    >>> analyse("Crème Brûlée, für_Alle", "unicode-1") == analyse("CRÈME BRÛLÉE; FÜR_ALLE", "unicode-1")
+    True
+    """
+    remembered, whole = _remembered(analyser)
+    chunks = fold(text).split()
+    terms = list(chain.from_iterable(map(remembered.__getitem__, chunks)))
+    if not terms and whole is not None:
+        return list(chain.from_iterable(map(whole.__getitem__, chunks)))
+    return terms
+
+
+def analyse_positions(text: str, analyser: str) -> list[tuple[str, int, int]]:
+    """Returns the terms of `analyse` with the half-open range of each in the text, in code points.
+
+    Raises:
+        FormatError: `analyser` is unknown (kind unsupported-semantics).
+
+    Spec: analysis 2.
+    """
+    remembered, whole = _remembered(analyser)
+    folded, origins = fold_with_origins(text)
+    found = _positions(folded, origins, remembered)
+    return _positions(folded, origins, whole) if not found and whole is not None else found
+
+
+class _Remembered(dict[str, tuple[str, ...]]):
+    """The terms of chunks seen lately: at most `_REMEMBERED_MAX`, then it starts afresh."""
+
+    def spans(self, chunk: str) -> Iterator[Span]:
+        return plain_spans(chunk)
+
+    def __missing__(self, chunk: str) -> tuple[str, ...]:
+        terms = tuple(term for term, _, _ in self.spans(chunk))
+        if len(chunk) <= _REMEMBERED_LENGTH_MAX:
+            if len(self) >= _REMEMBERED_MAX:
+                self.clear()
+            self[chunk] = terms
+        return terms
+
+
+class _English(_Remembered):
+    stop_words = STOP_WORDS
+
+    def spans(self, chunk: str) -> Iterator[Span]:
+        return english_spans(chunk, stem, self.stop_words)
+
+
+class _EnglishWhole(_English):
+    stop_words = frozenset()
+
+
+@cache
+def _remembered(analyser: str) -> tuple[_Remembered, _Remembered | None]:
+    if analyser == ENGLISH:
+        return _English(), _EnglishWhole()
+    if analyser == UNICODE:
+        return _Remembered(), None
+    raise FormatError(
+        f"analyser: got {analyser!r}, expected one of {', '.join(ANALYSERS)}",
+        kind=ErrorKind.UNSUPPORTED_SEMANTICS,
+        hint="upgrade ibidem, or choose a known analyser for this repository",
+    )
+
+
+def _positions(
+    folded: str, origins: list[int], remembered: _Remembered
+) -> list[tuple[str, int, int]]:
+    out = []
+    for match in _CHUNK.finditer(folded):
+        at = match.start()
+        for term, start, stop in remembered.spans(match[0]):
+            covered = origins[at + start : at + stop]
+            out.append((term, min(covered), max(covered) + 1))
+    return out

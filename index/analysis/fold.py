@@ -1,0 +1,181 @@
+"""Text to folded text: every code point replaced by frozen tables, never by the running interpreter's.
+
+The folded text holds word characters, marks, `_`, `.`, `'` and spaces, the spaces being all that
+separates. It is compatibility decomposed, case folded except for ASCII letters (whose case tells the
+parts of an identifier) and canonically ordered, so that all canonically equivalent texts fold to the same.
+Hangul syllables stand composed. Code points that Unicode 14.0 did not assign separate.
+
+Spec: analysis 3.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from array import array
+from bisect import bisect_right
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+SEPARATOR, WORD, MARK, REMOVED = 0, 1, 2, 3
+
+_KEPT_ASCII = frozenset("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_.'")
+ASCII_FOLD = {code: chr(code) if chr(code) in _KEPT_ASCII else " " for code in range(128)}
+"""The fold of ASCII text, which needs no table file: 128 entries for `str.translate`."""
+
+ASCII_LOWER = {code: chr(code + 32) for code in range(ord("A"), ord("Z") + 1)}
+
+_LEAD, _VOWEL, _TRAIL, _SYLLABLE = 0x1100, 0x1161, 0x11A7, 0xAC00
+_VOWEL_COUNT, _TRAIL_COUNT = 21, 28
+_JAMO = re.compile("[\u1100-\u1112][\u1161-\u1175][\u11a8-\u11c2]?|[\uac00-\ud7a3][\u11a8-\u11c2]")
+
+
+def fold(text: str) -> str:
+    """Returns the folded form of any text, lone surrogates included."""
+    if text.isascii():
+        return text.translate(ASCII_FOLD)
+    folded = text.translate(_replacements())
+    if folded.isascii():
+        return folded
+    return _JAMO.sub(_compose_match, _mark_runs().sub(_order_match, folded))
+
+
+def fold_with_origins(text: str) -> tuple[str, list[int]]:
+    """Returns `fold(text)` and, for each of its code points, the index in `text` of the one it came from."""
+    replacements = ASCII_FOLD if text.isascii() else _replacements()
+    pairs = [
+        (char, index) for index, source in enumerate(text) for char in replacements[ord(source)]
+    ]
+    if not text.isascii():
+        pairs = _sub_pairs(pairs, _mark_runs(), _order)
+        pairs = _sub_pairs(pairs, _JAMO, _compose)
+    return "".join(char for char, _ in pairs), [index for _, index in pairs]
+
+
+def is_mark(char: str) -> bool:
+    """Whether a code point of folded text is a mark, so that no word begins with it."""
+    return not char.isascii() and _tables().kind(ord(char)) == MARK
+
+
+class _Tables:
+    """The parsed table file, searched by bisection; lookups are remembered by those who ask."""
+
+    def __init__(self, data: bytes) -> None:
+        range_count, fold_count = struct.unpack_from("<II", data)
+        at = 8
+        self.starts = _numbers(data, at, range_count)
+        at += 4 * range_count
+        self.kinds = data[at : at + range_count]
+        self.combining_classes = data[at + range_count : at + 2 * range_count]
+        at += 2 * range_count
+        self.codes = _numbers(data, at, fold_count)
+        at += 4 * fold_count
+        self.offsets = _numbers(data, at, fold_count + 1)
+        self.texts = data[at + 4 * (fold_count + 1) :]
+
+    def kind(self, code: int) -> int:
+        return self.kinds[bisect_right(self.starts, code) - 1]
+
+    def combining_class(self, code: int) -> int:
+        return self.combining_classes[bisect_right(self.starts, code) - 1]
+
+    def replacement(self, code: int) -> str:
+        index = bisect_right(self.codes, code) - 1
+        if index >= 0 and self.codes[index] == code:
+            return self.texts[self.offsets[index] : self.offsets[index + 1]].decode()
+        match self.kind(code):
+            case 0:
+                return " "
+            case 3:
+                return ""
+        return chr(code)
+
+    def ordered_marks(self) -> str:
+        """Returns the inside of a character class: every code point with a combining class other than 0."""
+        stops = [*self.starts[1:], 0x110000]
+        return "".join(
+            f"{chr(start)}-{chr(stop - 1)}"
+            for start, stop, combining in zip(
+                self.starts, stops, self.combining_classes, strict=True
+            )
+            if combining
+        )
+
+
+class _Replacements(dict[int, str]):
+    """For `str.translate`: fills itself as code points are met, bounded by the size of Unicode."""
+
+    def __missing__(self, code: int) -> str:
+        found = self[code] = _tables().replacement(code)
+        return found
+
+
+@cache
+def _tables() -> _Tables:
+    return _Tables(Path(__file__).with_name("unicode-14.bin").read_bytes())
+
+
+@cache
+def _replacements() -> dict[int, str]:
+    return _Replacements(ASCII_FOLD)
+
+
+@cache
+def _mark_runs() -> re.Pattern[str]:
+    return re.compile(f"[{_tables().ordered_marks()}]{{2,}}")
+
+
+@cache
+def _combining_class(char: str) -> int:
+    return _tables().combining_class(ord(char))
+
+
+def _numbers(data: bytes, at: int, count: int) -> array[int]:
+    numbers = array("I")
+    assert numbers.itemsize == 4, "BUG: an array of 'I' holds 4 bytes an item everywhere"
+    numbers.frombytes(data[at : at + 4 * count])
+    if struct.pack("=H", 1) != struct.pack("<H", 1):
+        numbers.byteswap()
+    return numbers
+
+
+_Pair = tuple[str, int]
+
+
+def _order(pairs: list[_Pair]) -> list[_Pair]:
+    return sorted(pairs, key=lambda pair: _combining_class(pair[0]))
+
+
+def _compose(pairs: list[_Pair]) -> list[_Pair]:
+    codes = [ord(char) for char, _ in pairs]
+    if codes[0] >= _SYLLABLE:
+        # A syllable that already has a trailing consonant takes no second one.
+        if (codes[0] - _SYLLABLE) % _TRAIL_COUNT:
+            return pairs
+        return [(chr(codes[0] + codes[1] - _TRAIL), pairs[0][1])]
+    code = _SYLLABLE + ((codes[0] - _LEAD) * _VOWEL_COUNT + codes[1] - _VOWEL) * _TRAIL_COUNT
+    if len(codes) == 3:
+        code += codes[2] - _TRAIL
+    return [(chr(code), pairs[0][1])]
+
+
+def _order_match(match: re.Match[str]) -> str:
+    return "".join(sorted(match[0], key=_combining_class))
+
+
+def _compose_match(match: re.Match[str]) -> str:
+    return "".join(char for char, _ in _compose([(char, 0) for char in match[0]]))
+
+
+def _sub_pairs(
+    pairs: list[_Pair], pattern: re.Pattern[str], change: Callable[[list[_Pair]], list[_Pair]]
+) -> list[_Pair]:
+    """Does what `pattern.sub` does, on code points that remember their origin."""
+    out: list[_Pair] = []
+    at = 0
+    for match in pattern.finditer("".join(char for char, _ in pairs)):
+        out += pairs[at : match.start()]
+        out += change(pairs[match.start() : match.end()])
+        at = match.end()
+    return out + pairs[at:]

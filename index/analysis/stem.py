@@ -1,0 +1,167 @@
+"""English stemming: the Porter2 algorithm, as published for Snowball, frozen with semantics version 1.
+
+Works on lower-case ASCII letters only; apostrophes are gone before (`words.py`). Words of one or two
+letters are their own stem. Stems are keys, not words: "general" and "generic" stay apart, "relate" and
+"relational" meet in "relat".
+
+Spec: analysis 6.
+"""
+
+from __future__ import annotations
+
+import re
+
+# Regions. R1 starts after the first non-vowel that follows a vowel; R2 is the R1 of R1.
+_AFTER_VOWEL = re.compile("[aeiouy][^aeiouy]")
+_EARLY_R1 = re.compile("gener|commun|arsen")
+_VOWEL = re.compile("[aeiouy]")
+_SHORT_END = re.compile("[^aeiouy][aeiouy][^aeiouywxY]$|^[aeiouy][^aeiouy]$")
+_CONSONANT_Y = re.compile("(?:^|(?<=[aeiouy]))y")
+_DOUBLE_ENDS = ("bb", "dd", "ff", "gg", "mm", "nn", "pp", "rr", "tt")
+
+_WHOLE = {
+    "skis": "ski", "skies": "sky", "dying": "die", "lying": "lie", "tying": "tie", "idly": "idl",
+    "gently": "gentl", "ugly": "ugli", "early": "earli", "only": "onli", "singly": "singl",
+    "sky": "sky", "news": "news", "howe": "howe", "atlas": "atlas", "cosmos": "cosmos", "bias": "bias",
+    "andes": "andes",
+}  # fmt: skip
+_AFTER_STEP_1A = frozenset(
+    ("inning", "outing", "canning", "herring", "earring", "proceed", "exceed", "succeed")
+)
+
+# Longest ending first; each is replaced when it lies in R1.
+_STEP_2 = (
+    ("ization", "ize"), ("ational", "ate"), ("fulness", "ful"), ("ousness", "ous"), ("iveness", "ive"),
+    ("tional", "tion"), ("biliti", "ble"), ("lessli", "less"),
+    ("entli", "ent"), ("ation", "ate"), ("alism", "al"), ("aliti", "al"), ("ousli", "ous"),
+    ("iviti", "ive"), ("fulli", "ful"),
+    ("enci", "ence"), ("anci", "ance"), ("abli", "able"), ("izer", "ize"), ("ator", "ate"), ("alli", "al"),
+    ("bli", "ble"), ("ogi", "og"), ("li", ""),
+)  # fmt: skip
+_STEP_3 = (
+    ("ational", "ate"), ("tional", "tion"), ("alize", "al"), ("icate", "ic"), ("iciti", "ic"),
+    ("ative", ""), ("ical", "ic"), ("ness", ""), ("ful", ""),
+)  # fmt: skip
+_STEP_4 = (
+    "ement", "ance", "ence", "able", "ible", "ment",
+    "ant", "ent", "ism", "ate", "iti", "ous", "ive", "ize", "ion", "al", "er", "ic",
+)  # fmt: skip
+
+
+def stem(word: str) -> str:
+    """Returns the stem of a word of lower-case ASCII letters.
+
+    Spec: analysis 6.
+
+    >>> [stem(word) for word in ("retries", "relational", "happily", "generously")]
+    ['retri', 'relat', 'happili', 'generous']
+    """
+    if len(word) < 3:
+        return word
+    if word in _WHOLE:
+        return _WHOLE[word]
+    # A y that begins the word or follows a vowel is a consonant, written Y until the end.
+    word = _CONSONANT_Y.sub("Y", word)
+    r1, r2 = _regions(word)
+    word = _step_1a(word)
+    if word not in _AFTER_STEP_1A:
+        word = _step_1b(word, r1)
+        word = _step_1c(word)
+        word = _step_2(word, r1)
+        word = _step_3(word, r1, r2)
+        word = _step_4(word, r2)
+        word = _step_5(word, r1, r2)
+    return word.replace("Y", "y")
+
+
+def _regions(word: str) -> tuple[int, int]:
+    early = _EARLY_R1.match(word)
+    first = early or _AFTER_VOWEL.search(word)
+    if first is None:
+        return len(word), len(word)
+    second = _AFTER_VOWEL.search(word, first.end())
+    return first.end(), len(word) if second is None else second.end()
+
+
+def _is_short(word: str, r1: int) -> bool:
+    return r1 >= len(word) and _SHORT_END.search(word) is not None
+
+
+def _step_1a(word: str) -> str:
+    if word.endswith("sses"):
+        return word[:-2]
+    if word.endswith(("ied", "ies")):
+        return word[:-2] if len(word) > 4 else word[:-1]
+    if (
+        word.endswith("s")
+        and not word.endswith(("us", "ss"))
+        and _VOWEL.search(word, 0, len(word) - 2)
+    ):
+        return word[:-1]
+    return word
+
+
+def _step_1b(word: str, r1: int) -> str:
+    for ending in ("eedly", "eed"):
+        if word.endswith(ending):
+            return word[: -len(ending)] + "ee" if len(word) - len(ending) >= r1 else word
+    for ending in ("ingly", "edly", "ing", "ed"):
+        if word.endswith(ending):
+            rest = word[: -len(ending)]
+            return _repair(rest, r1) if _VOWEL.search(rest) else word
+    return word
+
+
+def _repair(rest: str, r1: int) -> str:
+    if rest.endswith(("at", "bl", "iz")):
+        return rest + "e"
+    if rest.endswith(_DOUBLE_ENDS):
+        return rest[:-1]
+    return rest + "e" if _is_short(rest, r1) else rest
+
+
+def _step_1c(word: str) -> str:
+    if len(word) > 2 and word[-1] in "yY" and word[-2] not in "aeiouy":
+        return word[:-1] + "i"
+    return word
+
+
+def _step_2(word: str, r1: int) -> str:
+    for ending, replacement in _STEP_2:
+        if word.endswith(ending):
+            rest = word[: -len(ending)]
+            if len(rest) < r1 or (ending == "ogi" and not rest.endswith("l")):
+                return word
+            if ending == "li" and not rest.endswith(tuple("cdeghkmnrt")):
+                return word
+            return rest + replacement
+    return word
+
+
+def _step_3(word: str, r1: int, r2: int) -> str:
+    for ending, replacement in _STEP_3:
+        if word.endswith(ending):
+            rest = word[: -len(ending)]
+            return rest + replacement if len(rest) >= (r2 if ending == "ative" else r1) else word
+    return word
+
+
+def _step_4(word: str, r2: int) -> str:
+    for ending in _STEP_4:
+        if word.endswith(ending):
+            rest = word[: -len(ending)]
+            if len(rest) < r2 or (ending == "ion" and not rest.endswith(("s", "t"))):
+                return word
+            return rest
+    return word
+
+
+def _step_5(word: str, r1: int, r2: int) -> str:
+    rest = word[:-1]
+    if word.endswith("e"):
+        in_r1 = len(rest) >= r1
+        if len(rest) >= r2 or (in_r1 and _SHORT_END.search(rest) is None):
+            return rest
+    elif word.endswith("ll") and len(rest) >= r2:
+        return rest
+    return word

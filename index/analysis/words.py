@@ -1,0 +1,141 @@
+"""Folded text to terms: where words begin and end, identifiers, and scripts that write no spaces.
+
+Folded text is cut at spaces into chunks; everything here depends on one chunk alone, so that its terms can
+be remembered. A chunk is cut at `.` (not between digits) and `'` into words; a word that is an identifier
+gives itself and its parts; runs of scripts written without spaces give overlapping pairs.
+
+Spec: analysis 4.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from ibidem.index.analysis.fold import ASCII_LOWER, is_mark
+
+TERM_MAX = 64
+"""Longest term in code points; a longer word is cut to its first 64."""
+
+Span = tuple[str, int, int]
+"""A term with its half-open range in the chunk, in code points."""
+
+_WORD = re.compile(r"[^.']+(?:(?<=[0-9])\.(?=[0-9])[^.']+)*")
+_CONTRACTION = re.compile(r"'(?:[sStTdDmM]|[lL][lL]|[rR][eE]|[vV][eE])(?![^.'])")
+_CAMEL_PART = re.compile(r"[A-Z]{2,}s?[0-9]*(?![a-z])|[A-Z]?[a-z]+[0-9]*|[A-Z]+[0-9]*")
+_CAMEL_WORD = re.compile(r"[A-Za-z][A-Za-z0-9]*\Z")
+_CAMEL_STEP = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]{2}")
+_PLAIN = re.compile(r"[^_.]+")
+
+# One character of these stands for a word or most of one: Han, Hangul syllables and jamo, and other logographs.
+_LOGOGRAPHIC = (
+    "\u1100-\u11ff\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3038-\u303b\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f"
+    "\uac00-\ud7ff\uf900-\ufaff\U00012000-\U0001254f\U00013000-\U0001343f\U00014400-\U0001467f"
+    "\U00016fe0-\U00018d8f\U0001b170-\U0001b2ff\U00020000-\U0003fffd"
+)
+# These write syllables or letters, without spaces: Thai, Lao, Myanmar, Khmer, Tai, Javanese, Balinese, kana, bopomofo.
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u1950-\u19ff\u1a20-\u1aaf\u1b00-\u1b7f\u3031-\u3035\u3040-\u312f"
+    "\u31a0-\u31bf\u31f0-\u31ff\ua980-\ua9ff\uaa60-\uaadf\U0001aff0-\U0001b16f"
+)
+_LOGOGRAPH = re.compile(f"[{_LOGOGRAPHIC}]")
+_UNSPACED_RUN = re.compile(f"[{_LOGOGRAPHIC}{_UNSPACED}]+")
+
+
+def plain_spans(chunk: str) -> Iterator[Span]:
+    """Yields the terms of a chunk in order of their start, longer ones first."""
+    for match in _WORD.finditer(chunk):
+        yield from _word_spans(match[0], match.start())
+
+
+def english_spans(
+    chunk: str, stem: Callable[[str], str], stop_words: frozenset[str]
+) -> Iterator[Span]:
+    """Yields the terms of a chunk as `plain_spans` does, without English endings and stop words.
+
+    `'s` and other contracted endings are dropped; a word before `n't` is an auxiliary and treated as a stop word.
+    """
+    stop = 0
+    for match in _WORD.finditer(chunk):
+        if match.start() < stop:
+            continue
+        word, stop = match[0], match.end()
+        contraction = _CONTRACTION.match(chunk, stop)
+        if contraction is not None and contraction[0] in ("'t", "'T"):
+            contraction = contraction if word[-1] in "nN" and len(word) > 1 else None
+            if contraction is not None:
+                word = "" if stop_words else word[:-1]
+        if contraction is not None:
+            stop = contraction.end()
+        for term, start, end in _word_spans(word, match.start()):
+            if term not in stop_words:
+                is_english = term.isascii() and term.isalpha()
+                yield (stem(term) if is_english else term), start, end
+
+
+def _word_spans(word: str, at: int) -> Iterator[Span]:
+    if word.isascii():
+        yield from _identifier_spans(word, at)
+        return
+    start = 0
+    for match in _UNSPACED_RUN.finditer(word):
+        yield from _identifier_spans(word[start : match.start()], at + start)
+        start = _after_marks(word, match.end())
+        yield from _pair_spans(word[match.start() : start], at + match.start())
+    yield from _identifier_spans(word[start:], at + start)
+
+
+def _identifier_spans(word: str, at: int) -> Iterator[Span]:
+    """Yields a word, and before its parts if underscores, points or capitals divide it."""
+    start, stop = 0, len(word)
+    while start < stop and (word[start] == "_" or is_mark(word[start])):
+        start += 1
+    while start < stop and word[stop - 1] == "_":
+        stop -= 1
+    word, at = word[start:stop], at + start
+    if not word:
+        return
+    yield _lower(word), at, at + len(word)
+    if len(word) > TERM_MAX:
+        return
+    parts = [
+        (part[0], piece.start() + part.start())
+        for piece in _PLAIN.finditer(word)
+        for part in _part_pattern(piece[0]).finditer(piece[0])
+    ]
+    if len(parts) > 1:
+        for part, offset in parts:
+            skipped = 0
+            while skipped < len(part) and is_mark(part[skipped]):
+                skipped += 1
+            if skipped < len(part):
+                yield _lower(part[skipped:]), at + offset + skipped, at + offset + len(part)
+
+
+def _part_pattern(piece: str) -> re.Pattern[str]:
+    is_camel = _CAMEL_WORD.match(piece) is not None and _CAMEL_STEP.search(piece) is not None
+    return _CAMEL_PART if is_camel else _PLAIN
+
+
+def _pair_spans(run: str, at: int) -> Iterator[Span]:
+    """Yields pairs of neighbouring characters, each with its marks, and single logographs."""
+    starts = [index for index, char in enumerate(run) if index == 0 or not is_mark(char)]
+    stops = [*starts[1:], len(run)]
+    for index, (start, stop) in enumerate(zip(starts, stops, strict=True)):
+        if is_mark(run[start]):
+            continue
+        if index + 1 < len(starts):
+            yield run[start : stops[index + 1]][:TERM_MAX], at + start, at + stops[index + 1]
+        if len(starts) == 1 or _LOGOGRAPH.match(run, start):
+            yield run[start:stop][:TERM_MAX], at + start, at + stop
+
+
+def _after_marks(word: str, index: int) -> int:
+    while index < len(word) and is_mark(word[index]):
+        index += 1
+    return index
+
+
+def _lower(word: str) -> str:
+    lowered = word.lower() if word.isascii() else word.translate(ASCII_LOWER)
+    return lowered[:TERM_MAX]
