@@ -1,1 +1,1 @@
-
+"""The command line: the only room that knows of a terminal, arguments and the environment."""

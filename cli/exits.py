@@ -1,0 +1,79 @@
+"""Exit codes: one total table from what went wrong to a number.
+
+A class says what a caller can do about an error, and so which code it gets; a few kinds are told
+apart further. `docs/exit-codes.md` shows the same table and a test compares them.
+"""
+
+from __future__ import annotations
+
+from ibidem.objects.errors import (
+    ConflictError,
+    CorruptError,
+    ErrorKind,
+    FormatError,
+    IbidemError,
+    IndexUnavailableError,
+    InvalidInputError,
+    NotFoundError,
+    ReplayError,
+    StorageError,
+)
+
+OK = 0
+FAILED = 1
+USAGE = 2
+NOT_FOUND = 3
+NO_REPOSITORY = 10
+CONFLICT = 11
+CORRUPT = 12
+UNSUPPORTED = 13
+NO_INDEX = 14
+STORAGE = 15
+INTERRUPTED = 130
+
+MEANINGS: dict[int, str] = {
+    OK: "done",
+    FAILED: "a check failed, a replay gave other bytes, or any other failure",
+    USAGE: "wrong options or invalid input",
+    NOT_FOUND: "no such object or revision",
+    NO_REPOSITORY: "no repository here",
+    CONFLICT: "someone else changed the same thing first",
+    CORRUPT: "stored bytes are damaged",
+    UNSUPPORTED: "written by a newer version",
+    NO_INDEX: "the index is missing and could not be rebuilt",
+    STORAGE: "the medium failed: full, read-only, locked, or an I/O error",
+    INTERRUPTED: "interrupted",
+}
+
+BY_CLASS: dict[type[IbidemError], int] = {
+    IbidemError: FAILED,
+    InvalidInputError: USAGE,
+    NotFoundError: NOT_FOUND,
+    ConflictError: CONFLICT,
+    CorruptError: CORRUPT,
+    FormatError: UNSUPPORTED,
+    IndexUnavailableError: NO_INDEX,
+    StorageError: STORAGE,
+    ReplayError: FAILED,
+}
+
+BY_KIND: dict[ErrorKind, int] = {
+    ErrorKind.REPOSITORY_NOT_FOUND: NO_REPOSITORY,
+    ErrorKind.LOCKED: STORAGE,
+    ErrorKind.UNSUPPORTED_FORMAT: UNSUPPORTED,
+    ErrorKind.UNSUPPORTED_SEMANTICS: UNSUPPORTED,
+}
+"""Kinds whose code is the same whichever class carries them."""
+
+
+def exit_code(error: IbidemError) -> int:
+    """Returns the code of `error`: its kind's, else that of its nearest class in the table."""
+    if error.kind in BY_KIND:
+        return BY_KIND[error.kind]
+    return next(BY_CLASS[parent] for parent in type(error).__mro__ if parent in BY_CLASS)
+
+
+def exit_code_help() -> str:
+    """Returns the table as the help prints it."""
+    rows = "\n".join(f"  {code:>3}  {meaning}" for code, meaning in MEANINGS.items())
+    return f"\b\nExit codes:\n{rows}"

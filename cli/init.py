@@ -1,0 +1,42 @@
+"""`repo init`: makes an empty repository."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ibidem.cli import output
+from ibidem.cli.session import (
+    FOLDER,
+    Session,
+    author_option,
+    color_option,
+    json_option,
+    pass_session,
+)
+
+
+@click.command("init")
+@click.argument("path", type=click.Path(path_type=Path), default=".")
+@author_option
+@json_option
+@color_option
+@pass_session
+def command(session: Session, path: Path, author: str | None) -> None:
+    """Make an empty repository in PATH
+
+    \b
+    Example:
+      repo init knowledge
+    """
+    import ibidem
+
+    with ibidem.init(path, author=session.author(author), clock=session.clock()) as repository:
+        head = repository.head
+    folder = path.resolve() / FOLDER
+    if session.json:
+        output.emit("init", {"path": str(folder), "head": str(head)})
+    else:
+        output.say(f"made an empty repository in {output.printable(str(folder))}")
+        output.note(output.faint("next: repo commit PATH -m MESSAGE, or repo demo to look around"))

@@ -1,0 +1,133 @@
+"""The program `repo`, also called `ibidem`: a group whose commands are loaded when they are used.
+
+Errors end here and nowhere else: a typed error becomes one line, a hint and an exit code, never a
+traceback.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ibidem import __version__
+from ibidem.cli import exits, output
+from ibidem.cli.session import Session, color_option, repository_option
+from ibidem.objects.errors import IbidemError
+
+COMMANDS = (
+    *("init", "add", "node", "edge", "status", "commit"),
+    *("log", "show", "get", "query", "diff"),
+    *("branch", "switch", "tag", "undo", "redo"),
+    *("retrieve", "replay", "reindex", "stats", "doctor"),
+    *("demo", "completion"),
+)
+"""In the order of the help. Each is the object `command` of the module of its name."""
+
+
+class LazyGroup(click.Group):
+    """Loads the module of a command when that command is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Returns the names in the order of the help."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Returns the command of that name, or None."""
+        if cmd_name not in COMMANDS:
+            return None
+        command = importlib.import_module(f"ibidem.cli.{cmd_name}").command
+        assert isinstance(command, click.Command), f"BUG: {cmd_name} has no command"
+        return command
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        **extra: Any,  # noqa: ANN401
+    ) -> Any:  # noqa: ANN401
+        """Runs the program and exits with a code of `cli/exits.py`."""
+        arguments = list(sys.argv[1:] if args is None else args)
+        extra.update(standalone_mode=False, obj=Session(json="--json" in arguments))
+        code = _guard(
+            lambda: super(LazyGroup, self).main(arguments, prog_name, **extra), extra["obj"]
+        )
+        sys.exit(code)
+
+
+def _guard(run: Any, session: Session) -> int:  # noqa: ANN401
+    """Calls `run` and turns every expected end into an exit code."""
+    try:
+        status = run()
+        sys.stdout.flush()
+    except IbidemError as error:
+        _report(session, error.kind, str(error), error.hint)
+        return exits.exit_code(error)
+    except click.UsageError as error:
+        return _report_usage(session, error)
+    except click.ClickException as error:
+        _report(session, "failed", error.format_message(), None)
+        return exits.FAILED
+    except (KeyboardInterrupt, click.Abort):
+        output.note("interrupted")
+        return exits.INTERRUPTED
+    except BrokenPipeError:
+        # The reader has seen enough. Python must not try to flush what is left at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return exits.OK
+    except OSError as error:
+        where = f": {error.filename}" if error.filename else ""
+        _report(session, "storage", f"{(error.strerror or str(error)).lower()}{where}", None)
+        return exits.STORAGE
+    return status if isinstance(status, int) else exits.OK
+
+
+def _report(session: Session, kind: str, message: str, hint: str | None) -> None:
+    if session.json:
+        output.emit_error(kind, message, hint)
+    else:
+        output.print_error(message, hint)
+
+
+def _report_usage(session: Session, error: click.UsageError) -> int:
+    if session.json:
+        output.emit_error("usage", error.format_message(), None)
+    else:
+        if error.ctx is not None and not isinstance(error, click.exceptions.NoArgsIsHelpError):
+            output.note(error.ctx.get_usage())
+        if isinstance(error, click.exceptions.NoArgsIsHelpError):
+            output.note(error.format_message())
+        else:
+            path = error.ctx.command_path if error.ctx else "repo"
+            output.print_error(error.format_message(), f"see {path} --help")
+    return exits.USAGE
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog=exits.exit_code_help(),
+)
+@click.version_option(__version__, message="ibidem %(version)s")
+@repository_option
+@color_option
+def cli() -> None:
+    """Keep a knowledge graph like source code, and repeat its answers to the byte
+
+    \b
+    A first session:
+      repo init
+      repo commit notes/ -m "first notes"
+      repo retrieve "how do retries work" --budget 2000
+      repo log
+    """
+
+
+def main() -> None:
+    """Runs the program as the console script does."""
+    cli(prog_name=Path(sys.argv[0]).name)

@@ -1,0 +1,121 @@
+"""Reads the small languages of the options: properties, filters, vectors, values from files.
+
+A value is JSON where it reads as a JSON number, truth value, text in quotes, list or object;
+anything else is text as it stands. So `year=2024` is a number and `lang=en` is text; `code='"7"'`
+is the text 7.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ibidem.objects.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+_COMPARISON = re.compile(r"(?s)^(?P<name>[^=<>!?]+)(?P<operator>!=|>=|<=|=|>|<)(?P<value>.*)$")
+_OPERATORS = {"=": "eq", "!=": "ne", "<": "lt", "<=": "lte", ">": "gt", ">=": "gte"}
+_EXISTS = re.compile(r"^(?P<name>[^=<>!?]+)\?$")
+
+
+def value(text: str) -> Any:  # noqa: ANN401
+    """Returns the value that `text` writes."""
+    try:
+        return json.loads(text, parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        return text
+
+
+def properties(texts: Iterable[str]) -> dict[str, Any]:
+    """Returns the properties written as `name=value`.
+
+    Raises:
+        InvalidInputError: one has no `=` or no name, or a name comes twice.
+    """
+    found: dict[str, Any] = {}
+    for text in texts:
+        name, equals, written = text.partition("=")
+        if not equals or not name:
+            raise InvalidInputError(f"--prop: got {text!r}, expected NAME=VALUE")
+        if name in found:
+            raise InvalidInputError(
+                f"--prop: {name!r} is given twice, expected once; a list is NAME=[1,2]"
+            )
+        found[name] = value(written)
+    return found
+
+
+def conditions(texts: Iterable[str]) -> dict[str, Any] | None:
+    """Returns the filters written as `name=value`, `name>=value` or `name?`; all must hold.
+
+    Raises:
+        InvalidInputError: one is not of that form.
+    """
+    parts = [_condition(text) for text in texts]
+    if not parts:
+        return None
+    merged: dict[str, Any] = {}
+    for name, operator, wanted in parts:
+        merged.setdefault(name, {})[operator] = wanted
+    if sum(map(len, merged.values())) == len(parts):
+        return merged
+    # The same comparison twice on one property, as a list property can satisfy.
+    return {"and": [{name: {operator: wanted}} for name, operator, wanted in parts]}
+
+
+def _condition(text: str) -> tuple[str, str, Any]:
+    if match := _EXISTS.match(text):
+        return match["name"].strip(), "exists", True
+    if match := _COMPARISON.match(text):
+        written = match["value"].strip()
+        return match["name"].strip(), _OPERATORS[match["operator"]], value(written)
+    raise InvalidInputError(
+        f"--where: got {text!r}, expected NAME=VALUE, NAME!=VALUE, NAME<VALUE, NAME<=VALUE, "
+        "NAME>VALUE, NAME>=VALUE, or NAME? for a property that only has to exist"
+    )
+
+
+def vector(text: str) -> tuple[str, np.ndarray[Any, Any]]:
+    """Returns the model and the (d,) float32 array of `MODEL=FILE.npy`.
+
+    Raises:
+        InvalidInputError: it is not of that form, or the file does not hold one vector of numbers.
+    """
+    model, equals, name = text.rpartition("=")
+    if not equals or not model or not name:
+        raise InvalidInputError(f"--vector: got {text!r}, expected MODEL=FILE.npy")
+    import numpy as np
+
+    try:
+        array = np.load(name, allow_pickle=False)
+    except FileNotFoundError as error:
+        raise InvalidInputError(f"--vector: there is no file {name!r}") from error
+    except (ValueError, EOFError) as error:
+        raise InvalidInputError(
+            f"--vector: {name!r} is not an array that numpy.save wrote without pickling"
+        ) from error
+    if not isinstance(array, np.ndarray) or array.ndim != 1 or array.dtype.kind not in "fiu":
+        shape = getattr(array, "shape", None)
+        raise InvalidInputError(
+            f"--vector: {name!r} has shape {shape}, expected one vector of numbers"
+        )
+    return model, array.astype(np.float32)
+
+
+def text_or_file(text: str | None) -> bytes | None:
+    """Returns the bytes of `text`, of the file in `@FILE`, or of standard input for `@-`."""
+    if text is None or not text.startswith("@"):
+        return None if text is None else text.encode("utf-8", "surrogateescape")
+    if text == "@-":
+        return sys.stdin.buffer.read()
+    return Path(text[1:]).read_bytes()
+
+
+def _no_constant(text: str) -> Any:  # noqa: ANN401
+    raise ValueError(text)

@@ -1,0 +1,22 @@
+"""`repo redo`: takes an undo back."""
+
+from __future__ import annotations
+
+import click
+
+from ibidem.cli.session import Session, author_option, common_options, pass_session
+from ibidem.cli.undo import step
+
+
+@click.command("redo")
+@author_option
+@common_options
+@pass_session
+def command(session: Session, author: str | None) -> None:
+    """Take back the last undo
+
+    \b
+    Example:
+      repo redo
+    """
+    step(session, "redo", author)

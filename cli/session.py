@@ -1,0 +1,182 @@
+"""One run of the program: which repository, which form of output, whose name and which time.
+
+The only place that reads the environment. Options that every command shares are made here, so that
+they have the same names and the same help everywhere.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+import click
+
+from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
+
+if TYPE_CHECKING:
+    from ibidem.repo.repository import Repository
+
+FOLDER = ".ibidem"
+Color = Literal["auto", "always", "never"]
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+@dataclass(slots=True)
+class Session:
+    """What the options and the environment say about this run."""
+
+    path: Path | None = None
+    json: bool = False
+    color: Color = "auto"
+    environment: dict[str, str] = field(default_factory=lambda: dict(os.environ))
+
+    def folder(self) -> Path:
+        """Returns the folder that holds the repository.
+
+        `--repo`, else `IBIDEM_REPO`, else the nearest folder upwards from here.
+
+        Raises:
+            NotFoundError: there is none.
+        """
+        given = self.path or (Path(p) if (p := self.environment.get("IBIDEM_REPO")) else None)
+        if given is not None:
+            if not (given / FOLDER).is_dir():
+                raise _no_repository(f"repository: no {FOLDER}/ in {given}")
+            return given
+        here = Path.cwd()
+        for folder in (here, *here.parents):
+            if (folder / FOLDER).is_dir():
+                return folder
+        raise _no_repository(f"repository: no {FOLDER}/ in {here} or any folder above it")
+
+    def open(self) -> Repository:
+        """Opens the repository of this run; use it as a context manager."""
+        folder = self.folder()
+        import ibidem
+
+        return ibidem.open(folder, clock=self.clock())
+
+    def clock(self) -> Callable[[], int]:
+        """Returns the clock that dates commits, in microseconds; `SOURCE_DATE_EPOCH` stops it."""
+        text = self.environment.get("SOURCE_DATE_EPOCH")
+        if not text:
+            return lambda: time.time_ns() // 1000
+        if not text.isascii() or not text.isdigit() or len(text) > 12:
+            raise InvalidInputError(
+                f"SOURCE_DATE_EPOCH: got {text!r}, expected whole seconds since 1970"
+            )
+        fixed = int(text) * 1_000_000
+        return lambda: fixed
+
+    def author(self, given: str | None = None) -> str:
+        """Returns who commits: the option, else `IBIDEM_AUTHOR`, else the login name."""
+        name = given or self.environment.get("IBIDEM_AUTHOR")
+        if name:
+            return name
+        import getpass
+
+        try:
+            return getpass.getuser()
+        except (OSError, KeyError, ImportError) as error:
+            raise InvalidInputError(
+                "author: this system has no login name to take", hint="pass --author NAME"
+            ) from error
+
+    def colored(self) -> bool:
+        """Returns whether standard output gets colour.
+
+        `--color`, then `NO_COLOR`, then `FORCE_COLOR`, then whether it is a terminal that can.
+        """
+        if self.color != "auto":
+            return self.color == "always"
+        if self.environment.get("NO_COLOR"):
+            return False
+        if self.environment.get("FORCE_COLOR", "0") not in ("", "0"):
+            return True
+        return sys.stdout.isatty() and self.environment.get("TERM") != "dumb"
+
+
+pass_session = click.make_pass_decorator(Session, ensure=True)
+
+
+def repository_option(function: Function) -> Function:
+    """Adds `-R/--repo`."""
+    return click.option(
+        "-R",
+        "--repo",
+        metavar="PATH",
+        type=click.Path(path_type=Path),
+        expose_value=False,
+        callback=_set("path"),
+        help="Folder of the repository [env IBIDEM_REPO; default: the nearest one upwards].",
+    )(function)
+
+
+def color_option(function: Function) -> Function:
+    """Adds `--color`."""
+    return click.option(
+        "--color",
+        type=click.Choice(["auto", "always", "never"]),
+        expose_value=False,
+        callback=_set("color"),
+        help="When to colour; auto honours NO_COLOR and FORCE_COLOR.",
+    )(function)
+
+
+def json_option(function: Function) -> Function:
+    """Adds `--json`."""
+    return click.option(
+        "--json",
+        is_flag=True,
+        default=None,
+        expose_value=False,
+        callback=_set("json"),
+        help="Print one JSON object instead of text; docs/json.md has its fields.",
+    )(function)
+
+
+def common_options(function: Function) -> Function:
+    """Adds the options of every command that uses a repository and prints data."""
+    return repository_option(json_option(color_option(function)))
+
+
+def at_option(function: Function) -> Function:
+    """Adds `--at`, passed on as `at`."""
+    return click.option(
+        "--at",
+        metavar="REV",
+        default="HEAD",
+        show_default=True,
+        help="Revision to read: a branch, a tag, HEAD~2, a CID or its beginning, or a time.",
+    )(function)
+
+
+def author_option(function: Function) -> Function:
+    """Adds `--author`, passed on as `author`."""
+    return click.option(
+        "--author", metavar="NAME", help="Who commits [env IBIDEM_AUTHOR; default: the login name]."
+    )(function)
+
+
+def _set(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
+    def callback(context: click.Context, _: click.Parameter, value: Any) -> None:  # noqa: ANN401
+        session = context.ensure_object(Session)
+        if value is not None:
+            setattr(session, name, value)
+        if name == "color":
+            context.color = session.colored()
+
+    return callback
+
+
+def _no_repository(message: str) -> NotFoundError:
+    return NotFoundError(
+        message,
+        kind=ErrorKind.REPOSITORY_NOT_FOUND,
+        hint="run `repo init`, or name the folder with --repo",
+    )

@@ -1,0 +1,156 @@
+"""Every sample in README and docs runs, and prints what the page says.
+
+In a console block `$ ` begins a command, `> ` continues it, and what follows is the output,
+standard error included. A line `...` in the output stands for any lines, `...` inside a line for
+any text. Blocks of one page share a folder; python blocks of one page share their names.
+"""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+HOUSE = Path(__file__).resolve().parents[2]
+_FENCE = re.compile(r"^```(?P<language>\w*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A fenced block: its language, its text and the line of the page that it begins on."""
+
+    language: str
+    body: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command of a console block and what it has to print."""
+
+    script: str
+    expected: str
+
+
+def blocks(page: Path) -> tuple[Block, ...]:
+    """Returns the fenced blocks of a page in order."""
+    text = page.read_text(encoding="utf-8")
+    return tuple(
+        Block(match["language"], match["body"], text.count("\n", 0, match.start()) + 2)
+        for match in _FENCE.finditer(text)
+    )
+
+
+def commands(body: str) -> Iterator[Command]:
+    """Yields the commands of a console block with what each has to print."""
+    script: list[str] = []
+    expected: list[str] = []
+    for line in body.splitlines():
+        if line.startswith("$ "):
+            if script:
+                yield Command("\n".join(script), "\n".join(expected))
+            script, expected = [line[2:]], []
+        elif line.startswith("> ") and not expected:
+            script.append(line[2:])
+        elif line == ">" and not expected:
+            script.append("")
+        else:
+            expected.append(line)
+    if script:
+        yield Command("\n".join(script), "\n".join(expected))
+
+
+def matches(expected: str, actual: str) -> bool:
+    """Returns whether `actual` is what `expected` describes, blanks at line ends aside."""
+    pattern = ""
+    for line in expected.strip().splitlines():
+        if line.strip() == "...":
+            pattern += r"(?:.*\n)*"
+        else:
+            pattern += ".*".join(re.escape(part) for part in line.rstrip().split("...")) + r"\s*\n"
+    return re.fullmatch(pattern, actual.strip() + "\n" if actual.strip() else "") is not None
+
+
+PAGES = sorted([HOUSE / "README.md", *(HOUSE / "docs").rglob("*.md")])
+WITH_CONSOLE = [p for p in PAGES if any(b.language == "console" for b in blocks(p))]
+WITH_PYTHON = [p for p in PAGES if any(b.language in ("python", "pycon") for b in blocks(p))]
+
+
+def relative(page: Path) -> str:
+    return str(page.relative_to(HOUSE))
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    """A clean environment in which `repo` is this checkout's program."""
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    program = programs / "repo"
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m ibidem.cli "$@"\n')
+    program.chmod(0o755)
+    return {
+        "PATH": f"{programs}:{os.environ.get('PATH', '')}",
+        "PYTHONPATH": str(HOUSE / "src"),
+        "HOME": str(tmp_path),
+        "TZ": "UTC",
+        "COLUMNS": "100",
+        "IBIDEM_AUTHOR": "ada",
+        "SOURCE_DATE_EPOCH": "1767225600",
+    }
+
+
+def test_readme_and_tutorial_have_samples():
+    assert HOUSE / "README.md" in WITH_PYTHON
+    assert HOUSE / "docs" / "tutorial.md" in WITH_CONSOLE
+
+
+@pytest.mark.parametrize("page", WITH_CONSOLE, ids=relative)
+def test_console_sessions_print_what_the_page_says(
+    page: Path, tmp_path: Path, environment: dict[str, str]
+):
+    folder = tmp_path / "session"
+    folder.mkdir()
+    for block in blocks(page):
+        if block.language != "console":
+            continue
+        for command in commands(block.body):
+            done = subprocess.run(
+                ["bash", "-c", f"exec 2>&1\n{command.script}"],
+                cwd=folder,
+                env=environment,
+                stdout=subprocess.PIPE,
+                stdin=subprocess.DEVNULL,
+                text=True,
+                timeout=120,
+                check=False,
+            )
+            assert matches(command.expected, done.stdout), (
+                f"{relative(page)}:{block.line}\n$ {command.script}\n"
+                f"--- the page says\n{command.expected}\n--- the program says\n{done.stdout}"
+            )
+
+
+@pytest.mark.parametrize("page", WITH_PYTHON, ids=relative)
+def test_python_samples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {"__name__": "__main__"}
+    for block in blocks(page):
+        where = f"{relative(page)}:{block.line}"
+        if block.language == "python":
+            exec(compile(block.body, where, "exec"), names)
+        elif block.language == "pycon":
+            test = doctest.DocTestParser().get_doctest(
+                block.body, names, where, str(page), block.line
+            )
+            runner = doctest.DocTestRunner(verbose=False, optionflags=doctest.ELLIPSIS)
+            report: list[str] = []
+            runner.run(test, out=report.append, clear_globs=False)
+            names = test.globs
+            assert not runner.failures, "".join(report)
