@@ -49,12 +49,16 @@ class Cid:
         """
         body = text[1:]
         if text[:1] != "b" or body != body.lower():
-            raise InvalidInputError(f"cid: got {text!r}, expected base32 lower-case text that begins with 'b'")
+            raise InvalidInputError(
+                f"cid: got {text!r}, expected base32 lower-case text that begins with 'b'"
+            )
         try:
             raw = b32decode(body.upper() + "=" * (-len(body) % 8))
             cid = cls(raw)
         except (ValueError, CorruptError) as error:
-            raise InvalidInputError(f"cid: got {text!r}, expected a version 1 blake3-256 cid") from error
+            raise InvalidInputError(
+                f"cid: got {text!r}, expected a version 1 blake3-256 cid"
+            ) from error
         if str(cid) != text:
             raise InvalidInputError(f"cid: got {text!r}, expected its canonical form {cid}")
         return cid

@@ -44,7 +44,9 @@ class IbidemError(Exception):
 
     kind: ErrorKind = ErrorKind.INVALID_INPUT
 
-    def __init__(self, message: str, *, kind: ErrorKind | None = None, hint: str | None = None) -> None:
+    def __init__(
+        self, message: str, *, kind: ErrorKind | None = None, hint: str | None = None
+    ) -> None:
         super().__init__(message)
         if kind is not None:
             self.kind = kind

@@ -38,7 +38,9 @@ class StableId:
                 return cls(bytes.fromhex(text))
         except ValueError:
             pass
-        raise InvalidInputError(f"{cls.__name__}: got {text!r}, expected 32 lower-case hexadecimal digits")
+        raise InvalidInputError(
+            f"{cls.__name__}: got {text!r}, expected 32 lower-case hexadecimal digits"
+        )
 
     def __str__(self) -> str:
         return self.raw.hex()

@@ -1,0 +1,185 @@
+"""What all block values share: a `kind` and a version on the wire, and identity by bytes.
+
+A value is a frozen dataclass. Two values are equal when their blocks are equal, so `True`, `1` and `1.0`
+in a property make different nodes. A field that equals its default is left out of the block, and a block
+that spells one out is refused: one value has one form. Fields that this version does not know are kept
+in `extra` and written back.
+
+Ownership: mappings are copied at the top level and read-only; lists and maps nested in them belong to the
+value from then on and must not be changed.
+
+Spec: format 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, ClassVar, Self
+
+from ibidem.objects import codec
+from ibidem.objects.cid import BlobCid, Cid
+from ibidem.objects.constants import FORMAT_VERSION
+from ibidem.objects.errors import CorruptError, ErrorKind, FormatError, InvalidInputError
+
+Map = dict[str, Any]
+EMPTY: Mapping[str, Any] = MappingProxyType({})
+_RESERVED = ("kind", "v")
+
+
+class Block:
+    """Base of the block values. Subclasses give `KIND`, `OPTIONAL`, `_fields` and `_read`."""
+
+    __slots__ = ()
+    KIND: ClassVar[str]
+    OPTIONAL: ClassVar[frozenset[str]] = frozenset()
+    """Fields left out when empty; a reader refuses them empty."""
+    CID: ClassVar[type[Cid]] = Cid
+
+    def _fields(self) -> Map:
+        """Returns the fields to write, without `kind` and `v`, without those that equal their default."""
+        raise NotImplementedError
+
+    @classmethod
+    def _read(cls, fields: Map) -> Self:
+        """Takes the known fields out of `fields`; what is left is `extra`."""
+        raise NotImplementedError
+
+    def to_map(self) -> Map:
+        """Returns the block as a map, `kind` and `v` included."""
+        fields = self._fields()
+        fields["kind"] = self.KIND
+        fields["v"] = FORMAT_VERSION
+        return fields
+
+    def encode(self) -> bytes:
+        """Returns the block's bytes.
+
+        Raises:
+            InvalidInputError: a nested value has no canonical form, or the block is too large.
+        """
+        return codec.encode(self.to_map())
+
+    @classmethod
+    def decode(cls, block: bytes) -> Self:
+        """Returns the value in a block whose hash was checked; `codec.decode` says what is trusted.
+
+        Raises:
+            CorruptError: not such a block; the message names the field.
+            FormatError: another kind, or a version that this program does not read.
+        """
+        return cls.from_map(codec.decode(block))
+
+    @classmethod
+    def from_map(cls, value: object) -> Self:
+        """Returns the value in a decoded block; takes ownership of `value`."""
+        fields = read_header(value, cls.KIND)
+        for name, item in fields.items():
+            if not item and name in cls.OPTIONAL:
+                raise CorruptError(
+                    f"{cls.KIND}.{name}: got {item!r}, expected the field to be left out when empty",
+                    kind=ErrorKind.NON_CANONICAL,
+                )
+        try:
+            return cls._read(fields)
+        except InvalidInputError as error:
+            raise CorruptError(str(error)) from error
+        except KeyError as error:
+            raise CorruptError(
+                f"{cls.KIND}.{error.args[0]}: got nothing, expected the field"
+            ) from error
+
+    @property
+    def cid(self) -> Cid:
+        """The identity of the value: the hash of its bytes, computed at each call."""
+        return self.CID.of(self.encode())
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return self.encode() == other.encode()
+
+    def __hash__(self) -> int:
+        return hash(self.encode())
+
+
+def read_header(value: object, kind: str) -> Map:
+    """Takes `kind` and `v` off a decoded block and returns the rest.
+
+    Raises:
+        CorruptError: not a map with a kind and a version.
+        FormatError: another kind, or a version that this program does not read.
+    """
+    if type(value) is not dict:
+        raise CorruptError(f"block: got {type(value).__name__}, expected a map with 'kind' and 'v'")
+    found, version = value.pop("kind", None), value.pop("v", None)
+    if type(found) is not str or type(version) is not int:
+        raise CorruptError(
+            f"block: got kind {found!r:.80} and v {version!r:.80}, expected a text and an integer"
+        )
+    if found != kind:
+        raise FormatError(f"kind: got {found!r:.80}, expected {kind!r}")
+    if version != FORMAT_VERSION:
+        raise FormatError(
+            f"{kind}.v: got {version}, expected {FORMAT_VERSION}",
+            hint="a newer release of ibidem may read it",
+        )
+    return value
+
+
+def empty() -> Mapping[str, Any]:
+    """Returns the empty mapping: the default of mapping fields."""
+    return EMPTY
+
+
+def frozen(owner: str, name: str, value: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Returns a read-only copy of a mapping with text keys."""
+    if not isinstance(value, Mapping):
+        raise InvalidInputError(f"{owner}.{name}: got {type(value).__name__}, expected a mapping")
+    for key in value:
+        if type(key) is not str:
+            raise InvalidInputError(f"{owner}.{name}: got key {key!r:.80}, expected text")
+    return MappingProxyType(dict(value)) if value else EMPTY
+
+
+def frozen_extra(
+    owner: type[Block], known: frozenset[str], value: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """Returns a read-only copy of unknown fields, none of which may shadow a known one."""
+    if not value:
+        return EMPTY
+    for name in value:
+        if name in known or name in _RESERVED:
+            raise InvalidInputError(
+                f"{owner.KIND}.extra: got {name!r}, expected only fields that are not defined"
+            )
+    return frozen(owner.KIND, "extra", value)
+
+
+def require(condition: object, owner: str, name: str, value: object, expected: str) -> None:
+    """Raises `InvalidInputError` naming the field, the value and the expectation."""
+    if not condition:
+        raise InvalidInputError(f"{owner}.{name}: got {value!r:.80}, expected {expected}")
+
+
+def require_text(owner: str, name: str, value: object) -> None:
+    """Raises unless `value` is exactly a `str`."""
+    require(type(value) is str, owner, name, value, "text")
+
+
+def require_optional_text(owner: str, name: str, value: object) -> None:
+    """Raises unless `value` is exactly a `str` or None."""
+    require(value is None or type(value) is str, owner, name, value, "text or nothing")
+
+
+def typed_link(owner: str, name: str, value: object, cls: type[Cid]) -> Any:
+    """Returns a decoded link as `cls`, whose codec prefix must fit.
+
+    Raises:
+        CorruptError: `value` is not a link, or to the other codec.
+    """
+    if not isinstance(value, Cid):
+        raise CorruptError(f"{owner}.{name}: got {value!r:.80}, expected a link")
+    if value.is_raw != issubclass(cls, BlobCid):
+        raise CorruptError(f"{owner}.{name}: got {value}, expected a link to the other codec")
+    return cls(value.raw)

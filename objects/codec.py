@@ -1,0 +1,209 @@
+"""Canonical DAG-CBOR: one value, one sequence of bytes.
+
+An engine does the byte work (`engine_cbor2`, or `engine_cbrrr` where it is installed); what makes the
+result canonical and bounded is here and is the same for both: exact types, integer range, no -0.0, NaN
+or infinity, maps sorted by key length and then bytes, depth, size. `dag-cbor` defines the bytes and is
+the oracle of the tests; it is never imported here.
+
+`True`, `1` and `1.0` are three values. A `dict` decoded here is in canonical key order.
+
+Spec: format 4.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any, NoReturn, TypeAlias
+
+from ibidem.objects.cid import Cid
+from ibidem.objects.constants import BLOCK_BYTES_MAX, DEPTH_MAX, INTEGER_MAX, INTEGER_MIN
+from ibidem.objects.errors import CorruptError, ErrorKind, InvalidInputError
+from ibidem.objects.prescan import prescan
+
+Value: TypeAlias = "None | bool | int | float | str | bytes | Cid | list[Value] | dict[str, Value]"
+
+_PLAIN = frozenset((str, bytes, bool, type(None)))
+_engine: ModuleType
+
+
+def encode(value: object) -> bytes:
+    """Returns the canonical bytes of `value`; tuples are written as lists, any `Cid` as a link.
+
+    Raises:
+        InvalidInputError: a type, number, key or text that the format does not have, a cycle, depth over
+            DEPTH_MAX or size over BLOCK_BYTES_MAX (`limit-exceeded`). Nothing is kept of the argument.
+
+    Spec: format 4.
+
+    >>> encode({"b": 1, "a": [True, 1.5]}).hex()
+    'a2616182f5fb3ff8000000000000616201'
+    """
+    try:
+        block: bytes = _engine.dumps(_prepare(value, DEPTH_MAX, [BLOCK_BYTES_MAX]))
+    except UnicodeEncodeError as error:
+        raise InvalidInputError(
+            f"text: got {error.object[:40]!r}, expected text without lone surrogates"
+        ) from error
+    if len(block) > BLOCK_BYTES_MAX:
+        raise InvalidInputError(
+            f"block: got {len(block)} bytes, expected at most {BLOCK_BYTES_MAX}",
+            kind=ErrorKind.LIMIT_EXCEEDED,
+        )
+    return block
+
+
+def decode(block: bytes) -> Any:
+    """Returns the value in a block that this program wrote and whose hash was checked; links as `Cid`.
+
+    Anything else goes through `decode_foreign`: this one trusts lengths and depth.
+
+    Raises:
+        CorruptError: the engine could not read it.
+    """
+    try:
+        return _engine.loads(block)
+    except MemoryError:
+        raise
+    except Exception as error:  # the engines leak many types; each means the same
+        raise CorruptError(f"block: got {len(block)} bytes that do not decode: {error}") from error
+
+
+def decode_foreign(block: bytes) -> Any:
+    """Returns the value in a block from anywhere, after proving that it is canonical.
+
+    The block is scanned iteratively, decoded, encoded again and compared.
+
+    Raises:
+        CorruptError: `limit-exceeded`, `non-canonical` or `corrupt`; see `prescan`.
+
+    Spec: format 4.
+    """
+    prescan(block)
+    value = decode(block)
+    try:
+        again = encode(value)
+    except InvalidInputError as error:
+        raise CorruptError(f"block: {error}", kind=ErrorKind.NON_CANONICAL) from error
+    if again != block:
+        raise CorruptError(
+            f"block: got {len(block)} bytes that encode again to others, expected canonical order and unique keys",
+            kind=ErrorKind.NON_CANONICAL,
+        )
+    return value
+
+
+def engine_name() -> str:
+    """Returns the engine in use, "cbrrr" or "cbor2". The bytes are the same with either."""
+    return str(_engine.NAME)
+
+
+def use_engine(name: str) -> None:
+    """Selects the engine for the whole process; for tests and `repo doctor`.
+
+    Raises:
+        InvalidInputError: `name` is not an engine, or it is not installed.
+    """
+    global _engine
+    try:
+        if name == "cbrrr":
+            from ibidem.objects import engine_cbrrr as chosen
+        elif name == "cbor2":
+            from ibidem.objects import engine_cbor2 as chosen  # type: ignore[no-redef]
+        else:
+            raise InvalidInputError(f"engine: got {name!r}, expected 'cbrrr' or 'cbor2'")
+    except ImportError as error:
+        raise InvalidInputError(f"engine: got {name!r}, which is not installed") from error
+    _engine = chosen
+
+
+def _prepare(value: Any, depth: int, budget: list[int]) -> Any:
+    """Returns `value` checked, with sorted maps and links as the engine wants them.
+
+    `budget` counts entries over the whole value: each takes a byte at least, so a value whose parts
+    are shared, or that contains itself, is refused before it is written out.
+    """
+    kind = type(value)
+    if kind is dict:
+        if not depth:
+            _refuse_depth()
+        budget[0] -= len(value)
+        if budget[0] < 0:
+            _refuse_size()
+        prepared = {}
+        for key in _sorted_keys(value):
+            item = value[key]
+            prepared[key] = item if type(item) in _PLAIN else _prepare(item, depth - 1, budget)
+        return prepared
+    if kind is list or kind is tuple:
+        if not depth:
+            _refuse_depth()
+        budget[0] -= len(value)
+        if budget[0] < 0:
+            _refuse_size()
+        return [
+            item if type(item) in _PLAIN else _prepare(item, depth - 1, budget) for item in value
+        ]
+    if kind is int:
+        if not INTEGER_MIN <= value <= INTEGER_MAX:
+            raise InvalidInputError(f"integer: got {value}, expected -2^64 to 2^64-1")
+        return value
+    if kind is float:
+        # NaN and the infinities are the floats that differ from themselves or from value - value + value.
+        if value - value != 0.0 or (value == 0.0 and str(value) == "-0.0"):
+            raise InvalidInputError(
+                f"float: got {value!r}, expected a finite number other than -0.0"
+            )
+        return value
+    if kind in _PLAIN:
+        return value
+    if isinstance(value, Cid):
+        return _engine.link(value)
+    raise InvalidInputError(
+        f"value: got {value!r:.80} of type {kind.__name__}, expected None, bool, int, float, str, bytes, "
+        "Cid, list, tuple or dict"
+    )
+
+
+def _sorted_keys(value: dict[str, Any]) -> list[str]:
+    keys = list(value)
+    try:
+        is_ascii = "".join(keys).isascii()
+    except TypeError:
+        is_ascii = False
+    for key in keys:
+        if type(key) is not str:
+            raise InvalidInputError(
+                f"map key: got {key!r:.80} of type {type(key).__name__}, expected str"
+            )
+    if len(keys) > 1:
+        if is_ascii:
+            keys.sort()
+            keys.sort(key=len)
+        else:
+            keys.sort(key=_utf8_order)
+    return keys
+
+
+def _utf8_order(key: str) -> tuple[int, bytes]:
+    encoded = key.encode()
+    return len(encoded), encoded
+
+
+def _refuse_depth() -> NoReturn:
+    raise InvalidInputError(
+        f"value: got a deeper container or a cycle, expected depth {DEPTH_MAX} at most",
+        kind=ErrorKind.LIMIT_EXCEEDED,
+    )
+
+
+def _refuse_size() -> NoReturn:
+    raise InvalidInputError(
+        f"value: got more than {BLOCK_BYTES_MAX} entries, expected a block of {BLOCK_BYTES_MAX} bytes",
+        kind=ErrorKind.LIMIT_EXCEEDED,
+    )
+
+
+try:
+    use_engine("cbrrr")
+except InvalidInputError:
+    use_engine("cbor2")

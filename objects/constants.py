@@ -1,0 +1,76 @@
+"""Every number that defines the format, each with its section in `spec/format.md`.
+
+Changing one of these changes which bytes are valid or which identifier they get, so a change is a new
+version of the format. Tuning constants live beside their use, not here.
+"""
+
+from __future__ import annotations
+
+FORMAT_VERSION = 1
+"""The `v` of every block this program writes. Spec: format 8."""
+
+FORMAT_VERSION_OLDEST = 1
+"""The oldest `v` this program reads. Spec: format 8."""
+
+SEMANTICS_VERSION = 1
+"""The version of the canonical scores that new repositories name in `Root.config`. Spec: format 5.6."""
+
+DEPTH_MAX = 64
+"""How many maps and lists may stand inside each other; a scalar has depth 0. Spec: format 7."""
+
+BLOCK_BYTES_MAX = 1 << 20
+"""Size of a DAG-CBOR block. Spec: format 7."""
+
+RAW_BYTES_MAX = 8 << 20
+"""Size of a raw block. Spec: format 7."""
+
+CAR_HEADER_BYTES_MAX = 64 << 10
+"""Size of the header of a CAR file. Spec: format 7."""
+
+CONTENT_INLINE_BYTES_MAX = 4 << 10
+"""Node content up to this size stands in the node, longer content in raw blocks. Spec: format 5.1."""
+
+CONTENT_PART_BYTES = 1 << 20
+"""Long content is cut into raw blocks of this size, the last one shorter. Spec: format 5.1."""
+
+INTEGER_MIN = -(1 << 64)
+"""The smallest integer that a CBOR head can carry. Spec: format 4."""
+
+INTEGER_MAX = (1 << 64) - 1
+"""The largest integer that a CBOR head can carry. Spec: format 4."""
+
+TIME_MIN = -(1 << 63)
+"""Earliest time, in microseconds since 1970 UTC. Spec: format 1."""
+
+TIME_MAX = (1 << 63) - 1
+"""Latest time, in microseconds since 1970 UTC. Spec: format 1."""
+
+DIGEST_BYTES = 32
+"""Size of a blake3 digest. Spec: format 1."""
+
+VECTOR_DIM_MAX = 65_536
+"""Components of a dense vector. Spec: format 5.3."""
+
+NODE_ID_DOMAIN = b"ibidem:node:1\x00"
+"""Prefix of the bytes hashed into the id of a node that has a key. Spec: format 3."""
+
+NODE_CONTENT_ID_DOMAIN = b"ibidem:node-content:1\x00"
+"""Prefix of the bytes hashed into the id of a node without a key. Spec: format 3."""
+
+EDGE_ID_DOMAIN = b"ibidem:edge:1\x00"
+"""Prefix of the bytes hashed into an edge's id. Spec: format 3."""
+
+REF_KEY_DOMAIN = b"ibidem:ref:1\x00"
+"""Prefix of the bytes hashed into a ref's tree key. Spec: format 3."""
+
+TREE_ENTRIES_MAX = 256
+"""Entries of a tree block. Spec: format 6.3."""
+
+TREE_BOUNDARY_BELOW = 1 << 58
+"""A key whose hash is below this ends its tree block: one key in 64. Spec: format 6.3."""
+
+TREE_LEVEL_MAX = 64
+"""Level of a tree block. Spec: format 6.1."""
+
+TREE_KEY_BYTES_MAX = 64
+"""Width of a tree's keys. Spec: format 6.1."""

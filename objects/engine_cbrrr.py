@@ -1,0 +1,42 @@
+"""CBOR through `cbrrr`, a C extension: the same bytes in a sixth of the time, where it is installed.
+
+It has no depth limit and follows cycles until memory ends, so `codec` checks values before `dumps` and
+foreign blocks before `loads`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cbrrr import decode_dag_cbor, encode_dag_cbor
+
+from ibidem.objects.cid import Cid
+
+NAME = "cbrrr"
+
+
+class _Link:
+    """A CID on its way out: cbrrr writes exactly one class as links, never a subclass."""
+
+    __slots__ = ("_raw",)
+
+    def __init__(self, raw: bytes) -> None:
+        self._raw = raw
+
+    def __bytes__(self) -> bytes:
+        return self._raw
+
+
+def link(cid: Cid) -> object:
+    """Returns what `dumps` writes as a link to `cid`."""
+    return _Link(cid.raw)
+
+
+def dumps(value: Any) -> bytes:
+    """Returns the bytes of a value that `codec` has prepared."""
+    return encode_dag_cbor(value, cid_type=_Link)
+
+
+def loads(block: bytes) -> Any:
+    """Returns the value in `block`; links as `Cid`. Lets every error of the library through."""
+    return decode_dag_cbor(block, cid_ctor=Cid)

@@ -1,0 +1,78 @@
+"""The text of a node: what is indexed, embedded, and compared to tell a stale vector.
+
+Spec: format 5.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from blake3 import blake3
+
+from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.node import Node
+
+TEXT_FIELDS = ("context_sentence", "summary", "content")
+"""The fields that a node's text can be made of, in the default order."""
+
+
+def node_text(node: Node, fields: Sequence[str], content: bytes | None) -> str:
+    """Returns the named fields that exist, in that order, joined by a line feed.
+
+    Args:
+        node: whose text it is.
+        fields: names out of TEXT_FIELDS, and "props.NAME" for a text property.
+        content: the node's content, read from its raw blocks where it is long; left out of the text
+            when it is None, not valid UTF-8 or has a NUL in it.
+
+    Returns:
+        The text; empty when no field exists.
+
+    Raises:
+        InvalidInputError: a name is not a text field.
+    """
+    parts = []
+    for name in fields:
+        part = _field_text(node, name, content)
+        if part:
+            parts.append(part)
+    return "\n".join(parts)
+
+
+def text_digest(text: str) -> bytes:
+    """Returns blake3 of the text's UTF-8 bytes, 32 bytes: the `of` of a vector.
+
+    Raises:
+        InvalidInputError: the text has lone surrogates.
+    """
+    try:
+        return blake3(text.encode()).digest()
+    except UnicodeEncodeError as error:
+        raise InvalidInputError(
+            f"text: got {text[:40]!r}, expected text without lone surrogates"
+        ) from error
+
+
+def content_text(content: bytes | None) -> str | None:
+    """Returns content as text, or None when it is not UTF-8 or has a NUL in it."""
+    if content is None or b"\x00" in content:
+        return None
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _field_text(node: Node, name: str, content: bytes | None) -> str | None:
+    if name == "content":
+        return content_text(content)
+    if name == "summary":
+        return node.summary
+    if name == "context_sentence":
+        return node.context_sentence
+    if name.startswith("props."):
+        value = node.props.get(name[6:])
+        return value if type(value) is str else None
+    raise InvalidInputError(
+        f"fields: got {name!r:.80}, expected one of {TEXT_FIELDS} or 'props.NAME'"
+    )

@@ -1,0 +1,261 @@
+"""Vectors of nodes: dense ones under a model, sparse ones under a vocabulary.
+
+`of` is the digest of the text that the vector was made from. Whether a vector is stale is computed by
+comparing it with the node's text of today, never stored.
+
+Components are finite. numpy is imported where arrays are made, so that importing this module is cheap.
+
+Spec: format 5.3, 5.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from ibidem.objects.block import Block, Map, empty, frozen_extra, require
+from ibidem.objects.cid import SparseCid, VectorCid
+from ibidem.objects.constants import DIGEST_BYTES, VECTOR_DIM_MAX
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+DTYPE_BYTES: Mapping[str, int] = {"f32": 4, "f16": 2, "i8": 1}
+_NUMPY = {"f32": "<f4", "f16": "<f2", "i8": "|i1"}
+_VECTOR_KNOWN = frozenset(("dtype", "dim", "of", "data"))
+_SPARSE_KNOWN = frozenset(("indices", "weights", "of"))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Vector(Block):
+    """One dense vector."""
+
+    KIND: ClassVar[str] = "vector"
+    CID: ClassVar[type[VectorCid]] = VectorCid
+
+    dtype: str
+    """Component type: "f32", "f16" or "i8"."""
+    dim: int
+    of: bytes
+    """blake3 of the text, 32 bytes."""
+    data: bytes
+    """`dim` components, little-endian."""
+    extra: Mapping[str, Any] = field(default_factory=empty)
+
+    def __post_init__(self) -> None:
+        width = DTYPE_BYTES.get(self.dtype) if type(self.dtype) is str else None
+        require(width, "vector", "dtype", self.dtype, "'f32', 'f16' or 'i8'")
+        require(
+            type(self.dim) is int and 1 <= self.dim <= VECTOR_DIM_MAX,
+            "vector",
+            "dim",
+            self.dim,
+            f"an integer from 1 to {VECTOR_DIM_MAX}",
+        )
+        require(
+            type(self.of) is bytes and len(self.of) == DIGEST_BYTES,
+            "vector",
+            "of",
+            self.of,
+            "32 bytes",
+        )
+        size = self.dim * (width or 0)
+        require(
+            type(self.data) is bytes and len(self.data) == size,
+            "vector",
+            "data",
+            self.data,
+            f"{size} bytes",
+        )
+        object.__setattr__(self, "extra", frozen_extra(Vector, _VECTOR_KNOWN, self.extra))
+
+    @classmethod
+    def from_array(cls, array: ArrayLike, *, of: bytes, dtype: str = "f32") -> Self:
+        """Returns the vector with the components of `array`.
+
+        Args:
+            array: (d,) numbers, finite after conversion to `dtype`; int8 is never scaled, so it wants integers.
+            of: digest of the text, see `text.text_digest`.
+            dtype: component type to store.
+
+        Raises:
+            InvalidInputError: another shape, or a component that `dtype` does not hold.
+        """
+        import numpy as np
+
+        values = _numbers(array, "vector", 1)
+        require(dtype in _NUMPY, "vector", "dtype", dtype, "'f32', 'f16' or 'i8'")
+        with np.errstate(all="ignore"):
+            stored = values.astype(_NUMPY[dtype])
+        if dtype == "i8":
+            require(
+                np.array_equal(stored, values),
+                "vector",
+                "array",
+                array,
+                "integers from -128 to 127",
+            )
+        else:
+            require(
+                np.isfinite(stored).all(),
+                "vector",
+                "array",
+                array,
+                f"finite numbers that fit {dtype}",
+            )
+        return cls(dtype, len(stored), of, stored.tobytes())
+
+    def to_array(self) -> NDArray[np.float32]:
+        """Returns the components, (d,) float32; exact for every dtype.
+
+        Raises:
+            InvalidInputError: a component is not finite.
+        """
+        import numpy as np
+
+        array = np.frombuffer(self.data, _NUMPY[self.dtype]).astype(np.float32)
+        require(np.isfinite(array).all(), "vector", "data", self.data, "finite components")
+        return array
+
+    @property
+    def cid(self) -> VectorCid:
+        """The identity of the vector: the hash of its bytes."""
+        return VectorCid.of(self.encode())
+
+    def _fields(self) -> Map:
+        return {
+            **self.extra,
+            "dtype": self.dtype,
+            "dim": self.dim,
+            "of": self.of,
+            "data": self.data,
+        }
+
+    @classmethod
+    def _read(cls, fields: Map) -> Self:
+        take = fields.pop
+        return cls(take("dtype"), take("dim"), take("of"), take("data"), fields)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sparse(Block):
+    """One sparse vector: weights of tokens."""
+
+    KIND: ClassVar[str] = "sparse"
+    CID: ClassVar[type[SparseCid]] = SparseCid
+
+    indices: bytes
+    """Token ids, uint32 little-endian, strictly ascending."""
+    weights: bytes
+    """float32 little-endian, one per index, finite."""
+    of: bytes
+    """blake3 of the text, 32 bytes."""
+    extra: Mapping[str, Any] = field(default_factory=empty)
+
+    def __post_init__(self) -> None:
+        for name, value in (("indices", self.indices), ("weights", self.weights)):
+            require(
+                type(value) is bytes and len(value) % 4 == 0,
+                "sparse",
+                name,
+                value,
+                "a multiple of 4 bytes",
+            )
+        require(
+            len(self.indices) == len(self.weights),
+            "sparse",
+            "weights",
+            self.weights,
+            f"{len(self.indices)} bytes as in indices",
+        )
+        require(
+            type(self.of) is bytes and len(self.of) == DIGEST_BYTES,
+            "sparse",
+            "of",
+            self.of,
+            "32 bytes",
+        )
+        object.__setattr__(self, "extra", frozen_extra(Sparse, _SPARSE_KNOWN, self.extra))
+
+    @classmethod
+    def from_arrays(cls, indices: ArrayLike, weights: ArrayLike, *, of: bytes) -> Self:
+        """Returns the sparse vector with `weights` (n,) at the token ids `indices` (n,), in any order.
+
+        Raises:
+            InvalidInputError: shapes differ, an index repeats or is no uint32, a weight is not finite.
+        """
+        import numpy as np
+
+        tokens, values = (
+            _numbers(indices, "sparse.indices", 0),
+            _numbers(weights, "sparse.weights", 0),
+        )
+        require(
+            tokens.shape == values.shape, "sparse", "weights", values.shape, f"shape {tokens.shape}"
+        )
+        with np.errstate(all="ignore"):
+            ids, stored = tokens.astype("<u4"), values.astype("<f4")
+        require(
+            np.array_equal(ids, tokens), "sparse", "indices", indices, "integers from 0 to 2^32-1"
+        )
+        require(
+            np.isfinite(stored).all(), "sparse", "weights", weights, "finite numbers that fit f32"
+        )
+        order = np.argsort(ids, kind="stable")
+        ids, stored = ids[order], stored[order]
+        require((ids[1:] > ids[:-1]).all(), "sparse", "indices", indices, "each index once")
+        return cls(ids.tobytes(), stored.tobytes(), of)
+
+    def to_arrays(self) -> tuple[NDArray[np.uint32], NDArray[np.float32]]:
+        """Returns token ids (n,) uint32 ascending and weights (n,) float32.
+
+        Raises:
+            InvalidInputError: indices are not strictly ascending, or a weight is not finite.
+        """
+        import numpy as np
+
+        ids, values = np.frombuffer(self.indices, "<u4"), np.frombuffer(self.weights, "<f4")
+        require(
+            (ids[1:] > ids[:-1]).all(),
+            "sparse",
+            "indices",
+            self.indices,
+            "strictly ascending integers",
+        )
+        require(np.isfinite(values).all(), "sparse", "weights", self.weights, "finite numbers")
+        return ids, values
+
+    @property
+    def cid(self) -> SparseCid:
+        """The identity of the sparse vector: the hash of its bytes."""
+        return SparseCid.of(self.encode())
+
+    def _fields(self) -> Map:
+        return {**self.extra, "indices": self.indices, "weights": self.weights, "of": self.of}
+
+    @classmethod
+    def _read(cls, fields: Map) -> Self:
+        take = fields.pop
+        return cls(take("indices"), take("weights"), take("of"), fields)
+
+
+def _numbers(array: ArrayLike, owner: str, size_min: int) -> NDArray[Any]:
+    """Returns `array` as (n,) numbers, floats or integers, at least `size_min` of them."""
+    import numpy as np
+
+    try:
+        values = np.asarray(array)
+    except ValueError:
+        values = np.empty((0, 0))
+    if values.size == 0 and values.ndim == 1:
+        values = values.astype(np.float32)
+    require(
+        values.ndim == 1 and values.size >= size_min and values.dtype.kind in "fiu",
+        owner,
+        "array",
+        array,
+        "one dimension of numbers",
+    )
+    return values
