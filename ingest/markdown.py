@@ -1,0 +1,128 @@
+"""Markdown to marks: CommonMark with tables, read by markdown-it-py, cut by line ranges.
+
+Only the block structure is parsed; passages are ranges of the source, so markup inside them is kept as
+it stands. A fenced block is never cut at a blank line unless it is over the limit, where all is cut.
+Inline markup is resolved for headings only, whose text names sections.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from ibidem.ingest.mark import BLANK, Heading, Mark, trim
+from ibidem.ingest.plain import blocks
+from ibidem.ingest.split import CODE, PASSAGE_CHARS_MAX, PROSE, ROWS, Finder, at_places
+
+HEADING_CHARS_MAX = 2000
+"""A longer heading is read as a paragraph: headings are part of keys and of leads."""
+
+LANGUAGE_CHARS_MAX = 64
+
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_INLINE_MARKUP = re.compile(r"[\\`*_\[\]<>&!]")
+_SPACES = re.compile(r"[ \t\r\n]+")
+_FORMATS: dict[str, tuple[str, tuple[Finder, ...]]] = {
+    "paragraph_open": ("paragraph", PROSE),
+    "bullet_list_open": ("list", ROWS),
+    "ordered_list_open": ("list", ROWS),
+    "fence": ("code", ROWS),
+    "code_block": ("code", CODE),
+    "html_block": ("html", ROWS),
+    "blockquote_open": ("quote", ROWS),
+    "table_open": ("table", ROWS),
+    "definition": ("reference", ROWS),
+}
+
+
+def markdown_marks(source: str, start: int = 0) -> Iterator[Mark]:
+    """Yields the headings and top-level blocks of `source` from `start`, where a line begins."""
+    body = source[start:]
+    environment: dict[str, object] = {}
+    tokens: list[Token] = []
+    _parser().block.parse(
+        _LINE_END.sub("\n", body) if "\r" in body else body, _parser(), environment, tokens
+    )
+    lines = _line_starts(source, start)
+    for index, token in enumerate(tokens):
+        if token.level == 0 and token.nesting >= 0 and token.map is not None:
+            yield from _marks_of(source, lines, tokens, index, environment)
+
+
+def _marks_of(
+    source: str, lines: list[int], tokens: list[Token], index: int, environment: dict[str, object]
+) -> Iterator[Mark]:
+    token = tokens[index]
+    assert token.map is not None, "BUG: a block without lines"
+    start, stop = lines[token.map[0]], lines[min(token.map[1], len(lines) - 1)]
+    if token.type == "heading_open":
+        heading = _heading(source, start, stop, token, tokens[index + 1].content, environment)
+        if heading is not None:
+            yield heading
+            return
+        yield from blocks(source, start, stop, "paragraph", None, PROSE)
+    elif token.type in _FORMATS:
+        name, finders = _FORMATS[token.type]
+        if name == "list" and stop - start > PASSAGE_CHARS_MAX:
+            finders = (at_places(_item_starts(tokens, index, lines)), *finders)
+        yield from blocks(source, start, stop, name, _language(token), finders)
+
+
+def _heading(
+    source: str, start: int, stop: int, token: Token, content: str, environment: dict[str, object]
+) -> Heading | None:
+    text_range = trim(source, start, stop)
+    if text_range is None or text_range[1] - text_range[0] > HEADING_CHARS_MAX:
+        return None
+    return Heading(*text_range, int(token.tag[1:]), _plain_text(content, environment))
+
+
+def _plain_text(content: str, environment: dict[str, object]) -> str:
+    """The text of a heading as a reader sees it, on one line."""
+    if _INLINE_MARKUP.search(content):
+        children = _parser().parseInline(content, environment)[0].children or []
+        content = "".join(_token_text(token) for token in children)
+    return _SPACES.sub(" ", content).strip(BLANK)
+
+
+def _token_text(token: Token) -> str:
+    if token.type in ("softbreak", "hardbreak"):
+        return " "
+    if token.type == "html_inline":
+        return ""
+    return token.content
+
+
+def _language(token: Token) -> str | None:
+    if token.type != "fence":
+        return None
+    words = token.info.split(maxsplit=1)
+    return words[0][:LANGUAGE_CHARS_MAX] if words else None
+
+
+def _item_starts(tokens: list[Token], index: int, lines: list[int]) -> list[int]:
+    starts: list[int] = []
+    for token in tokens[index + 1 :]:
+        if token.level == 0:
+            break
+        if token.type == "list_item_open" and token.level == 1 and token.map is not None:
+            starts.append(lines[token.map[0]])
+    return starts
+
+
+def _line_starts(source: str, start: int) -> list[int]:
+    """The place where each line begins, and the end of the source as the last entry."""
+    starts = [start]
+    starts.extend(match.end() for match in _LINE_END.finditer(source, start))
+    if starts[-1] != len(source):
+        starts.append(len(source))
+    return starts
+
+
+@cache
+def _parser() -> MarkdownIt:
+    return MarkdownIt("commonmark", {"inline_definitions": True}).enable("table")

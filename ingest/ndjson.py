@@ -1,0 +1,179 @@
+"""JSON lines to nodes, edges and vectors that refer to each other by local name.
+
+One pass: a record that refers to a name not yet seen waits for the end of the input; removals and
+tombstones always do. Lines are read with a bound, so a line of any length costs bounded memory. A line
+that is refused is reported with its number and changes nothing; the others count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import BinaryIO
+
+from ibidem.ingest.record import (
+    EdgeRecord,
+    NodeRecord,
+    Record,
+    Reference,
+    RemoveRecord,
+    SparseRecord,
+    TombstoneRecord,
+    VectorRecord,
+    parse_record,
+)
+from ibidem.ingest.report import Report
+from ibidem.objects.derive import node_id
+from ibidem.objects.errors import IbidemError, InvalidInputError, NotFoundError
+from ibidem.objects.ids import NodeId
+from ibidem.repo.transaction import Transaction
+
+LINE_BYTES_MAX = 16 << 20
+ERRORS_MAX = 1000
+"""Lines reported one by one; the rest are counted in one more entry."""
+
+_READ_BYTES = 1 << 16
+_BLANKS = b" \t\r\n"
+_BOM = b"\xef\xbb\xbf"
+
+
+def read_lines(stream: BinaryIO) -> Iterator[tuple[int, bytes | None]]:
+    """Yields (number from 1, line) for every line that is not blank; None for one over the limit."""
+    number = 0
+    while line := stream.readline(LINE_BYTES_MAX + 1):
+        number += 1
+        if number == 1:
+            line = line.removeprefix(_BOM)
+        if len(line) > LINE_BYTES_MAX and not line.endswith(b"\n"):
+            while (rest := stream.readline(_READ_BYTES)) and not rest.endswith(b"\n"):
+                pass
+            yield number, None
+        elif line.strip(_BLANKS):
+            yield number, line
+
+
+def ingest_records(tx: Transaction, stream: BinaryIO, path: str, report: Report, *, strict: bool) -> None:
+    """Applies the records of `stream` to the transaction and counts them in `report`.
+
+    Raises:
+        InvalidInputError: `strict`, and a line was refused. What came before it is in the transaction,
+            so let the error leave the transaction's block, which then publishes nothing.
+    """
+    applying = _Applying(tx, path, report, strict)
+    for number, line in read_lines(stream):
+        applying.line(number, line)
+    applying.finish()
+
+
+@dataclass(slots=True)
+class _Applying:
+    tx: Transaction
+    path: str
+    report: Report
+    strict: bool
+    _names: dict[str, NodeId] = field(default_factory=dict)
+    _waiting: list[tuple[int, Record]] = field(default_factory=list)
+    _last: list[tuple[int, Record]] = field(default_factory=list)
+    _refused_count: int = 0
+
+    def line(self, number: int, line: bytes | None) -> None:
+        try:
+            if line is None:
+                raise InvalidInputError(f"line: longer than {LINE_BYTES_MAX} bytes")
+            record = parse_record(line)
+            if isinstance(record, RemoveRecord | TombstoneRecord):
+                self._last.append((number, record))
+            elif self._is_known(record):
+                self._apply(record)
+            else:
+                self._waiting.append((number, record))
+        except IbidemError as error:
+            self._refuse(number, error)
+
+    def finish(self) -> None:
+        for number, record in [*self._waiting, *self._last]:
+            try:
+                self._apply(record)
+            except IbidemError as error:
+                self._refuse(number, error)
+        if self._refused_count > ERRORS_MAX:
+            self.report.errors.append((self.path, f"{self._refused_count - ERRORS_MAX} more lines refused"))
+
+    def _refuse(self, number: int, error: IbidemError) -> None:
+        message = f"line {number}: {error}"
+        if self.strict:
+            raise InvalidInputError(f"{self.path}: {message}", kind=error.kind, hint=error.hint) from error
+        self._refused_count += 1
+        if self._refused_count <= ERRORS_MAX:
+            self.report.errors.append((self.path, message))
+
+    def _is_known(self, record: Record) -> bool:
+        match record:
+            case EdgeRecord(source=source, target=target):
+                return self._find(source) is not None and self._find(target) is not None
+            case VectorRecord(node=node) | SparseRecord(node=node):
+                return self._find(node) is not None
+            case _:
+                return True
+
+    def _find(self, reference: Reference) -> NodeId | None:
+        return reference if isinstance(reference, NodeId) else self._names.get(reference)
+
+    def _resolve(self, field_name: str, reference: Reference) -> NodeId:
+        found = self._find(reference)
+        if found is None:
+            raise InvalidInputError(
+                f"{field_name}: got {reference!r:.100}, expected the name of a node of this input, or a node id"
+            )
+        return found
+
+    def _apply(self, record: Record) -> None:
+        tx, report = self.tx, self.report
+        match record:
+            case NodeRecord():
+                self._add_node(record)
+            case EdgeRecord():
+                source = self._resolve("edge.source", record.source)
+                target = self._resolve("edge.target", record.target)
+                tx.add_edge(
+                    source, record.etype, target, weight=record.weight, props=record.props, key=record.key
+                )
+                report.edges += 1
+            case VectorRecord():
+                node = self._resolve("vector.node", record.node)
+                tx.set_vector(node, model=record.model, vector=record.values)
+                report.vectors += 1
+            case SparseRecord():
+                node = self._resolve("sparse.node", record.node)
+                tx.set_sparse(node, vocab=record.vocab, indices=record.indices, weights=record.weights)
+                report.vectors += 1
+            case TombstoneRecord():
+                tx.tombstone(self._resolve("tombstone.node", record.node), reason=record.reason)
+            case RemoveRecord(edge=edge) if edge is not None:
+                tx.remove_edge(edge)
+            case RemoveRecord(node=reference):
+                assert reference is not None, "BUG: a removal names a node or an edge"
+                tx.remove_node(self._resolve("remove.node", reference))
+                report.nodes_removed += 1
+
+    def _add_node(self, record: NodeRecord) -> None:
+        if record.name is not None and record.name in self._names:
+            raise InvalidInputError(f"node.name: {record.name!r:.100} is taken by an earlier line")
+        before = None
+        if record.key is not None:
+            try:
+                before = self.tx.node(node_id(record.namespace, record.key))
+            except NotFoundError:
+                before = None
+        added = self.tx.add_node(
+            record.ntype,
+            summary=record.summary,
+            context_sentence=record.context_sentence,
+            content=record.content,
+            props=record.props,
+            key=record.key,
+            namespace=record.namespace,
+            replace=record.key is not None,
+        )
+        if record.name is not None:
+            self._names[record.name] = added

@@ -1,0 +1,49 @@
+"""Plain text and program source to marks.
+
+Prose: a passage is a paragraph, set apart by blank lines. Program source: a passage is what stands
+between blank lines at the left margin, so a function keeps the blank lines inside it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ibidem.ingest.mark import BOM, Block, Mark, trim
+from ibidem.ingest.split import CODE, PROSE, Finder, split
+
+_PARAGRAPH = re.compile(
+    r"^[ \t\r\f\v]*+[^ \t\r\n\f\v][^\n]*(?:\n[ \t\r\f\v]*+[^ \t\r\n\f\v][^\n]*)*", re.MULTILINE
+)
+_CONTINUES = frozenset(" \t)]}")
+
+
+def plain_marks(source: str) -> Iterator[Mark]:
+    """Yields a mark a paragraph; one over the limit is cut at ends of sentences."""
+    for match in _PARAGRAPH.finditer(source, _body_start(source)):
+        yield from blocks(source, match.start(), match.end(), "paragraph", None, PROSE)
+
+
+def code_marks(source: str, language: str | None) -> Iterator[Mark]:
+    """Yields a mark a top-level stretch of program source."""
+    start = stop = _body_start(source)
+    for match in _PARAGRAPH.finditer(source, start):
+        if source[match.start()] not in _CONTINUES:
+            yield from blocks(source, start, stop, "code", language, CODE)
+            start = match.start()
+        stop = match.end()
+    yield from blocks(source, start, stop, "code", language, CODE)
+
+
+def blocks(
+    source: str, start: int, stop: int, name: str, language: str | None, finders: tuple[Finder, ...]
+) -> Iterator[Block]:
+    """Yields the passages of one stretch of source, trimmed, cut by `finders` where it is too long."""
+    for piece in split(source, start, stop, finders):
+        text_range = trim(source, *piece)
+        if text_range is not None:
+            yield Block(*text_range, name, language)
+
+
+def _body_start(source: str) -> int:
+    return 1 if source.startswith(BOM) else 0

@@ -1,0 +1,39 @@
+"""What an ingest did: counts, and everything that was left out, went wrong or deserves a word."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class Report:
+    """Filled while ingest runs. A path is the document's name in the repository where it has one."""
+
+    documents_added: int = 0
+    documents_changed: int = 0
+    documents_unchanged: int = 0
+    documents_removed: int = 0
+    nodes_added: int = 0
+    nodes_changed: int = 0
+    nodes_removed: int = 0
+    edges: int = 0
+    """Edges that JSON lines stated, new or not."""
+    vectors: int = 0
+    """Dense and sparse vectors that JSON lines stated, new or not."""
+    skipped: list[tuple[str, str]] = field(default_factory=list)
+    """(path, reason), in the order of the walk."""
+    errors: list[tuple[str, str]] = field(default_factory=list)
+    """(path, error); of JSON lines, the error begins with the line's number."""
+    warnings: list[tuple[str, str]] = field(default_factory=list)
+    """(path, warning)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Given to the `progress` callable after each file. Standard input counts as a file of 0 bytes."""
+
+    path: str
+    files_done: int
+    files_count: int
+    bytes_done: int
+    bytes_count: int

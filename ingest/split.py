@@ -1,0 +1,80 @@
+"""Cuts of what is too long for one passage, at places that an edit elsewhere does not move.
+
+Cutting every 4,000 characters would shift every later cut with each inserted word. So within the
+window where a cut is allowed, the place is chosen by the smallest hash of the text just before it:
+after an edit the cuts fall back into step, usually with the next one.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Sequence
+
+from blake3 import blake3
+
+PASSAGE_CHARS_MAX = 4000
+PASSAGE_CHARS_MIN = 1000
+_CONTEXT_CHARS = 48
+
+Finder = Callable[[str, int, int], list[int]]
+"""Returns the places where a cut is good, ascending, inside the half-open window it is given."""
+
+
+def at_pattern(pattern: str) -> Finder:
+    """Returns a finder of the ends of the matches of `pattern`."""
+    compiled = re.compile(pattern)
+
+    def find(source: str, start: int, stop: int) -> list[int]:
+        return [match.end() for match in compiled.finditer(source, start, stop)]
+
+    return find
+
+
+def at_places(places: Sequence[int]) -> Finder:
+    """Returns a finder of the given ascending places."""
+
+    def find(source: str, start: int, stop: int) -> list[int]:
+        return list(places[bisect_left(places, start) : bisect_right(places, stop)])
+
+    return find
+
+
+LINES = at_pattern(r"\r\n|\r(?!\n)|\n")
+BLANK_LINES = at_pattern(r"\n[ \t\r]*\n")
+SENTENCES = at_pattern(
+    r"[.!?\u2026][\"'\)\]\u2019\u201d\u00bb]*[ \t\r\n]+|[\u3002\uff01\uff1f]|\r?\n"
+)
+WORDS = at_pattern(r"[ \t\r\n]+")
+
+PROSE = (SENTENCES, WORDS)
+ROWS = (LINES, WORDS)
+CODE = (BLANK_LINES, LINES, WORDS)
+
+
+def split(
+    source: str, start: int, stop: int, finders: Sequence[Finder]
+) -> Iterator[tuple[int, int]]:
+    """Yields ranges that cover `start:stop` without gaps, each at most `PASSAGE_CHARS_MAX` long.
+
+    The first finder that offers a place inside the window decides; without any place the cut falls at
+    the maximum.
+    """
+    while stop - start > PASSAGE_CHARS_MAX:
+        cut = _cut(source, start + PASSAGE_CHARS_MIN, start + PASSAGE_CHARS_MAX, finders)
+        yield start, cut
+        start = cut
+    yield start, stop
+
+
+def _cut(source: str, low: int, high: int, finders: Sequence[Finder]) -> int:
+    for find in finders:
+        places = find(source, low, high)
+        if places:
+            return min(places, key=lambda place: (_weight(source, place), -place))
+    return high - 1 if source[high - 1 : high + 1] == "\r\n" else high
+
+
+def _weight(source: str, place: int) -> bytes:
+    context = source[max(0, place - _CONTEXT_CHARS) : place]
+    return blake3(context.encode("utf-8", "surrogatepass")).digest(8)
