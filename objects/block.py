@@ -28,7 +28,7 @@ _RESERVED = ("kind", "v")
 
 
 class Block:
-    """Base of the block values. Subclasses give `KIND`, `OPTIONAL`, `_fields` and `_read`."""
+    """Base of the block values. Subclasses give `KIND`, `OPTIONAL`, `extra`, `to_map` and `_read`."""
 
     __slots__ = ()
     KIND: ClassVar[str]
@@ -36,21 +36,16 @@ class Block:
     """Fields left out when empty; a reader refuses them empty."""
     CID: ClassVar[type[Cid]] = Cid
 
-    def _fields(self) -> Map:
-        """Returns the fields to write, without `kind` and `v`, without those that equal their default."""
-        raise NotImplementedError
-
     @classmethod
     def _read(cls, fields: Map) -> Self:
         """Takes the known fields out of `fields`; what is left is `extra`."""
         raise NotImplementedError
 
+    extra: Mapping[str, Any]
+
     def to_map(self) -> Map:
-        """Returns the block as a map, `kind` and `v` included."""
-        fields = self._fields()
-        fields["kind"] = self.KIND
-        fields["v"] = FORMAT_VERSION
-        return fields
+        """Returns the block as a map, `kind` and `v` included, in canonical order without `extra`."""
+        raise NotImplementedError
 
     def encode(self) -> bytes:
         """Returns the block's bytes.
@@ -58,7 +53,9 @@ class Block:
         Raises:
             InvalidInputError: a nested value has no canonical form, or the block is too large.
         """
-        return codec.encode(self.to_map())
+        if self.extra:
+            return codec.encode(self.to_map())
+        return codec.encode_ordered(self.to_map())
 
     @classmethod
     def decode(cls, block: bytes) -> Self:
@@ -134,12 +131,15 @@ def empty() -> Mapping[str, Any]:
 
 def frozen(owner: str, name: str, value: Mapping[str, Any]) -> Mapping[str, Any]:
     """Returns a read-only copy of a mapping with text keys."""
-    if not isinstance(value, Mapping):
+    kind = type(value)
+    if kind is not dict and kind is not MappingProxyType and not isinstance(value, Mapping):
         raise InvalidInputError(f"{owner}.{name}: got {type(value).__name__}, expected a mapping")
+    if not value:
+        return EMPTY
     for key in value:
         if type(key) is not str:
             raise InvalidInputError(f"{owner}.{name}: got key {key!r:.80}, expected text")
-    return MappingProxyType(dict(value)) if value else EMPTY
+    return MappingProxyType(dict(value))
 
 
 def frozen_extra(

@@ -12,6 +12,7 @@ Spec: format 4.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from types import ModuleType
 from typing import Any, NoReturn, TypeAlias
 
@@ -38,18 +39,19 @@ def encode(value: object) -> bytes:
     >>> encode({"b": 1, "a": [True, 1.5]}).hex()
     'a2616182f5fb3ff8000000000000616201'
     """
-    try:
-        block: bytes = _engine.dumps(_prepare(value, DEPTH_MAX, [BLOCK_BYTES_MAX]))
-    except UnicodeEncodeError as error:
-        raise InvalidInputError(
-            f"text: got {error.object[:40]!r}, expected text without lone surrogates"
-        ) from error
-    if len(block) > BLOCK_BYTES_MAX:
-        raise InvalidInputError(
-            f"block: got {len(block)} bytes, expected at most {BLOCK_BYTES_MAX}",
-            kind=ErrorKind.LIMIT_EXCEEDED,
-        )
-    return block
+    return _write(_prepare(value, DEPTH_MAX, [BLOCK_BYTES_MAX]))
+
+
+def encode_ordered(fields: dict[str, Any]) -> bytes:
+    """Returns what `encode` returns, for a map that already is in canonical order.
+
+    The values are checked as by `encode`; the order of the outermost map is taken on trust, which saves
+    a fifth of the time for a node. Tests compare the two for every kind of block.
+
+    Raises:
+        InvalidInputError: as `encode`.
+    """
+    return _write(_prepare_items(fields, fields, DEPTH_MAX, [BLOCK_BYTES_MAX]))
 
 
 def decode(block: bytes) -> Any:
@@ -116,6 +118,31 @@ def use_engine(name: str) -> None:
     _engine = chosen
 
 
+def _write(prepared: Any) -> bytes:
+    try:
+        block: bytes = _engine.dumps(prepared)
+    except UnicodeEncodeError as error:
+        raise InvalidInputError(
+            f"text: got {error.object[:40]!r}, expected text without lone surrogates"
+        ) from error
+    if len(block) > BLOCK_BYTES_MAX:
+        raise InvalidInputError(
+            f"block: got {len(block)} bytes, expected at most {BLOCK_BYTES_MAX}",
+            kind=ErrorKind.LIMIT_EXCEEDED,
+        )
+    return block
+
+
+def _prepare_items(
+    value: dict[str, Any], keys: Iterable[str], depth: int, budget: list[int]
+) -> dict[str, Any]:
+    prepared = {}
+    for key in keys:
+        item = value[key]
+        prepared[key] = item if type(item) in _PLAIN else _prepare(item, depth - 1, budget)
+    return prepared
+
+
 def _prepare(value: Any, depth: int, budget: list[int]) -> Any:
     """Returns `value` checked, with sorted maps and links as the engine wants them.
 
@@ -129,11 +156,7 @@ def _prepare(value: Any, depth: int, budget: list[int]) -> Any:
         budget[0] -= len(value)
         if budget[0] < 0:
             _refuse_size()
-        prepared = {}
-        for key in _sorted_keys(value):
-            item = value[key]
-            prepared[key] = item if type(item) in _PLAIN else _prepare(item, depth - 1, budget)
-        return prepared
+        return _prepare_items(value, _sorted_keys(value), depth, budget)
     if kind is list or kind is tuple:
         if not depth:
             _refuse_depth()

@@ -20,7 +20,7 @@ from ibidem.objects.block import (
     typed_link,
 )
 from ibidem.objects.cid import Cid, CommitCid, RootCid
-from ibidem.objects.constants import TIME_MAX, TIME_MIN
+from ibidem.objects.constants import FORMAT_VERSION, TIME_MAX, TIME_MIN
 from ibidem.objects.errors import CorruptError
 
 _KNOWN = frozenset(("root", "parents", "author", "time", "message", "agent", "task", "signature"))
@@ -74,11 +74,23 @@ class Commit(Block):
         """The identity of the commit: the hash of its bytes."""
         return CommitCid.of(self.encode())
 
-    def _fields(self) -> Map:
-        fields: Map = {**self.extra, "root": self.root, "time": self.time}
-        for name in self.OPTIONAL:
-            if value := getattr(self, name):
-                fields[name] = value
+    def to_map(self) -> Map:
+        """Returns the block as a map, in canonical order unless there is `extra`."""
+        fields: Map = {"v": FORMAT_VERSION, "kind": "commit", "root": self.root}
+        if self.task:
+            fields["task"] = self.task
+        fields["time"] = self.time
+        if self.agent:
+            fields["agent"] = self.agent
+        if self.author:
+            fields["author"] = self.author
+        if self.message:
+            fields["message"] = self.message
+        if self.parents:
+            fields["parents"] = self.parents
+        if self.signature:
+            fields["signature"] = self.signature
+        fields.update(self.extra)
         return fields
 
     @classmethod

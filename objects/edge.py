@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Self
 
 from ibidem.objects.block import EMPTY, Block, Map, empty, frozen, frozen_extra, require
 from ibidem.objects.cid import EdgeCid
+from ibidem.objects.constants import FORMAT_VERSION
 from ibidem.objects.errors import CorruptError, ErrorKind
 from ibidem.objects.ids import EdgeId, NodeId
 
@@ -70,20 +71,19 @@ class Edge(Block):
         """The identity of this version of the edge: the hash of its bytes."""
         return EdgeCid.of(self.encode())
 
-    def _fields(self) -> Map:
-        fields: Map = {
-            **self.extra,
-            "id": self.id.raw,
-            "etype": self.etype,
-            "src": self.src.raw,
-            "dst": self.dst.raw,
-        }
-        if self.weight != 1.0:
-            fields["weight"] = self.weight
-        if self.props:
-            fields["props"] = dict(self.props)
+    def to_map(self) -> Map:
+        """Returns the block as a map, in canonical order unless there is `extra`."""
+        fields: Map = {"v": FORMAT_VERSION, "id": self.id.raw, "dst": self.dst.raw}
         if self.key is not None:
             fields["key"] = self.key
+        fields["src"] = self.src.raw
+        fields["kind"] = "edge"
+        fields["etype"] = self.etype
+        if self.props:
+            fields["props"] = dict(self.props)
+        if self.weight != 1.0:
+            fields["weight"] = self.weight
+        fields.update(self.extra)
         return fields
 
     @classmethod

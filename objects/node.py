@@ -26,7 +26,12 @@ from ibidem.objects.block import (
     typed_link,
 )
 from ibidem.objects.cid import BlobCid, NodeCid
-from ibidem.objects.constants import CONTENT_INLINE_BYTES_MAX, CONTENT_PART_BYTES, INTEGER_MAX
+from ibidem.objects.constants import (
+    CONTENT_INLINE_BYTES_MAX,
+    CONTENT_PART_BYTES,
+    FORMAT_VERSION,
+    INTEGER_MAX,
+)
 from ibidem.objects.errors import CorruptError, InvalidInputError
 from ibidem.objects.ids import NodeId
 
@@ -81,55 +86,54 @@ class Node(Block):
     extra: Mapping[str, Any] = field(default_factory=empty)
 
     def __post_init__(self) -> None:
-        if type(self.id) is not NodeId:
-            require(False, "node", "id", self.id, "a NodeId")
-        if type(self.ntype) is not str or not self.ntype:
-            require(False, "node", "ntype", self.ntype, "text that is not empty")
-        require_optional_text("node", "summary", self.summary)
-        require_optional_text("node", "context_sentence", self.context_sentence)
-        require_text("node", "tail", self.tail)
+        if not (
+            type(self.id) is NodeId
+            and type(self.ntype) is str
+            and self.ntype
+            and (self.summary is None or type(self.summary) is str)
+            and (self.context_sentence is None or type(self.context_sentence) is str)
+            and type(self.tail) is str
+        ):
+            _refuse_fields(self)
         put = object.__setattr__
         put(self, "props", frozen("node", "props", self.props))
-        put(self, "extra", frozen_extra(Node, _KNOWN, self.extra))
+        if self.extra is not EMPTY:
+            put(self, "extra", frozen_extra(Node, _KNOWN, self.extra))
         if self.content is not None:
             put(self, "content", _checked_content(self.content))
         if self.key is not None:
-            key = tuple(self.key)
-            require(
-                len(key) == 2 and type(key[0]) is str, "node", "key", key, "(namespace text, key)"
-            )
-            put(self, "key", key)
-        if self.children:
-            put(self, "children", tuple(self.children))
-            for child in self.children:
-                require(type(child) is Child, "node", "children", child, "a Child")
-        else:
-            put(self, "children", ())
+            put(self, "key", _checked_key(self.key))
+        if self.children != ():
+            put(self, "children", _checked_children(self.children))
 
     @property
     def cid(self) -> NodeCid:
         """The identity of this version of the node: the hash of its bytes."""
         return NodeCid.of(self.encode())
 
-    def _fields(self) -> Map:
-        fields: Map = {**self.extra, "id": self.id.raw, "ntype": self.ntype}
-        if self.summary:
-            fields["summary"] = self.summary
-        if self.context_sentence:
-            fields["context_sentence"] = self.context_sentence
+    def to_map(self) -> Map:
+        """Returns the block as a map, in canonical order unless there is `extra`."""
+        fields: Map = {"v": FORMAT_VERSION, "id": self.id.raw}
+        if self.key is not None:
+            fields["key"] = self.key
+        fields["kind"] = "node"
+        if self.tail:
+            fields["tail"] = self.tail
+        fields["ntype"] = self.ntype
         if self.props:
             fields["props"] = dict(self.props)
         if self.content:
             fields["content"] = self.content
-        if self.key is not None:
-            fields["key"] = self.key
+        if self.summary:
+            fields["summary"] = self.summary
         if self.children:
             fields["children"] = [
                 (child.id.raw, child.lead, child.size_bytes, child.size_lines)
                 for child in self.children
             ]
-        if self.tail:
-            fields["tail"] = self.tail
+        if self.context_sentence:
+            fields["context_sentence"] = self.context_sentence
+        fields.update(self.extra)
         return fields
 
     @classmethod
@@ -182,6 +186,33 @@ def split_content(
 def join_content(parts: Iterable[bytes]) -> bytes:
     """Returns the content whose raw blocks, in order, are `parts`."""
     return b"".join(parts)
+
+
+def _refuse_fields(node: Node) -> None:
+    require(type(node.id) is NodeId, "node", "id", node.id, "a NodeId")
+    require(
+        type(node.ntype) is str and node.ntype,
+        "node",
+        "ntype",
+        node.ntype,
+        "text that is not empty",
+    )
+    require_optional_text("node", "summary", node.summary)
+    require_optional_text("node", "context_sentence", node.context_sentence)
+    require_text("node", "tail", node.tail)
+
+
+def _checked_key(key: object) -> tuple[str, Any]:
+    if isinstance(key, (tuple, list)) and len(key) == 2 and type(key[0]) is str:
+        return key[0], key[1]
+    raise InvalidInputError(f"node.key: got {key!r:.80}, expected (namespace text, key)")
+
+
+def _checked_children(children: tuple[Child, ...]) -> tuple[Child, ...]:
+    require(isinstance(children, (tuple, list)), "node", "children", children, "a tuple of Child")
+    for child in children:
+        require(type(child) is Child, "node", "children", child, "a Child")
+    return tuple(children)
 
 
 def _checked_content(content: bytes | tuple[BlobCid, ...]) -> bytes | tuple[BlobCid, ...] | None:

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 from ibidem.objects.block import Block, Map, empty, frozen_extra, require, require_text, typed_link
 from ibidem.objects.cid import OperationCid, ViewCid
 from ibidem.objects.commit import checked_links, read_links, require_time
+from ibidem.objects.constants import FORMAT_VERSION
 
 _KNOWN = frozenset(("view", "parents", "author", "time", "description"))
 
@@ -47,11 +48,17 @@ class Operation(Block):
         """The identity of the operation: the hash of its bytes."""
         return OperationCid.of(self.encode())
 
-    def _fields(self) -> Map:
-        fields: Map = {**self.extra, "view": self.view, "time": self.time}
-        for name in self.OPTIONAL:
-            if value := getattr(self, name):
-                fields[name] = value
+    def to_map(self) -> Map:
+        """Returns the block as a map, in canonical order unless there is `extra`."""
+        fields: Map = {"v": FORMAT_VERSION, "kind": "operation", "time": self.time}
+        fields["view"] = self.view
+        if self.author:
+            fields["author"] = self.author
+        if self.parents:
+            fields["parents"] = self.parents
+        if self.description:
+            fields["description"] = self.description
+        fields.update(self.extra)
         return fields
 
     @classmethod

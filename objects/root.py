@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Self
 
 from ibidem.objects.block import EMPTY, Block, Map, empty, frozen, frozen_extra, require, typed_link
 from ibidem.objects.cid import RootCid, TreeCid
+from ibidem.objects.constants import FORMAT_VERSION
 from ibidem.objects.errors import CorruptError, FormatError
 
 REQUIRES_KNOWN: frozenset[str] = frozenset()
@@ -69,13 +70,25 @@ class Root(Block):
         """The identity of the state: the hash of its bytes."""
         return RootCid.of(self.encode())
 
-    def _fields(self) -> Map:
-        fields: Map = {**self.extra, **{name: getattr(self, name) for name in _TREES}}
-        for name in ("vectors", "sparse", "config"):
-            if value := getattr(self, name):
-                fields[name] = dict(value)
+    def to_map(self) -> Map:
+        """Returns the block as a map, in canonical order unless there is `extra`."""
+        fields: Map = {
+            "v": FORMAT_VERSION,
+            "kind": "root",
+            "edges": self.edges,
+            "nodes": self.nodes,
+        }
+        if self.config:
+            fields["config"] = dict(self.config)
+        if self.sparse:
+            fields["sparse"] = dict(self.sparse)
+        if self.vectors:
+            fields["vectors"] = dict(self.vectors)
         if self.requires:
             fields["requires"] = self.requires
+        fields["conflicts"] = self.conflicts
+        fields["tombstones"] = self.tombstones
+        fields.update(self.extra)
         return fields
 
     @classmethod

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Self
 
 from ibidem.objects.block import Block, Map, empty, frozen_extra, require_text
 from ibidem.objects.cid import TombstoneCid
+from ibidem.objects.constants import FORMAT_VERSION
 
 _KNOWN = frozenset(("reason",))
 
@@ -37,10 +38,12 @@ class Tombstone(Block):
         """The identity of the tombstone: the hash of its bytes."""
         return TombstoneCid.of(self.encode())
 
-    def _fields(self) -> Map:
-        fields: Map = dict(self.extra)
+    def to_map(self) -> Map:
+        """Returns the block as a map, in canonical order unless there is `extra`."""
+        fields: Map = {"v": FORMAT_VERSION, "kind": "tombstone"}
         if self.reason:
             fields["reason"] = self.reason
+        fields.update(self.extra)
         return fields
 
     @classmethod

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from ibidem.objects.block import Block, Map, empty, frozen_extra, require
 from ibidem.objects.cid import SparseCid, VectorCid
-from ibidem.objects.constants import DIGEST_BYTES, VECTOR_DIM_MAX
+from ibidem.objects.constants import DIGEST_BYTES, FORMAT_VERSION, VECTOR_DIM_MAX
 
 if TYPE_CHECKING:
     import numpy as np
@@ -124,14 +124,13 @@ class Vector(Block):
         """The identity of the vector: the hash of its bytes."""
         return VectorCid.of(self.encode())
 
-    def _fields(self) -> Map:
-        return {
-            **self.extra,
-            "dtype": self.dtype,
-            "dim": self.dim,
-            "of": self.of,
-            "data": self.data,
-        }
+    def to_map(self) -> Map:
+        """Returns the block as a map, in canonical order unless there is `extra`."""
+        fields: Map = {"v": FORMAT_VERSION, "of": self.of, "dim": self.dim, "data": self.data}
+        fields["kind"] = "vector"
+        fields["dtype"] = self.dtype
+        fields.update(self.extra)
+        return fields
 
     @classmethod
     def _read(cls, fields: Map) -> Self:
@@ -232,8 +231,13 @@ class Sparse(Block):
         """The identity of the sparse vector: the hash of its bytes."""
         return SparseCid.of(self.encode())
 
-    def _fields(self) -> Map:
-        return {**self.extra, "indices": self.indices, "weights": self.weights, "of": self.of}
+    def to_map(self) -> Map:
+        """Returns the block as a map, in canonical order unless there is `extra`."""
+        fields: Map = {"v": FORMAT_VERSION, "of": self.of, "kind": "sparse"}
+        fields["indices"] = self.indices
+        fields["weights"] = self.weights
+        fields.update(self.extra)
+        return fields
 
     @classmethod
     def _read(cls, fields: Map) -> Self:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self
 
 from ibidem.objects.block import Block, Map, empty, frozen_extra, require, require_text, typed_link
 from ibidem.objects.cid import Cid, CommitCid, RefCid, TreeCid, ViewCid
-from ibidem.objects.constants import INTEGER_MAX
+from ibidem.objects.constants import FORMAT_VERSION, INTEGER_MAX
 from ibidem.objects.root import checked_requires, read_requires
 
 _REF_KNOWN = frozenset(("name", "target", "seq", "previous"))
@@ -52,10 +52,13 @@ class Ref(Block):
         """The identity of this state of the ref: the hash of its bytes."""
         return RefCid.of(self.encode())
 
-    def _fields(self) -> Map:
-        fields: Map = {**self.extra, "name": self.name, "target": self.target, "seq": self.seq}
+    def to_map(self) -> Map:
+        """Returns the block as a map, in canonical order unless there is `extra`."""
+        fields: Map = {"v": FORMAT_VERSION, "seq": self.seq, "kind": "ref", "name": self.name}
+        fields["target"] = self.target
         if self.previous is not None:
             fields["previous"] = self.previous
+        fields.update(self.extra)
         return fields
 
     @classmethod
@@ -103,18 +106,16 @@ class View(Block):
         """The identity of the view: the hash of its bytes."""
         return ViewCid.of(self.encode())
 
-    def _fields(self) -> Map:
-        fields: Map = {
-            **self.extra,
-            "refs": self.refs,
-            "head": self.head,
-            "erasures": self.erasures,
-            "seq": self.seq,
-        }
+    def to_map(self) -> Map:
+        """Returns the block as a map, in canonical order unless there is `extra`."""
+        fields: Map = {"v": FORMAT_VERSION, "seq": self.seq, "head": self.head, "kind": "view"}
+        fields["refs"] = self.refs
+        fields["erasures"] = self.erasures
         if self.previous is not None:
             fields["previous"] = self.previous
         if self.requires:
             fields["requires"] = self.requires
+        fields.update(self.extra)
         return fields
 
     @classmethod
