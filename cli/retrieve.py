@@ -1,0 +1,68 @@
+"""`repo retrieve`: asks a question and shows the answer with its cost and its receipt."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ibidem.cli import output, parse
+from ibidem.cli.session import Session, at_option, common_options, pass_session
+
+if TYPE_CHECKING:
+    from ibidem.retrieve.result import Item, Result
+
+
+@click.command("retrieve")
+@click.argument("query", required=False)
+@click.option("--label", multiple=True, help="Only nodes of this type; again for any of several.")
+@click.option(
+    "--where",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Only nodes whose property compares so: = != < <= > >=, or NAME? to exist; again for all.",
+)
+@click.option("--vector", metavar="MODEL=FILE.npy", help="Rank by this query vector too.")
+@click.option("--budget", type=int, metavar="TOKENS", help="Tokens the items may cost together.")
+@click.option("--limit", type=int, default=10, show_default=True, help="Items at most; 0 for all.")
+@click.option("--depth", type=int, default=100, show_default=True, help="Nodes from each lane.")
+@click.option("--explain", is_flag=True, help="Show what each lane gave, and what was left out.")
+@at_option
+@common_options
+@pass_session
+def command(
+    session: Session,
+    *,
+    query: str | None,
+    label: tuple[str, ...],
+    where: tuple[str, ...],
+    vector: str | None,
+    budget: int | None,
+    limit: int,
+    depth: int,
+    explain: bool,
+    at: str,
+) -> None:
+    """Ask QUERY and show the best items that fit the budget
+
+    Filters come before ranking, so they never cost results. Without QUERY and vector, every match
+    comes in id order.
+
+    \b
+    Examples:
+      repo retrieve "how do retries work" --budget 2000
+      repo retrieve "retries" --label Passage --where lang=en --where year>=2024
+      repo retrieve "retries" --at main~3 --json
+    """
+    options: dict[str, Any] = {
+        "label": label or None,
+        "where": parse.conditions(where),
+        "vector": parse.vector(vector) if vector else None,
+        "limit": limit or None,
+        "token_budget": budget,
+        "depth": depth,
+    }
+    with session.open() as repository:
+        revision = repository.at(at)
+        result = revision.retrieve(query, **options)
+        show(session, revision, result, explain=explain)

@@ -1,0 +1,157 @@
+"""How objects are written: the JSON shapes of `docs/json.md` and the lines for people.
+
+Links and bytes inside properties are written as DAG-JSON does; see `output.canonical_json`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ibidem.cli import output
+
+if TYPE_CHECKING:
+    from ibidem.objects.commit import Commit
+    from ibidem.objects.edge import Edge
+    from ibidem.objects.location import Location
+    from ibidem.objects.node import Node
+
+SHORT = 12
+"""Characters of an id or a CID's digest that a table shows."""
+
+_CID_PREFIX = 9
+"""The first characters of every CID of ours are the same; a short form that leaves the rest tells nothing."""
+
+
+def short(identifier: object) -> str:
+    """Returns the beginning of an id or CID that a table shows; every command takes it back."""
+    text = str(identifier)
+    return text[: SHORT + _CID_PREFIX if text.startswith("b") and len(text) > 40 else SHORT]
+
+
+def node_json(node: Node) -> dict[str, Any]:
+    """Returns a node as JSON; content by its size, parts by their ids."""
+    return {
+        "id": str(node.id),
+        "cid": str(node.cid),
+        "ntype": node.ntype,
+        "summary": node.summary,
+        "context_sentence": node.context_sentence,
+        "props": dict(node.props),
+        "key": None if node.key is None else {"namespace": node.key[0], "key": node.key[1]},
+        "has_content": node.content is not None,
+        "children": [str(child.id) for child in node.children],
+    }
+
+
+def edge_json(edge: Edge) -> dict[str, Any]:
+    """Returns an edge as JSON."""
+    return {
+        "id": str(edge.id),
+        "cid": str(edge.cid),
+        "etype": edge.etype,
+        "source": str(edge.src),
+        "target": str(edge.dst),
+        "weight": edge.weight,
+        "props": dict(edge.props),
+        "key": edge.key,
+    }
+
+
+def commit_json(commit: Commit) -> dict[str, Any]:
+    """Returns a commit as JSON; its time in microseconds since 1970 UTC."""
+    return {
+        "cid": str(commit.cid),
+        "root": str(commit.root),
+        "parents": [str(parent) for parent in commit.parents],
+        "author": commit.author,
+        "time": commit.time,
+        "message": commit.message,
+        "agent": commit.agent,
+        "task": commit.task,
+    }
+
+
+def location_json(location: Location | None) -> dict[str, Any] | None:
+    """Returns where a passage stands as JSON."""
+    if location is None:
+        return None
+    return {
+        "document": str(location.document_id),
+        "source": location.source,
+        "heading_path": list(location.heading_path),
+        "byte_start": location.byte_start,
+        "byte_stop": location.byte_stop,
+        "line_start": location.line_start,
+        "line_stop": location.line_stop,
+    }
+
+
+def location_line(location: Location) -> str:
+    """Returns `path:first-last › heading › heading`."""
+    first, last = location.line_start, location.line_stop - 1
+    lines = f"{first}" if last <= first else f"{first}-{last}"
+    place = f"{output.one_line(location.source or str(location.document_id))}:{lines}"
+    return " › ".join(
+        [place, *(output.one_line(heading, width=60) for heading in location.heading_path)]
+    )
+
+
+def node_lines(node: Node, location: Location | None = None) -> list[str]:
+    """Returns a node as lines for people."""
+    rows = [("id", str(node.id)), ("cid", str(node.cid))]
+    if location is not None:
+        rows.append(("source", location_line(location)))
+    if node.key is not None:
+        rows.append(("key", value_text([node.key[0], node.key[1]])))
+    if node.context_sentence:
+        rows.append(("context", output.one_line(node.context_sentence)))
+    rows += [(output.one_line(name), value_text(node.props[name])) for name in sorted(node.props)]
+    if node.children:
+        rows.append(("parts", str(len(node.children))))
+    lines = [output.strong(output.one_line(node.ntype)), *output.pairs(rows)]
+    if node.summary:
+        lines += ["", *(f"  {line}" for line in output.printable(node.summary).splitlines())]
+    return lines
+
+
+def edge_lines(edge: Edge) -> list[str]:
+    """Returns an edge as lines for people."""
+    rows = [
+        ("id", str(edge.id)),
+        ("cid", str(edge.cid)),
+        ("source", str(edge.src)),
+        ("target", str(edge.dst)),
+        ("weight", repr(edge.weight)),
+    ]
+    if edge.key is not None:
+        rows.append(("key", value_text(edge.key)))
+    rows += [(output.one_line(name), value_text(edge.props[name])) for name in sorted(edge.props)]
+    return [output.strong(output.one_line(edge.etype)), *output.pairs(rows)]
+
+
+def commit_lines(commit: Commit) -> list[str]:
+    """Returns a commit as lines for people."""
+    rows = [
+        ("root", str(commit.root)),
+        *(("parent", str(parent)) for parent in commit.parents),
+        ("author", output.one_line(commit.author)),
+        ("time", output.moment(commit.time)),
+    ]
+    if commit.agent:
+        rows.append(("agent", output.one_line(commit.agent)))
+    if commit.task:
+        rows.append(("task", output.one_line(commit.task)))
+    message = output.printable(commit.message or "(no message)").splitlines()
+    return [
+        output.strong(f"commit {commit.cid}"),
+        *output.pairs(rows),
+        "",
+        *(f"  {line}" for line in message),
+    ]
+
+
+def value_text(value: object) -> str:
+    """Returns a property's value on one line: text as it is, anything else as JSON."""
+    if isinstance(value, str):
+        return output.one_line(value)
+    return output.one_line(output.canonical_json(value).decode("utf-8"))
