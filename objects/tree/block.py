@@ -1,0 +1,273 @@
+"""One block of a tree: columns of keys, CIDs and counts, in a fixed canonical DAG-CBOR shape.
+
+The shape never varies, so it is written and read here without the general codec; the bytes are those
+that the codec would write for the same map. A block is found, decoded and searched in about two
+microseconds, which is why nothing above it keeps a cache that outlives its owner.
+
+Spec: format 6.1.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from functools import lru_cache
+from struct import Struct
+from typing import TYPE_CHECKING
+
+from ibidem.objects.cid import CID_BYTES, Cid, TreeCid
+from ibidem.objects.constants import TREE_ENTRIES_MAX, TREE_KEY_BYTES_MAX, TREE_LEVEL_MAX
+from ibidem.objects.errors import CorruptError, ErrorKind, FormatError
+
+if TYPE_CHECKING:
+    from ibidem.objects.blocks import Source
+
+COUNT_BYTES = 8
+
+_LEAF_HEAD = b"\xa5\x61v\x01\x64cids"
+_INNER_HEAD = b"\xa6\x61v\x01\x64cids"
+_HEAD_BYTES = len(_LEAF_HEAD)
+_KEYS = b"\x64keys"
+_KIND_LEVEL = b"\x64kind\x64tree\x65level"
+_COUNTS = b"\x66counts"
+_LEVELS = tuple(
+    _KIND_LEVEL + (bytes((level,)) if level < 24 else bytes((0x18, level)))
+    for level in range(TREE_LEVEL_MAX + 1)
+)
+
+
+class Block:
+    """A decoded block: `size` entries, ascending by key. Columns are immutable bytes.
+
+    `keys` is size x width, `cids` size x 36, `counts` size x 8 (big-endian) above level 0 and empty at
+    level 0, where each entry counts for one.
+    """
+
+    __slots__ = ("_split", "cids", "counts", "keys", "level", "size", "width")
+
+    def __init__(self, level: int, size: int, keys: bytes, cids: bytes, counts: bytes) -> None:
+        self.level = level
+        self.size = size
+        self.width = len(keys) // size if size else 0
+        self.keys = keys
+        self.cids = cids
+        self.counts = counts
+        self._split: tuple[bytes, ...] | None = None
+
+    @property
+    def key_list(self) -> tuple[bytes, ...]:
+        """The keys, one by one."""
+        if self._split is None:
+            self._split = splitter(self.width, self.size).unpack(self.keys)
+        return self._split
+
+    @property
+    def last(self) -> bytes:
+        """The last key, under which the block above refers to this one."""
+        return self.keys[-self.width :]
+
+    @property
+    def entry_count(self) -> int:
+        """How many leaf entries stand in and below this block."""
+        if self.level == 0:
+            return self.size
+        return sum(Struct(f">{self.size}Q").unpack(self.counts))
+
+    def find(self, key: bytes) -> int:
+        """Returns the index of the first key that is not below `key`; `size` when there is none."""
+        return bisect_left(self.key_list, key)
+
+    def cid(self, index: int) -> bytes:
+        """Returns the 36 bytes of the CID at `index`."""
+        return self.cids[index * CID_BYTES : (index + 1) * CID_BYTES]
+
+    def payload(self, index: int) -> bytes:
+        """Returns what stands beside a key: its CID, then its count above level 0."""
+        if self.level == 0:
+            return self.cids[index * CID_BYTES : (index + 1) * CID_BYTES]
+        return self.cid(index) + self.counts[index * COUNT_BYTES : (index + 1) * COUNT_BYTES]
+
+    def cid_list(self) -> tuple[bytes, ...]:
+        """Returns the CIDs, one by one."""
+        return splitter(CID_BYTES, self.size).unpack(self.cids)
+
+
+@lru_cache(maxsize=4096)
+def splitter(width: int, size: int) -> Struct:
+    """Returns what cuts `size` fields of `width` bytes out of one byte string."""
+    return Struct(f"{width}s" * size)
+
+
+def encode(level: int, keys: bytes, cids: bytes, counts: bytes) -> bytes:
+    """Returns the canonical bytes of a block. The columns must agree; this is not checked.
+
+    Spec: format 6.1.
+    """
+    head = b"".join(
+        (
+            _LEAF_HEAD if level == 0 else _INNER_HEAD,
+            _bytes_head(len(cids)),
+            cids,
+            _KEYS,
+            _bytes_head(len(keys)),
+            keys,
+            _LEVELS[level],
+        )
+    )
+    return head if level == 0 else b"".join((head, _COUNTS, _bytes_head(len(counts)), counts))
+
+
+def decode(block: bytes) -> Block:
+    """Reads a block of either level.
+
+    Shape, canonical form and the agreement of the columns are checked; the order of the keys and the
+    place of the boundaries are `verify`'s business.
+
+    Raises:
+        CorruptError: not a tree block, or not the canonical one.
+        FormatError: a tree block of a newer version.
+
+    Spec: format 6.1.
+    """
+    head = block[:_HEAD_BYTES]
+    inner = head == _INNER_HEAD
+    if not inner and head != _LEAF_HEAD:
+        raise _refuse_head(block)
+    cids, at = _read_bytes(block, _HEAD_BYTES, "cids")
+    if block[at : at + 5] != _KEYS:
+        raise _corrupt(f"field at offset {at}, expected 'keys'")
+    keys, at = _read_bytes(block, at + 5, "keys")
+    if block[at : at + 16] != _KIND_LEVEL:
+        raise _corrupt(f"fields at offset {at}, expected 'kind', 'tree', 'level'")
+    level, at = _read_level(block, at + 16)
+    counts = b""
+    if inner:
+        if block[at : at + 7] != _COUNTS:
+            raise _corrupt(f"field at offset {at}, expected 'counts'")
+        counts, at = _read_bytes(block, at + 7, "counts")
+    if at != len(block):
+        raise _corrupt(f"{len(block) - at} bytes after its end")
+    size = len(cids) // CID_BYTES
+    _check_columns(level, size, keys, cids, counts, inner=inner)
+    return Block(level, size, keys, cids, counts)
+
+
+def load(source: Source, raw: bytes) -> Block:
+    """Reads the block with the CID `raw` from `source`; the empty tree needs no reading."""
+    if raw == EMPTY_TREE.raw:
+        return _EMPTY
+    try:
+        return decode(source.get(TreeCid(raw)))
+    except CorruptError as error:
+        raise CorruptError(f"{error} (tree block {Cid(raw)})", kind=error.kind) from error
+
+
+def load_child(source: Source, parent: Block, index: int) -> Block:
+    """Reads the child at `index`, which must stand one level below and end at its key.
+
+    Raises:
+        CorruptError: it does not.
+    """
+    raw = parent.cid(index)
+    child = load(source, raw)
+    check_child(child, raw, parent.level - 1, parent.key_list[index])
+    return child
+
+
+def check_child(child: Block, raw: bytes, level: int, last: bytes) -> None:
+    """Refuses a child that is not at `level` or does not end at the key `last`."""
+    if child.level != level:
+        raise CorruptError(f"tree block {Cid(raw)}: level {child.level}, expected {level}")
+    if child.size == 0 or child.last != last:
+        raise CorruptError(
+            f"tree block {Cid(raw)}: ends at key {child.last.hex()}, its parent says {last.hex()}"
+        )
+
+
+def _bytes_head(size: int) -> bytes:
+    if size >= 256:
+        return b"\x59" + size.to_bytes(2, "big")
+    return bytes((0x40 + size,)) if size < 24 else bytes((0x58, size))
+
+
+def _read_bytes(block: bytes, at: int, field: str) -> tuple[bytes, int]:
+    head = block[at : at + 3]
+    if len(head) < 3:
+        raise _corrupt(f"ends within {field!r}")
+    size = -1
+    if head[0] == 0x59:
+        size = (head[1] << 8) | head[2]
+        start, least = at + 3, 256
+    elif head[0] == 0x58:
+        size = head[1]
+        start, least = at + 2, 24
+    else:
+        size = head[0] - 0x40
+        start, least = at + 1, 0
+        if size >= 24:
+            size = -1
+    if size < least:
+        raise _corrupt(
+            f"{field!r} begins with {head.hex()}, expected the shortest byte string head"
+        )
+    value = block[start : start + size]
+    if len(value) != size:
+        raise _corrupt(f"{field!r} declares {size} bytes, {len(value)} are left")
+    return value, start + size
+
+
+def _read_level(block: bytes, at: int) -> tuple[int, int]:
+    head = block[at : at + 2]
+    if head and head[0] < 24:
+        return head[0], at + 1
+    if len(head) == 2 and head[0] == 0x18 and 24 <= head[1] <= TREE_LEVEL_MAX:
+        return head[1], at + 2
+    raise _corrupt(f"'level' is written {head.hex()!r}, expected 0 to {TREE_LEVEL_MAX}")
+
+
+def _check_columns(
+    level: int, size: int, keys: bytes, cids: bytes, counts: bytes, *, inner: bool
+) -> None:
+    if inner != (level > 0):
+        raise _corrupt(f"level {level} {'with' if inner else 'without'} counts")
+    if size * CID_BYTES != len(cids):
+        raise _corrupt(f"'cids' of {len(cids)} bytes, expected a multiple of {CID_BYTES}")
+    if size > TREE_ENTRIES_MAX:
+        raise _corrupt(f"{size} entries, expected at most {TREE_ENTRIES_MAX}", limit=True)
+    if size == 0:
+        if inner or keys:
+            raise _corrupt(f"no entries at level {level} with {len(keys)} bytes of keys")
+        return
+    width, rest = divmod(len(keys), size)
+    if rest or not 1 <= width <= TREE_KEY_BYTES_MAX:
+        raise _corrupt(
+            f"{len(keys)} bytes of keys for {size} entries, "
+            f"expected one width of 1 to {TREE_KEY_BYTES_MAX}"
+        )
+    if inner and len(counts) != size * COUNT_BYTES:
+        raise _corrupt(f"'counts' of {len(counts)} bytes, expected {size * COUNT_BYTES}")
+
+
+def _refuse_head(block: bytes) -> CorruptError | FormatError:
+    if block[:3] in (_LEAF_HEAD[:3], _INNER_HEAD[:3]) and block[3:4] != b"\x01":
+        return FormatError(
+            f"tree block: version written {block[3:4].hex()}, this program reads version 1",
+            hint="open it with a newer version of the program",
+        )
+    return _corrupt(
+        f"begins {block[:_HEAD_BYTES].hex()}, expected a map of v, cids, keys, kind, level"
+    )
+
+
+def _corrupt(what: str, *, limit: bool = False) -> CorruptError:
+    kind = ErrorKind.LIMIT_EXCEEDED if limit else ErrorKind.NON_CANONICAL
+    return CorruptError(f"tree block: {what}", kind=kind)
+
+
+# At the end, because they are made by the functions above.
+EMPTY_TREE_BLOCK = encode(0, b"", b"", b"")
+"""The block of the empty tree."""
+
+EMPTY_TREE = TreeCid.of(EMPTY_TREE_BLOCK)
+"""The empty tree. It reads as empty whether or not its block is at hand."""
+
+_EMPTY = decode(EMPTY_TREE_BLOCK)
