@@ -1,12 +1,12 @@
 """What all block values share: a `kind` and a version on the wire, and identity by bytes.
 
-A value is a frozen dataclass. Two values are equal when their blocks are equal, so `True`, `1` and `1.0`
-in a property make different nodes. A field that equals its default is left out of the block, and a block
-that spells one out is refused: one value has one form. Fields that this version does not know are kept
-in `extra` and written back.
+A value is a frozen dataclass. Two values are equal when their blocks are equal, so `True`, `1` and
+`1.0` in a property make different nodes. A field that equals its default is left out of the block,
+and a block that spells one out is refused: one value has one form. Fields that this version does
+not know are kept in `extra` and written back.
 
-Ownership: mappings are copied at the top level and read-only; lists and maps nested in them belong to the
-value from then on and must not be changed.
+Ownership: mappings are copied at the top level and read-only; lists and maps nested in them belong
+to the value from then on and must not be changed.
 
 Spec: format 5.
 """
@@ -28,7 +28,7 @@ _RESERVED = ("kind", "v")
 
 
 class Block:
-    """Base of the block values. Subclasses give `KIND`, `OPTIONAL`, `extra`, `to_map` and `_read`."""
+    """Base of the block values; a subclass gives `KIND`, `extra`, `to_map` and `_read`."""
 
     __slots__ = ()
     KIND: ClassVar[str]
@@ -44,7 +44,7 @@ class Block:
     extra: Mapping[str, Any]
 
     def to_map(self) -> Map:
-        """Returns the block as a map, `kind` and `v` included, in canonical order without `extra`."""
+        """Returns the block as a map, in canonical order unless there is `extra`."""
         raise NotImplementedError
 
     def encode(self) -> bytes:
@@ -74,7 +74,8 @@ class Block:
         for name, item in fields.items():
             if not item and name in cls.OPTIONAL:
                 raise CorruptError(
-                    f"{cls.KIND}.{name}: got {item!r}, expected the field to be left out when empty",
+                    f"{cls.KIND}.{name}: got {item!r}, "
+                    "expected the field to be left out when empty",
                     kind=ErrorKind.NON_CANONICAL,
                 )
         try:

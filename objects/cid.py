@@ -1,7 +1,8 @@
 """Content identifiers: CIDv1, blake3-256, of a DAG-CBOR or a raw block.
 
-Inside the house a CID is its 36 bytes in a light type, one per meaning. It never equals plain `bytes`,
-so data can not be taken for a link. `multiformats` is used at the edge only, for foreign text.
+Inside the house a CID is its 36 bytes in a light type, one per meaning. It never equals plain
+`bytes`, so data can not be taken for a link. `multiformats` is used at the edge only, for foreign
+text.
 
 Spec: format 2.
 """

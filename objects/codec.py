@@ -1,9 +1,9 @@
 """Canonical DAG-CBOR: one value, one sequence of bytes.
 
-An engine does the byte work (`engine_cbor2`, or `engine_cbrrr` where it is installed); what makes the
-result canonical and bounded is here and is the same for both: exact types, integer range, no -0.0, NaN
-or infinity, maps sorted by key length and then bytes, depth, size. `dag-cbor` defines the bytes and is
-the oracle of the tests; it is never imported here.
+An engine does the byte work (`engine_cbor2`, or `engine_cbrrr` where it is installed); what makes
+the result canonical and bounded is here and is the same for both: exact types, integer range, no
+-0.0, NaN or infinity, maps sorted by key length and then bytes, depth, size. `dag-cbor` defines
+the bytes and is the oracle of the tests; it is never imported here.
 
 `True`, `1` and `1.0` are three values. A `dict` decoded here is in canonical key order.
 
@@ -21,7 +21,7 @@ from ibidem.objects.constants import BLOCK_BYTES_MAX, DEPTH_MAX, INTEGER_MAX, IN
 from ibidem.objects.errors import CorruptError, ErrorKind, InvalidInputError
 from ibidem.objects.prescan import prescan
 
-Value: TypeAlias = "None | bool | int | float | str | bytes | Cid | list[Value] | dict[str, Value]"
+Value: TypeAlias = "bool | int | float | str | bytes | Cid | list[Value] | dict[str, Value] | None"
 
 _PLAIN = frozenset((str, bytes, bool, type(None)))
 _engine: ModuleType
@@ -31,8 +31,9 @@ def encode(value: object) -> bytes:
     """Returns the canonical bytes of `value`; tuples are written as lists, any `Cid` as a link.
 
     Raises:
-        InvalidInputError: a type, number, key or text that the format does not have, a cycle, depth over
-            DEPTH_MAX or size over BLOCK_BYTES_MAX (`limit-exceeded`). Nothing is kept of the argument.
+        InvalidInputError: a type, number, key or text that the format does not have, a cycle,
+            depth over DEPTH_MAX or size over BLOCK_BYTES_MAX (`limit-exceeded`). Nothing is kept
+            of the argument.
 
     Spec: format 4.
 
@@ -45,8 +46,8 @@ def encode(value: object) -> bytes:
 def encode_ordered(fields: dict[str, Any]) -> bytes:
     """Returns what `encode` returns, for a map that already is in canonical order.
 
-    The values are checked as by `encode`; the order of the outermost map is taken on trust, which saves
-    a fifth of the time for a node. Tests compare the two for every kind of block.
+    The values are checked as by `encode`; the order of the outermost map is taken on trust, which
+    saves a fifth of the time for a node. Tests compare the two for every kind of block.
 
     Raises:
         InvalidInputError: as `encode`.
@@ -55,7 +56,7 @@ def encode_ordered(fields: dict[str, Any]) -> bytes:
 
 
 def decode(block: bytes) -> Any:
-    """Returns the value in a block that this program wrote and whose hash was checked; links as `Cid`.
+    """Returns the value in a block of our own whose hash was checked; links as `Cid`.
 
     Anything else goes through `decode_foreign`: this one trusts lengths and depth.
 
@@ -88,7 +89,8 @@ def decode_foreign(block: bytes) -> Any:
         raise CorruptError(f"block: {error}", kind=ErrorKind.NON_CANONICAL) from error
     if again != block:
         raise CorruptError(
-            f"block: got {len(block)} bytes that encode again to others, expected canonical order and unique keys",
+            f"block: got {len(block)} bytes that encode again to others, "
+            "expected canonical order and unique keys",
             kind=ErrorKind.NON_CANONICAL,
         )
     return value
@@ -171,7 +173,7 @@ def _prepare(value: Any, depth: int, budget: list[int]) -> Any:
             raise InvalidInputError(f"integer: got {value}, expected -2^64 to 2^64-1")
         return value
     if kind is float:
-        # NaN and the infinities are the floats that differ from themselves or from value - value + value.
+        # NaN and the infinities minus themselves are NaN.
         if value - value != 0.0 or (value == 0.0 and str(value) == "-0.0"):
             raise InvalidInputError(
                 f"float: got {value!r}, expected a finite number other than -0.0"
@@ -182,7 +184,8 @@ def _prepare(value: Any, depth: int, budget: list[int]) -> Any:
     if isinstance(value, Cid):
         return _engine.link(value)
     raise InvalidInputError(
-        f"value: got {value!r:.80} of type {kind.__name__}, expected None, bool, int, float, str, bytes, "
+        f"value: got {value!r:.80} of type {kind.__name__}, "
+        "expected None, bool, int, float, str, bytes, "
         "Cid, list, tuple or dict"
     )
 
@@ -221,7 +224,8 @@ def _refuse_depth() -> NoReturn:
 
 def _refuse_size() -> NoReturn:
     raise InvalidInputError(
-        f"value: got more than {BLOCK_BYTES_MAX} entries, expected a block of {BLOCK_BYTES_MAX} bytes",
+        f"value: got more than {BLOCK_BYTES_MAX} entries, "
+        f"expected a block of {BLOCK_BYTES_MAX} bytes",
         kind=ErrorKind.LIMIT_EXCEEDED,
     )
 

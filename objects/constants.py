@@ -1,7 +1,7 @@
 """Every number that defines the format, each with its section in `spec/format.md`.
 
-Changing one of these changes which bytes are valid or which identifier they get, so a change is a new
-version of the format. Tuning constants live beside their use, not here.
+Changing one of these changes which bytes are valid or which identifier they get, so a change is a
+new version of the format. Tuning constants live beside their use, not here.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ FORMAT_VERSION_OLDEST = 1
 """The oldest `v` this program reads. Spec: format 8."""
 
 SEMANTICS_VERSION = 1
-"""The version of the canonical scores that new repositories name in `Root.config`. Spec: format 5.6."""
+"""Version of the canonical scores that a new root names in its config. Spec: format 5.6."""
 
 DEPTH_MAX = 64
 """How many maps and lists may stand inside each other; a scalar has depth 0. Spec: format 7."""
@@ -28,7 +28,7 @@ CAR_HEADER_BYTES_MAX = 64 << 10
 """Size of the header of a CAR file. Spec: format 7."""
 
 CONTENT_INLINE_BYTES_MAX = 4 << 10
-"""Node content up to this size stands in the node, longer content in raw blocks. Spec: format 5.1."""
+"""Content up to this size stands in the node, more in raw blocks. Spec: format 5.1."""
 
 CONTENT_PART_BYTES = 1 << 20
 """Long content is cut into raw blocks of this size, the last one shorter. Spec: format 5.1."""

@@ -45,7 +45,7 @@ def content_node_id(fields: Mapping[str, Any]) -> NodeId:
 
 
 def edge_id(src: NodeId, etype: str, dst: NodeId, key: object = None) -> EdgeId:
-    """Returns the id of the edge at this place; `key` tells parallel edges apart, None means no key.
+    """Returns the id of the edge at this place; `key` tells parallel edges apart.
 
     Spec: format 3.
     """

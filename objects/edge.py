@@ -1,7 +1,7 @@
 """Edges: typed, weighted connections between nodes.
 
-An edge's id is derived from where it stands, (source, type, target, key?), and these never change in
-its life; weight and properties do.
+An edge's id is derived from where it stands, (source, type, target, key?), and these never change
+in its life; weight and properties do.
 
 Spec: format 5.2.
 """
@@ -91,7 +91,8 @@ class Edge(Block):
         take = fields.pop
         if "weight" in fields and (type(fields["weight"]) is not float or fields["weight"] == 1.0):
             raise CorruptError(
-                f"edge.weight: got {fields['weight']!r:.80}, expected a float other than the default 1.0",
+                f"edge.weight: got {fields['weight']!r:.80}, "
+                "expected a float other than the default 1.0",
                 kind=ErrorKind.NON_CANONICAL,
             )
         if "key" in fields and fields["key"] is None:

@@ -1,7 +1,7 @@
-"""CBOR through `cbrrr`, a C extension: the same bytes in a sixth of the time, where it is installed.
+"""CBOR through `cbrrr`, a C extension: the same bytes in less time, where it is installed.
 
-It has no depth limit and follows cycles until memory ends, so `codec` checks values before `dumps` and
-foreign blocks before `loads`.
+It has no depth limit and follows cycles until memory ends, so `codec` checks values before `dumps`
+and foreign blocks before `loads`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The error tree: one root, grouped by what a caller can do about it.
 
-`kind` is a stable, append-only code; tests, vectors and the command line compare it, never the text.
-A message is a lower-case clause that names the field, the value and the expectation. What to do next
-goes into `hint`.
+`kind` is a stable, append-only code; tests, vectors and the command line compare it, never the
+text. A message is a lower-case clause that names the field, the value and the expectation. What to
+do next goes into `hint`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from enum import StrEnum
 
 
 class ErrorKind(StrEnum):
-    """Stable codes, append-only. Each is raised by one class below or a subclass beside its cause."""
+    """Stable codes, append-only; each is raised by a class below or a subclass of one."""
 
     INVALID_INPUT = "invalid-input"
     ID_COLLISION = "id-collision"

@@ -1,7 +1,7 @@
 """Stable identifiers: 16 bytes that name a node or an edge through all its edits.
 
-Ids are derived: from an explicit key, or from the content at creation. Derivation needs the codec and
-lives in `objects/derive.py`.
+Ids are derived: from an explicit key, or from the content at creation. Derivation needs the codec
+and lives in `objects/derive.py`.
 
 Spec: format 3.
 """
@@ -16,7 +16,7 @@ ID_BYTES = 16
 
 
 class StableId:
-    """Sixteen bytes, `raw`; text is 32 lower-case hexadecimal digits. Never equals plain `bytes`."""
+    """Sixteen bytes, `raw`; 32 hexadecimal digits as text. Never equals plain `bytes`."""
 
     __slots__ = ("raw",)
     raw: bytes

@@ -1,9 +1,9 @@
 """The typed walker: every block that a block needs to be whole.
 
-Garbage collection, export and push follow `links`. It knows each kind, because the columns of a tree
-hide their links from a generic walker. An unknown kind or version stops the walk; it is never taken for
-a leaf. A `Cid` that a user put into a property refers to something that may be anywhere: `links` leaves
-it out and `property_links` reports it.
+Garbage collection, export and push follow `links`. It knows each kind, because the columns of a
+tree hide their links from a generic walker. An unknown kind or version stops the walk; it is never
+taken for a leaf. A `Cid` that a user put into a property refers to something that may be anywhere:
+`links` leaves it out and `property_links` reports it.
 
 Spec: format 9.
 """

@@ -1,8 +1,9 @@
 """Nodes: the facts, passages, sections and documents of the graph.
 
-A document's whole text is held by no one: a parent lists its `children` in order, each with the source
-text that stands before it (`lead`) and the size of its own source, and ends with `tail`. Text, path and
-span of a part are computed from its parents, so an edit above a passage does not touch it.
+A document's whole text is held by no one: a parent lists its `children` in order, each with the
+source text that stands before it (`lead`) and the size of its own source, and ends with `tail`.
+Text, path and span of a part are computed from its parents, so an edit above a passage does not
+touch it.
 
 Spec: format 5.1.
 """
@@ -219,7 +220,8 @@ def _checked_content(content: bytes | tuple[BlobCid, ...]) -> bytes | tuple[Blob
     if type(content) is bytes:
         if len(content) > CONTENT_INLINE_BYTES_MAX:
             raise InvalidInputError(
-                f"node.content: got {len(content)} bytes, expected at most {CONTENT_INLINE_BYTES_MAX} inline",
+                f"node.content: got {len(content)} bytes, "
+                f"expected at most {CONTENT_INLINE_BYTES_MAX} inline",
                 hint="use split_content, which makes raw blocks of longer content",
             )
         return content or None

@@ -1,9 +1,9 @@
 """A strict, iterative check of a foreign block before any library sees it.
 
 Walks the bytes once without recursion and without building anything, so that neither depth nor a
-declared length can cost memory. What it lets through is well-formed CBOR with minimal heads, bounded
-depth and only well-formed links as tags; map order, UTF-8 and float values are left to the comparison
-that `codec.decode_foreign` makes afterwards.
+declared length can cost memory. What it lets through is well-formed CBOR with minimal heads,
+bounded depth and only well-formed links as tags; map order, UTF-8 and float values are left to the
+comparison that `codec.decode_foreign` makes afterwards.
 
 Spec: format 4.
 """
@@ -27,8 +27,8 @@ def prescan(block: bytes) -> None:
     """Raises `CorruptError` unless `block` is one well-formed item within the limits.
 
     Raises:
-        CorruptError: `limit-exceeded` for size, depth or a count that can not fit, `non-canonical` for
-            a head that is not minimal or a feature that DAG-CBOR does not have, `corrupt` for
+        CorruptError: `limit-exceeded` for size, depth or a count that can not fit, `non-canonical`
+            for a head that is not minimal or a feature that DAG-CBOR does not have, `corrupt` for
             truncation and trailing bytes. The message has the offset.
     """
     size = len(block)

@@ -25,7 +25,7 @@ _KNOWN = frozenset((*_TREES, "vectors", "sparse", "config", "requires"))
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Root(Block):
-    """The trees of one state. Keys are ids, values are CIDs of blocks of the kind that the field names."""
+    """The trees of one state: from ids to blocks of the kind that the field names."""
 
     KIND: ClassVar[str] = "root"
     OPTIONAL: ClassVar[frozenset[str]] = frozenset(("vectors", "sparse", "config", "requires"))

@@ -1,9 +1,10 @@
 """Vectors of nodes: dense ones under a model, sparse ones under a vocabulary.
 
-`of` is the digest of the text that the vector was made from. Whether a vector is stale is computed by
-comparing it with the node's text of today, never stored.
+`of` is the digest of the text that the vector was made from. Whether a vector is stale is computed
+by comparing it with the node's text of today, never stored.
 
-Components are finite. numpy is imported where arrays are made, so that importing this module is cheap.
+Components are finite. numpy is imported where arrays are made, so that importing this module is
+cheap.
 
 Spec: format 5.3, 5.4.
 """
@@ -76,7 +77,8 @@ class Vector(Block):
         """Returns the vector with the components of `array`.
 
         Args:
-            array: (d,) numbers, finite after conversion to `dtype`; int8 is never scaled, so it wants integers.
+            array: (d,) numbers, finite after conversion to `dtype`; int8 is never scaled, so it
+                wants integers.
             of: digest of the text, see `text.text_digest`.
             dtype: component type to store.
 
@@ -180,10 +182,12 @@ class Sparse(Block):
 
     @classmethod
     def from_arrays(cls, indices: ArrayLike, weights: ArrayLike, *, of: bytes) -> Self:
-        """Returns the sparse vector with `weights` (n,) at the token ids `indices` (n,), in any order.
+        """Returns the sparse vector with `weights` (n,) at the token ids `indices` (n,), in any
+        order.
 
         Raises:
-            InvalidInputError: shapes differ, an index repeats or is no uint32, a weight is not finite.
+            InvalidInputError: shapes differ, an index repeats or is no uint32, a weight is not
+                finite.
         """
         import numpy as np
 

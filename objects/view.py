@@ -1,7 +1,7 @@
 """Refs and views: where the branches and tags of a repository point.
 
-A view is the whole of that at one moment. Both carry a sequence number and the previous value, so that a
-history that went A, B, A is not taken for one that stayed at A.
+A view is the whole of that at one moment. Both carry a sequence number and the previous value, so
+that a history that went A, B, A is not taken for one that stayed at A.
 
 Spec: format 5.8, 5.9.
 """
