@@ -47,7 +47,7 @@ def links(block: bytes) -> Iterator[Cid]:
         CorruptError: not a block of ours.
     """
     fields = codec.decode(block)
-    kind = _known_kind(fields)
+    kind = check_kind(fields)
     yield from _WALKERS[kind](fields)
 
 
@@ -58,7 +58,13 @@ def property_links(value: Node | Edge) -> Iterator[Cid]:
     yield from _nested(value.key)
 
 
-def _known_kind(fields: object) -> str:
+def check_kind(fields: object) -> str:
+    """Returns the kind of a decoded block, once it and its version are known to be readable.
+
+    Raises:
+        FormatError: unknown kind or version.
+        CorruptError: not a block of ours.
+    """
     if (
         type(fields) is not dict
         or type(fields.get("kind")) is not str

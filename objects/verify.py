@@ -1,0 +1,97 @@
+"""Checks one block by itself: what import, fetch and `repo fsck` do before they believe it.
+
+A block that passes has the hash of its CID, is canonical, is of a known kind and version, and is
+written in the only form that its value has. What its links lead to is checked by following them.
+
+Spec: format 4, 5, 8.
+"""
+
+from __future__ import annotations
+
+from ibidem.objects import codec
+from ibidem.objects.block import Block
+from ibidem.objects.cid import BlobCid, Cid
+from ibidem.objects.commit import Commit
+from ibidem.objects.constants import RAW_BYTES_MAX
+from ibidem.objects.edge import Edge
+from ibidem.objects.errors import CorruptError, ErrorKind, InvalidInputError
+from ibidem.objects.links import check_kind
+from ibidem.objects.node import Node
+from ibidem.objects.operation import Operation
+from ibidem.objects.root import Root
+from ibidem.objects.tombstone import Tombstone
+from ibidem.objects.tree import block as tree_block
+from ibidem.objects.vector import Sparse, Vector
+from ibidem.objects.view import Ref, View
+
+VALUES: dict[str, type[Block]] = {
+    cls.KIND: cls
+    for cls in (Node, Edge, Vector, Sparse, Tombstone, Root, Commit, Ref, View, Operation)
+}
+"""The class of each kind that is a value; trees, receipts and results are read in their own
+rooms."""
+
+
+def verify_block(cid: Cid, block: bytes) -> None:
+    """Raises unless `block` belongs to `cid` and is well-formed in every respect of its own.
+
+    Raises:
+        CorruptError: `hash-mismatch`, `limit-exceeded`, `non-canonical`, or `corrupt` naming the
+            field.
+        FormatError: a kind or version that this program does not know.
+
+    Spec: format 4, 5, 8.
+    """
+    if cid.is_raw:
+        if len(block) > RAW_BYTES_MAX:
+            raise CorruptError(
+                f"raw block: got {len(block)} bytes, expected at most {RAW_BYTES_MAX}",
+                kind=ErrorKind.LIMIT_EXCEEDED,
+            )
+        found: Cid = BlobCid.of(block)
+    else:
+        found = Cid.of(block)
+    if found != cid:
+        raise CorruptError(
+            f"block: got bytes of {found}, expected those of {cid}", kind=ErrorKind.HASH_MISMATCH
+        )
+    if not cid.is_raw:
+        read_foreign(block)
+
+
+def read_foreign(block: bytes) -> Block | None:
+    """Returns the value in a block from anywhere, or None for a kind that is not in VALUES.
+
+    Raises:
+        CorruptError: not canonical, or not the one form of its value; the message names the field.
+        FormatError: a kind or version that this program does not know.
+
+    Spec: format 4, 5, 8.
+    """
+    fields = codec.decode_foreign(block)
+    kind = check_kind(fields)
+    if kind == "tree":
+        tree_block.decode(block)
+    cls = VALUES.get(kind)
+    if cls is None:
+        return None
+    value = cls.from_map(fields)
+    if isinstance(value, (Vector, Sparse)):
+        _check_components(value)
+    if value.encode() != block:
+        raise CorruptError(
+            f"{kind}: got a block in another form than its value has, expected fields at their "
+            "default left out",
+            kind=ErrorKind.NON_CANONICAL,
+        )
+    return value
+
+
+def _check_components(value: Vector | Sparse) -> None:
+    try:
+        if isinstance(value, Vector):
+            value.to_array()
+        else:
+            value.to_arrays()
+    except InvalidInputError as error:
+        raise CorruptError(str(error)) from error
