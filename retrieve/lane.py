@@ -1,0 +1,75 @@
+"""Lanes: rankers that each return their exact best `depth` nodes of a universe.
+
+A lane is a function from (scope, query) to a `LaneTop`. It may be as clever as it likes on the way
+and must return what scoring every row would have given.
+
+Spec: retrieval 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from ibidem.retrieve.numbers import Float64s, kth_largest_at_most, rank
+from ibidem.retrieve.protocol import Ordinals, Snapshot
+
+LANES = ("lexical", "dense", "sparse")
+"""Every lane, in the order in which fusion adds them."""
+
+
+class LaneStatus(StrEnum):
+    """What became of a lane; a closed list."""
+
+    OK = "ok"
+    NO_TERMS = "no_terms"
+    NO_VECTORS = "no_vectors"
+
+
+@dataclass(frozen=True, slots=True)
+class LaneTop:
+    """The best nodes of one lane, best first."""
+
+    lane: str
+    ordinals: Ordinals
+    scores: Float64s
+    status: LaneStatus = LaneStatus.OK
+    floor: float | None = None
+    """The lowest score that the lane's formula can give, or None when there is no such bound."""
+
+
+def empty_top(lane: str, status: LaneStatus, *, floor: float | None = None) -> LaneTop:
+    """Returns a top without nodes."""
+    return LaneTop(lane, np.zeros(0, np.uint32), np.zeros(0, np.float64), status, floor)
+
+
+def best(
+    snapshot: Snapshot, ordinals: Sequence[Ordinals], scores: Sequence[Float64s], depth: int
+) -> tuple[Ordinals, Float64s]:
+    """Returns the best `depth` of scored rows in canonical order.
+
+    Ids are fetched only for rows that reach the last score that can still be in, ties included.
+
+    Args:
+        snapshot: knows the ids.
+        ordinals: by segment, (n,) each.
+        scores: by segment, (n,) each, without -0.0.
+        depth: how many are wanted, at least 1.
+    """
+    parts: list[tuple[Ordinals, Float64s]] = []
+    for some, values in zip(ordinals, scores, strict=True):
+        least = kth_largest_at_most(values, depth)
+        keep = np.flatnonzero(values >= least)
+        parts.append((some[keep], values[keep]))
+    if not parts:
+        return np.zeros(0, np.uint32), np.zeros(0, np.float64)
+    nodes = np.concatenate([part[0] for part in parts])
+    values = np.concatenate([part[1] for part in parts])
+    if values.shape[0] > depth:
+        keep = np.flatnonzero(values >= np.partition(values, -depth)[-depth])
+        nodes, values = nodes[keep], values[keep]
+    order = rank(values, snapshot.node_ids(nodes))[:depth]
+    return nodes[order], values[order]

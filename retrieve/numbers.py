@@ -1,0 +1,240 @@
+"""Canonical numbers: the few operations that decide an answer, the same bytes on every machine.
+
+Everything here is float64 with one stated rounding an operation. `ln` and `exp` run in an explicit
+50-digit decimal context and are rounded once. A dot product is the correctly rounded sum of
+products that are exact, so neither the order of summation nor fused multiply-add nor a BLAS can
+change it. Absent on purpose: numpy's transcendental functions and default sorts, whose results
+follow the CPU.
+
+Spec: retrieval 2.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from decimal import ROUND_HALF_EVEN, Context, Decimal, DivisionByZero, InvalidOperation, Overflow
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+Float64s = npt.NDArray[np.float64]
+Float32s = npt.NDArray[np.float32]
+Ids = npt.NDArray[np.uint8]
+
+DIGITS = 50
+"""Decimal digits that `ln` and `exp` carry before their one rounding to float64."""
+
+UNIT_64 = 2.0**-53
+"""Unit roundoff of float64."""
+
+UNIT_32 = 2.0**-24
+"""Unit roundoff of float32."""
+
+_CHUNK_TERMS = 1 << 16
+"""Terms summed at a time: half a megabyte, so that the tree of sums stays in a cache near the
+core."""
+
+
+def _context() -> Context:
+    """Returns a context of its own a call: the thread's context, its flags and traps play no
+    part."""
+    return Context(
+        prec=DIGITS,
+        rounding=ROUND_HALF_EVEN,
+        Emin=-999_999,
+        Emax=999_999,
+        capitals=1,
+        clamp=0,
+        flags=[],
+        traps=[InvalidOperation, DivisionByZero, Overflow],
+    )
+
+
+@lru_cache(maxsize=65_536)
+def ln_ratio(numerator: int, denominator: int) -> float:
+    """Returns ln(numerator / denominator) rounded once to float64; both are positive integers.
+
+    The quotient is rounded to 50 digits, its logarithm is correctly rounded to 50 digits.
+
+    Spec: retrieval 2.3.
+
+    >>> ln_ratio(8, 3)
+    0.9808292530117262
+    """
+    context = _context()
+    quotient = context.divide(Decimal(numerator), Decimal(denominator))
+    return float(quotient.ln(context))
+
+
+def ln(value: float) -> float:
+    """Returns the natural logarithm of a positive float64, rounded once.
+
+    Spec: retrieval 2.3.
+
+    >>> ln(2.0)
+    0.6931471805599453
+    """
+    return float(Decimal(value).ln(_context()))
+
+
+def exp(value: float) -> float:
+    """Returns e to the power of `value`, rounded once; 0.0 and subnormal results are kept as they
+    come.
+
+    Spec: retrieval 2.3.
+
+    >>> exp(1.0)
+    2.718281828459045
+    """
+    return float(Decimal(value).exp(_context()))
+
+
+def positive_zero(value: float) -> float:
+    """Returns `value`, with -0.0 written as +0.0: scores are normalised before they are ordered."""
+    return value + 0.0
+
+
+def dots(rows: Float32s, query: Float32s) -> Float64s:
+    """Returns the correctly rounded dot product of each row with `query`.
+
+    Args:
+        rows: (n, d) float32, finite.
+        query: (d,) float32, finite.
+
+    Spec: retrieval 2.4.
+    """
+    columns = query.astype(np.float64)[:, None]
+    return _by_chunk(rows, lambda part: part.T.astype(np.float64) * columns)
+
+
+def squares(rows: Float32s) -> Float64s:
+    """Returns the correctly rounded sum of squares of each row: (n, d) float32 to (n,) float64."""
+
+    def products(part: Float32s) -> Float64s:
+        terms = part.T.astype(np.float64)
+        return terms * terms
+
+    return _by_chunk(rows, products)
+
+
+def squared_distances(rows: Float32s, query: Float32s) -> Float64s:
+    """Returns the sum of x² - 2xq + q² over the components of each row, as one correctly rounded
+    sum.
+
+    Spec: retrieval 2.4.
+    """
+    columns = query.astype(np.float64)[:, None]
+
+    def terms(part: Float32s) -> Float64s:
+        x = part.T.astype(np.float64)
+        q = np.broadcast_to(columns * columns, x.shape)
+        return np.concatenate([x * x, x * (-2.0 * columns), q])
+
+    return _by_chunk(rows, terms, terms_each=3)
+
+
+def norms(squared: Float64s) -> Float64s:
+    """Returns the square roots; IEEE 754 rounds them correctly."""
+    return np.sqrt(squared)
+
+
+def _by_chunk(
+    rows: Float32s, terms: Callable[[Float32s], Float64s], *, terms_each: int = 1
+) -> Float64s:
+    count, dim = rows.shape
+    out = np.zeros(count, np.float64)
+    step = max(1, _CHUNK_TERMS // max(1, dim * terms_each))
+    for start in range(0, count, step):
+        stop = min(count, start + step)
+        out[start:stop] = sums(np.ascontiguousarray(terms(rows[start:stop])))
+    return out
+
+
+def sums(terms: Float64s) -> Float64s:
+    """Returns the correctly rounded sum of each column.
+
+    A tree of error-free additions gives s, and e, the rounded sum of all its errors. With m terms,
+    L levels and A = Σ|term|, the errors add up to at most u·L·A in magnitude (up to second order),
+    so that e is off by less than bound = 2·m·L·u²·A. Where s + e, moved by the bound, still rounds
+    to the same number, that number is the answer; the rare rest goes to `math.fsum`, which is exact
+    by construction.
+
+    Args:
+        terms: (m, n) float64, multiples of 2^-298 below 2^300 in magnitude, so that no addition
+            overflows or is inexact below the normal range. Products of two float32 are such
+            numbers.
+
+    Spec: retrieval 2.4.
+    """
+    count = terms.shape[0]
+    if count == 0:
+        return np.zeros(terms.shape[1], np.float64)
+    magnitude = np.abs(terms).sum(axis=0)
+    high, low = _tree(terms)
+    result = high + low
+    part = result - high
+    rest = (high - (result - part)) + (low - part)
+    levels = max(1, (count - 1).bit_length())
+    bound = magnitude * (2.0 * count * levels * UNIT_64 * UNIT_64)
+    size = np.abs(result)
+    half_gap = 0.5 * np.minimum(np.spacing(size), size - np.nextafter(size, 0.0))
+    undecided = (np.abs(rest) + bound >= half_gap) & (magnitude > 0.0)
+    for column in np.flatnonzero(undecided):
+        result[column] = math.fsum(terms[:, column].tolist())
+    return result + 0.0
+
+
+def _tree(terms: Float64s) -> tuple[Float64s, Float64s]:
+    """Returns (s, e): the sum down a balanced tree, and the rounded sum of its rounding errors."""
+    errors = np.zeros(terms.shape[1], np.float64)
+    level = terms
+    while (count := level.shape[0]) > 1:
+        half = count // 2
+        first, second = level[:half], level[half : 2 * half]
+        total = first + second
+        part = total - first
+        error = (first - (total - part)) + (second - part)
+        errors += error.sum(axis=0)
+        level = np.concatenate([total, level[2 * half :]]) if count & 1 else total
+    return level[0], errors
+
+
+def gamma(count: int, unit: float) -> float:
+    """Returns an upper bound of gamma_count = count·u / (1 - count·u), the classic rounding
+    constant."""
+    product = count * unit
+    assert product < 0.5, "BUG: gamma is used where it proves nothing"
+    return product / (1.0 - product) * (1.0 + 2.0**-40)
+
+
+def rank(scores: Float64s, ids: Ids) -> npt.NDArray[np.intp]:
+    """Returns the positions in canonical order: score descending, then id ascending.
+
+    Args:
+        scores: (n,) float64 without -0.0.
+        ids: (n, 16) uint8.
+
+    Spec: retrieval 2.5.
+    """
+    words = np.ascontiguousarray(ids).view(">u8")
+    return np.lexsort((words[:, 1], words[:, 0], -scores))
+
+
+def kth_largest_at_most(values: Float64s, count: int) -> float:
+    """Returns a number that at least `count` of `values` reach; -inf when there are too few.
+
+    It is the count-th largest of the maxima of blocks when there are blocks enough, and the exact
+    count-th largest otherwise: either way a valid lower bound, and a much cheaper one for long
+    arrays.
+    """
+    size = values.shape[0]
+    if size < count or count == 0:
+        return -math.inf
+    width = 64
+    blocks = size // width
+    if blocks >= 4 * count:
+        values = values[: blocks * width].reshape(blocks, width).max(axis=1)
+        size = blocks
+    return float(np.partition(values, size - count)[size - count])

@@ -1,0 +1,130 @@
+"""What retrieval asks of an index: the shape of a snapshot, and nothing of how it is kept.
+
+A snapshot answers for one root. Its ordinals are internal: they name rows here and never order
+anything, nor appear in an answer. Rows of one family lie in segments; a row counts when its segment
+says that it is live.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from pyroaring import BitMap
+
+from ibidem.objects.cid import NodeCid, RootCid
+from ibidem.objects.config import Config
+from ibidem.objects.ids import NodeId
+
+Ordinals = npt.NDArray[np.uint32]
+Rows = npt.NDArray[np.uint32]
+Bools = npt.NDArray[np.bool_]
+
+
+class Segment(Protocol):
+    """Rows of one family: which node each belongs to, and which of them still count."""
+
+    @property
+    def ordinals(self) -> Ordinals:
+        """(n,) uint32, ascending."""
+
+    @property
+    def live(self) -> Bools | None:
+        """(n,) bool, or None when every row is live."""
+
+
+class LexicalSegment(Segment, Protocol):
+    """Postings of terms."""
+
+    @property
+    def lengths(self) -> npt.NDArray[np.uint32]:
+        """(n,) uint32: terms in each row's text, repeats counted."""
+
+    def postings(self, term: str) -> tuple[Rows, npt.NDArray[np.uint32]] | None:
+        """Returns (rows ascending, term frequencies), or None for a term that no row has."""
+
+
+class VectorSegment(Segment, Protocol):
+    """Dense vectors of one model."""
+
+    @property
+    def rows(self) -> npt.NDArray[np.float32]:
+        """(n, d) float32, finite."""
+
+    @property
+    def digests(self) -> npt.NDArray[np.uint8]:
+        """(n, 32) uint8: the digest of the text that each vector was made from."""
+
+
+class SparseSegment(Segment, Protocol):
+    """Postings of the tokens of one vocabulary."""
+
+    def postings(self, token: int) -> tuple[Rows, npt.NDArray[np.float32]] | None:
+        """Returns (rows ascending, weights), or None for a token that no row has."""
+
+
+class Snapshot(Protocol):
+    """The index of one root."""
+
+    @property
+    def root(self) -> RootCid:
+        """The root that is answered for."""
+
+    @property
+    def config(self) -> Config:
+        """The root's configuration."""
+
+    @property
+    def ordinal_count(self) -> int:
+        """All ordinals are below this."""
+
+    @property
+    def live(self) -> BitMap:
+        """Ordinals of the nodes in the root."""
+
+    @property
+    def tombstoned(self) -> BitMap:
+        """Ordinals of the nodes that a tombstone hides."""
+
+    @property
+    def cache(self) -> MutableMapping[Any, Any]:
+        """Room for what is derived from this snapshot alone; may be emptied at any time."""
+
+    def ordinal(self, node: NodeId) -> int | None:
+        """Returns the ordinal of a node, or None."""
+
+    def node_ids(self, ordinals: Ordinals) -> npt.NDArray[np.uint8]:
+        """Returns (n, 16) uint8, in the order asked for."""
+
+    def node_cids(self, ordinals: Ordinals) -> Sequence[NodeCid]:
+        """Returns the node CIDs, in the order asked for."""
+
+    def labels(self) -> Mapping[str, int]:
+        """Returns how many nodes carry each label."""
+
+    def label(self, name: str) -> BitMap:
+        """Returns the nodes of a label."""
+
+    def property_names(self) -> Iterable[str]:
+        """Returns the names of the properties that are indexed."""
+
+    def equal(self, name: str, value: Any) -> BitMap:
+        """Returns the nodes with a property, or a member of a list property, equal to `value`."""
+
+    def between(self, name: str, low: Any, high: Any, *, low_open: bool, high_open: bool) -> BitMap:
+        """Returns the nodes with such a value in a range; None leaves an end open."""
+
+    def exists(self, name: str) -> BitMap:
+        """Returns the nodes that have the property."""
+
+    @property
+    def lexical(self) -> Sequence[LexicalSegment]:
+        """The segments of the lexical family."""
+
+    def vectors(self, model: str) -> Sequence[VectorSegment]:
+        """Returns the segments of a model, none for a model without vectors."""
+
+    def sparse(self, vocab: str) -> Sequence[SparseSegment]:
+        """Returns the segments of a vocabulary, none for one without vectors."""

@@ -1,0 +1,417 @@
+"""The resolved query: everything an answer depends on beside the root, with every default filled
+in.
+
+A `Query` is what receipts store and what `execute` takes. `resolve` makes one from the options that
+a person gives; after it nothing is implied any more.
+
+Spec: retrieval 3.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Self
+
+import numpy as np
+
+from ibidem.objects import codec
+from ibidem.objects.config import Config
+from ibidem.objects.errors import CorruptError, ErrorKind, FormatError, InvalidInputError
+from ibidem.retrieve import predicate
+from ibidem.retrieve.fusion import RRF_K, Fusion
+from ibidem.retrieve.numbers import Float32s
+from ibidem.retrieve.predicate import Predicate
+
+SEMANTICS = 1
+"""The version of every rule that decides an answer."""
+
+DEPTH_DEFAULT, DEPTH_MAX = 100, 100_000
+LIMIT_DEFAULT = 10
+TEXT_BYTES_MAX = 65_536
+DIM_MAX = 4096
+TOKENS_MAX = 65_536
+"""Tokens of a sparse query."""
+LABELS_MAX = 1000
+K1_DEFAULT, B_DEFAULT = 1.2, 0.75
+_COUNT_MAX = 2**53
+_FUSION = Fusion()
+
+
+@dataclass(frozen=True, slots=True)
+class QueryVector:
+    """A dense query: the model it was made with and its bytes."""
+
+    model: str
+    data: bytes
+    """float32, little-endian."""
+
+    @property
+    def dim(self) -> int:
+        """The number of components."""
+        return len(self.data) // 4
+
+    def array(self) -> Float32s:
+        """Returns the components, (d,) float32."""
+        return np.frombuffer(self.data, "<f4").astype(np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class QuerySparse:
+    """A sparse query: weights on tokens of a vocabulary, tokens ascending."""
+
+    vocab: str
+    tokens: tuple[int, ...]
+    weights: tuple[float, ...]
+    """Each a float32."""
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A query with nothing left to assume."""
+
+    text: str | None = None
+    labels: tuple[str, ...] = ()
+    """A node must carry one of them; empty for any."""
+    where: Predicate | None = None
+    vector: QueryVector | None = None
+    sparse: QuerySparse | None = None
+    depth: int = DEPTH_DEFAULT
+    """How many nodes each lane returns."""
+    limit: int | None = LIMIT_DEFAULT
+    token_budget: int | None = None
+    content_chars: int = 0
+    include_tombstoned: bool = False
+    fusion: Fusion = _FUSION
+    k1: float = K1_DEFAULT
+    b: float = B_DEFAULT
+    estimator: str = "heuristic"
+    semantics: int = SEMANTICS
+
+    @property
+    def has_ranker(self) -> bool:
+        """Whether a lane ranks; otherwise every match comes in id order."""
+        return self.text is not None or self.vector is not None or self.sparse is not None
+
+    def form(self) -> dict[str, Any]:
+        """Returns the canonical form, every field present."""
+        vector, sparse = self.vector, self.sparse
+        return {
+            "kind": "query",
+            "v": 1,
+            "semantics": self.semantics,
+            "text": self.text,
+            "labels": list(self.labels),
+            "where": None if self.where is None else self.where.form(),
+            "vector": None if vector is None else {"model": vector.model, "data": vector.data},
+            "sparse": None
+            if sparse is None
+            else {
+                "vocab": sparse.vocab,
+                "tokens": list(sparse.tokens),
+                "weights": list(sparse.weights),
+            },
+            "depth": self.depth,
+            "limit": self.limit,
+            "token_budget": self.token_budget,
+            "content_chars": self.content_chars,
+            "include_tombstoned": self.include_tombstoned,
+            "fusion": {
+                "name": self.fusion.name,
+                "k": self.fusion.k,
+                "weights": dict(self.fusion.weights),
+            },
+            "k1": self.k1,
+            "b": self.b,
+            "estimator": self.estimator,
+        }
+
+    def encode(self) -> bytes:
+        """Returns the canonical bytes."""
+        return codec.encode(self.form())
+
+    @classmethod
+    def decode(cls, block: bytes) -> Self:
+        """Returns the query that `encode` wrote.
+
+        Raises:
+            CorruptError: the bytes are not a query.
+            FormatError: a semantics version that this program does not know.
+        """
+        return cls.from_form(codec.decode_foreign(block))
+
+    @classmethod
+    def from_form(cls, form: object) -> Self:
+        """Returns the query of a canonical form; it must be exactly what `form` returns."""
+        if not isinstance(form, dict) or form.get("kind") != "query":
+            raise CorruptError(f"query: got {str(form)[:60]}, expected a map of kind 'query'")
+        if form.get("v") != 1 or form.get("semantics") != SEMANTICS:
+            raise FormatError(
+                f"query: got v {form.get('v')}, semantics {form.get('semantics')}, "
+                f"expected 1 and {SEMANTICS}",
+                kind=ErrorKind.UNSUPPORTED_SEMANTICS,
+                hint="replay it with the release that made it",
+            )
+        try:
+            query = cls(**_fields(form))
+        except (InvalidInputError, KeyError, TypeError, ValueError) as error:
+            raise CorruptError(f"query: {error}") from error
+        if query.form() != form:
+            raise CorruptError("query: got a form that does not write back to itself")
+        return query
+
+
+def resolve(
+    config: Config,
+    *,
+    text: str | None = None,
+    label: str | Iterable[str] | None = None,
+    where: Mapping[str, object] | Predicate | None = None,
+    vector: tuple[str, Any] | None = None,
+    sparse: tuple[str, Any, Any] | None = None,
+    depth: int = DEPTH_DEFAULT,
+    limit: int | None = LIMIT_DEFAULT,
+    token_budget: int | None = None,
+    content_chars: int = 0,
+    include_tombstoned: bool = False,
+    fusion: str | None = None,
+    rrf_k: float | None = None,
+    weights: Mapping[str, float] | None = None,
+    k1: float | None = None,
+    b: float | None = None,
+    estimator: str = "heuristic",
+    **unknown: object,
+) -> Query:
+    """Returns the query that a person's options mean under a root's configuration.
+
+    Args:
+        config: gives the defaults of `fusion`, `rrf_k`, `weights`, `k1` and `b`.
+        text: ranks by its terms; blank text counts as none.
+        label: one label or several, any of which will do.
+        where: conditions on properties, see `predicate`.
+        vector: (model, (d,) numbers).
+        sparse: (vocabulary, tokens, weights), tokens in any order, none twice.
+        depth: how many nodes each lane returns.
+        limit: how many items are returned at most, None for all.
+        token_budget: how many tokens they may cost together, None for any.
+        content_chars: how many characters of a node's content are shown.
+        include_tombstoned: whether nodes that a tombstone hides count as well.
+        fusion: `rrf`, `weighted_rrf` or `convex`.
+        rrf_k: the damping constant of the first two.
+        weights: by lane, for the last two.
+        k1: BM25's saturation. b: BM25's length normalisation.
+        estimator: the name of the token estimator.
+        unknown: refused.
+
+    Raises:
+        InvalidInputError: an option is unknown, or of the wrong type or size; the message names it.
+    """
+    if unknown:
+        known = sorted(set(resolve.__kwdefaults__ or {}))
+        raise InvalidInputError(
+            f"{min(unknown)}: got an unknown option, expected one of {', '.join(known)}"
+        )
+    lane_text = _query_text(text)
+    condition = None if where is None else predicate.parse(where)
+    if condition == predicate.And(()):
+        condition = None
+    query = Query(
+        text=lane_text,
+        labels=_labels(label),
+        where=condition,
+        vector=None if vector is None else _vector(vector),
+        sparse=None if sparse is None else _sparse(sparse),
+        depth=_count("depth", depth, low=1, high=DEPTH_MAX),
+        limit=None if limit is None else _count("limit", limit),
+        token_budget=None if token_budget is None else _count("token_budget", token_budget),
+        content_chars=_count("content_chars", content_chars),
+        include_tombstoned=_flag("include_tombstoned", include_tombstoned),
+        fusion=_fusion(config, fusion, rrf_k, weights),
+        k1=_number("k1", K1_DEFAULT if k1 is None else k1, high=1000.0),
+        b=_number("b", B_DEFAULT if b is None else b, high=1.0),
+        estimator=_name("estimator", estimator),
+    )
+    if not query.has_ranker and not query.labels and query.where is None:
+        raise InvalidInputError(
+            "text: got nothing to look for, "
+            "expected a text, a vector, a sparse vector, a label or a condition"
+        )
+    return query
+
+
+def _fields(form: dict[str, Any]) -> dict[str, Any]:
+    """Returns the constructor's arguments, checked as `resolve` checks a person's."""
+    vector, sparse, fusion = form["vector"], form["sparse"], form["fusion"]
+    raw = None if vector is None else np.frombuffer(vector["data"], "<f4")
+    return {
+        "text": _query_text(form["text"]),
+        "labels": _labels(form["labels"]),
+        "where": None if form["where"] is None else predicate.from_form(form["where"]),
+        "vector": None if vector is None else _vector((vector["model"], raw)),
+        "sparse": None
+        if sparse is None
+        else _sparse((sparse["vocab"], sparse["tokens"], sparse["weights"])),
+        "depth": _count("depth", form["depth"], low=1, high=DEPTH_MAX),
+        "limit": None if form["limit"] is None else _count("limit", form["limit"]),
+        "token_budget": None
+        if form["token_budget"] is None
+        else _count("token_budget", form["token_budget"]),
+        "content_chars": _count("content_chars", form["content_chars"]),
+        "include_tombstoned": _flag("include_tombstoned", form["include_tombstoned"]),
+        "fusion": Fusion(fusion["name"], fusion["k"], _weights(fusion["weights"])),
+        "k1": _number("k1", form["k1"], high=1000.0),
+        "b": _number("b", form["b"], high=1.0),
+        "estimator": _name("estimator", form["estimator"]),
+    }
+
+
+def _query_text(text: object) -> str | None:
+    if text is None:
+        return None
+    if not isinstance(text, str):
+        raise InvalidInputError(f"text: got {type(text).__name__}, expected a text")
+    try:
+        size = len(text.encode("utf-8"))
+    except UnicodeEncodeError as error:
+        raise InvalidInputError("text: got a lone surrogate, expected valid Unicode") from error
+    if size > TEXT_BYTES_MAX:
+        raise InvalidInputError(
+            f"text: got {size} bytes, expected at most {TEXT_BYTES_MAX}",
+            kind=ErrorKind.LIMIT_EXCEEDED,
+        )
+    return text if text.strip() else None
+
+
+def _labels(label: str | Iterable[str] | None) -> tuple[str, ...]:
+    if label is None:
+        return ()
+    labels = [label] if isinstance(label, str) else list(label)
+    if len(labels) > LABELS_MAX:
+        raise InvalidInputError(
+            f"label: got {len(labels)}, expected at most {LABELS_MAX}",
+            kind=ErrorKind.LIMIT_EXCEEDED,
+        )
+    return tuple(sorted({_name("label", one) for one in labels}))
+
+
+def _vector(vector: object) -> QueryVector:
+    if not isinstance(vector, tuple) or len(vector) != 2:
+        raise InvalidInputError(f"vector: got {type(vector).__name__}, expected (model, numbers)")
+    model = _name("vector", vector[0])
+    values = _float32("vector", vector[1])
+    if not 1 <= values.shape[0] <= DIM_MAX:
+        raise InvalidInputError(
+            f"vector: got {values.shape[0]} components, expected 1 to {DIM_MAX}",
+            kind=ErrorKind.DIMENSION_MISMATCH,
+        )
+    return QueryVector(model, values.astype("<f4").tobytes())
+
+
+def _sparse(sparse: object) -> QuerySparse:
+    if not isinstance(sparse, tuple) or len(sparse) != 3:
+        raise InvalidInputError(
+            f"sparse: got {type(sparse).__name__}, expected (vocabulary, tokens, weights)"
+        )
+    vocab = _name("sparse", sparse[0])
+    tokens = [_count("sparse.tokens", _plain(token), high=2**32 - 1) for token in sparse[1]]
+    weights = _float32("sparse.weights", sparse[2])
+    if len(tokens) != weights.shape[0] or not 1 <= len(tokens) <= TOKENS_MAX:
+        raise InvalidInputError(
+            f"sparse: got {len(tokens)} tokens and {weights.shape[0]} weights, "
+            f"expected as many of each, 1 to {TOKENS_MAX}"
+        )
+    if len(set(tokens)) != len(tokens):
+        raise InvalidInputError("sparse.tokens: got one twice, expected each once")
+    pairs = sorted(zip(tokens, weights.tolist(), strict=True))
+    return QuerySparse(vocab, tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs))
+
+
+def _float32(option: str, values: object) -> Float32s:
+    """Returns finite float32 numbers without -0.0, rounded to nearest from what was given."""
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind not in "fiu":
+            raise ValueError(f"numbers of type {array.dtype}")
+        with np.errstate(over="ignore"):
+            array = array.astype(np.float32)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"{option}: got {error}, expected a list of numbers") from error
+    if array.ndim != 1:
+        raise InvalidInputError(f"{option}: got shape {array.shape}, expected one dimension")
+    if not np.isfinite(array).all():
+        index = int(np.flatnonzero(~np.isfinite(array))[0])
+        raise InvalidInputError(
+            f"{option}: got {array[index]} at {index}, expected finite float32 numbers"
+        )
+    return array + np.float32(0.0)
+
+
+def _fusion(
+    config: Config, name: str | None, k: float | None, weights: Mapping[str, float] | None
+) -> Fusion:
+    """Returns the fusion asked for; what is not said comes from the configuration, then from the
+    spec."""
+    given = config.fusion
+    chosen = _name("fusion", given.get("name", "rrf") if name is None else name)
+    if k is not None and chosen == "convex":
+        raise InvalidInputError(
+            "rrf_k: got one with fusion 'convex', expected 'rrf' or 'weighted_rrf'"
+        )
+    damping = given.get("k", RRF_K) if k is None else k
+    own = given.get("weights", {}) if chosen == given.get("name", "rrf") else {}
+    return Fusion(
+        chosen, _number("rrf_k", damping, high=1e9), _weights(own if weights is None else weights)
+    )
+
+
+def _weights(weights: object) -> Mapping[str, float]:
+    if not isinstance(weights, Mapping):
+        raise InvalidInputError(
+            f"weights: got {type(weights).__name__}, expected lanes and numbers"
+        )
+    return MappingProxyType(
+        {
+            _name("weights", lane): _number(f"weights.{lane}", weight, high=1e9)
+            for lane, weight in sorted(weights.items())
+        }
+    )
+
+
+def _plain(value: object) -> object:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _count(option: str, value: object, *, low: int = 0, high: int = _COUNT_MAX) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise InvalidInputError(
+            f"{option}: got {value!r}, expected an integer from {low} to {high}"
+        )
+    return value
+
+
+def _number(option: str, value: object, *, high: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise InvalidInputError(f"{option}: got {value!r}, expected a number")
+    if not (math.isfinite(value) and 0.0 <= value <= high):
+        raise InvalidInputError(f"{option}: got {value!r}, expected a number from 0 to {high:g}")
+    return float(value) + 0.0
+
+
+def _flag(option: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidInputError(f"{option}: got {value!r}, expected True or False")
+    return value
+
+
+def _name(option: str, value: object) -> str:
+    if not isinstance(value, str) or not value:
+        raise InvalidInputError(f"{option}: got {value!r}, expected a text that is not empty")
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise InvalidInputError(
+            f"{option}: got a lone surrogate, expected valid Unicode"
+        ) from error
+    return value

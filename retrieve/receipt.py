@@ -1,0 +1,156 @@
+"""Receipts: enough to ask the same question again and to tell whether the answer is the same.
+
+A receipt holds ids, scores and digests, never text: it can be kept and shown where the nodes
+themselves may not.
+
+Spec: retrieval 10.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Self, TypeVar
+
+from blake3 import blake3
+
+from ibidem.objects import codec
+from ibidem.objects.cid import Cid, CommitCid, NodeCid, ReceiptCid, ResultCid, RootCid
+from ibidem.objects.errors import CorruptError, ErrorKind, FormatError, IbidemError
+from ibidem.objects.ids import NodeId
+from ibidem.retrieve.query import SEMANTICS, Query
+from ibidem.retrieve.result import Result
+
+C = TypeVar("C", bound=Cid)
+
+_EMPTY: Mapping[str, bytes] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class ReceiptItem:
+    """One returned node."""
+
+    id: NodeId
+    cid: NodeCid
+    score: float
+    digest: bytes
+    """blake3 of the rendered text, 32 bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What was asked of which root, and what the answer was."""
+
+    root: RootCid
+    query: Query
+    result: ResultCid
+    items: tuple[ReceiptItem, ...]
+    commit: CommitCid | None = None
+    notes_head: CommitCid | None = None
+    models: Mapping[str, bytes] = _EMPTY
+    """By model, the digest of its files, where it is known."""
+    semantics: int = SEMANTICS
+
+    def encode(self) -> bytes:
+        """Returns the canonical bytes."""
+        fields: dict[str, Any] = {
+            "kind": "receipt",
+            "v": 1,
+            "semantics": self.semantics,
+            "root": self.root,
+            "query": self.query.form(),
+            "models": dict(self.models),
+            "result": self.result,
+            "items": [[item.id.raw, item.cid, item.score, item.digest] for item in self.items],
+        }
+        if self.commit is not None:
+            fields["commit"] = self.commit
+        if self.notes_head is not None:
+            fields["notes_head"] = self.notes_head
+        return codec.encode(fields)
+
+    @property
+    def cid(self) -> ReceiptCid:
+        """The identity of the receipt."""
+        return ReceiptCid.of(self.encode())
+
+    @classmethod
+    def decode(cls, block: bytes) -> Self:
+        """Returns the receipt that `encode` wrote.
+
+        Raises:
+            CorruptError: the bytes are not a receipt.
+            FormatError: a version that this program does not know.
+        """
+        fields = codec.decode_foreign(block)
+        if not isinstance(fields, dict) or fields.get("kind") != "receipt":
+            raise CorruptError(f"receipt: got {str(fields)[:60]}, expected a map of kind 'receipt'")
+        if fields.get("v") != 1 or fields.get("semantics") != SEMANTICS:
+            raise FormatError(
+                f"receipt: got v {fields.get('v')}, semantics {fields.get('semantics')}, "
+                f"expected 1 and {SEMANTICS}",
+                kind=ErrorKind.UNSUPPORTED_SEMANTICS,
+                hint="replay it with the release that made it",
+            )
+        try:
+            receipt = cls._read(fields)
+        except FormatError:
+            raise
+        except (IbidemError, KeyError, TypeError, ValueError, AttributeError) as error:
+            raise CorruptError(f"receipt: {error}") from error
+        if receipt.encode() != block:
+            raise CorruptError("receipt: got fields that do not write back to themselves")
+        return receipt
+
+    @classmethod
+    def _read(cls, fields: Mapping[str, Any]) -> Self:
+        commit, notes = fields.get("commit"), fields.get("notes_head")
+        return cls(
+            root=_link(RootCid, fields["root"]),
+            query=Query.from_form(fields["query"]),
+            result=_link(ResultCid, fields["result"]),
+            items=tuple(
+                ReceiptItem(NodeId(row[0]), _link(NodeCid, row[1]), float(row[2]), bytes(row[3]))
+                for row in fields["items"]
+            ),
+            commit=None if commit is None else _link(CommitCid, commit),
+            notes_head=None if notes is None else _link(CommitCid, notes),
+            models=MappingProxyType(dict(fields["models"])),
+        )
+
+
+def receipt_of(
+    result: Result,
+    *,
+    commit: CommitCid | None = None,
+    notes_head: CommitCid | None = None,
+    models: Mapping[str, bytes] = _EMPTY,
+) -> Receipt:
+    """Returns the receipt of a result.
+
+    Args:
+        result: the answer.
+        commit: the commit whose root was asked, where one was.
+        notes_head: the commit whose notes counted, where some did.
+        models: digests of the models of the query's vectors, where they are known.
+    """
+    items = tuple(
+        ReceiptItem(item.node.id, item.cid, item.score, blake3(item.rendered.encode()).digest())
+        for item in result.items
+    )
+    return Receipt(
+        root=result.root,
+        query=result.query,
+        result=result.cid,
+        items=items,
+        commit=commit,
+        notes_head=notes_head,
+        models=MappingProxyType(dict(models)),
+    )
+
+
+def _link(kind: type[C], value: object) -> C:
+    if not isinstance(value, Cid):
+        raise CorruptError(f"receipt: got {str(value)[:60]}, expected a link")
+    return kind(value.raw)

@@ -1,0 +1,174 @@
+"""Results: what was found, what it cost, what was left out and why.
+
+The bytes of a result follow from the root and the resolved query alone; nothing in them depends on
+how an index is laid out, on time or on a path.
+
+Spec: retrieval 9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ibidem.objects import codec
+from ibidem.objects.cid import NodeCid, ResultCid, RootCid
+from ibidem.objects.ids import NodeId
+from ibidem.objects.node import Node
+from ibidem.retrieve.lane import LaneStatus
+from ibidem.retrieve.query import Query
+from ibidem.retrieve.warning import Warning  # noqa: A004
+
+DROPS_LISTED_MAX = 1000
+"""Dropped nodes that are listed one by one; all are counted."""
+
+
+class DropReason(StrEnum):
+    """Why a ranked node is not among the items; a closed list."""
+
+    LIMIT = "limit"
+    BUDGET = "budget"
+
+
+@dataclass(frozen=True, slots=True)
+class LaneScore:
+    """What one lane said about a node."""
+
+    rank: int
+    """1 for the lane's best."""
+    score: float
+    """In the lane's own measure."""
+    contribution: float
+    """What it added to the fused score."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A node that was returned."""
+
+    node: Node
+    cid: NodeCid
+    score: float
+    rendered: str
+    tokens: int
+    lanes: Mapping[str, LaneScore]
+
+    @property
+    def id(self) -> NodeId:
+        """The node's id."""
+        return self.node.id
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """A node that was ranked and left out."""
+
+    id: NodeId
+    reason: DropReason
+    tokens: int | None
+    """What it would have cost; None where it was not rendered."""
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The answer to one query over one root."""
+
+    root: RootCid
+    query: Query
+    items: tuple[Item, ...]
+    tokens_used: int
+    candidates_seen: int
+    """Nodes in the union of the lanes' tops, or all matches where nothing ranks."""
+    dropped: tuple[Drop, ...]
+    """In rank order, the first DROPS_LISTED_MAX."""
+    dropped_counts: Mapping[str, int]
+    """By reason, all of them; every reason is present."""
+    warnings: tuple[Warning, ...]
+    status: Mapping[str, LaneStatus]
+    """By lane, those that ran."""
+
+    @property
+    def tokens_budget(self) -> int | None:
+        """The budget that was asked for."""
+        return self.query.token_budget
+
+    @property
+    def dropped_total(self) -> int:
+        """How many ranked nodes were left out."""
+        return sum(self.dropped_counts.values())
+
+    @property
+    def cid(self) -> ResultCid:
+        """The identity of the answer: the hash of `to_bytes()`."""
+        return ResultCid.of(self.to_bytes())
+
+    def to_bytes(self) -> bytes:
+        """Returns the canonical bytes, DAG-CBOR of any length.
+
+        Spec: retrieval 9.2.
+        """
+        return _map(
+            {
+                "kind": _text("result"),
+                "v": codec.encode(1),
+                "root": codec.encode(self.root),
+                "query": self.query.encode(),
+                "items": _array(_item(item) for item in self.items),
+                "tokens_used": codec.encode(self.tokens_used),
+                "tokens_budget": codec.encode(self.tokens_budget),
+                "candidates_seen": codec.encode(self.candidates_seen),
+                "dropped": codec.encode(
+                    [
+                        [drop.id.raw, str(drop.reason), drop.tokens, drop.score]
+                        for drop in self.dropped
+                    ]
+                ),
+                "dropped_counts": codec.encode(dict(self.dropped_counts)),
+                "warnings": _array(codec.encode(warning.form()) for warning in self.warnings),
+                "status": codec.encode({lane: str(status) for lane, status in self.status.items()}),
+            }
+        )
+
+
+def _item(item: Item) -> bytes:
+    lanes = {name: [lane.rank, lane.score, lane.contribution] for name, lane in item.lanes.items()}
+    return _map(
+        {
+            "id": codec.encode(item.node.id.raw),
+            "cid": codec.encode(item.cid),
+            "score": codec.encode(item.score),
+            "rendered": _text(item.rendered),
+            "tokens": codec.encode(item.tokens),
+            "lanes": codec.encode(lanes),
+        }
+    )
+
+
+def _map(parts: Mapping[str, bytes]) -> bytes:
+    """Returns a map of encoded values, keys in canonical order."""
+    keys = sorted(parts, key=lambda key: (len(key), key))
+    body = [piece for key in keys for piece in (_text(key), parts[key])]
+    return b"".join([_head(5, len(keys)), *body])
+
+
+def _array(parts: Iterable[bytes]) -> bytes:
+    items = list(parts)
+    return b"".join([_head(4, len(items)), *items])
+
+
+def _text(text: str) -> bytes:
+    """Returns an encoded text of any length; blocks are limited in size, results are not."""
+    data = text.encode("utf-8")
+    return _head(3, len(data)) + data
+
+
+def _head(major: int, count: int) -> bytes:
+    """Returns the first bytes of a CBOR item in their shortest form."""
+    if count < 24:
+        return bytes([major << 5 | count])
+    for extra, size in ((24, 1), (25, 2), (26, 4), (27, 8)):
+        if count < 1 << 8 * size:
+            return bytes([major << 5 | extra]) + count.to_bytes(size, "big")
+    raise AssertionError("BUG: nothing is that long")

@@ -1,0 +1,60 @@
+"""Staleness: whether a vector was made from the text that its node has now.
+
+It is computed from the digest that the vector carries and never stored. A stale vector ranks; the
+result says how many of the returned nodes were ranked by one.
+
+Spec: retrieval 4.2.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ibidem.objects.node import Node
+from ibidem.objects.text import node_text, text_digest
+from ibidem.retrieve.dense import LANE
+from ibidem.retrieve.protocol import Snapshot
+from ibidem.retrieve.query import Query
+from ibidem.retrieve.result import Item
+
+
+def count_stale(
+    snapshot: Snapshot,
+    query: Query,
+    ordinals: Sequence[int],
+    items: Sequence[Item],
+    content: Callable[[Node], bytes | None],
+) -> int:
+    """Returns how many of the items that the dense lane ranked have a stale vector.
+
+    Args:
+        snapshot: holds the digests.
+        query: names the model.
+        ordinals: of the items, in the same order.
+        items: what is returned.
+        content: reads a node's content.
+    """
+    if query.vector is None:
+        return 0
+    fields = snapshot.config.fields
+    count = 0
+    for ordinal, item in zip(ordinals, items, strict=True):
+        if LANE not in item.lanes:
+            continue
+        made_from = _digest(snapshot, query.vector.model, ordinal)
+        text = node_text(item.node, fields, content(item.node) if "content" in fields else None)
+        count += made_from != text_digest(text)
+    return count
+
+
+def _digest(snapshot: Snapshot, model: str, ordinal: int) -> bytes:
+    """Returns the digest that the live vector of a node carries."""
+    for segment in snapshot.vectors(model):
+        row = int(np.searchsorted(segment.ordinals, ordinal))
+        if row < segment.ordinals.shape[0] and int(segment.ordinals[row]) == ordinal:
+            live = segment.live
+            if live is None or live[row]:
+                return bytes(segment.digests[row])
+    raise AssertionError("BUG: the dense lane ranked a node without a vector")

@@ -1,0 +1,55 @@
+"""Warnings: what a caller should know about an answer that is right all the same.
+
+The list of codes is closed and the texts are fixed here: nothing that was read from a repository
+can speak through a warning.
+
+Spec: retrieval 9.3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class WarningCode(StrEnum):
+    """Stable codes, append-only."""
+
+    NO_QUERY_TERMS = "no_query_terms"
+    NO_VECTORS = "no_vectors"
+    NO_SPARSE_VECTORS = "no_sparse_vectors"
+    STALE_VECTORS = "stale_vectors"
+    UNKNOWN_LABEL = "unknown_label"
+    UNKNOWN_PROPERTY = "unknown_property"
+
+
+_TEXTS = {
+    WarningCode.NO_QUERY_TERMS: "the text has no term to look for",
+    WarningCode.NO_VECTORS: "no visible node has a vector of this model",
+    WarningCode.NO_SPARSE_VECTORS: "no visible node has a sparse vector of this vocabulary",
+    WarningCode.STALE_VECTORS: "vectors of returned nodes were made from another text than they have now",
+    WarningCode.UNKNOWN_LABEL: "no node of this root has such a label",
+    WarningCode.UNKNOWN_PROPERTY: "no node of this root has such a property",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Warning:  # noqa: A001  the word that the field knows; Python's own is not used here
+    """One warning."""
+
+    code: WarningCode
+    option: str
+    """The option of the query that it is about."""
+    subject: str | None = None
+    """The model, vocabulary, label or property as the query itself named it."""
+    count: int | None = None
+    """How many nodes it is about."""
+
+    @property
+    def message(self) -> str:
+        """The fixed text."""
+        return _TEXTS[self.code]
+
+    def form(self) -> list[object]:
+        """Returns the canonical form."""
+        return [str(self.code), self.option, self.subject, self.count]
