@@ -1,0 +1,309 @@
+"""The store on disk: LMDB, one durable transaction per write, any number of reading processes.
+
+A block that was acknowledged survives a crash and a power loss: every write transaction is synced
+before it returns. Blocks go in sorted, in one cursor call. Readers never wait; writers queue at our
+own lock.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from ibidem.objects.cid import Cid
+from ibidem.objects.errors import InvalidInputError, StorageError
+from ibidem.store.environment import Environment, acquire, release
+from ibidem.store.lock import writer_lock
+from ibidem.store.protocol import (
+    StoreStats,
+    Swap,
+    check_block,
+    check_cell,
+    closed_store,
+    missing_block,
+    moved_cell,
+)
+
+TIMEOUT_SECONDS = 30.0
+LOCK_FILE = "write.lock"
+_PAGE_COUNT = 4096
+"""CIDs read by one transaction while listing: a long listing must not pin old pages."""
+_NETWORK_FILE_SYSTEMS = frozenset(
+    {
+        "nfs",
+        "nfs4",
+        "cifs",
+        "smb3",
+        "smbfs",
+        "afs",
+        "ncpfs",
+        "lustre",
+        "glusterfs",
+        "fuse.glusterfs",
+        "fuse.sshfs",
+    }
+)
+
+
+class LmdbStore:
+    """Blocks and cells in one LMDB environment, a folder on a local disk."""
+
+    def __init__(
+        self, environment: Environment, *, timeout_seconds: float = TIMEOUT_SECONDS
+    ) -> None:
+        self._environment: Environment | None = environment
+        self._timeout_seconds = timeout_seconds
+
+    @classmethod
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        timeout_seconds: float = TIMEOUT_SECONDS,
+        map_bytes: int | None = None,
+    ) -> Self:
+        """Creates the folder `path` with an empty store in it, whole or not at all, and opens it.
+
+        Raises:
+            InvalidInputError: `path` exists and is not an empty folder.
+            StorageError: the disk refuses, or is a network file system.
+        """
+        target = Path(path)
+        _check_local(target)
+        building = target.with_name(f".{target.name}.{os.getpid()}.new")
+        try:
+            building.mkdir(parents=True)
+            release(acquire(building, create=True, map_bytes=map_bytes))
+            building.replace(target)
+            sync_folder(target.parent)
+        except OSError as error:
+            shutil.rmtree(building, ignore_errors=True)
+            if target.exists():
+                raise InvalidInputError(f"path: {target} exists, expected a new folder") from error
+            raise medium_error(target, error) from error
+        return cls.open(target, timeout_seconds=timeout_seconds, map_bytes=map_bytes)
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        timeout_seconds: float = TIMEOUT_SECONDS,
+        map_bytes: int | None = None,
+    ) -> Self:
+        """Opens the store in the folder `path`.
+
+        Raises:
+            NotFoundError: kind `repository-not-found`: there is no store.
+            StorageError: the disk refuses, or is a network file system.
+        """
+        _check_local(Path(path))
+        environment = acquire(Path(path), create=False, map_bytes=map_bytes)
+        return cls(environment, timeout_seconds=timeout_seconds)
+
+    def get(self, cid: Cid, *, verify: bool = False) -> bytes:
+        """Returns the block; `verify` hashes it again."""
+        environment = self._open_environment()
+        raw = cid.raw
+        block: bytes | None = environment.read(
+            lambda transaction: transaction.get(raw, None, environment.blocks)
+        )
+        if block is None:
+            raise missing_block(cid)
+        if verify:
+            check_block(cid, block)
+        return block
+
+    def get_many(self, cids: Iterable[Cid]) -> list[bytes]:
+        """Returns the blocks in the order of `cids`, read by one transaction."""
+        environment = self._open_environment()
+        wanted = list(cids)
+
+        def read(transaction: Any) -> list[bytes | None]:
+            get, table = transaction.get, environment.blocks
+            return [get(cid.raw, None, table) for cid in wanted]
+
+        blocks: list[bytes] = []
+        for cid, block in zip(wanted, environment.read(read), strict=True):
+            if block is None:
+                raise missing_block(cid)
+            blocks.append(block)
+        return blocks
+
+    def has(self, cid: Cid) -> bool:
+        """Tells whether the block is here."""
+        environment = self._open_environment()
+        found: bool = environment.read(
+            lambda transaction: transaction.cursor(environment.blocks).set_key(cid.raw)
+        )
+        return found
+
+    def put(self, blocks: Mapping[Cid, bytes]) -> None:
+        """Stores the blocks, all or none; durable on return."""
+        self.publish(blocks, {})
+
+    def cell(self, name: str) -> bytes | None:
+        """Returns the value of a cell, None when there is no such cell."""
+        check_cell(name)
+        environment = self._open_environment()
+        key = name.encode("ascii")
+        value: bytes | None = environment.read(
+            lambda transaction: transaction.get(key, None, environment.cells)
+        )
+        return value
+
+    def publish(self, blocks: Mapping[Cid, bytes], cells: Mapping[str, Swap]) -> None:
+        """Puts the blocks and swaps every cell in one durable transaction, or changes nothing."""
+        environment = self._open_environment()
+        for cid, block in blocks.items():
+            check_block(cid, block)
+        for name, swap in cells.items():
+            check_cell(name, *swap)
+        if not blocks and not cells:
+            return
+        pairs = sorted((cid.raw, block) for cid, block in blocks.items())
+
+        def write(transaction: Any) -> None:
+            for name, (expected, _) in cells.items():
+                if transaction.get(name.encode("ascii"), None, environment.cells) != expected:
+                    raise moved_cell(name)
+            if pairs:
+                transaction.cursor(environment.blocks).putmulti(
+                    pairs, dupdata=False, overwrite=False
+                )
+            for name, (_, new) in cells.items():
+                if new is None:
+                    transaction.delete(name.encode("ascii"), db=environment.cells)
+                else:
+                    transaction.put(name.encode("ascii"), new, db=environment.cells)
+
+        with self._writing(environment):
+            environment.write(write)
+
+    def cids(self) -> Iterator[Cid]:
+        """Yields the CID of every block, ascending; one transaction per few thousand."""
+        start = b""
+        while True:
+            page = self._page(start)
+            for raw in page:
+                yield Cid(raw)
+            if len(page) < _PAGE_COUNT:
+                return
+            start = page[-1] + b"\x00"
+
+    def delete(self, cids: Iterable[Cid]) -> int:
+        """Deletes blocks, durable on return; returns how many were here."""
+        environment = self._open_environment()
+        keys = sorted(cid.raw for cid in cids)
+
+        def write(transaction: Any) -> int:
+            return sum(transaction.delete(key, db=environment.blocks) for key in keys)
+
+        with self._writing(environment):
+            return environment.write(write)
+
+    def stats(self) -> StoreStats:
+        """Returns what the store holds, in numbers."""
+        environment = self._open_environment()
+        block_count, cell_count = environment.read(
+            lambda transaction: (
+                transaction.stat(environment.blocks)["entries"],
+                transaction.stat(environment.cells)["entries"],
+            )
+        )
+        return StoreStats(block_count, cell_count, environment.size_bytes())
+
+    def close(self) -> None:
+        """Gives the environment back; the last store of the process to do so closes the file."""
+        if self._environment is not None:
+            release(self._environment)
+            self._environment = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _open_environment(self) -> Environment:
+        if self._environment is None:
+            raise closed_store()
+        return self._environment
+
+    def _writing(self, environment: Environment) -> AbstractContextManager[None]:
+        return writer_lock(environment.path / LOCK_FILE, timeout_seconds=self._timeout_seconds)
+
+    def _page(self, start: bytes) -> list[bytes]:
+        environment = self._open_environment()
+
+        def read(transaction: Any) -> list[bytes]:
+            cursor = transaction.cursor(environment.blocks)
+            if not cursor.set_range(start):
+                return []
+            keys: list[bytes] = []
+            for key in cursor.iternext(keys=True, values=False):
+                keys.append(key)
+                if len(keys) == _PAGE_COUNT:
+                    break
+            return keys
+
+        return environment.read(read)
+
+
+def sync_folder(path: Path) -> None:
+    """Makes a rename in the folder durable, where the system can."""
+    if os.name == "nt":
+        return
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def medium_error(path: Path, error: OSError) -> StorageError:
+    """Returns our error for one of the system's, with its `errno`."""
+    failure = StorageError(
+        f"{path}: {error.strerror}", hint="check the disk's space and permissions"
+    )
+    failure.errno = error.errno
+    return failure
+
+
+def mount_table() -> list[str]:
+    """Returns the lines of the system's mount table; none where there is no such table."""
+    try:
+        return Path("/proc/mounts").read_text("utf-8", "surrogateescape").splitlines()
+    except OSError:
+        return []
+
+
+def _check_local(path: Path) -> None:
+    """Refuses network file systems, where neither the locks nor the map are safe."""
+    resolved = path.absolute()
+    best, kind = "", ""
+    for line in mount_table():
+        fields = line.split(" ")
+        if len(fields) < 3:
+            continue
+        mount = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), fields[1])
+        if len(mount) >= len(best) and (
+            mount == "/" or resolved == Path(mount) or Path(mount) in resolved.parents
+        ):
+            best, kind = mount, fields[2]
+    if kind in _NETWORK_FILE_SYSTEMS:
+        raise StorageError(
+            f"path: {path} is on a network file system ({kind}), expected a local disk",
+            hint="keep the repository on a local disk; exchange it by clone and push",
+        )

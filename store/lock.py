@@ -1,0 +1,118 @@
+"""The writer lock: one writer at a time, across threads and processes; who waits can say for whom.
+
+LMDB has a lock of its own, but it waits for ever and names nobody. This one is held by the kernel,
+so a killed holder never leaves it behind; the pid in the file only serves the error message.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ibidem.objects.errors import ErrorKind, StorageError
+
+POLL_SECONDS_MIN = 0.0005
+POLL_SECONDS_MAX = 0.01
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _try_lock(descriptor: int) -> None:
+        os.lseek(descriptor, 4096, os.SEEK_SET)
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+
+    def _unlock(descriptor: int) -> None:
+        os.lseek(descriptor, 4096, os.SEEK_SET)
+        msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
+else:
+    import fcntl
+
+    def _try_lock(descriptor: int) -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def _unlock(descriptor: int) -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+
+_held: set[int] = set()
+
+
+@contextmanager
+def writer_lock(path: Path, *, timeout_seconds: float) -> Iterator[None]:
+    """Holds the lock in the file `path`, waiting for it up to `timeout_seconds`.
+
+    Raises:
+        StorageError: kind `locked`, naming the process that holds it.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    except OSError as error:
+        raise _failed(path, error) from error
+    _held.add(descriptor)
+    try:
+        _wait(descriptor, path, timeout_seconds)
+        try:
+            _write_pid(descriptor)
+            yield
+        finally:
+            _unlock(descriptor)
+    finally:
+        _held.discard(descriptor)
+        os.close(descriptor)
+
+
+def _wait(descriptor: int, path: Path, timeout_seconds: float) -> None:
+    deadline = time.monotonic() + timeout_seconds
+    pause = POLL_SECONDS_MIN
+    while True:
+        try:
+            _try_lock(descriptor)
+        except (BlockingIOError, PermissionError) as error:
+            if time.monotonic() >= deadline:
+                raise StorageError(
+                    f"{path}: process {_read_pid(descriptor)} is writing, "
+                    f"waited {timeout_seconds} seconds",
+                    kind=ErrorKind.LOCKED,
+                    hint="wait for that process to end, or end it",
+                ) from error
+            time.sleep(pause)
+            pause = min(2 * pause, POLL_SECONDS_MAX)
+        except OSError as error:
+            raise _failed(path, error) from error
+        else:
+            return
+
+
+def _failed(path: Path, error: OSError) -> StorageError:
+    failure = StorageError(f"{path}: the writer lock cannot be taken: {error.strerror}")
+    failure.errno = error.errno
+    return failure
+
+
+def _write_pid(descriptor: int) -> None:
+    # A full disk must not stop a writer whose transaction fits into free pages.
+    try:
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        os.write(descriptor, f"{os.getpid():<20}\n".encode("ascii"))
+    except OSError:
+        return
+
+
+def _read_pid(descriptor: int) -> str:
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return os.read(descriptor, 21).decode("ascii", "replace").strip() or "unknown"
+
+
+def _drop_after_fork() -> None:
+    # Closing a copy does not unlock; an open one would hold the lock of a parent that dies.
+    for descriptor in _held:
+        os.close(descriptor)
+    _held.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_drop_after_fork)

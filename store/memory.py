@@ -1,0 +1,119 @@
+"""A store in memory: the reference, and the strictest of all backends.
+
+It refuses whatever any backend may refuse, so that code tested on it runs on the others.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from types import TracebackType
+from typing import Self
+
+from ibidem.objects.cid import Cid
+from ibidem.store.protocol import (
+    StoreStats,
+    Swap,
+    check_block,
+    check_cell,
+    closed_store,
+    missing_block,
+    moved_cell,
+)
+
+
+class MemoryStore:
+    """Blocks and cells in dictionaries; lost with the process."""
+
+    def __init__(self) -> None:
+        self._blocks: dict[Cid, bytes] = {}
+        self._cells: dict[str, bytes] = {}
+        self._lock = threading.Lock()
+        self._is_closed = False
+
+    def get(self, cid: Cid, *, verify: bool = False) -> bytes:
+        """Returns the block; `verify` hashes it again."""
+        self._check_open()
+        block = self._blocks.get(cid)
+        if block is None:
+            raise missing_block(cid)
+        if verify:
+            check_block(cid, block)
+        return block
+
+    def get_many(self, cids: Iterable[Cid]) -> list[bytes]:
+        """Returns the blocks in the order of `cids`."""
+        return [self.get(cid) for cid in cids]
+
+    def has(self, cid: Cid) -> bool:
+        """Tells whether the block is here."""
+        self._check_open()
+        return cid in self._blocks
+
+    def put(self, blocks: Mapping[Cid, bytes]) -> None:
+        """Stores the blocks, all or none."""
+        self.publish(blocks, {})
+
+    def cell(self, name: str) -> bytes | None:
+        """Returns the value of a cell, None when there is no such cell."""
+        self._check_open()
+        check_cell(name)
+        return self._cells.get(name)
+
+    def publish(self, blocks: Mapping[Cid, bytes], cells: Mapping[str, Swap]) -> None:
+        """Puts the blocks and swaps every cell in one step, or changes nothing."""
+        self._check_open()
+        for cid, block in blocks.items():
+            check_block(cid, block)
+        for name, swap in cells.items():
+            check_cell(name, *swap)
+        with self._lock:
+            for name, (expected, _) in cells.items():
+                if self._cells.get(name) != expected:
+                    raise moved_cell(name)
+            for cid, block in blocks.items():
+                self._blocks.setdefault(Cid(cid.raw), block)
+            for name, (_, new) in cells.items():
+                if new is None:
+                    self._cells.pop(name, None)
+                else:
+                    self._cells[name] = new
+
+    def cids(self) -> Iterator[Cid]:
+        """Yields the CID of every block, ascending."""
+        self._check_open()
+        with self._lock:
+            found = sorted(self._blocks)
+        yield from found
+
+    def delete(self, cids: Iterable[Cid]) -> int:
+        """Deletes blocks; returns how many were here."""
+        self._check_open()
+        with self._lock:
+            return sum(self._blocks.pop(cid, None) is not None for cid in cids)
+
+    def stats(self) -> StoreStats:
+        """Returns what the store holds, in numbers."""
+        self._check_open()
+        with self._lock:
+            size_bytes = sum(map(len, self._blocks.values())) + sum(map(len, self._cells.values()))
+            return StoreStats(len(self._blocks), len(self._cells), size_bytes)
+
+    def close(self) -> None:
+        """Ends the use of this store."""
+        self._is_closed = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise closed_store()

@@ -1,0 +1,252 @@
+"""The suite that every store passes. A backend's test file is a subclass with a `store` fixture.
+
+class TestMemoryStore(StoreSuite):
+    @pytest.fixture
+    def store(self): ...
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+
+import pytest
+
+from ibidem.objects.cid import BlobCid, Cid
+from ibidem.objects.constants import RAW_BYTES_MAX
+from ibidem.objects.errors import (
+    ConflictError,
+    CorruptError,
+    ErrorKind,
+    InvalidInputError,
+    NotFoundError,
+)
+from ibidem.store.protocol import CELL_NAME_BYTES_MAX, Store
+
+
+def blocks_of(*bodies: bytes) -> dict[Cid, bytes]:
+    """Returns raw blocks by their CIDs."""
+    return {BlobCid.of(body): body for body in bodies}
+
+
+class StoreSuite:
+    """Every claim of the `Store` protocol, once."""
+
+    def test_a_block_comes_back_as_it_was_put(self, store: Store) -> None:
+        """Reads back one block, empty ones included."""
+        blocks = blocks_of(b"", b"one", bytes(100_000))
+        store.put(blocks)
+        for cid, block in blocks.items():
+            assert store.get(cid) == block
+            assert store.get(cid, verify=True) == block
+            assert store.has(cid)
+
+    def test_blocks_are_found_under_any_class_of_cid(self, store: Store) -> None:
+        """Compares CIDs by their bytes."""
+        cid = BlobCid.of(b"one")
+        store.put({cid: b"one"})
+        assert store.get(Cid(cid.raw)) == b"one"
+
+    def test_a_missing_block_is_a_typed_error(self, store: Store) -> None:
+        """Names the CID that is missing."""
+        cid = BlobCid.of(b"nowhere")
+        for read in (lambda: store.get(cid), lambda: store.get_many([cid])):
+            with pytest.raises(NotFoundError, match=str(cid)) as caught:
+                read()
+            assert caught.value.kind is ErrorKind.BLOCK_NOT_FOUND
+        assert not store.has(cid)
+
+    def test_get_many_keeps_the_order_asked_for(self, store: Store) -> None:
+        """Repeats are answered as often as asked."""
+        blocks = blocks_of(b"a", b"b", b"c")
+        store.put(blocks)
+        asked = [*blocks, *reversed(blocks)]
+        assert store.get_many(asked) == [blocks[cid] for cid in asked]
+        assert store.get_many([]) == []
+
+    def test_a_block_under_a_wrong_cid_is_refused_and_nothing_is_put(self, store: Store) -> None:
+        """One bad block refuses the whole batch."""
+        good, bad = BlobCid.of(b"good"), BlobCid.of(b"other")
+        with pytest.raises(CorruptError) as caught:
+            store.put({good: b"good", bad: b"bad"})
+        assert caught.value.kind is ErrorKind.HASH_MISMATCH
+        assert not store.has(good)
+        assert not store.has(bad)
+
+    def test_a_block_over_the_limit_is_refused(self, store: Store) -> None:
+        """The limit belongs to the format."""
+        body = bytes(RAW_BYTES_MAX + 1)
+        with pytest.raises(InvalidInputError) as caught:
+            store.put({BlobCid.of(body): body})
+        assert caught.value.kind is ErrorKind.LIMIT_EXCEEDED
+        body = bytes(RAW_BYTES_MAX)
+        store.put({BlobCid.of(body): body})
+
+    @pytest.mark.parametrize(
+        "pair", [("cid", b""), (BlobCid.of(b""), "text"), (BlobCid.of(b""), bytearray())]
+    )
+    def test_other_types_are_refused(self, store: Store, pair: tuple[object, object]) -> None:
+        """A mutable buffer is not a block."""
+        with pytest.raises(InvalidInputError):
+            store.put({pair[0]: pair[1]})  # type: ignore[dict-item]
+
+    def test_putting_again_changes_nothing(self, store: Store) -> None:
+        """The count stays."""
+        store.put(blocks_of(b"a"))
+        before = store.stats()
+        store.put(blocks_of(b"a"))
+        assert store.stats().block_count == before.block_count == 1
+
+    def test_a_cell_is_swapped_only_from_the_expected_value(self, store: Store) -> None:
+        """None stands for no cell on both sides."""
+        assert store.cell("head") is None
+        store.publish({}, {"head": (None, b"1")})
+        store.publish({}, {"head": (b"1", b"2")})
+        assert store.cell("head") == b"2"
+        for expected in (None, b"1", b""):
+            with pytest.raises(ConflictError) as caught:
+                store.publish({}, {"head": (expected, b"3")})
+            assert caught.value.kind is ErrorKind.HEAD_MOVED
+        store.publish({}, {"head": (b"2", None)})
+        assert store.cell("head") is None
+        store.publish({}, {"head": (None, None)})
+        store.publish({}, {"head": (None, b"")})
+        assert store.cell("head") == b""
+
+    def test_a_refused_publish_changes_nothing(self, store: Store) -> None:
+        """Neither the blocks nor the cells that would have matched."""
+        store.publish({}, {"a": (None, b"1"), "b": (None, b"1")})
+        blocks = blocks_of(b"new")
+        with pytest.raises(ConflictError):
+            store.publish(blocks, {"a": (b"1", b"2"), "b": (b"wrong", b"2")})
+        assert (store.cell("a"), store.cell("b")) == (b"1", b"1")
+        assert not any(store.has(cid) for cid in blocks)
+        assert store.stats().cell_count == 2
+
+    @pytest.mark.parametrize("name", ["", "a\nb", "\x00", "é", "x" * (CELL_NAME_BYTES_MAX + 1), 7])
+    def test_cell_names_are_checked(self, store: Store, name: str) -> None:
+        """Every call that takes a name refuses a bad one."""
+        with pytest.raises(InvalidInputError):
+            store.cell(name)
+        with pytest.raises(InvalidInputError):
+            store.publish({}, {name: (None, b"1")})
+
+    def test_cids_lists_every_block_in_ascending_order(self, store: Store) -> None:
+        """More than one page of a paging backend."""
+        blocks = blocks_of(*(b"%d" % number for number in range(9_000)))
+        store.put(blocks)
+        assert list(store.cids()) == sorted(blocks)
+
+    def test_delete_counts_what_was_here(self, store: Store) -> None:
+        """Absent blocks are no error."""
+        blocks = blocks_of(b"a", b"b", b"c")
+        store.put(blocks)
+        first, second, third = blocks
+        assert store.delete([first, third, BlobCid.of(b"absent")]) == 2
+        assert list(store.cids()) == [second]
+
+    def test_a_closed_store_refuses_every_call(self, store: Store) -> None:
+        """Closing twice is allowed."""
+        store.close()
+        store.close()
+        cid = BlobCid.of(b"a")
+        for call in (
+            lambda: store.get(cid),
+            lambda: store.put({cid: b"a"}),
+            lambda: store.cell("a"),
+            lambda: store.has(cid),
+            store.stats,
+            lambda: list(store.cids()),
+        ):
+            with pytest.raises(InvalidInputError):
+                call()
+
+    def test_threads_that_race_for_a_cell_win_once_each(self, store: Store) -> None:
+        """No increment is lost and none is counted twice."""
+
+        def add(count: int) -> None:
+            for _ in range(count):
+                while True:
+                    value = store.cell("count")
+                    following = b"%d" % (int(value or b"0") + 1)
+                    try:
+                        store.publish(
+                            blocks_of(b"value " + following), {"count": (value, following)}
+                        )
+                    except ConflictError:
+                        continue
+                    break
+
+        run_together(*(lambda: add(25) for _ in range(4)))
+        assert store.cell("count") == b"100"
+        assert store.stats().block_count == 100
+
+    def test_readers_see_whole_publications(self, store: Store) -> None:
+        """A cell that is seen names a block that is here."""
+
+        def write() -> None:
+            value = None
+            for number in range(100):
+                body = b"body %d" % number
+                cid = BlobCid.of(body)
+                store.publish({cid: body}, {"head": (value, cid.raw)})
+                value = cid.raw
+
+        def read() -> None:
+            for _ in range(400):
+                value = store.cell("head")
+                if value is not None:
+                    store.get(Cid(value), verify=True)
+
+        run_together(write, read, read)
+
+
+def run_together(*calls: object) -> None:
+    """Runs the calls in threads of their own and raises the first error that one of them raised."""
+    errors: list[BaseException] = []
+
+    def guarded(call: object) -> None:
+        try:
+            call()  # type: ignore[operator]
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=guarded, args=(call,)) for call in calls]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
+
+
+class RecordingStore:
+    """Counts what reaches the store it wraps: cost is asserted by counting, never by time."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.publish_count = 0
+        self.block_count = 0
+        self.size_bytes = 0
+        self.get_count = 0
+
+    def get(self, cid: Cid, *, verify: bool = False) -> bytes:
+        """Counts one read."""
+        self.get_count += 1
+        return self._store.get(cid, verify=verify)
+
+    def publish(
+        self, blocks: Mapping[Cid, bytes], cells: Mapping[str, tuple[bytes | None, bytes | None]]
+    ) -> None:
+        """Counts one durable transaction with its blocks and bytes."""
+        self.publish_count += 1
+        self.block_count += len(blocks)
+        self.size_bytes += sum(map(len, blocks.values()))
+        self._store.publish(blocks, cells)
+
+    def put(self, blocks: Mapping[Cid, bytes]) -> None:
+        """Counts one durable transaction."""
+        self.publish(blocks, {})
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._store, name)

@@ -1,0 +1,309 @@
+"""The LMDB store passes the suite; and what only a store on disk can get wrong."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ibidem.objects.cid import BlobCid
+from ibidem.objects.errors import (
+    CorruptError,
+    ErrorKind,
+    InvalidInputError,
+    NotFoundError,
+    StorageError,
+)
+from ibidem.store import lmdb as lmdb_store
+from ibidem.store.lmdb import LOCK_FILE, LmdbStore
+from ibidem.store.lock import writer_lock
+from ibidem.store.testing import StoreSuite, blocks_of, run_together
+
+
+class TestLmdbStore(StoreSuite):
+    @pytest.fixture
+    def store(self, tmp_path: Path) -> Iterator[LmdbStore]:
+        with LmdbStore.create(tmp_path / "blocks") as store:
+            yield store
+
+
+def test_what_was_published_is_there_after_reopening(tmp_path: Path) -> None:
+    with LmdbStore.create(tmp_path / "blocks") as store:
+        store.publish(blocks_of(b"a"), {"head": (None, b"1")})
+    with LmdbStore.open(tmp_path / "blocks") as store:
+        assert store.cell("head") == b"1"
+        assert store.get(BlobCid.of(b"a")) == b"a"
+
+
+def test_two_stores_of_one_folder_share_one_environment(tmp_path: Path) -> None:
+    with LmdbStore.create(tmp_path / "blocks") as first:
+        (tmp_path / "link").symlink_to(tmp_path / "blocks")
+        second = LmdbStore.open(tmp_path / "link")
+        first.put(blocks_of(b"a"))
+        assert second.get(BlobCid.of(b"a")) == b"a"
+        second.close()
+        assert first.get(BlobCid.of(b"a")) == b"a"
+
+
+@pytest.mark.parametrize("kind", ["absent", "empty folder", "file"])
+def test_a_path_without_a_store_is_not_found_and_stays_as_it_was(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "blocks"
+    if kind == "empty folder":
+        path.mkdir()
+    elif kind == "file":
+        path.write_text("text")
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(NotFoundError) as caught:
+        LmdbStore.open(path)
+    assert caught.value.kind is ErrorKind.REPOSITORY_NOT_FOUND
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_creating_over_something_is_refused_and_leaves_it(tmp_path: Path) -> None:
+    path = tmp_path / "blocks"
+    LmdbStore.create(path).close()
+    with pytest.raises(InvalidInputError):
+        LmdbStore.create(path)
+    with LmdbStore.open(path):
+        assert [entry.name for entry in tmp_path.iterdir()] == ["blocks"]
+
+
+def test_a_data_file_of_another_kind_is_corrupt(tmp_path: Path) -> None:
+    path = tmp_path / "blocks"
+    path.mkdir()
+    (path / "data.mdb").write_bytes(b"text" * 4096)
+    with pytest.raises(CorruptError):
+        LmdbStore.open(path)
+
+
+def test_the_map_grows_under_live_readers(tmp_path: Path) -> None:
+    with LmdbStore.create(tmp_path / "blocks", map_bytes=1 << 20) as store:
+        store.put(blocks_of(b"first"))
+        done = threading.Event()
+
+        def read() -> None:
+            while not done.wait(0.0005):
+                assert store.get(BlobCid.of(b"first"), verify=True) == b"first"
+
+        def write() -> None:
+            try:
+                for number in range(24):
+                    store.put(blocks_of(number.to_bytes(4, "big") + bytes(1 << 20)))
+            finally:
+                done.set()
+
+        run_together(read, read, write)
+        assert store.stats().block_count == 25
+        assert store.stats().size_bytes > 24 << 20
+
+
+def test_another_process_grows_the_map_and_we_follow(tmp_path: Path) -> None:
+    path = tmp_path / "blocks"
+    with LmdbStore.create(path, map_bytes=1 << 20) as store:
+        program = (
+            "import sys\n"
+            "from ibidem.store.lmdb import LmdbStore; from ibidem.store.testing import blocks_of\n"
+            "with LmdbStore.open(sys.argv[1]) as store: store.put(blocks_of(bytes(5 << 20)))"
+        )
+        run_python(program, str(path))
+        assert store.get(BlobCid.of(bytes(5 << 20))) == bytes(5 << 20)
+        store.put(blocks_of(b"x" * (5 << 20)))
+        assert store.stats().block_count == 2
+
+
+def test_a_small_address_space_gets_a_smaller_map(tmp_path: Path) -> None:
+    program = (
+        "import resource, sys; resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))\n"
+        "from ibidem.store.lmdb import LmdbStore; from ibidem.store.testing import blocks_of\n"
+        "with LmdbStore.create(sys.argv[1]) as store: store.put(blocks_of(b'a'))"
+    )
+    run_python(program, str(tmp_path / "blocks"))
+    with LmdbStore.open(tmp_path / "blocks") as store:
+        assert store.get(BlobCid.of(b"a")) == b"a"
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_a_forked_child_reads_and_writes_beside_its_parent(tmp_path: Path) -> None:
+    with LmdbStore.create(tmp_path / "blocks") as store:
+        store.put(blocks_of(b"parent"))
+        stop = threading.Event()
+
+        def read() -> None:
+            while not stop.wait(0.0005):
+                store.get(BlobCid.of(b"parent"), verify=True)
+
+        reader = threading.Thread(target=read)
+        reader.start()
+        try:
+            for number in range(10):
+                child = os.fork()
+                if child == 0:
+                    status = 1
+                    try:
+                        store.get(BlobCid.of(b"parent"))
+                        store.put(blocks_of(b"child %d" % number))
+                        status = 0
+                    finally:
+                        os._exit(status)
+                assert os.waitpid(child, 0)[1] == 0
+                assert store.get(BlobCid.of(b"child %d" % number)) == b"child %d" % number
+                store.put(blocks_of(b"after %d" % number))
+        finally:
+            stop.set()
+            reader.join()
+
+
+def test_a_second_writer_waits_for_the_first(tmp_path: Path) -> None:
+    with LmdbStore.create(tmp_path / "blocks", timeout_seconds=20) as store:
+        started = threading.Event()
+
+        def hold() -> None:
+            with writer_lock(tmp_path / "blocks" / LOCK_FILE, timeout_seconds=1):
+                started.set()
+                time.sleep(0.2)
+                assert not store.has(BlobCid.of(b"late"))
+
+        def write() -> None:
+            started.wait()
+            store.put(blocks_of(b"late"))
+
+        run_together(hold, write)
+        assert store.has(BlobCid.of(b"late"))
+
+
+def test_a_writer_that_waits_too_long_learns_who_holds_the_lock(tmp_path: Path) -> None:
+    with (
+        LmdbStore.create(tmp_path / "blocks", timeout_seconds=0.05) as store,
+        writer_lock(tmp_path / "blocks" / LOCK_FILE, timeout_seconds=1),
+    ):
+        with pytest.raises(StorageError, match=f"process {os.getpid()} ") as caught:
+            store.put(blocks_of(b"a"))
+        assert caught.value.kind is ErrorKind.LOCKED
+        assert not store.has(BlobCid.of(b"a"))
+
+
+def test_a_killed_writer_leaves_no_lock_behind(tmp_path: Path) -> None:
+    path = tmp_path / "blocks"
+    with LmdbStore.create(path, timeout_seconds=5) as store:
+        program = (
+            "import sys, time; from pathlib import Path\n"
+            "from ibidem.store.lock import writer_lock\n"
+            "with writer_lock(Path(sys.argv[1]), timeout_seconds=1):\n"
+            "    print('held', flush=True); time.sleep(60)"
+        )
+        with subprocess.Popen(
+            [sys.executable, "-c", program, str(path / LOCK_FILE)],
+            stdout=subprocess.PIPE,
+            env=environment(),
+        ) as child:
+            assert child.stdout is not None
+            assert child.stdout.readline() == b"held\n"
+            child.send_signal(signal.SIGKILL)
+        store.put(blocks_of(b"a"))
+
+
+def test_processes_that_race_for_a_cell_lose_nothing(tmp_path: Path) -> None:
+    program = """
+import sys
+from ibidem.objects.errors import ConflictError
+from ibidem.store.lmdb import LmdbStore
+with LmdbStore.open(sys.argv[1]) as store:
+    for _ in range(40):
+        while True:
+            value = store.cell("count")
+            try:
+                store.publish({}, {"count": (value, b"%d" % (int(value or b"0") + 1))})
+            except ConflictError:
+                continue
+            break
+"""
+    path = tmp_path / "blocks"
+    LmdbStore.create(path).close()
+    run_together(*(lambda: run_python(program, str(path)) for _ in range(3)))
+    with LmdbStore.open(path) as store:
+        assert store.cell("count") == b"120"
+
+
+def test_a_full_disk_is_a_storage_error_and_changes_nothing(tmp_path: Path) -> None:
+    # A limit on the size of files stands in for the disk: the same write fails, with EFBIG.
+    program = """
+import errno, os, resource, signal, sys
+from ibidem.objects.cid import BlobCid
+from ibidem.objects.errors import StorageError
+from ibidem.store.lmdb import LmdbStore
+from ibidem.store.testing import blocks_of
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+with LmdbStore.create(sys.argv[1]) as store:
+    store.publish(blocks_of(b'kept'), {'head': (None, b'1')})
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, resource.RLIM_INFINITY))
+    for number in range(3):
+        try:
+            store.publish(blocks_of(bytes(4 << 20)), {'head': (b'1', b'2')})
+        except StorageError as error:
+            assert error.errno in (errno.EFBIG, errno.EIO), error.errno
+        else:
+            raise SystemExit('the write was acknowledged')
+        assert store.cell('head') == b'1'
+        assert store.get(BlobCid.of(b'kept'), verify=True) == b'kept'
+        assert not store.has(BlobCid.of(bytes(4 << 20)))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    store.publish(blocks_of(bytes(4 << 20)), {'head': (b'1', b'2')})
+    assert store.cell('head') == b'2'
+"""
+    run_python(program, str(tmp_path / "blocks"))
+
+
+@pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() != 0, reason="needs to mount a small disk"
+)
+def test_a_disk_that_is_really_full(tmp_path: Path) -> None:
+    small = tmp_path / "small"
+    small.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(small)], check=False
+    )
+    if mounted.returncode:
+        pytest.skip("this system does not let root mount")
+    try:
+        with LmdbStore.create(small / "blocks") as store:
+            store.publish(blocks_of(b"kept"), {"head": (None, b"1")})
+            with pytest.raises(StorageError) as caught:
+                store.publish(blocks_of(bytes(2 << 20)), {"head": (b"1", b"2")})
+            assert caught.value.errno == errno.ENOSPC
+            assert store.cell("head") == b"1"
+            assert store.get(BlobCid.of(b"kept"), verify=True) == b"kept"
+            store.publish(blocks_of(b"small"), {"head": (b"1", b"2")})
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
+
+
+def test_a_network_file_system_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        lmdb_store, "mount_table", lambda: ["none / ext4 rw", f"host:/x {tmp_path} nfs4 rw"]
+    )
+    with pytest.raises(StorageError, match="nfs4"):
+        LmdbStore.create(tmp_path / "blocks")
+    assert list(tmp_path.iterdir()) == []
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+
+
+def run_python(program: str, *arguments: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program, *arguments],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
