@@ -1,8 +1,8 @@
-"""Files to read, from names that a user gave: sorted, bounded, and never outside what was named.
+"""Files to read, from a folder that a user named: sorted, bounded, and never outside of it.
 
-Folders are opened one below the other, without following a link, and files relative to their open
-folder; so nothing that is swapped during the walk leads out of the tree. A file is opened without
-waiting (a pipe cannot hang the walk) and must be a regular file after it is open, not before.
+Folders are opened one below the other without following a link, in the walk and again when a file is
+read; so nothing that is swapped in between leads out of the tree. A file is opened without waiting (a
+pipe cannot hang the walk) and must be a regular file once it is open, not before.
 What is left out is reported with its reason; a folder that is left out is reported once.
 """
 
@@ -15,20 +15,34 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from ibidem.ingest.ignore import IGNORE_BYTES_MAX, IGNORE_NAME, Ignore, is_ignored, parse_ignore
+from ibidem.ingest.ignore import (
+    IGNORE_BYTES_MAX,
+    IGNORE_NAME,
+    Ignore,
+    is_ignored,
+    parse_ignore,
+)
 from ibidem.ingest.secret import is_secret_name
 
 FOLDER_DEPTH_MAX = 100
-_FILE_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
-_FOLDER_FLAGS = _FILE_FLAGS | getattr(os, "O_DIRECTORY", 0)
+
+_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
+_FILE = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+_FOLDER = _FILE | getattr(os, "O_DIRECTORY", 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A file to read: `path` is its name in the repository, `file` where it is on this machine."""
+    """A file to read: `path` is its name in the repository, `base / below` where it is here."""
 
     path: str
-    file: Path
+    base: Path
+    below: str
+    """From `base`, with "/" between folders; no link on the way is followed."""
+    size_bytes: int = 0
+    """As the walk saw it; what is read is bounded again."""
+    follow: bool = False
+    """Whether the file itself may be a link: only when the user named it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +64,9 @@ def walk(folder: Path, prefix: str, ignores: Sequence[Ignore] = ()) -> Iterator[
     Raises:
         OSError: `folder` itself cannot be read.
     """
-    descriptor = os.open(folder, _FOLDER_FLAGS & ~getattr(os, "O_NOFOLLOW", 0))
+    descriptor = os.open(folder, _FOLDER)
     try:
-        yield from _walk(descriptor, folder, prefix, list(ignores), 0)
+        yield from _Walk(folder, prefix).entries(descriptor, "", list(ignores), 0)
     finally:
         os.close(descriptor)
 
@@ -60,27 +74,35 @@ def walk(folder: Path, prefix: str, ignores: Sequence[Ignore] = ()) -> Iterator[
 def ignores_above(root: Path, folder: Path) -> list[Ignore]:
     """Returns the patterns that stand in `root` and below it, above `folder`; outermost first."""
     found: list[Ignore] = []
-    at, prefix = root, ""
+    prefix = ""
     for part in folder.relative_to(root).parts:
         try:
-            data = read_file(at / IGNORE_NAME, size_bytes_max=IGNORE_BYTES_MAX)
-            found.append(parse_ignore(prefix, data))
+            with opened(root / prefix, IGNORE_NAME) as descriptor:
+                found.append(parse_ignore(prefix, read(descriptor, IGNORE_BYTES_MAX)))
         except (OSError, ValueError):
-            pass
-        at, prefix = at / part, f"{prefix}/{part}" if prefix else part
+            pass  # there is none, or it cannot be used: then it says nothing
+        prefix = _join(prefix, part)
     return found
 
 
 @contextmanager
-def opened(file: Path | str, folder: int | None = None, *, follow: bool = False) -> Iterator[int]:
-    """Opens a regular file for reading and gives its descriptor; anything else is a ValueError.
+def opened(base: Path, below: str, *, follow: bool = False) -> Iterator[int]:
+    """Opens the regular file `base / below` and gives its descriptor.
 
     Raises:
-        OSError: it cannot be opened; a link counts as one unless `follow`.
+        OSError: it cannot be opened, or a link stands on the way.
         ValueError: it is not a regular file.
     """
-    flags = _FILE_FLAGS & ~getattr(os, "O_NOFOLLOW", 0) if follow else _FILE_FLAGS
-    descriptor = os.open(file, flags, dir_fd=folder)
+    *folders, name = below.split("/")
+    held = os.open(base, _FOLDER)
+    try:
+        for folder in folders:
+            inner = os.open(folder, _FOLDER | _NO_FOLLOW, dir_fd=held)
+            os.close(held)
+            held = inner
+        descriptor = os.open(name, _FILE if follow else _FILE | _NO_FOLLOW, dir_fd=held)
+    finally:
+        os.close(held)
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise ValueError("not a regular file")
@@ -89,73 +111,87 @@ def opened(file: Path | str, folder: int | None = None, *, follow: bool = False)
         os.close(descriptor)
 
 
-def read_file(file: Path | str, folder: int | None = None, *, size_bytes_max: int, follow: bool = False) -> bytes:
-    """Returns the bytes of a regular file, refusing one over the limit before and while reading it.
+def read(descriptor: int, size_bytes_max: int) -> bytes:
+    """Returns the bytes of an open file, refusing one over the limit before and while reading it.
 
     Raises:
         OSError: it cannot be read.
-        ValueError: it is not a regular file, or longer than `size_bytes_max`.
+        ValueError: it is longer than `size_bytes_max`.
     """
-    with opened(file, folder, follow=follow) as descriptor:
-        size_bytes = os.fstat(descriptor).st_size
-        if size_bytes > size_bytes_max:
-            raise ValueError(f"{size_bytes} bytes, at most {size_bytes_max}")
-        pieces: list[bytes] = []
-        left = size_bytes_max + 1
-        while left > 0 and (piece := os.read(descriptor, min(left, 1 << 20))):
-            pieces.append(piece)
-            left -= len(piece)
-        if left <= 0:
-            raise ValueError(f"grew past {size_bytes_max} bytes while it was read")
-        return b"".join(pieces)
+    size_bytes = os.fstat(descriptor).st_size
+    if size_bytes > size_bytes_max:
+        raise ValueError(f"{size_bytes} bytes, at most {size_bytes_max}")
+    pieces: list[bytes] = []
+    left = size_bytes_max + 1
+    while left > 0 and (piece := os.read(descriptor, min(left, 1 << 20))):
+        pieces.append(piece)
+        left -= len(piece)
+    if left <= 0:
+        raise ValueError(f"grew past {size_bytes_max} bytes while it was read")
+    return b"".join(pieces)
 
 
-def _walk(
-    descriptor: int, folder: Path, prefix: str, ignores: list[Ignore], depth: int
-) -> Iterator[Found | Skipped]:
-    entries, ignores = _entries(descriptor), list(ignores)
-    if any(entry.name == IGNORE_NAME for entry in entries):
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    base: Path
+    prefix: str
+
+    def entries(
+        self, descriptor: int, below: str, ignores: list[Ignore], depth: int
+    ) -> Iterator[Found | Skipped]:
+        """Yields what the open folder `below` holds."""
+        with os.scandir(descriptor) as listed:
+            entries = sorted(listed, key=lambda entry: os.fsencode(entry.name))
+        if any(entry.name == IGNORE_NAME for entry in entries):
+            yield from self._read_ignore(below, ignores := list(ignores))
+        for entry in entries:
+            inner = _join(below, entry.name)
+            path = _join(self.prefix, inner)
+            reason = _reason(entry, path, ignores)
+            if reason is not None:
+                if entry.name != IGNORE_NAME:
+                    yield Skipped(printable(path), reason)
+            elif not entry.is_dir(follow_symlinks=False):
+                size_bytes = entry.stat(follow_symlinks=False).st_size
+                yield Found(path, self.base, inner, size_bytes)
+            elif depth + 1 >= FOLDER_DEPTH_MAX:
+                yield Skipped(path, f"more than {FOLDER_DEPTH_MAX} folders deep")
+            else:
+                yield from self._below(descriptor, inner, ignores, depth + 1)
+
+    def _below(
+        self, descriptor: int, below: str, ignores: list[Ignore], depth: int
+    ) -> Iterator[Found | Skipped]:
+        name = below.rpartition("/")[2]
         try:
-            data = read_file(IGNORE_NAME, descriptor, size_bytes_max=IGNORE_BYTES_MAX)
-            ignores.append(parse_ignore(prefix, data))
+            inner = os.open(name, _FOLDER | _NO_FOLLOW, dir_fd=descriptor)
+        except OSError as error:
+            yield Skipped(_join(self.prefix, below), f"folder not readable: {error.strerror}")
+            return
+        try:
+            yield from self.entries(inner, below, ignores, depth)
+        finally:
+            os.close(inner)
+
+    def _read_ignore(self, below: str, ignores: list[Ignore]) -> Iterator[Skipped]:
+        """Adds the patterns of the folder's own ignore file."""
+        folder = _join(self.prefix, below) if below else self.prefix
+        try:
+            with opened(self.base, _join(below, IGNORE_NAME)) as descriptor:
+                ignores.append(parse_ignore(folder, read(descriptor, IGNORE_BYTES_MAX)))
         except (OSError, ValueError) as error:
-            yield Skipped(_join(prefix, IGNORE_NAME), f"ignore file not used: {error}")
-    for entry in entries:
-        path = _join(prefix, entry.name)
-        reason = _reason(entry, path, ignores)
-        if reason is not None:
-            yield Skipped(path, reason)
-        elif not entry.is_dir(follow_symlinks=False):
-            yield Found(path, folder / entry.name)
-        elif depth + 1 >= FOLDER_DEPTH_MAX:
-            yield Skipped(path, f"more than {FOLDER_DEPTH_MAX} folders deep")
-        else:
-            yield from _walk_below(descriptor, folder / entry.name, path, ignores, depth + 1)
+            yield Skipped(_join(folder, IGNORE_NAME), f"ignore file not used: {error}")
 
 
-def _walk_below(
-    descriptor: int, folder: Path, path: str, ignores: list[Ignore], depth: int
-) -> Iterator[Found | Skipped]:
-    try:
-        below = os.open(folder.name, _FOLDER_FLAGS, dir_fd=descriptor)
-    except OSError as error:
-        yield Skipped(path, f"folder not readable: {error.strerror}")
-        return
-    try:
-        yield from _walk(below, folder, path, ignores, depth)
-    finally:
-        os.close(below)
-
-
-def _entries(descriptor: int) -> list[os.DirEntry[str]]:
-    with os.scandir(descriptor) as entries:
-        return sorted(entries, key=lambda entry: os.fsencode(entry.name))
+def printable(path: str) -> str:
+    """Returns a path that can be shown and encoded, whatever bytes the file system has."""
+    return path.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _reason(entry: os.DirEntry[str], path: str, ignores: Sequence[Ignore]) -> str | None:
     """Why an entry is left out, by its name and kind alone."""
     folder = entry.is_dir(follow_symlinks=False)
-    if not _is_utf8(path):
+    if path != printable(path):
         return "name is not UTF-8"
     if is_secret_name(entry.name) and not folder:
         return "looks like a secret (by its name)"
@@ -164,18 +200,10 @@ def _reason(entry: os.DirEntry[str], path: str, ignores: Sequence[Ignore]) -> st
     if entry.is_symlink():
         return "symbolic link, not followed"
     if is_ignored(path, ignores, folder=folder):
-        return "ignored (.gitignore)"
+        return f"ignored ({IGNORE_NAME})"
     if not folder and not entry.is_file(follow_symlinks=False):
         return "not a regular file"
     return None
-
-
-def _is_utf8(path: str) -> bool:
-    try:
-        path.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _join(prefix: str, name: str) -> str:

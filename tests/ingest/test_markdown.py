@@ -1,0 +1,150 @@
+"""What Markdown becomes: sections, formats, titles, limits."""
+
+import pytest
+
+from ibidem.ingest.document import check_path, read_document
+from ibidem.ingest.markdown import HEADING_CHARS_MAX
+from ibidem.ingest.split import PASSAGE_CHARS_MAX
+from ibidem.objects.errors import InvalidInputError
+
+from .trees import read
+
+
+def passages(source, path="a.md"):
+    """(format, language, text) of each passage in order."""
+    return [
+        (draft.props["format"], draft.props.get("language"), draft.summary)
+        for draft in read_document(path, source).drafts
+        if draft.ntype == "Passage"
+    ]
+
+
+def headings(source):
+    return [
+        (draft.props["level"], draft.summary)
+        for draft in read_document("a.md", source).drafts
+        if draft.ntype == "Section"
+    ]
+
+
+def test_each_kind_of_block_has_its_format():
+    source = (
+        "Text *here*\nand on.\n\n- a\n- b\n\n1. c\n\n```python title=x\nx = 1\n\n\ny = 2\n```\n\n    indented\n\n"
+        "> quoted\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n<div>\nhtml\n</div>\n\n[ref]: http://example.org\n"
+    )
+    assert passages(source) == [
+        ("paragraph", None, "Text *here*\nand on."),
+        ("list", None, "- a\n- b"),
+        ("list", None, "1. c"),
+        ("code", "python", "```python title=x\nx = 1\n\n\ny = 2\n```"),
+        ("code", None, "    indented"),
+        ("quote", None, "> quoted"),
+        ("table", None, "| a | b |\n|---|---|\n| 1 | 2 |"),
+        ("html", None, "<div>\nhtml\n</div>"),
+        ("reference", None, "[ref]: http://example.org"),
+    ]
+
+
+def test_headings_of_all_levels_open_sections_and_lose_their_markup():
+    source = (
+        "# A *b* `c` [d](http://e) ![f](g) &amp; \\* <i>h</i>\n\n## Two ##\n\nSet\next\n===\n\nDash\n---\n\n"
+        "### 3\n#### 4\n##### 5\n###### 6\n####### not a heading\n"
+    )
+    assert sorted(headings(source)) == [
+        (1, "A b c d f & * h"), (1, "Set ext"), (2, "Dash"), (2, "Two"), (3, "3"), (4, "4"), (5, "5"), (6, "6"),
+    ]  # fmt: skip
+    assert passages(source) == [("paragraph", None, "####### not a heading")]
+
+
+def test_sections_nest_by_level_and_levels_may_be_skipped():
+    nodes = read("# A\n\n### C\n\n## B\n\n# D\n")
+    below = {
+        (node.ntype, node.summary): [nodes[child.id].summary for child in node.children]
+        for node in nodes.values()
+    }
+    assert below["Section", "A"] == ["C", "B"]
+    assert below["Document", "A"] == ["A", "D"]
+
+
+@pytest.mark.parametrize(
+    ("source", "title"),
+    [
+        ("---\ntitle: From the front\n---\n# Heading\n", "From the front"),
+        ("## Two\n\n# One\n", "One"),
+        ("no heading", "file.md"),
+        ("---\ntitle: 7\n---\ntext", "file.md"),
+    ],
+)
+def test_the_title_is_the_front_matter_s_then_the_first_h1_then_the_file_name(source, title):
+    assert read_document("a/b/file.md", source).drafts[-1].summary == title
+
+
+def test_a_fenced_block_is_kept_whole_under_the_limit_and_cut_at_line_ends_over_it():
+    small = "```\n" + "line\n\n\n" * 500 + "```"
+    assert len(passages(small)) == 1
+    large = "```sh\n" + "".join(f"echo {number}\n\n" for number in range(2000)) + "```"
+    cut = passages(large)
+    assert len(cut) > 2
+    assert {(name, language) for name, language, _ in cut} == {("code", "sh")}
+    assert all(text.splitlines()[0].startswith(("```sh", "echo")) for _, _, text in cut)
+
+
+def test_a_long_list_is_cut_at_items_and_a_long_table_at_rows():
+    source = "".join(f"- item {number}\n  goes on\n" for number in range(600))
+    cut = passages(source)
+    assert len(cut) > 2
+    assert all(text.startswith("- item") and text.endswith("goes on") for _, _, text in cut)
+    table = "| a |\n|---|\n" + "".join(f"| row {number} |\n" for number in range(900))
+    assert all(text.startswith("| ") and text.endswith("|") for _, _, text in passages(table))
+
+
+def test_a_long_line_without_any_place_to_cut_is_cut_at_the_limit():
+    assert [len(text) for _, _, text in passages("x" * 10_000, "a.txt")] == [4000, 4000, 2000]
+    assert PASSAGE_CHARS_MAX == 4000
+
+
+def test_a_heading_over_the_limit_is_a_paragraph():
+    source = "# " + "word " * HEADING_CHARS_MAX
+    assert headings(source) == []
+    assert {name for name, _, _ in passages(source)} == {"paragraph"}
+
+
+def test_carriage_returns_are_kept_and_do_not_change_the_structure():
+    source = "# A\r\n\r\npara\r\nmore\r\n\r\n```\r\ncode\r\n```\r\n"
+    assert passages(source) == [("paragraph", None, "para\r\nmore"), ("code", None, "```\r\ncode\r\n```")]
+
+
+def test_a_byte_order_mark_is_kept_and_reported():
+    reading = read_document("a.md", "\ufeff# Title\n\ntext\n")
+    assert reading.drafts[-1].summary == "Title"
+    assert reading.warnings == ["byte order mark at the start, kept in the source"]
+
+
+def test_program_source_is_cut_where_a_blank_line_meets_the_left_margin():
+    source = "import os\n\n\ndef f():\n    a = 1\n\n    return a\n\n\nx = [\n\n    1,\n\n]\n"
+    assert passages(source, "a.py") == [
+        ("code", "python", "import os"),
+        ("code", "python", "def f():\n    a = 1\n\n    return a"),
+        ("code", "python", "x = [\n\n    1,\n\n]"),
+    ]
+
+
+def test_hostile_markdown_takes_bounded_time_and_depth():
+    for source in (
+        "> " * 20_000, "- " * 20_000, "[" * 50_000, "# " + "[" * 1900, "# " + "*a_" * 600, "`" * 50_000,
+        "[a]: b\n" * 3_000, "- a\n" * 5_000, "<" * 20_000, "|" * 20_000 + "\n|-|\n", "# " + "](" * 900,
+        "\n".join("#" * (1 + number % 6) + " x" for number in range(3_000)), " " * 50_000, "a\n" * 10_000,
+    ):  # fmt: skip
+        drafts = read_document("a.md", source).drafts
+        assert len(drafts) < 20_000
+
+
+@pytest.mark.parametrize("path", ["", "/a", "a//b", "../a", "a/./b", "a/", "a\0b", "a" * 5000, "\udcff"])
+def test_a_path_that_is_not_relative_and_normal_is_refused(path):
+    with pytest.raises(InvalidInputError, match="path"):
+        check_path(path)
+
+
+def test_an_unknown_media_type_is_refused():
+    with pytest.raises(InvalidInputError, match="media_type"):
+        read_document("a.md", "", media_type="application/pdf")
