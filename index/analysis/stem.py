@@ -13,38 +13,54 @@ import re
 
 # Regions. R1 starts after the first non-vowel that follows a vowel; R2 is the R1 of R1.
 _AFTER_VOWEL = re.compile("[aeiouy][^aeiouy]")
-_EARLY_R1 = re.compile("gener|commun|arsen")
+_EARLY_R1 = re.compile("gener|commun|arsen|past|univers|later|emerg|organ|inter")
 _VOWEL = re.compile("[aeiouy]")
-_SHORT_END = re.compile("[^aeiouy][aeiouy][^aeiouywxY]$|^[aeiouy][^aeiouy]$")
-_CONSONANT_Y = re.compile("(?:^|(?<=[aeiouy]))y")
+_SHORT_END = re.compile("[^aeiouy][aeiouy][^aeiouywxY]$|^[aeiouy][^aeiouy]$|past$")
+_CONSONANT_Y = re.compile("(^|[aeiouy])y")
 _DOUBLE_ENDS = ("bb", "dd", "ff", "gg", "mm", "nn", "pp", "rr", "tt")
 
 _WHOLE = {
-    "skis": "ski", "skies": "sky", "dying": "die", "lying": "lie", "tying": "tie", "idly": "idl",
+    "skis": "ski", "skies": "sky", "idly": "idl",
     "gently": "gentl", "ugly": "ugli", "early": "earli", "only": "onli", "singly": "singl",
     "sky": "sky", "news": "news", "howe": "howe", "atlas": "atlas", "cosmos": "cosmos", "bias": "bias",
     "andes": "andes",
 }  # fmt: skip
 _AFTER_STEP_1A = frozenset(
-    ("inning", "outing", "canning", "herring", "earring", "proceed", "exceed", "succeed")
+    "inning outing canning herring earring evening proceed exceed succeed".split()
 )
 
-# Longest ending first; each is replaced when it lies in R1.
-_STEP_2 = (
-    ("ization", "ize"), ("ational", "ate"), ("fulness", "ful"), ("ousness", "ous"), ("iveness", "ive"),
-    ("tional", "tion"), ("biliti", "ble"), ("lessli", "less"),
-    ("entli", "ent"), ("ation", "ate"), ("alism", "al"), ("aliti", "al"), ("ousli", "ous"),
-    ("iviti", "ive"), ("fulli", "ful"),
-    ("enci", "ence"), ("anci", "ance"), ("abli", "able"), ("izer", "ize"), ("ator", "ate"), ("alli", "al"),
-    ("bli", "ble"), ("ogi", "og"), ("li", ""),
+
+def _by_last_letter(*rules: str) -> dict[str, tuple[tuple[str, str], ...]]:
+    """Sorts rules "ending" or "ending replacement" by the last letter of the ending, longest first."""
+    pairs = [(ending, rest) for ending, _, rest in (rule.partition(" ") for rule in rules)]
+    pairs.sort(key=lambda pair: -len(pair[0]))
+    return {
+        last: tuple(pair for pair in pairs if pair[0][-1] == last)
+        for last in {ending[-1] for ending, _ in pairs}
+    }
+
+
+# An ending is replaced when it lies in R1 (step 4: deleted when it lies in R2); the longest that fits decides.
+_STEP_2 = _by_last_letter(
+    "ization ize", "ational ate", "fulness ful", "ousness ous", "iveness ive", "tional tion",
+    "biliti ble", "lessli less", "entli ent", "ation ate", "alism al", "aliti al", "ousli ous",
+    "iviti ive", "fulli ful", "ogist og", "enci ence", "anci ance", "abli able", "izer ize",
+    "ator ate", "alli al", "bli ble", "ogi og", "li",
 )  # fmt: skip
-_STEP_3 = (
-    ("ational", "ate"), ("tional", "tion"), ("alize", "al"), ("icate", "ic"), ("iciti", "ic"),
-    ("ative", ""), ("ical", "ic"), ("ness", ""), ("ful", ""),
-)  # fmt: skip
-_STEP_4 = (
-    "ement", "ance", "ence", "able", "ible", "ment",
-    "ant", "ent", "ism", "ate", "iti", "ous", "ive", "ize", "ion", "al", "er", "ic",
+_STEP_3 = _by_last_letter(
+    "ational ate",
+    "tional tion",
+    "alize al",
+    "icate ic",
+    "iciti ic",
+    "ative",
+    "ical ic",
+    "ness",
+    "ful",
+)
+_STEP_4 = _by_last_letter(
+    "ement", "ance", "ence", "able", "ible", "ment", "ant", "ent", "ism", "ate", "iti", "ous", "ive",
+    "ize", "ion", "al", "er", "ic",
 )  # fmt: skip
 
 
@@ -61,7 +77,8 @@ def stem(word: str) -> str:
     if word in _WHOLE:
         return _WHOLE[word]
     # A y that begins the word or follows a vowel is a consonant, written Y until the end.
-    word = _CONSONANT_Y.sub("Y", word)
+    if "y" in word:
+        word = _CONSONANT_Y.sub(r"\1Y", word)
     r1, r2 = _regions(word)
     word = _step_1a(word)
     if word not in _AFTER_STEP_1A:
@@ -88,6 +105,8 @@ def _is_short(word: str, r1: int) -> bool:
 
 
 def _step_1a(word: str) -> str:
+    if word[-1] not in "sd":
+        return word
     if word.endswith("sses"):
         return word[:-2]
     if word.endswith(("ied", "ies")):
@@ -102,12 +121,16 @@ def _step_1a(word: str) -> str:
 
 
 def _step_1b(word: str, r1: int) -> str:
+    if word[-1] not in "dgy":
+        return word
     for ending in ("eedly", "eed"):
         if word.endswith(ending):
             return word[: -len(ending)] + "ee" if len(word) - len(ending) >= r1 else word
     for ending in ("ingly", "edly", "ing", "ed"):
         if word.endswith(ending):
             rest = word[: -len(ending)]
+            if ending == "ing" and len(rest) == 2 and rest[1] == "y" and rest[0] not in "aeiouy":
+                return rest[0] + "ie"
             return _repair(rest, r1) if _VOWEL.search(rest) else word
     return word
 
@@ -116,7 +139,8 @@ def _repair(rest: str, r1: int) -> str:
     if rest.endswith(("at", "bl", "iz")):
         return rest + "e"
     if rest.endswith(_DOUBLE_ENDS):
-        return rest[:-1]
+        # "add", "egg", "off" keep both letters.
+        return rest if len(rest) == 3 and rest[0] in "aeo" else rest[:-1]
     return rest + "e" if _is_short(rest, r1) else rest
 
 
@@ -127,7 +151,7 @@ def _step_1c(word: str) -> str:
 
 
 def _step_2(word: str, r1: int) -> str:
-    for ending, replacement in _STEP_2:
+    for ending, replacement in _STEP_2.get(word[-1:], ()):
         if word.endswith(ending):
             rest = word[: -len(ending)]
             if len(rest) < r1 or (ending == "ogi" and not rest.endswith("l")):
@@ -139,7 +163,7 @@ def _step_2(word: str, r1: int) -> str:
 
 
 def _step_3(word: str, r1: int, r2: int) -> str:
-    for ending, replacement in _STEP_3:
+    for ending, replacement in _STEP_3.get(word[-1:], ()):
         if word.endswith(ending):
             rest = word[: -len(ending)]
             return rest + replacement if len(rest) >= (r2 if ending == "ative" else r1) else word
@@ -147,7 +171,7 @@ def _step_3(word: str, r1: int, r2: int) -> str:
 
 
 def _step_4(word: str, r2: int) -> str:
-    for ending in _STEP_4:
+    for ending, _ in _STEP_4.get(word[-1:], ()):
         if word.endswith(ending):
             rest = word[: -len(ending)]
             if len(rest) < r2 or (ending == "ion" and not rest.endswith(("s", "t"))):

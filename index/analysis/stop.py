@@ -1,8 +1,8 @@
 """English stop words: the closed word classes, which say nothing about what a text is about.
 
-Articles, pronouns, prepositions, conjunctions, auxiliaries, question words and a few adverbs of degree,
-frozen with semantics version 1. Words that are also names of things ("will" apart, "may", "can") are on the
-list only where their use as function words is by far the commoner. Contractions never reach this list.
+Articles, pronouns, prepositions, conjunctions, auxiliaries, question words and a few adverbs, frozen with
+semantics version 1. "may", "us" and "mine" are not on the list: they also name a month, a country, a pit.
+Contracted endings ("'ll", "n't") never reach it: `words.py` takes them off.
 
 Spec: analysis 5.
 """
@@ -14,12 +14,12 @@ STOP_WORDS = frozenset(
     "a an the this that these those all any both each either every few more most much neither no nor not other "
     "some such own same another "
     # pronouns
-    "i me my mine myself we us our ours ourselves you your yours yourself yourselves he him his himself she her "
+    "i me my myself we our ours ourselves you your yours yourself yourselves he him his himself she her "
     "hers herself it its itself they them their theirs themselves "
     # question words and relatives
     "who whom whose which what when where why how whether "
     # auxiliaries
-    "am is are was were be been being have has had having do does did doing done can could may might must shall "
+    "am is are was were be been being have has had having do does did doing done can cannot could might must shall "
     "should will would "
     # prepositions
     "about above after against among at before below between by down during for from in into of off on onto out "

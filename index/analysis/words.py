@@ -28,18 +28,36 @@ _CAMEL_STEP = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]{2}")
 _PLAIN = re.compile(r"[^_.]+")
 
 # One character of these stands for a word or most of one: Han, Hangul syllables and jamo, and other logographs.
-_LOGOGRAPHIC = (
+_LOGOGRAPHIC_RANGES = (
     "\u1100-\u11ff\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3038-\u303b\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f"
     "\uac00-\ud7ff\uf900-\ufaff\U00012000-\U0001254f\U00013000-\U0001343f\U00014400-\U0001467f"
     "\U00016fe0-\U00018d8f\U0001b170-\U0001b2ff\U00020000-\U0003fffd"
 )
 # These write syllables or letters, without spaces: Thai, Lao, Myanmar, Khmer, Tai, Javanese, Balinese, kana, bopomofo.
-_UNSPACED = (
+_UNSPACED_RANGES = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u1950-\u19ff\u1a20-\u1aaf\u1b00-\u1b7f\u3031-\u3035\u3040-\u312f"
     "\u31a0-\u31bf\u31f0-\u31ff\ua980-\ua9ff\uaa60-\uaadf\U0001aff0-\U0001b16f"
 )
-_LOGOGRAPH = re.compile(f"[{_LOGOGRAPHIC}]")
-_UNSPACED_RUN = re.compile(f"[{_LOGOGRAPHIC}{_UNSPACED}]+")
+_MARK, _SPACED, _UNSPACED, _LOGOGRAPH = range(4)
+_LOGOGRAPHIC_CHAR = re.compile(f"[{_LOGOGRAPHIC_RANGES}]")
+_UNSPACED_CHAR = re.compile(f"[{_UNSPACED_RANGES}]")
+
+
+class _CharClasses(dict[str, int]):
+    """The class of each character met so far, bounded by the size of Unicode."""
+
+    def __missing__(self, char: str) -> int:
+        if is_mark(char):
+            found = _MARK
+        elif _LOGOGRAPHIC_CHAR.match(char):
+            found = _LOGOGRAPH
+        else:
+            found = _UNSPACED if _UNSPACED_CHAR.match(char) else _SPACED
+        self[char] = found
+        return found
+
+
+_CHAR_CLASSES = _CharClasses()
 
 
 def plain_spans(chunk: str) -> Iterator[Span]:
@@ -55,6 +73,12 @@ def english_spans(
 
     `'s` and other contracted endings are dropped; a word before `n't` is an auxiliary and treated as a stop word.
     """
+    if chunk.isascii() and chunk.isalpha() and chunk[1:].islower() and len(chunk) <= TERM_MAX:
+        # The common case in one step; the rest of this function gives the same.
+        word = chunk.lower()
+        if word not in stop_words:
+            yield stem(word), 0, len(chunk)
+        return
     stop = 0
     for match in _WORD.finditer(chunk):
         if match.start() < stop:
@@ -77,12 +101,21 @@ def _word_spans(word: str, at: int) -> Iterator[Span]:
     if word.isascii():
         yield from _identifier_spans(word, at)
         return
-    start = 0
-    for match in _UNSPACED_RUN.finditer(word):
-        yield from _identifier_spans(word[start : match.start()], at + start)
-        start = _after_marks(word, match.end())
-        yield from _pair_spans(word[match.start() : start], at + match.start())
-    yield from _identifier_spans(word[start:], at + start)
+    classes = [_CHAR_CLASSES[char] for char in word]
+    if max(classes) < _UNSPACED:
+        yield from _identifier_spans(word, at)
+        return
+    starts = [index for index, kind in enumerate(classes) if kind != _MARK or index == 0]
+    first = 0
+    for unit, start in enumerate(starts):
+        is_last = unit + 1 == len(starts)
+        if is_last or (classes[start] >= _UNSPACED) != (classes[starts[unit + 1]] >= _UNSPACED):
+            bounds = [*starts[first : unit + 1], len(word) if is_last else starts[unit + 1]]
+            if classes[start] >= _UNSPACED:
+                yield from _pair_spans(word, bounds, classes, at)
+            else:
+                yield from _identifier_spans(word[bounds[0] : bounds[-1]], at + bounds[0])
+            first = unit + 1
 
 
 def _identifier_spans(word: str, at: int) -> Iterator[Span]:
@@ -96,7 +129,7 @@ def _identifier_spans(word: str, at: int) -> Iterator[Span]:
     if not word:
         return
     yield _lower(word), at, at + len(word)
-    if len(word) > TERM_MAX:
+    if len(word) > TERM_MAX or (word.islower() and "_" not in word and "." not in word):
         return
     parts = [
         (part[0], piece.start() + part.start())
@@ -117,23 +150,19 @@ def _part_pattern(piece: str) -> re.Pattern[str]:
     return _CAMEL_PART if is_camel else _PLAIN
 
 
-def _pair_spans(run: str, at: int) -> Iterator[Span]:
-    """Yields pairs of neighbouring characters, each with its marks, and single logographs."""
-    starts = [index for index, char in enumerate(run) if index == 0 or not is_mark(char)]
-    stops = [*starts[1:], len(run)]
-    for index, (start, stop) in enumerate(zip(starts, stops, strict=True)):
-        if is_mark(run[start]):
-            continue
-        if index + 1 < len(starts):
-            yield run[start : stops[index + 1]][:TERM_MAX], at + start, at + stops[index + 1]
-        if len(starts) == 1 or _LOGOGRAPH.match(run, start):
-            yield run[start:stop][:TERM_MAX], at + start, at + stop
+def _pair_spans(word: str, bounds: list[int], classes: list[int], at: int) -> Iterator[Span]:
+    """Yields pairs of neighbouring characters, each with its marks, and single logographs.
 
-
-def _after_marks(word: str, index: int) -> int:
-    while index < len(word) and is_mark(word[index]):
-        index += 1
-    return index
+    Character i of the run, marks included, is `word[bounds[i] : bounds[i + 1]]`.
+    """
+    count = len(bounds) - 1
+    for index in range(count):
+        start, stop = bounds[index], bounds[index + 1]
+        if index + 1 < count:
+            pair_stop = bounds[index + 2]
+            yield word[start:pair_stop][:TERM_MAX], at + start, at + pair_stop
+        if count == 1 or classes[start] == _LOGOGRAPH:
+            yield word[start:stop][:TERM_MAX], at + start, at + stop
 
 
 def _lower(word: str) -> str:
