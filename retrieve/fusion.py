@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 
 import numpy as np
 
+from ibidem.objects.block import empty
 from ibidem.objects.errors import InvalidInputError
 from ibidem.retrieve.lane import LANES, LaneTop
 from ibidem.retrieve.numbers import Float64s
@@ -21,8 +21,6 @@ from ibidem.retrieve.protocol import Ordinals
 
 RRF_K = 60.0
 FUSIONS = ("rrf", "weighted_rrf", "convex")
-
-_EMPTY: Mapping[str, float] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +30,7 @@ class Fusion:
     name: str = "rrf"
     k: float = RRF_K
     """The constant that reciprocal ranks are damped with; unused by `convex`."""
-    weights: Mapping[str, float] = field(default=_EMPTY)
+    weights: Mapping[str, float] = field(default_factory=empty)
     """By lane, 1.0 where absent; only for the weighted forms."""
 
     def __post_init__(self) -> None:

@@ -18,9 +18,10 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from ibidem.objects import codec
 from ibidem.objects.errors import ErrorKind, InvalidInputError
 
-Scalar = bool | int | float | str
+Scalar = bool | int | float | str | bytes | None
 Number = int | float
 
 DEPTH_MAX = 32
@@ -169,13 +170,13 @@ def from_form(form: object) -> Predicate:
         InvalidInputError: `form` is not one.
     """
     match form:
-        case ["eq", str(name), bool() | int() | float() | str() as value]:
-            return Equal(name, value)
+        case ["eq", str(name), value]:
+            return Equal(name, _scalar(f"where.{name}", value))
         case ["in", str(name), [*values]]:
             return OneOf(name, tuple(_scalar(f"where.{name}.in", value) for value in values))
         case ["between", str(name), low, bool(low_open), high, bool(high_open)]:
             ends = [_end(f"where.{name}", end) for end in (low, high)]
-            return Between(name, ends[0], ends[1], low_open, high_open)
+            return _checked(Between(name, ends[0], ends[1], low_open, high_open))
         case ["exists", str(name)]:
             return Exists(name)
         case ["not", part]:
@@ -236,8 +237,8 @@ def _one_of(name: str, values: object) -> OneOf:
     distinct = {
         (type(value).__name__, value): value for value in (_scalar(path, v) for v in values)
     }
-    ordered = sorted(distinct, key=lambda pair: (pair[0], pair[1]))
-    return OneOf(name, tuple(distinct[pair] for pair in ordered))
+    ordered = sorted(distinct.values(), key=codec.encode)
+    return OneOf(name, tuple(ordered))
 
 
 def _between(name: str, condition: Mapping[str, object]) -> Between:
@@ -253,10 +254,18 @@ def _between(name: str, condition: Mapping[str, object]) -> Between:
             if end is None:
                 raise InvalidInputError(f"{path}.{key}: got None, expected a number or a text")
             ends[key] = end
-    if len({isinstance(end, str) for end in ends.values()}) > 1:
-        raise InvalidInputError(f"{path}: got a number and a text, expected two of one kind")
     low, high = ends.get("gt", ends.get("gte")), ends.get("lt", ends.get("lte"))
-    return Between(name, low, high, low_open="gt" in ends, high_open="lt" in ends)
+    return _checked(Between(name, low, high, low_open="gt" in ends, high_open="lt" in ends))
+
+
+def _checked(between: Between) -> Between:
+    kinds = {isinstance(end, str) for end in (between.low, between.high) if end is not None}
+    if len(kinds) != 1:
+        raise InvalidInputError(
+            f"where.{between.name}: got {between.low!r} to {between.high!r}, "
+            "expected a range of numbers or of texts"
+        )
+    return between
 
 
 def _scalar(path: str, value: object, *, hint: str | None = None) -> Scalar:
@@ -266,6 +275,8 @@ def _scalar(path: str, value: object, *, hint: str | None = None) -> Scalar:
         return value + 0.0
     if isinstance(value, str):
         return _text(path, value)
+    if value is None or isinstance(value, bytes):
+        return value
     if isinstance(value, (bool, int)):
         if not -(2**64) <= value < 2**64:
             raise InvalidInputError(
@@ -273,7 +284,8 @@ def _scalar(path: str, value: object, *, hint: str | None = None) -> Scalar:
             )
         return value
     raise InvalidInputError(
-        f"{path}: got {_show(value)}, expected a text, a number or a boolean", hint=hint
+        f"{path}: got {_show(value)}, expected a text, a number, a boolean, bytes or None",
+        hint=hint,
     )
 
 
@@ -283,7 +295,8 @@ def _end(path: str, value: object) -> Number | str | None:
     if isinstance(value, bool):
         raise InvalidInputError(f"{path}: got {value}, expected a number or a text")
     end = _scalar(path, value)
-    assert not isinstance(end, bool), "BUG: booleans were refused above"
+    if not isinstance(end, (int, float, str)):
+        raise InvalidInputError(f"{path}: got {_show(value)}, expected a number or a text")
     return end
 
 

@@ -9,13 +9,14 @@ Spec: retrieval 10.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Self, TypeVar
 
 from blake3 import blake3
 
 from ibidem.objects import codec
+from ibidem.objects.block import EMPTY, empty
 from ibidem.objects.cid import Cid, CommitCid, NodeCid, ReceiptCid, ResultCid, RootCid
 from ibidem.objects.errors import CorruptError, ErrorKind, FormatError, IbidemError
 from ibidem.objects.ids import NodeId
@@ -23,8 +24,6 @@ from ibidem.retrieve.query import SEMANTICS, Query
 from ibidem.retrieve.result import Result
 
 C = TypeVar("C", bound=Cid)
-
-_EMPTY: Mapping[str, bytes] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +47,7 @@ class Receipt:
     items: tuple[ReceiptItem, ...]
     commit: CommitCid | None = None
     notes_head: CommitCid | None = None
-    models: Mapping[str, bytes] = _EMPTY
+    models: Mapping[str, bytes] = field(default_factory=empty)
     """By model, the digest of its files, where it is known."""
     semantics: int = SEMANTICS
 
@@ -125,7 +124,7 @@ def receipt_of(
     *,
     commit: CommitCid | None = None,
     notes_head: CommitCid | None = None,
-    models: Mapping[str, bytes] = _EMPTY,
+    models: Mapping[str, bytes] = EMPTY,
 ) -> Receipt:
     """Returns the receipt of a result.
 

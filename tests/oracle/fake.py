@@ -1,0 +1,146 @@
+"""A snapshot from plain lists: random ordinals, random segments, rows that died. Slow and simple."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from pyroaring import BitMap
+
+from ibidem.index.analysis import analyse
+from ibidem.objects.ids import NodeId
+from ibidem.objects.text import node_text
+
+from .oracle import inside, same, values
+from .world import Facts
+
+
+class FakeSnapshot:
+    """Answers for the root of some facts, laid out at random."""
+
+    def __init__(self, facts: Facts, rng: random.Random) -> None:
+        self.facts = facts
+        self.root, self.config = facts.root, facts.config
+        self.ordinal_count = 2 * len(facts.nodes) + 3
+        places = rng.sample(range(self.ordinal_count), len(facts.nodes))
+        self._node = dict(zip(places, facts.nodes, strict=True))
+        self._ordinal = {node.id: place for place, node in self._node.items()}
+        self.live = BitMap(places)
+        self.tombstoned = BitMap(self._ordinal[one] for one in facts.tombstones)
+        self.cache: dict[Any, Any] = {}
+        self._rng = rng
+        self.lexical = [self._lexical(part) for part in self._parts(self._texts())]
+        self._vectors = {
+            model: [self._dense(part, rows) for part in self._parts(rows)]
+            for model, rows in facts.vectors.items()
+        }
+        self._sparse = {
+            vocab: [self._sparse_segment(part, rows) for part in self._parts(rows)]
+            for vocab, rows in facts.sparse.items()
+        }
+
+    def ordinal(self, node: NodeId) -> int | None:
+        return self._ordinal.get(node)
+
+    def node_ids(self, ordinals: Any) -> Any:
+        raw = b"".join(self._node[int(one)].id.raw for one in ordinals)
+        return np.frombuffer(raw, np.uint8).reshape(-1, 16)
+
+    def node_cids(self, ordinals: Any) -> Any:
+        return [self._node[int(one)].cid for one in ordinals]
+
+    def labels(self) -> dict[str, int]:
+        return dict(Counter(node.ntype for node in self._node.values()))
+
+    def label(self, name: str) -> BitMap:
+        return BitMap(place for place, node in self._node.items() if node.ntype == name)
+
+    def property_names(self) -> Any:
+        return {name for node in self._node.values() for name in node.props}
+
+    def equal(self, name: str, value: Any) -> BitMap:
+        return self._where(name, lambda one: same(one, value))
+
+    def between(self, name: str, low: Any, high: Any, *, low_open: bool, high_open: bool) -> BitMap:
+        return self._where(name, lambda one: inside(one, low, low_open, high, high_open))
+
+    def exists(self, name: str) -> BitMap:
+        return BitMap(place for place, node in self._node.items() if name in node.props)
+
+    def vectors(self, model: str) -> Any:
+        return self._vectors.get(model, [])
+
+    def sparse(self, vocab: str) -> Any:
+        return self._sparse.get(vocab, [])
+
+    def _where(self, name: str, test: Any) -> BitMap:
+        return BitMap(
+            place
+            for place, node in self._node.items()
+            if any(test(one) for one in values(node.props, name))
+        )
+
+    def _texts(self) -> dict[NodeId, list[str]]:
+        return {
+            node.id: analyse(
+                node_text(node, self.config.fields, self.facts.content(node)), self.config.analyser
+            )
+            for node in self._node.values()
+        }
+
+    def _parts(self, rows: dict[NodeId, Any]) -> list[Any]:
+        """Splits rows over segments; rows that died stand in among the living."""
+        parts: list[dict[int, Any]] = [{} for _ in range(self._rng.randint(1, 4))]
+        dead: list[set[int]] = [set() for _ in parts]
+        for node, row in rows.items():
+            index = self._rng.randrange(len(parts))
+            parts[index][self._ordinal[node]] = row
+            other = self._rng.randrange(len(parts))
+            if other != index and self._rng.random() < 0.3:
+                parts[other][self._ordinal[node]] = self._rng.choice(list(rows.values()))
+                dead[other].add(self._ordinal[node])
+        return [(dict(sorted(part.items())), gone) for part, gone in zip(parts, dead, strict=True)]
+
+    def _base(self, part: Any) -> dict[str, Any]:
+        rows, dead = part
+        live = np.array([place not in dead for place in rows], np.bool_)
+        is_plain = not dead and self._rng.random() < 0.7
+        return {"ordinals": np.array(list(rows), np.uint32), "live": None if is_plain else live}
+
+    def _lexical(self, part: Any) -> Any:
+        texts = list(part[0].values())
+        return SimpleNamespace(
+            **self._base(part),
+            lengths=np.array([len(terms) for terms in texts], np.uint32),
+            postings=_postings([Counter(terms) for terms in texts], np.uint32),
+        )
+
+    def _dense(self, part: Any, rows: Any) -> Any:
+        vectors = list(part[0].values())
+        dim = next(iter(rows.values())).dim if rows else 1
+        arrays = [vector.to_array() for vector in vectors]
+        return SimpleNamespace(
+            **self._base(part),
+            rows=np.array(arrays, np.float32).reshape(-1, dim),
+            digests=np.frombuffer(b"".join(v.of for v in vectors), np.uint8).reshape(-1, 32),
+        )
+
+    def _sparse_segment(self, part: Any, rows: Any) -> Any:
+        vectors = [
+            dict(zip(*[array.tolist() for array in one.to_arrays()], strict=True))
+            for one in part[0].values()
+        ]
+        return SimpleNamespace(**self._base(part), postings=_postings(vectors, np.float32))
+
+
+def _postings(rows: list[Any], dtype: Any) -> Any:
+    def postings(key: Any) -> Any:
+        found = [index for index, row in enumerate(rows) if key in row]
+        if not found:
+            return None
+        return np.array(found, np.uint32), np.array([rows[index][key] for index in found], dtype)
+
+    return postings

@@ -1,0 +1,389 @@
+"""The slow, obvious answer: reads the blocks of a root and evaluates the spec's definitions one by one.
+
+No index, no numpy, nothing of `retrieve/`. Exact sums are `Fraction`s, logarithms decimals, bytes are
+written by the `dag-cbor` package. What it shares with the engine is `objects/` and the analyser, which
+have oracles of their own.
+
+Spec: retrieval.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from decimal import ROUND_HALF_EVEN, Context, Decimal
+from fractions import Fraction
+from typing import Any
+
+import dag_cbor
+from multiformats import CID
+
+from ibidem.index.analysis import analyse
+from ibidem.objects.blocks import Source
+from ibidem.objects.cid import Cid, RootCid
+from ibidem.objects.config import Config
+from ibidem.objects.node import Node
+from ibidem.objects.root import Root
+from ibidem.objects.text import node_text, text_digest
+from ibidem.objects.tree import Tree
+from ibidem.objects.vector import Sparse, Vector
+
+BREAKS = ("\r\n", "\n", "\r", "\x0b", "\x0c", "\x85", "\u2028", "\u2029")
+LANES = ("lexical", "dense", "sparse")
+
+
+class World:
+    """The state that a root describes, as plain dictionaries by 16-byte id."""
+
+    def __init__(self, source: Source, root: RootCid) -> None:
+        self.source = source
+        self.cid = root
+        value = Root.decode(source.get(root))
+        self.config = Config.from_map(value.config)
+        self.nodes = {
+            key: (cid, Node.decode(source.get(cid)))
+            for key, cid in Tree(source, value.nodes).items()
+        }
+        self.tombstones = {key for key, _ in Tree(source, value.tombstones).items()}
+        self.vectors = {
+            model: {k: Vector.decode(source.get(c)) for k, c in Tree(source, tree).items()}
+            for model, tree in value.vectors.items()
+        }
+        self.sparse = {
+            vocab: {k: Sparse.decode(source.get(c)) for k, c in Tree(source, tree).items()}
+            for vocab, tree in value.sparse.items()
+        }
+
+    def content(self, node: Node) -> bytes | None:
+        if isinstance(node.content, tuple):
+            return b"".join(self.source.get(part) for part in node.content)
+        return node.content
+
+    def text(self, node: Node) -> str:
+        return node_text(node, self.config.fields, self.content(node))
+
+
+def answer(world: World, form: dict[str, Any]) -> bytes:
+    """Returns the bytes of the result of a query's canonical form."""
+    view = {key for key in world.nodes if form["include_tombstoned"] or key not in world.tombstones}
+    universe = {
+        key
+        for key in view
+        if (not form["labels"] or world.nodes[key][1].ntype in form["labels"])
+        and (form["where"] is None or holds(form["where"], world.nodes[key][1].props))
+    }
+    lanes: dict[str, list[tuple[float, bytes]]] = {}
+    status: dict[str, str] = {}
+    floors: dict[str, float | None] = {"lexical": 0.0, "sparse": None}
+    if form["text"] is not None:
+        lanes["lexical"], status["lexical"] = lexical(world, form, view, universe)
+    if form["vector"] is not None:
+        metric = world.config.models[form["vector"]["model"]].metric
+        floors["dense"] = -1.0 if metric == "cosine" else None
+        lanes["dense"], status["dense"] = dense(world, form, view, universe, metric)
+    if form["sparse"] is not None:
+        lanes["sparse"], status["sparse"] = sparse(world, form, view, universe)
+    ranking, shares = fuse(lanes, floors, form, universe)
+    return pack(world, form, lanes, ranking, shares, status)
+
+
+def holds(form: list[Any], props: Any) -> bool:
+    match form:
+        case ["eq", name, value]:
+            return any(same(value, one) for one in values(props, name))
+        case ["in", name, options]:
+            return any(same(value, one) for one in values(props, name) for value in options)
+        case ["between", name, low, low_open, high, high_open]:
+            return any(inside(one, low, low_open, high, high_open) for one in values(props, name))
+        case ["exists", name]:
+            return name in props
+        case ["not", part]:
+            return not holds(part, props)
+        case ["and", parts]:
+            return all(holds(part, props) for part in parts)
+        case ["or", parts]:
+            return any(holds(part, props) for part in parts)
+    raise AssertionError(form)
+
+
+def values(props: Any, name: str) -> list[Any]:
+    if name not in props:
+        return []
+    value = props[name]
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def same(one: Any, other: Any) -> bool:
+    return type(one) is type(other) and one == other
+
+
+def inside(value: Any, low: Any, low_open: bool, high: Any, high_open: bool) -> bool:
+    ends = [end for end in (low, high) if end is not None]
+    is_text = isinstance(ends[0], str)
+    if isinstance(value, bool) or not isinstance(value, str if is_text else (int, float)):
+        return False
+    if low is not None and (value < low or (low_open and value == low)):
+        return False
+    return not (high is not None and (value > high or (high_open and value == high)))
+
+
+def top(scores: dict[bytes, float], universe: set[bytes], depth: int) -> list[tuple[float, bytes]]:
+    pairs = [(score + 0.0, key) for key, score in scores.items() if key in universe]
+    return sorted(pairs, key=lambda pair: (-pair[0], pair[1]))[:depth]
+
+
+def lexical(
+    world: World, form: dict[str, Any], view: set[bytes], universe: set[bytes]
+) -> tuple[list[tuple[float, bytes]], str]:
+    analyser = world.config.analyser
+    query = analyse(form["text"], analyser)
+    if not query:
+        return [], "no_terms"
+    documents = {}
+    for key in view:
+        terms = analyse(world.text(world.nodes[key][1]), analyser)
+        if terms:
+            documents[key] = terms
+    if not documents:
+        return [], "ok"
+    mean = float(Fraction(sum(map(len, documents.values())), len(documents)))
+    k1, b = form["k1"], form["b"]
+    scores: dict[bytes, float] = {}
+    for term in sorted(set(query), key=lambda term: term.encode()):
+        frequency = sum(term in terms for terms in documents.values())
+        if frequency == 0:
+            continue
+        context = Context(prec=50, rounding=ROUND_HALF_EVEN)
+        ratio = context.divide(Decimal(2 * len(documents) + 2), Decimal(2 * frequency + 1))
+        weight = float(query.count(term)) * float(context.ln(ratio))
+        for key, terms in documents.items():
+            tf = float(terms.count(term))
+            if tf:
+                length = float(len(terms)) / mean
+                share = (length * b + (1.0 - b)) * k1 + tf
+                scores[key] = scores.get(key, 0.0) + tf * (k1 + 1.0) / share * weight
+    return top(scores, universe, form["depth"]), "ok"
+
+
+def dense(
+    world: World, form: dict[str, Any], view: set[bytes], universe: set[bytes], metric: str
+) -> tuple[list[tuple[float, bytes]], str]:
+    vectors = world.vectors.get(form["vector"]["model"], {})
+    if not view & set(vectors):
+        return [], "no_vectors"
+    query = floats(form["vector"]["data"])
+    scores = {}
+    for key in universe & set(vectors):
+        row = [float(x) for x in vectors[key].to_array().tolist()]
+        scores[key] = measure(row, query, metric)
+    return top(scores, universe, form["depth"]), "ok"
+
+
+def measure(row: list[float], query: list[float], metric: str) -> float:
+    if metric == "euclidean":
+        return 0.0 - float(sum((Fraction(x) - Fraction(q)) ** 2 for x, q in zip(row, query)))
+    product = exact(row, query)
+    if metric == "dot":
+        return product
+    scale = math.sqrt(exact(row, row)) * math.sqrt(exact(query, query))
+    return product / scale if scale else 0.0
+
+
+def exact(one: list[float], other: list[float]) -> float:
+    return float(sum((Fraction(x) * Fraction(y) for x, y in zip(one, other)), Fraction(0)))
+
+
+def sparse(
+    world: World, form: dict[str, Any], view: set[bytes], universe: set[bytes]
+) -> tuple[list[tuple[float, bytes]], str]:
+    vectors = world.sparse.get(form["sparse"]["vocab"], {})
+    if not view & set(vectors):
+        return [], "no_vectors"
+    scores: dict[bytes, float] = {}
+    for key in vectors:
+        tokens = struct.unpack(f"<{len(vectors[key].indices) // 4}I", vectors[key].indices)
+        weights = dict(zip(tokens, floats(vectors[key].weights)))
+        for token, weight in zip(form["sparse"]["tokens"], form["sparse"]["weights"]):
+            if token in weights:
+                scores[key] = scores.get(key, 0.0) + weights[token] * weight
+    return top(scores, universe, form["depth"]), "ok"
+
+
+def floats(data: bytes) -> list[float]:
+    return list(struct.unpack(f"<{len(data) // 4}f", data))
+
+
+def fuse(
+    lanes: dict[str, list[tuple[float, bytes]]],
+    floors: dict[str, float | None],
+    form: dict[str, Any],
+    universe: set[bytes],
+) -> tuple[list[tuple[float, bytes]], dict[str, dict[bytes, float]]]:
+    if not lanes:
+        return [(1.0, key) for key in sorted(universe)], {}
+    if len(lanes) == 1:
+        [(name, ranked)] = lanes.items()
+        return ranked, {name: {key: score for score, key in ranked}}
+    fusion = form["fusion"]
+    shares: dict[str, dict[bytes, float]] = {}
+    total: dict[bytes, float] = {}
+    for name in LANES:
+        if name not in lanes:
+            continue
+        shares[name] = {}
+        weight = fusion["weights"].get(name, 1.0)
+        ranked = lanes[name]
+        for index, (score, key) in enumerate(ranked):
+            if fusion["name"] == "convex":
+                floor = floors[name]
+                low = ranked[-1][0] if floor is None else floor
+                high = ranked[0][0]
+                share = weight * (1.0 if high == low else (score - low) / (high - low))
+            else:
+                share = weight / (fusion["k"] + (index + 1))
+            shares[name][key] = share
+            total[key] = total.get(key, 0.0) + share
+    return sorted(
+        ((score, key) for key, score in total.items()), key=lambda p: (-p[0], p[1])
+    ), shares
+
+
+def pack(
+    world: World,
+    form: dict[str, Any],
+    lanes: dict[str, list[tuple[float, bytes]]],
+    ranking: list[tuple[float, bytes]],
+    shares: dict[str, dict[bytes, float]],
+    status: dict[str, str],
+) -> bytes:
+    items: list[dict[str, Any]] = []
+    drops: list[list[Any]] = []
+    counts = {"limit": 0, "budget": 0}
+    used = stale = 0
+    for score, key in ranking:
+        cid, node = world.nodes[key]
+        if form["limit"] is not None and len(items) >= form["limit"]:
+            counts["limit"] += 1
+            drops.append([key, "limit", None, score])
+            continue
+        rendered = render(world, node, form["content_chars"])
+        tokens = estimate(rendered)
+        if form["token_budget"] is not None and used + tokens > form["token_budget"]:
+            counts["budget"] += 1
+            drops.append([key, "budget", tokens, score])
+            continue
+        used += tokens
+        said = {}
+        for name, ranked in lanes.items():
+            for index, (native, other) in enumerate(ranked):
+                if other == key:
+                    said[name] = [index + 1, native, shares[name][key]]
+        if "dense" in said:
+            made_from = world.vectors[form["vector"]["model"]][key].of
+            stale += made_from != text_digest(world.text(node))
+        items.append(
+            {
+                "id": key,
+                "cid": link(cid),
+                "score": score,
+                "rendered": rendered,
+                "tokens": tokens,
+                "lanes": said,
+            }
+        )
+    return dag_cbor.encode(
+        {
+            "kind": "result",
+            "v": 1,
+            "root": link(world.cid),
+            "query": form,
+            "items": items,
+            "tokens_used": used,
+            "tokens_budget": form["token_budget"],
+            "candidates_seen": len(ranking),
+            "dropped": drops[:1000],
+            "dropped_counts": counts,
+            "warnings": warnings(world, form, status, stale),
+            "status": status,
+        }
+    )
+
+
+def warnings(world: World, form: dict[str, Any], status: dict[str, str], stale: int) -> list[Any]:
+    found: list[Any] = []
+    if status.get("lexical") == "no_terms":
+        found.append(["no_query_terms", "text", None, None])
+    if status.get("dense") == "no_vectors":
+        found.append(["no_vectors", "vector", form["vector"]["model"], None])
+    if status.get("sparse") == "no_vectors":
+        found.append(["no_sparse_vectors", "sparse", form["sparse"]["vocab"], None])
+    if stale:
+        found.append(["stale_vectors", "vector", form["vector"]["model"], stale])
+    nodes = [node for _, node in world.nodes.values()]
+    for label in form["labels"]:
+        if all(node.ntype != label for node in nodes):
+            found.append(["unknown_label", "label", label, None])
+    for name in sorted(set(names(form["where"]) if form["where"] else [])):
+        if all(name not in node.props for node in nodes):
+            found.append(["unknown_property", "where", name, None])
+    return found
+
+
+def names(form: list[Any]) -> list[str]:
+    if form[0] in ("and", "or"):
+        return [name for part in form[1] for name in names(part)]
+    return names(form[1]) if form[0] == "not" else [form[1]]
+
+
+def render(world: World, node: Node, content_chars: int) -> str:
+    lines = [("ntype", contain(node.ntype)), ("id", node.id.raw.hex())]
+    if node.context_sentence is not None:
+        lines.append(("context", contain(clip(node.context_sentence, 8192))))
+    if node.summary is not None:
+        lines.append(("summary", contain(clip(node.summary, 8192))))
+    for key in sorted(node.props, key=lambda key: key.encode()):
+        value = node.props[key]
+        if isinstance(value, bool):
+            lines.append((contain(key), "true" if value else "false"))
+        elif isinstance(value, (int, float)):
+            lines.append((contain(key), repr(value)))
+        elif isinstance(value, str):
+            lines.append((contain(key), contain(value)))
+    content = world.content(node)
+    if content_chars and content is not None and b"\0" not in content:
+        try:
+            lines.append(("content", contain(clip(content.decode(), content_chars))))
+        except UnicodeDecodeError:
+            pass
+    return "".join(f"{name}: {value}\n" for name, value in lines)
+
+
+def clip(text: str, chars: int) -> str:
+    return text if len(text) <= chars else f"{text[:chars]} <...+{len(text) - chars} chars>"
+
+
+def contain(text: str) -> str:
+    out = []
+    index = 0
+    while index < len(text):
+        if text[index : index + 2] == "\r\n":
+            index += 1
+        character = text[index]
+        index += 1
+        if character in BREAKS:
+            out.append("\n  ")
+        elif character != "\t" and (ord(character) < 32 or 127 <= ord(character) < 160):
+            out.append(f"\\x{ord(character):02x}")
+        else:
+            out.append(character)
+    return "".join(out)
+
+
+def estimate(text: str) -> int:
+    ascii_count = sum(ord(character) < 128 for character in text)
+    other_count = len(text) - ascii_count
+    return math.ceil(Fraction(ascii_count, 4)) + math.ceil(Fraction(other_count * 2, 3))
+
+
+def link(cid: Cid) -> CID:
+    return CID.decode(cid.raw)

@@ -1,0 +1,227 @@
+"""Random repositories and queries: small, full of ties, edges and oddities."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ibidem.objects.blocks import Buffer
+from ibidem.objects.cid import RootCid
+from ibidem.objects.config import Config, Model
+from ibidem.objects.ids import NodeId
+from ibidem.objects.node import Node, split_content
+from ibidem.objects.root import Root
+from ibidem.objects.text import node_text, text_digest
+from ibidem.objects.tombstone import Tombstone
+from ibidem.objects.tree import build
+from ibidem.objects.vector import Sparse, Vector
+
+WORDS = "retry backoff queue lock the of naïve Zürich 東京 кот log_error HTTP 42".split()
+LABELS = ("Doc", "Part", "Note")
+MODELS = {
+    "cos": Model(dim=3, metric="cosine"),
+    "dot": Model(dim=5, metric="dot", dtype="f16"),
+    "far": Model(dim=2, metric="euclidean"),
+}
+VALUES: tuple[Any, ...] = (1, 1.0, True, False, 0, -2, 2.5, 2**60, "en", "de", "", None, b"\x00", 3)
+
+
+@dataclass
+class Facts:
+    """One state as lists, and the root block that says the same."""
+
+    config: Config
+    nodes: list[Node]
+    vectors: dict[str, dict[NodeId, Vector]]
+    sparse: dict[str, dict[NodeId, Sparse]]
+    tombstones: set[NodeId]
+    buffer: Buffer
+    root: RootCid
+
+    def content(self, node: Node) -> bytes | None:
+        if isinstance(node.content, tuple):
+            return b"".join(self.buffer.get(part) for part in node.content)
+        return node.content
+
+
+def random_facts(rng: random.Random, *, node_count_max: int = 40) -> Facts:
+    """Returns a random state."""
+    buffer = Buffer()
+    config = Config(
+        models=MODELS,
+        analyser=rng.choice(("english-1", "unicode-1")),
+        fields=rng.choice(
+            (("context_sentence", "summary", "content"), ("summary", "props.lang"), ("summary",))
+        ),
+    )
+    nodes = [random_node(rng, buffer) for _ in range(rng.randint(0, node_count_max))]
+    nodes = list({node.id: node for node in nodes}.values())
+    vectors: dict[str, dict[NodeId, Vector]] = {model: {} for model in MODELS}
+    sparse: dict[str, dict[NodeId, Sparse]] = {"vocab": {}}
+    for node in nodes:
+        content = node.content
+        if isinstance(content, tuple):
+            content = b"".join(buffer.get(part) for part in content)
+        text = node_text(node, config.fields, content)
+        for model, settings in MODELS.items():
+            if rng.random() < 0.7:
+                of = text_digest(text if rng.random() < 0.7 else text + " before")
+                array = random_vector(rng, settings.dim, is_small=settings.dtype == "f16")
+                vectors[model][node.id] = Vector.from_array(array, of=of, dtype=settings.dtype)
+        if rng.random() < 0.7:
+            tokens = sorted(rng.sample(range(8), rng.randint(1, 4)))
+            weights = [rng.choice((0.5, 1.0, -1.0, rng.random())) for _ in tokens]
+            sparse["vocab"][node.id] = Sparse.from_arrays(
+                np.array(tokens, np.uint32), np.array(weights, np.float32), of=text_digest(text)
+            )
+    tombstones = {node.id for node in nodes if rng.random() < 0.15}
+    return finish(config, nodes, vectors, sparse, tombstones, buffer)
+
+
+def finish(
+    config: Config,
+    nodes: list[Node],
+    vectors: dict[str, dict[NodeId, Vector]],
+    sparse: dict[str, dict[NodeId, Sparse]],
+    tombstones: set[NodeId],
+    buffer: Buffer,
+) -> Facts:
+    """Writes the blocks of a state and returns it with its root."""
+
+    def tree(values: Any) -> Any:
+        entries = []
+        for key, value in sorted(values, key=lambda pair: pair[0].raw):
+            block = value.encode()
+            cid = type(value).CID.of(block)
+            buffer.put(cid, block)
+            entries.append((key.raw, cid))
+        return build(entries, buffer)
+
+    root = Root(
+        nodes=tree([(node.id, node) for node in nodes]),
+        edges=build([], buffer),
+        tombstones=tree([(one, Tombstone(reason="x")) for one in tombstones]),
+        conflicts=build([], buffer),
+        vectors={model: tree(rows.items()) for model, rows in vectors.items() if rows},
+        sparse={vocab: tree(rows.items()) for vocab, rows in sparse.items() if rows},
+        config=config.to_map(),
+    )
+    block = root.encode()
+    cid = RootCid.of(block)
+    buffer.put(cid, block)
+    return Facts(config, nodes, vectors, sparse, tombstones, buffer, cid)
+
+
+def random_node(rng: random.Random, buffer: Buffer) -> Node:
+    """Returns a node; ids often share their first bytes, so that ties go deep."""
+    raw = (
+        bytes([rng.randrange(2)]) * 8 + rng.randbytes(8)
+        if rng.random() < 0.5
+        else rng.randbytes(16)
+    )
+    data = rng.choice(
+        (b"", random_text(rng).encode(), b"\xff\x00", (random_text(rng) * 400).encode())
+    )
+    content, parts = split_content(data)
+    for cid, part in parts.items():
+        buffer.put(cid, part)
+    return Node(
+        id=NodeId(raw),
+        ntype=rng.choice(LABELS),
+        summary=random_text(rng) or None,
+        context_sentence=rng.choice((None, random_text(rng), "x" * 8200)),
+        props=random_props(rng),
+        content=content,
+    )
+
+
+def random_props(rng: random.Random) -> dict[str, Any]:
+    """Returns properties: scalars, lists of scalars, things that are neither."""
+    props: dict[str, Any] = {}
+    for name in ("lang", "year", "odd\nid: 0"):
+        if rng.random() < 0.5:
+            value = rng.choice(VALUES)
+            props[name] = rng.choice((value, value, [value, rng.choice(VALUES)], [], {"a": 1}))
+    return props
+
+
+def random_text(rng: random.Random) -> str:
+    """Returns some words and now and then something that a renderer must contain."""
+    words = rng.choices(WORDS, k=rng.randint(0, 8))
+    if rng.random() < 0.2:
+        words.append(rng.choice(("\nid: forged", "a\r\nb", "\x1b[2J", "\u2028", "\t")))
+    return " ".join(words)
+
+
+def random_vector(rng: random.Random, dim: int, *, is_small: bool = False) -> Any:
+    """Returns components with many ties, and now and then extreme ones."""
+    kind = rng.random()
+    if kind < 0.5:
+        values = [rng.choice((-1.0, 0.0, 0.5, 1.0)) for _ in range(dim)]
+    elif kind < 0.85 or is_small:
+        values = [rng.uniform(-1, 1) for _ in range(dim)]
+    else:
+        values = [rng.choice((0.0, 3e38, -3e38, 1e-45, 1e-38, 1e19)) for _ in range(dim)]
+    return np.array(values, np.float32)
+
+
+def random_options(rng: random.Random) -> dict[str, Any]:
+    """Returns options for `resolve` that ask for something."""
+    options: dict[str, Any] = {}
+    if rng.random() < 0.6:
+        options["text"] = " ".join(rng.choices([*WORDS, "absent", "!!"], k=rng.randint(1, 5)))
+    if rng.random() < 0.5:
+        model = rng.choice(tuple(MODELS))
+        options["vector"] = (model, random_vector(rng, MODELS[model].dim))
+    if rng.random() < 0.4:
+        tokens = rng.sample(range(9), rng.randint(1, 4))
+        options["sparse"] = (
+            rng.choice(("vocab", "vocab", "other")),
+            tokens,
+            [rng.choice((1.0, -0.5, rng.random())) for _ in tokens],
+        )
+    if rng.random() < 0.3:
+        options["label"] = rng.choice(("Doc", ["Doc", "Note"], "Nothing"))
+    if rng.random() < 0.4 or not options:
+        options["where"] = random_where(rng)
+    options["depth"] = rng.choice((1, 2, 5, 100))
+    options["limit"] = rng.choice((0, 1, 3, 10, None))
+    options["token_budget"] = rng.choice((None, None, 0, 20, 60, 400))
+    options["content_chars"] = rng.choice((0, 0, 5, 3000))
+    options["include_tombstoned"] = rng.random() < 0.2
+    fusion = rng.choice((None, "rrf", "weighted_rrf", "convex"))
+    options["fusion"] = fusion
+    if fusion in ("weighted_rrf", "convex") and rng.random() < 0.7:
+        options["weights"] = {
+            rng.choice(("lexical", "dense", "sparse")): rng.choice((0.3, 2, 1e-3))
+        }
+    if fusion in ("rrf", "weighted_rrf") and rng.random() < 0.3:
+        options["rrf_k"] = rng.choice((0, 1, 60.5))
+    if rng.random() < 0.3:
+        options["k1"], options["b"] = rng.choice((0.0, 0.9, 2)), rng.choice((0, 0.4, 1))
+    return options
+
+
+def random_where(rng: random.Random, depth: int = 0) -> dict[str, Any]:
+    """Returns conditions in their public spelling."""
+    where: dict[str, Any] = {}
+    for name in rng.sample(("lang", "year", "odd\nid: 0", "never"), rng.randint(1, 2)):
+        where[name] = rng.choice(
+            (
+                rng.choice(VALUES),
+                {"ne": rng.choice(VALUES)},
+                {"in": rng.sample(VALUES, 3)},
+                {"exists": rng.random() < 0.5},
+                {"gte": rng.choice((0, 1, 1.0, 2**60 - 1))},
+                {"gt": rng.choice((0, 1.0)), "lte": rng.choice((3, 1e300))},
+                {"lt": rng.choice(("en", "f", ""))},
+            )
+        )
+    if depth < 2 and rng.random() < 0.3:
+        kind = rng.choice(("and", "or", "not"))
+        inner = [random_where(rng, depth + 1) for _ in range(rng.randint(0, 2))]
+        where[kind] = random_where(rng, depth + 1) if kind == "not" else inner
+    return where
