@@ -109,6 +109,11 @@ def read_document(path: str, source: str, *, media_type: str | None = None) -> R
     return Reading(drafts(path, outlined, title=title, props=props), warnings)
 
 
+def stored_name(name: str) -> str:
+    """Returns the property that a front matter entry becomes."""
+    return f"front_matter_{name}" if name in RESERVED else name
+
+
 def check_path(path: str) -> None:
     """Raises InvalidInputError unless `path` is relative, POSIX, normal and inside the root."""
     parts = path.split("/")
@@ -142,7 +147,7 @@ def _title(front: FrontMatter, marks: Iterable[Mark]) -> str | None:
 
 def _add_front_matter(props: dict[str, Value], front: FrontMatter) -> None:
     for name, value in front.values.items():
-        stored = f"front_matter_{name}" if name in RESERVED else name
+        stored = stored_name(name)
         if stored != name:
             front.warnings.append(f"front matter: {name!r} is reserved, stored as {stored!r}")
         props[stored] = list(value) if isinstance(value, list) else value

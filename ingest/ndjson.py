@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from ibidem.ingest.record import (
     EdgeRecord,
@@ -26,7 +26,9 @@ from ibidem.ingest.report import Report
 from ibidem.objects.derive import node_id
 from ibidem.objects.errors import IbidemError, InvalidInputError, NotFoundError
 from ibidem.objects.ids import NodeId
-from ibidem.repo.transaction import Transaction
+
+if TYPE_CHECKING:
+    from ibidem.repo.transaction import Transaction
 
 LINE_BYTES_MAX = 16 << 20
 ERRORS_MAX = 1000

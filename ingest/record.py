@@ -192,14 +192,14 @@ class _Fields:
         value = self._body.pop(name)
         if value is None:
             _refuse(f"{self._form}.{name}", value, "a value, or no such field")
-        _check(f"{self._form}.{name}", value, 0)
+        _check(f"{self._form}.{name}", value)
         return value
 
     def props(self) -> Mapping[str, Any]:
         value = self._body.pop("props", {})
         if not isinstance(value, dict):
             _refuse(f"{self._form}.props", value, "an object")
-        _check(f"{self._form}.props", value, 0)
+        _check(f"{self._form}.props", value)
         return value
 
     def reference(self, name: str) -> Reference:
@@ -282,11 +282,7 @@ def _edge(fields: _Fields) -> EdgeRecord:
 def _vector(fields: _Fields) -> VectorRecord:
     node, model = fields.reference("node"), fields.text("model")
     if fields.one_of("values", "base64_f32") == "values":
-        listed = fields.list("values")
-        for place, value in enumerate(listed):
-            _finite(f"vector.values[{place}]", value)
-        with np.errstate(over="ignore"):
-            values = np.array(listed, dtype=np.float32)
+        values = _float32(fields.list("values"))
     else:
         data = fields.base64("base64_f32")
         if len(data) % 4:
@@ -299,6 +295,21 @@ def _vector(fields: _Fields) -> VectorRecord:
         _refuse(f"vector.values[{place}]", float(values[place]), "a finite float32")
     fields.end()
     return VectorRecord(node, model, values)
+
+
+def _float32(listed: list[Any]) -> npt.NDArray[np.float32]:
+    if not set(map(type, listed)) <= {int, float} or any(map(math.isinf, map(_float, listed))):
+        for place, value in enumerate(listed):
+            _finite(f"vector.values[{place}]", value)
+    with np.errstate(over="ignore"):
+        return np.array(listed, dtype=np.float64).astype(np.float32)
+
+
+def _float(value: float) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
 
 
 def _sparse(fields: _Fields) -> SparseRecord:
@@ -341,45 +352,67 @@ _READERS: dict[str, Callable[[_Fields], Record]] = {
 }
 
 
-def _check(field: str, value: object, depth: int) -> None:
+def _check(field: str, value: object) -> None:
     """Refuses what the format cannot hold: the codec would too, but without the name of the field."""
-    if depth > JSON_DEPTH_MAX:
-        raise InvalidInputError(f"{field[:200]}: nested deeper than {JSON_DEPTH_MAX}")
-    if isinstance(value, str):
-        _encodable(field, value)
-    elif isinstance(value, dict):
-        for name, inner in value.items():
-            _encodable(field, name)
-            _check(f"{field}.{name}", inner, depth + 1)
-    elif isinstance(value, list):
-        for place, inner in enumerate(value):
-            _check(f"{field}[{place}]", inner, depth + 1)
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        if isinstance(value, int):
-            if not -(1 << 64) <= value < 1 << 64:
-                _refuse(field, value, "an integer of at most 64 bits")
-        elif math.copysign(1.0, _finite(field, value)) < 0 and value == 0:
-            _refuse(field, value, "0.0 without a sign")
+    found = _misfit(value, JSON_DEPTH_MAX)
+    if found is not None:
+        place, misfit, expected = found
+        _refuse(field + place, misfit, expected)
+
+
+def _misfit(value: object, depth: int) -> tuple[str, object, str] | None:
+    """The first value inside that does not fit: (path to it, value, what was expected)."""
+    if depth < 0:
+        return "", "a deeper value", f"at most {JSON_DEPTH_MAX} levels"
+    match value:
+        case str():
+            return None if _is_encodable(value) else ("", value, "text without lone surrogates")
+        case bool() | None:
+            return None
+        case int():
+            fits = -(1 << 64) <= value < 1 << 64
+            return None if fits else ("", value, "an integer of at most 64 bits")
+        case float():
+            if not math.isfinite(value):
+                return "", value, "a finite number"
+            signed_zero = value == 0 and math.copysign(1.0, value) < 0
+            return ("", value, "0.0 without a sign") if signed_zero else None
+        case list():
+            for place, inner in enumerate(value):
+                if (found := _misfit(inner, depth - 1)) is not None:
+                    return f"[{place}]{found[0]}", *found[1:]
+        case dict():
+            for name, inner in value.items():
+                if not _is_encodable(name):
+                    return "", name, "names without lone surrogates"
+                if (found := _misfit(inner, depth - 1)) is not None:
+                    return f".{name}{found[0]}", *found[1:]
+    return None
 
 
 def _finite(field: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         _refuse(field, value, "a number")
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
+    number = _float(value)
     if not math.isfinite(number):
         _refuse(field, value, "a finite number")
     return number
 
 
 def _encodable(field: str, text: str) -> str:
+    if not _is_encodable(text):
+        _refuse(field, text, "text without lone surrogates")
+    return text
+
+
+def _is_encodable(text: str) -> bool:
+    if text.isascii():
+        return True
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
-        _refuse(field, text, "text without lone surrogates")
-    return text
+        return False
+    return True
 
 
 def _is_id(text: str) -> bool:

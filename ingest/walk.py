@@ -152,8 +152,7 @@ class _Walk:
                 if entry.name != IGNORE_NAME:
                     yield Skipped(printable(path), reason)
             elif not entry.is_dir(follow_symlinks=False):
-                size_bytes = entry.stat(follow_symlinks=False).st_size
-                yield Found(path, self.base, inner, size_bytes)
+                yield Found(path, self.base, inner, _size_bytes(entry))
             elif depth + 1 >= FOLDER_DEPTH_MAX:
                 yield Skipped(path, f"more than {FOLDER_DEPTH_MAX} folders deep")
             else:
@@ -204,6 +203,13 @@ def _reason(entry: os.DirEntry[str], path: str, ignores: Sequence[Ignore]) -> st
     if not folder and not entry.is_file(follow_symlinks=False):
         return "not a regular file"
     return None
+
+
+def _size_bytes(entry: os.DirEntry[str]) -> int:
+    try:
+        return entry.stat(follow_symlinks=False).st_size
+    except OSError:  # gone since it was listed: opening it will say so
+        return 0
 
 
 def _join(prefix: str, name: str) -> str:

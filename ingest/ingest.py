@@ -1,0 +1,296 @@
+"""Files, folders and standard input into a transaction: the whole of ingest behind one function.
+
+Each document is read, planned and written on its own, so one bad file is reported and does not stop the
+rest. The same input gives the same root on any machine: document paths are relative, ids are derived,
+and nothing of the file system but names and bytes goes in.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from ibidem.ingest.document import (
+    MEDIA_TYPES,
+    NDJSON,
+    check_path,
+    media_type_of,
+    read_document,
+)
+from ibidem.ingest.ndjson import LINE_BYTES_MAX, ingest_records, read_lines
+from ibidem.ingest.prune import prune_documents
+from ibidem.ingest.record import is_record_line
+from ibidem.ingest.report import Progress, Report
+from ibidem.ingest.secret import has_private_key, is_secret_name
+from ibidem.ingest.update import apply, plan
+from ibidem.ingest.walk import Found, Skipped, ignores_above, opened, printable, read, walk
+from ibidem.objects.errors import IbidemError, InvalidInputError
+
+if TYPE_CHECKING:
+    from ibidem.repo.transaction import Transaction
+
+SIZE_BYTES_MAX = 64 << 20
+"""Default for the largest document; JSON lines are streamed and have a limit per line instead."""
+
+STANDARD_INPUT = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class _Options:
+    root: str | None
+    prune: bool
+    strict: bool
+    media_type: str | None
+    stdin_path: str
+    size_bytes_max: int
+
+
+def ingest(
+    tx: Transaction,
+    paths: Sequence[str | os.PathLike[str]],
+    *,
+    root: str | os.PathLike[str] | None = None,
+    prune: bool = False,
+    strict: bool = False,
+    media_type: str | None = None,
+    stdin: BinaryIO | None = None,
+    stdin_path: str = "stdin",
+    size_bytes_max: int = SIZE_BYTES_MAX,
+    progress: Callable[[Progress], None] | None = None,
+) -> Report:
+    """Ingests files and folders; `-` stands for `stdin`.
+
+    Nothing is published: that is the transaction's, which also undoes all of it on an error.
+
+    Args:
+        tx: written to; a document that has not changed writes nothing.
+        paths: in the order given; a folder is walked in byte order of names.
+        root: document paths are relative to it. None: a folder is its own root, and a file is named by
+            its name.
+        prune: remove the documents of files that are gone from an ingested folder; needs `root`.
+        strict: raise at the first file or line that is wrong instead of reporting it. What is left out
+            on purpose (hidden, ignored, binary) is not wrong.
+        media_type: of all input; None: by a file's name, and JSON lines on standard input.
+        stdin: read, not closed, when `paths` has "-".
+        stdin_path: path of the document that standard input becomes, where it is not JSON lines.
+        size_bytes_max: the largest document; JSON lines are streamed and bounded per line instead.
+        progress: called after each file.
+
+    Raises:
+        InvalidInputError: an argument is wrong, or `strict` and some input is; let it leave the
+            transaction's block, so that nothing is published.
+    """
+    options = _Options(
+        None if root is None else os.fspath(root), prune, strict, media_type, stdin_path, size_bytes_max
+    )
+    _check(options, paths, stdin)
+    return _Ingest(tx, options, stdin, progress).run([os.fspath(path) for path in paths])
+
+
+def ingest_text(
+    tx: Transaction, text: str, *, path: str, media_type: str | None = None, report: Report | None = None
+) -> Report:
+    """Ingests one text as the document `path`; errors are raised.
+
+    Raises:
+        InvalidInputError: the path or media type is not one, or the text has a NUL or lone surrogates.
+    """
+    report = report or Report()
+    _ingest_source(tx, path, text, media_type, report)
+    return report
+
+
+def _check(options: _Options, paths: Sequence[object], stdin: BinaryIO | None) -> None:
+    if isinstance(paths, str | bytes | os.PathLike):
+        raise InvalidInputError(f"paths: got {paths!r:.100}, expected a list of paths")
+    if options.media_type is not None and options.media_type not in MEDIA_TYPES:
+        raise InvalidInputError(
+            f"media_type: got {options.media_type!r}, expected one of {', '.join(MEDIA_TYPES)}"
+        )
+    if options.prune and options.root is None:
+        raise InvalidInputError(
+            "prune: got True without root, expected both",
+            hint="without a root nothing tells which documents came from which folder",
+        )
+    if options.size_bytes_max < 1:
+        raise InvalidInputError(f"size_bytes_max: got {options.size_bytes_max}, expected at least 1")
+    if STANDARD_INPUT in paths and stdin is None:
+        raise InvalidInputError("paths: got '-' without stdin, expected a stream to read")
+
+
+@dataclass(slots=True)
+class _Ingest:
+    tx: Transaction
+    options: _Options
+    stdin: BinaryIO | None
+    progress: Callable[[Progress], None] | None
+    report: Report = field(default_factory=Report)
+    _taken: dict[str, str] = field(default_factory=dict)
+    """Document paths of this call, each with the file it came from."""
+    _folders: list[str] = field(default_factory=list)
+    """Paths of the folders walked to the end."""
+
+    def run(self, paths: Sequence[str]) -> Report:
+        found = [entry for path in paths for entry in self._entries(path)]
+        bytes_count = sum(entry.size_bytes for entry in found if isinstance(entry, Found))
+        bytes_done = 0
+        for index, entry in enumerate(found, start=1):
+            path = STANDARD_INPUT if entry is None else entry.path
+            try:
+                self._one(entry)
+            except (IbidemError, OSError) as error:
+                self._error(path, error)
+            bytes_done += 0 if entry is None else entry.size_bytes
+            if self.progress is not None:
+                self.progress(Progress(path, index, len(found), bytes_done, bytes_count))
+        if self.options.prune:
+            prune_documents(self.tx, self._folders, self._root(), self.report)
+        return self.report
+
+    def _entries(self, path: str) -> Iterator[Found | None]:
+        """Yields the files that one argument stands for, None for standard input."""
+        if path == STANDARD_INPUT:
+            yield None
+            return
+        try:
+            name = self._name(path)
+            if not Path(path).is_dir():
+                yield self._named_file(Path(path), name)
+                return
+            above = ignores_above(self._root(), Path(os.path.abspath(path))) if self.options.root else []
+            for entry in walk(Path(path), name, above):
+                if isinstance(entry, Skipped):
+                    self.report.skipped.append((entry.path, entry.reason))
+                else:
+                    yield entry
+            self._folders.append(name)
+        except (IbidemError, OSError) as error:
+            self._error(path, error)
+
+    def _named_file(self, file: Path, name: str) -> Found:
+        size_bytes = file.stat().st_size
+        return Found(name, file.parent, file.name, size_bytes, follow=True)
+
+    def _root(self) -> Path:
+        return Path(os.path.abspath(self.options.root or "."))
+
+    def _name(self, path: str) -> str:
+        """The name of a file or folder that the user gave; "" for the root itself."""
+        full = Path(os.path.abspath(path))
+        if self.options.root is None:
+            return "" if full.is_dir() else full.name
+        try:
+            below = full.relative_to(self._root()).as_posix()
+        except ValueError as error:
+            raise InvalidInputError(
+                f"path: got {printable(path)!r}, expected a path inside {printable(str(self._root()))!r}"
+            ) from error
+        return "" if below == "." else below
+
+    def _one(self, entry: Found | None) -> None:
+        if entry is None:
+            self._standard_input()
+            return
+        name = entry.below.rpartition("/")[2]
+        if is_secret_name(name):
+            self._skip(entry.path, "looks like a secret (by its name)")
+            return
+        check_path(entry.path)
+        try:
+            with opened(entry.base, entry.below, follow=entry.follow) as descriptor:
+                if (self.options.media_type or media_type_of(entry.path)) == NDJSON:
+                    self._records(descriptor, entry.path)
+                else:
+                    self._document(read(descriptor, self.options.size_bytes_max), entry)
+        except ValueError as error:
+            if isinstance(error, IbidemError):
+                raise
+            self._skip(entry.path, str(error))
+
+    def _records(self, descriptor: int, path: str) -> None:
+        with os.fdopen(os.dup(descriptor), "rb") as stream:
+            _, first = next(read_lines(stream), (0, b""))
+            if first is None:
+                self._skip(path, f"its first line is longer than {LINE_BYTES_MAX} bytes")
+            elif first and not is_record_line(first):
+                self._skip(path, "JSON lines of another form than node, edge, vector, ...")
+            else:
+                stream.seek(0)
+                ingest_records(self.tx, stream, path, self.report, strict=self.options.strict)
+
+    def _standard_input(self) -> None:
+        assert self.stdin is not None, "BUG: checked at the door"
+        if (self.options.media_type or NDJSON) == NDJSON:
+            ingest_records(
+                self.tx, self.stdin, STANDARD_INPUT, self.report, strict=self.options.strict
+            )
+            return
+        check_path(self.options.stdin_path)
+        limit = self.options.size_bytes_max
+        data = self.stdin.read(limit + 1)
+        if len(data) > limit:
+            self._skip(STANDARD_INPUT, f"more than {limit} bytes")
+            return
+        self._document(data, Found(self.options.stdin_path, Path(), STANDARD_INPUT))
+
+    def _document(self, data: bytes, entry: Found) -> None:
+        source = str(entry.base / entry.below)
+        if self._taken.setdefault(entry.path, source) != source:
+            raise InvalidInputError(
+                f"path: {entry.path!r} is taken by {printable(self._taken[entry.path])}",
+                hint="name a common root",
+            )
+        reason = _unfit(data)
+        if reason is not None:
+            self._skip(entry.path, reason)
+            return
+        media_type = self.options.media_type
+        _ingest_source(self.tx, entry.path, data.decode("utf-8"), media_type, self.report)
+
+    def _skip(self, path: str, reason: str) -> None:
+        self.report.skipped.append((printable(path), reason))
+
+    def _error(self, path: str, error: Exception) -> None:
+        if self.options.strict:
+            if isinstance(error, IbidemError):
+                raise error
+            raise InvalidInputError(f"{printable(path)}: {error}") from error
+        text = error.strerror or str(error) if isinstance(error, OSError) else str(error)
+        self.report.errors.append((printable(path), text))
+
+
+def _unfit(data: bytes) -> str | None:
+    """Why these bytes become no document."""
+    place = data.find(b"\0")
+    if place >= 0:
+        return f"binary (NUL at byte {place})"
+    if has_private_key(data):
+        return "holds a private key"
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return f"binary (not UTF-8 at byte {error.start})"
+    return None
+
+
+def _ingest_source(
+    tx: Transaction, path: str, source: str, media_type: str | None, report: Report
+) -> None:
+    if "\0" in source:
+        raise InvalidInputError(f"text: NUL at character {source.index(chr(0))}, expected text")
+    reading = read_document(path, source, media_type=media_type)
+    change = plan(tx, reading.drafts)
+    apply(tx, change)
+    report.warnings.extend((path, warning) for warning in reading.warnings)
+    report.nodes_added += len(change.added)
+    report.nodes_changed += len(change.changed)
+    report.nodes_removed += len(change.removed)
+    if change.is_new:
+        report.documents_added += 1
+    elif change:
+        report.documents_changed += 1
+    else:
+        report.documents_unchanged += 1

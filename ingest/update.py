@@ -1,0 +1,147 @@
+"""One document into a transaction: what is new, what changed, what is gone, and nothing else.
+
+The plan is made before anything is written, from the document's tree as the transaction has it. Ingest
+owns what it derives (type, summary, the properties it set, children, tail); a property, context
+sentence or content that someone else gave a node stays. Parts that the source no longer has are
+removed with their edges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ibidem.ingest.document import stored_name
+from ibidem.ingest.draft import DOCUMENT, PASSAGE, SECTION, Draft
+from ibidem.ingest.front_matter import read_front_matter
+from ibidem.ingest.mark import BOM
+from ibidem.objects.codec import encode
+from ibidem.objects.errors import NotFoundError
+from ibidem.objects.ids import NodeId
+from ibidem.objects.node import Node
+
+if TYPE_CHECKING:
+    from ibidem.repo.transaction import Transaction
+
+_OWNED: Mapping[str, frozenset[str]] = {
+    "Section": frozenset({"level"}),
+    "Passage": frozenset({"format", "language"}),
+}
+
+
+@dataclass(slots=True)
+class Change:
+    """What one document's ingest comes to."""
+
+    added: list[Draft] = field(default_factory=list)
+    changed: list[tuple[Draft, Node]] = field(default_factory=list)
+    """Each with the node as it is."""
+    removed: list[NodeId] = field(default_factory=list)
+    is_new: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.changed or self.removed)
+
+
+def plan(tx: Transaction, drafts: list[Draft]) -> Change:
+    """Returns what has to be written so that the transaction has this document (the last draft)."""
+    before = find(tx, drafts[-1].id)
+    if before is None:
+        return Change(added=drafts, is_new=True)
+    change = Change()
+    kept = {draft.id for draft in drafts}
+    old = {node.id: node for node in parts_of(tx, before)}
+    for draft in drafts:
+        node = old.get(draft.id) or find(tx, draft.id)
+        if node is None:
+            change.added.append(draft)
+        elif not _is_same(node, draft):
+            change.changed.append((draft, node))
+    change.removed = [node_id for node_id in old if node_id not in kept]
+    return change
+
+
+def apply(tx: Transaction, change: Change) -> None:
+    """Writes a plan: parts before the parents that list them, removals last."""
+    for draft in change.added:
+        tx.add_node(
+            draft.ntype,
+            summary=draft.summary,
+            props=draft.props,
+            key=draft.key,
+            namespace=draft.namespace,
+            children=draft.children,
+            tail=draft.tail,
+            replace=True,
+        )
+    for draft, node in change.changed:
+        owned = _owned(node)
+        props = {name: value for name, value in node.props.items() if name not in owned}
+        tx.update_node(
+            draft.id,
+            summary=draft.summary,
+            props={**props, **draft.props},
+            children=draft.children,
+            tail=draft.tail,
+        )
+    for node_id in change.removed:
+        tx.remove_node(node_id)
+
+
+def find(tx: Transaction, node_id: NodeId) -> Node | None:
+    """Returns a node as the transaction has it, or None."""
+    try:
+        return tx.node(node_id)
+    except NotFoundError:
+        return None
+
+
+def parts_of(tx: Transaction, document: Node) -> Iterator[Node]:
+    """Yields a document's node and those of its parts, by the children that they list.
+
+    A child that ingest did not make for this document is neither followed nor yielded.
+    """
+    yield document
+    seen = {document.id}
+    stack = [document]
+    while stack:
+        for child in stack.pop().children:
+            if child.id in seen:
+                continue
+            seen.add(child.id)
+            node = find(tx, child.id)
+            if node is not None and _is_part(node, document.id):
+                yield node
+                stack.append(node)
+
+
+def _is_part(node: Node, document_id: NodeId) -> bool:
+    if node.key is None or node.key[0] not in (SECTION, PASSAGE):
+        return False
+    key = node.key[1]
+    return isinstance(key, list) and bool(key) and key[0] == document_id.raw
+
+
+def _is_same(node: Node, draft: Draft) -> bool:
+    if (
+        (node.summary or "") != draft.summary
+        or node.ntype != draft.ntype
+        or node.tail != draft.tail
+        or node.children != draft.children
+    ):
+        return False
+    owned = _owned(node)
+    held = {name: value for name, value in node.props.items() if name in owned or name in draft.props}
+    return held == draft.props and (
+        all(type(value) is str for value in held.values()) or encode(held) == encode(dict(draft.props))
+    )
+
+
+def _owned(node: Node) -> frozenset[str]:
+    """The names of the properties that ingest gave a node; of a document, its front matter tells."""
+    if node.key is None or node.key[0] != DOCUMENT:
+        return _OWNED.get(node.ntype, frozenset())
+    lead = node.children[0].lead if node.children else node.tail
+    front = read_front_matter(lead, len(BOM) if lead.startswith(BOM) else 0)
+    return frozenset({"source", "media_type", "language"}) | frozenset(map(stored_name, front.values))
