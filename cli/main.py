@@ -49,8 +49,8 @@ class LazyGroup(click.Group):
         self,
         args: Sequence[str] | None = None,
         prog_name: str | None = None,
-        **extra: Any,  # noqa: ANN401
-    ) -> Any:  # noqa: ANN401
+        **extra: Any,
+    ) -> Any:
         """Runs the program and exits with a code of `cli/exits.py`."""
         arguments = list(sys.argv[1:] if args is None else args)
         extra.update(standalone_mode=False, obj=Session(json="--json" in arguments))
@@ -60,7 +60,7 @@ class LazyGroup(click.Group):
         sys.exit(code)
 
 
-def _guard(run: Any, session: Session) -> int:  # noqa: ANN401
+def _guard(run: Any, session: Session) -> int:
     """Calls `run` and turns every expected end into an exit code."""
     try:
         status = run()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -34,6 +35,11 @@ def one_line(text: str, *, width: int | None = None) -> str:
     """Returns `text` printable on one line, cut to `width` characters with an ellipsis."""
     flat = printable(_LINE_BREAKS.sub(" ", text)).strip()
     return flat if width is None or len(flat) <= width else flat[: width - 1].rstrip() + "…"
+
+
+def wrapped(text: str, *, width: int) -> list[str]:
+    """Returns `text` in lines of at most `width` characters, broken between words."""
+    return textwrap.wrap(text, width=width) or [""]
 
 
 def plural(count: int, noun: str) -> str:
@@ -117,7 +123,7 @@ def print_error(message: str, hint: str | None) -> None:
         note(f"{click.style('hint:', fg='yellow')} {printable(hint)}")
 
 
-def canonical_json(value: Any) -> bytes:  # noqa: ANN401
+def canonical_json(value: Any) -> bytes:
     """Returns JSON with sorted keys and no spare blanks, in UTF-8."""
     text = json.dumps(
         value,

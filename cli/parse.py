@@ -24,7 +24,7 @@ _OPERATORS = {"=": "eq", "!=": "ne", "<": "lt", "<=": "lte", ">": "gt", ">=": "g
 _EXISTS = re.compile(r"^(?P<name>[^=<>!?]+)\?$")
 
 
-def value(text: str) -> Any:  # noqa: ANN401
+def value(text: str) -> Any:
     """Returns the value that `text` writes."""
     try:
         return json.loads(text, parse_constant=_no_constant)
@@ -117,5 +117,5 @@ def text_or_file(text: str | None) -> bytes | None:
     return Path(text[1:]).read_bytes()
 
 
-def _no_constant(text: str) -> Any:  # noqa: ANN401
+def _no_constant(text: str) -> Any:
     raise ValueError(text)

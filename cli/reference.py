@@ -15,9 +15,9 @@ from ibidem.cli.main import cli
 
 _HEAD = """# Command line reference
 
-Made from the help of the program by `python -m ibidem.cli.reference`; do not edit. The JSON that `--json` prints is
-described in [json.md](json.md), the exit codes in [exit-codes.md](exit-codes.md). `ibidem` is the same program
-as `repo`.
+Made from the help of the program by `python -m ibidem.cli.reference`; do not edit. The JSON that
+`--json` prints is described in [json.md](json.md), the exit codes in
+[exit-codes.md](exit-codes.md). `ibidem` is the same program as `repo`.
 """
 _WIDTH = 100
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from ibidem.cli import output, parse
+from ibidem.cli import answer, output, parse
 from ibidem.cli.session import Session, at_option, common_options, pass_session
-
-if TYPE_CHECKING:
-    from ibidem.retrieve.result import Item, Result
 
 
 @click.command("retrieve")
@@ -65,4 +62,17 @@ def command(
     with session.open() as repository:
         revision = repository.at(at)
         result = revision.retrieve(query, **options)
-        show(session, revision, result, explain=explain)
+        locations = [revision.locate(item.node.id) for item in result.items]
+        receipt = result.receipt
+    if session.json:
+        output.emit(
+            "retrieve",
+            {
+                "commit": str(revision.commit.cid),
+                "receipt": str(receipt),
+                **answer.answer_json(result, locations),
+            },
+        )
+    else:
+        output.note(*answer.warning_lines(result))
+        output.say(*answer.answer_lines(result, locations, receipt=receipt, explain=explain))

@@ -164,7 +164,7 @@ def author_option(function: Function) -> Function:
 
 
 def _set(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
-    def callback(context: click.Context, _: click.Parameter, value: Any) -> None:  # noqa: ANN401
+    def callback(context: click.Context, _: click.Parameter, value: Any) -> None:
         session = context.ensure_object(Session)
         if value is not None:
             setattr(session, name, value)

@@ -19,7 +19,7 @@ SHORT = 12
 """Characters of an id or a CID's digest that a table shows."""
 
 _CID_PREFIX = 9
-"""The first characters of every CID of ours are the same; a short form that leaves the rest tells nothing."""
+"""Every CID of ours begins with the same characters; a short form without more tells nothing."""
 
 
 def short(identifier: object) -> str:
@@ -87,11 +87,11 @@ def location_json(location: Location | None) -> dict[str, Any] | None:
 
 
 def location_line(location: Location) -> str:
-    """Returns `path:first-last › heading › heading`."""
+    """Returns `path:first-last > heading > heading`."""
     first, last = location.line_start, location.line_stop - 1
     lines = f"{first}" if last <= first else f"{first}-{last}"
     place = f"{output.one_line(location.source or str(location.document_id))}:{lines}"
-    return " › ".join(
+    return " > ".join(
         [place, *(output.one_line(heading, width=60) for heading in location.heading_path)]
     )
 

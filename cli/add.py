@@ -1,0 +1,49 @@
+"""`repo add`: stages documents and JSON lines for the next commit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ibidem.cli import exits, ingesting, output
+from ibidem.cli.session import Session, common_options, pass_session
+
+
+@click.command("add")
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path, allow_dash=True))
+@click.option("--prune", is_flag=True, help="Remove the documents of files that are gone.")
+@click.option("--strict", is_flag=True, help="Stage nothing when one file or line is wrong.")
+@common_options
+@pass_session
+@click.pass_context
+def command(
+    context: click.Context,
+    session: Session,
+    *,
+    paths: tuple[Path, ...],
+    prune: bool,
+    strict: bool,
+) -> None:
+    """Stage files, folders, or JSON lines from standard input (-)
+
+    Markdown and plain text become documents of sections and passages; .ndjson and .jsonl files and
+    standard input hold one node, edge or vector a line. What has not changed is left alone. A file
+    that is wrong is reported, does not stop the rest, and makes the exit code 1.
+
+    \b
+    Examples:
+      repo add notes/ README.md
+      repo add --prune notes/
+      producer | repo add -
+    """
+    with session.open() as repository, repository.staging() as tx:
+        report = ingesting.ingest_paths(
+            session, tx, paths, folder=session.folder(), prune=prune, strict=strict
+        )
+    if session.json:
+        output.emit("add", ingesting.report_json(report))
+    else:
+        ingesting.note_trouble(report)
+        output.say(*ingesting.report_lines(report))
+    context.exit(exits.FAILED if report.errors else exits.OK)

@@ -1,0 +1,149 @@
+"""An answer as text and as JSON: what was found and where it stands, its cost, what was left out.
+
+Items show the rendering that the budget counted, character for character but for escapes, so what
+one reads is what a model would get.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ibidem.cli import output, shapes
+from ibidem.cli.output import faint, plural, strong
+
+if TYPE_CHECKING:
+    from ibidem.objects.location import Location
+    from ibidem.retrieve.result import Item, Result
+
+DROPS_SHOWN = 20
+"""Dropped nodes that --explain lists; JSON lists what the result lists."""
+
+
+def answer_json(result: Result, locations: list[Location | None]) -> dict[str, Any]:
+    """Returns a result as JSON, without its receipt.
+
+    Args:
+        result: the answer.
+        locations: where each item stands in its document, in the order of the items.
+    """
+    return {
+        "root": str(result.root),
+        "result": str(result.cid),
+        "semantics": result.query.semantics,
+        "tokens_used": result.tokens_used,
+        "tokens_budget": result.tokens_budget,
+        "candidates_seen": result.candidates_seen,
+        "dropped_counts": dict(result.dropped_counts),
+        "dropped": [
+            {
+                "id": str(drop.id),
+                "reason": str(drop.reason),
+                "tokens": drop.tokens,
+                "score": drop.score,
+            }
+            for drop in result.dropped
+        ],
+        "status": {lane: str(status) for lane, status in result.status.items()},
+        "warnings": [
+            {
+                "code": str(warning.code),
+                "option": warning.option,
+                "subject": warning.subject,
+                "count": warning.count,
+                "message": warning.message,
+            }
+            for warning in result.warnings
+        ],
+        "items": [
+            _item_json(item, location)
+            for item, location in zip(result.items, locations, strict=True)
+        ],
+    }
+
+
+def answer_lines(
+    result: Result, locations: list[Location | None], *, receipt: object, explain: bool
+) -> list[str]:
+    """Returns a result as lines for people."""
+    lines = [cost_line(result), faint(f"receipt {receipt}")]
+    for rank, (item, location) in enumerate(zip(result.items, locations, strict=True), 1):
+        lines += ["", *item_lines(rank, item, location)]
+        if explain:
+            lines += _lane_lines(item)
+    if explain:
+        lines += _explain_lines(result)
+    return lines
+
+
+def cost_line(result: Result) -> str:
+    """Returns what the answer cost and how much was left out, on one line."""
+    budget = "" if result.tokens_budget is None else f" of {result.tokens_budget:,}"
+    reasons = ", ".join(
+        f"{count:,} by {reason}" for reason, count in sorted(result.dropped_counts.items()) if count
+    )
+    dropped = f"{result.dropped_total:,} left out" + (f" ({reasons})" if reasons else "")
+    cost = f"{plural(len(result.items), 'item')}, {result.tokens_used:,}{budget} tokens"
+    return f"{cost}, {plural(result.candidates_seen, 'candidate')}, {dropped}"
+
+
+def item_lines(rank: int, item: Item, location: Location | None) -> list[str]:
+    """Returns one item: its place in the answer and in its source, then its rendering."""
+    place = shapes.location_line(location) if location else output.one_line(item.node.ntype)
+    score = faint(f"score {item.score:.6g}, {plural(item.tokens, 'token')}")
+    body = output.printable(item.rendered).splitlines()
+    return [f"[{rank}] {strong(place)}  {score}", *(f"    {line}" for line in body)]
+
+
+def warning_lines(result: Result) -> list[str]:
+    """Returns the warnings, for standard error."""
+    lines = []
+    for warning in result.warnings:
+        subject = "" if warning.subject is None else f" {output.one_line(warning.subject)!r}"
+        count = "" if warning.count is None else f" ({warning.count:,})"
+        lines.append(f"warning: {warning.option}{subject}: {warning.message}{count}")
+    return lines
+
+
+def _item_json(item: Item, location: Location | None) -> dict[str, Any]:
+    lanes = {
+        name: {"rank": lane.rank, "score": lane.score, "contribution": lane.contribution}
+        for name, lane in item.lanes.items()
+    }
+    return {
+        "id": str(item.node.id),
+        "cid": str(item.cid),
+        "ntype": item.node.ntype,
+        "score": item.score,
+        "tokens": item.tokens,
+        "rendered": item.rendered,
+        "lanes": lanes,
+        "location": shapes.location_json(location),
+    }
+
+
+def _lane_lines(item: Item) -> list[str]:
+    rows = [
+        (name, f"rank {lane.rank}", f"score {lane.score!r}", f"adds {lane.contribution!r}")
+        for name, lane in sorted(item.lanes.items())
+    ]
+    return [faint(line) for line in output.table(rows, indent="    ")]
+
+
+def _explain_lines(result: Result) -> list[str]:
+    rows = [(lane, str(status)) for lane, status in sorted(result.status.items())]
+    lines = ["", strong("lanes"), *output.table(rows, indent="  ")] if rows else []
+    if result.dropped:
+        lines += ["", strong("left out")]
+        rows = [
+            (
+                str(drop.id),
+                str(drop.reason),
+                "" if drop.tokens is None else plural(drop.tokens, "token"),
+                f"score {drop.score:.6g}",
+            )
+            for drop in result.dropped[:DROPS_SHOWN]
+        ]
+        lines += output.table(rows, indent="  ")
+        more = result.dropped_total - len(rows)
+        lines += [f"  and {more:,} more"] if more else []
+    return lines

@@ -1,0 +1,49 @@
+"""`repo branch`: lists, makes and deletes branches."""
+
+from __future__ import annotations
+
+import click
+
+from ibidem.cli import output
+from ibidem.cli.session import Session, at_option, author_option, common_options, pass_session
+
+
+@click.command("branch")
+@click.argument("name", required=False)
+@click.option("-d", "--delete", is_flag=True, help="Delete the branch NAME.")
+@author_option
+@at_option
+@common_options
+@pass_session
+def command(
+    session: Session, *, name: str | None, delete: bool, author: str | None, at: str
+) -> None:
+    """List branches, or make the branch NAME
+
+    A new branch begins at --at; `repo switch` goes to it.
+
+    \b
+    Examples:
+      repo branch
+      repo branch experiment --at main~2
+      repo branch -d experiment
+    """
+    if delete and name is None:
+        raise click.UsageError("--delete needs the NAME of a branch")
+    with session.open() as repository:
+        if name is None:
+            current, branches = repository.branch_name, repository.branches()
+        elif delete:
+            repository.delete_branch(name, author=session.author(author))
+        else:
+            repository.branch(name, at=at, author=session.author(author))
+            target = repository.resolve(name)
+    if name is None:
+        _show(session, current, branches)
+    elif session.json:
+        made = None if delete else str(target)
+        output.emit("branch", {"name": name, "deleted": delete, "target": made})
+    elif delete:
+        output.say(f"deleted branch {output.one_line(name)}; repo undo brings it back")
+    else:
+        output.say(f"branch {output.one_line(name)} is at {target}")

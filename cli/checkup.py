@@ -1,0 +1,155 @@
+"""The checks of `repo doctor`: the program, the repository, its blocks, its index.
+
+A check never changes anything and its hint never says to delete data. A repository that another
+process has locked is told from one that is damaged.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import metadata
+from itertools import islice
+from typing import TYPE_CHECKING, Literal
+
+from ibidem.objects.errors import CorruptError, ErrorKind, IbidemError
+
+if TYPE_CHECKING:
+    from ibidem.cli.progress import Advance
+    from ibidem.objects.cid import Cid
+    from ibidem.repo.repository import Repository
+    from ibidem.store.protocol import Store
+
+PYTHON_MIN = (3, 11)
+REQUIRED = (
+    *("blake3", "cbor2", "click", "dag-cbor", "lmdb", "markdown-it-py", "multiformats"),
+    *("numpy", "pathspec", "pyroaring", "rich", "simsimd"),
+)
+OPTIONAL = {"cbrrr": "makes commits faster: pip install 'ibidem[fast]'"}
+SAMPLE_BLOCKS = 2000
+FAULTS_SHOWN = 10
+RESTORE = "restore the repository from a copy, or fetch the named blocks from one"
+
+Outcome = Literal["ok", "note", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What one check came to."""
+
+    check: str
+    outcome: Outcome
+    detail: str
+    hint: str | None = None
+
+
+def check_program() -> Iterator[Finding]:
+    """Yields findings on the interpreter and the packages."""
+    version = ".".join(map(str, sys.version_info[:3]))
+    if sys.version_info >= PYTHON_MIN:
+        yield Finding("python", "ok", version)
+    else:
+        yield Finding("python", "failed", version, "install Python 3.11 or later")
+    for name in REQUIRED:
+        found = _version(name)
+        if found is None:
+            yield Finding(f"package {name}", "failed", "not installed", f"pip install {name}")
+        else:
+            yield Finding(f"package {name}", "ok", found)
+    for name, gain in OPTIONAL.items():
+        found = _version(name)
+        yield Finding(
+            f"package {name}", "ok" if found else "note", found or f"not installed; {gain}"
+        )
+
+
+def check_opens(open_repository: Callable[[], Repository]) -> tuple[Repository | None, Finding]:
+    """Returns the repository, or None, and the finding on opening it."""
+    try:
+        repository = open_repository()
+    except IbidemError as error:
+        if error.kind is ErrorKind.LOCKED:
+            hint = (
+                error.hint
+                or "it is in use, not damaged: wait for the other process, then try again"
+            )
+            return None, Finding("repository", "failed", f"locked: {error}", hint)
+        return None, Finding("repository", "failed", str(error), error.hint)
+    return repository, Finding("repository", "ok", f"opens; head is {repository.head}")
+
+
+def check_blocks(store: Store, *, whole: bool, advance: Advance) -> Finding:
+    """Hashes, decodes and encodes blocks again, by our codec and by the one that defines the format.
+
+    Args:
+        store: where the blocks are.
+        whole: every block, else a sample of `SAMPLE_BLOCKS` spread over all of them.
+        advance: told how many are done.
+    """
+    total = store.stats().block_count
+    step = 1 if whole else max(1, total // SAMPLE_BLOCKS)
+    checked, faults = 0, []
+    for cid in islice(store.cids(), 0, None, step):
+        checked += 1
+        fault = _block_fault(store, cid)
+        if fault is not None:
+            faults.append(f"{cid}: {fault}")
+        advance(checked, -(-total // step))
+    scope = "every block" if step == 1 else f"{checked:,} of {total:,} blocks; --full reads all"
+    if not faults:
+        return Finding("blocks", "ok", f"{scope}: hashes and encodings agree with dag-cbor")
+    shown = "; ".join(faults[:FAULTS_SHOWN])
+    return Finding(
+        "blocks", "failed", f"{len(faults):,} damaged of {checked:,} read: {shown}", RESTORE
+    )
+
+
+def check_history(repository: Repository) -> Finding:
+    """Walks the commits of every branch and opens each one's root."""
+    try:
+        commits = {commit.cid for name in repository.branches() for commit in repository.log(name)}
+    except IbidemError as error:
+        return Finding("history", "failed", str(error), RESTORE)
+    return Finding("history", "ok", f"{len(commits):,} commits can be read")
+
+
+def check_index(repository: Repository) -> Finding:
+    """Compares what the index counts with what the head's trees hold."""
+    try:
+        indexed, held = repository.index_counts()
+    except IbidemError as error:
+        return Finding("index", "failed", str(error), "repo reindex; no data is affected")
+    if indexed != held:
+        detail = f"answers for {indexed:,} nodes, the head has {held:,}"
+        return Finding("index", "failed", detail, "repo reindex; no data is affected")
+    return Finding("index", "ok", f"answers for the head's {held:,} nodes")
+
+
+def _block_fault(store: Store, cid: Cid) -> str | None:
+    from ibidem.objects.verify import verify_block
+
+    try:
+        block = store.get(cid)
+        verify_block(cid, block)
+    except IbidemError as error:
+        return str(error)
+    if not cid.is_raw and not _oracle_agrees(block):
+        return "dag-cbor, which defines the format, reads or writes it differently"
+    return None
+
+
+def _oracle_agrees(block: bytes) -> bool:
+    import dag_cbor
+
+    try:
+        return bool(dag_cbor.encode(dag_cbor.decode(block)) == block)
+    except (ValueError, TypeError, KeyError, CorruptError):
+        return False
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None

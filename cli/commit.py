@@ -1,0 +1,91 @@
+"""`repo commit`: publishes what is staged, or given files at once, as one commit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ibidem.cli import exits, ingesting, output, shapes
+from ibidem.cli.session import Session, author_option, common_options, pass_session
+
+if TYPE_CHECKING:
+    from ibidem.ingest.report import Report
+    from ibidem.objects.commit import Commit
+    from ibidem.repo.repository import Repository
+
+
+@click.command("commit")
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path, allow_dash=True))
+@click.option("-m", "--message", default="", help="Why.")
+@click.option("--prune", is_flag=True, help="Remove the documents of files that are gone.")
+@click.option("--strict", is_flag=True, help="Commit nothing when one file or line is wrong.")
+@author_option
+@common_options
+@pass_session
+@click.pass_context
+def command(
+    context: click.Context,
+    session: Session,
+    *,
+    paths: tuple[Path, ...],
+    message: str,
+    prune: bool,
+    strict: bool,
+    author: str | None,
+) -> None:
+    """Publish what is staged, and PATHS with it, as one commit
+
+    Without a change there is no commit, and that is no failure.
+
+    \b
+    Examples:
+      repo commit notes/ -m "notes of the week"
+      repo add data.ndjson && repo commit -m "facts"
+    """
+    with session.open() as repository:
+        report, commit = commit_paths(
+            session,
+            repository,
+            paths,
+            author=session.author(author),
+            message=message,
+            prune=prune,
+            strict=strict,
+        )
+    if session.json:
+        made = None if commit is None else shapes.commit_json(commit)
+        ingested = None if report is None else ingesting.report_json(report)
+        output.emit("commit", {"commit": made, "ingested": ingested})
+    else:
+        if report is not None:
+            ingesting.note_trouble(report)
+            output.say(*ingesting.report_lines(report))
+        output.say("nothing to commit" if commit is None else f"commit {commit.cid}")
+    context.exit(exits.FAILED if report is not None and report.errors else exits.OK)
+
+
+def commit_paths(
+    session: Session,
+    repository: Repository,
+    paths: Sequence[Path],
+    *,
+    author: str,
+    message: str,
+    prune: bool = False,
+    strict: bool = False,
+) -> tuple[Report | None, Commit | None]:
+    """Ingests `paths` onto what is staged and publishes it.
+
+    Returns:
+        What the ingest did, None without paths; and the commit, None where nothing changed.
+    """
+    report = None
+    if paths:
+        with repository.staging() as tx:
+            report = ingesting.ingest_paths(
+                session, tx, paths, folder=session.folder(), prune=prune, strict=strict
+            )
+    return report, repository.commit_stage(author=author, message=message)

@@ -1,0 +1,225 @@
+"""`repo demo`: the main job on real documents, in under twenty seconds, without a network.
+
+It makes the same calls as the other commands and checks what it claims; the last step runs in a second
+process.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+import ibidem
+from ibidem.cli import answer, demo_corpus, output, shapes
+from ibidem.cli.commit import commit_paths
+from ibidem.cli.output import faint, good, plural, strong
+from ibidem.cli.session import FOLDER, Session, color_option, json_option, pass_session
+from ibidem.objects.errors import ConflictError, ReplayError
+
+if TYPE_CHECKING:
+    from ibidem.repo.repository import Repository
+    from ibidem.retrieve.result import Result
+
+BUDGET_TOKENS = 600
+LIMIT = 3
+EXCERPT_CHARS = 240
+DOCUMENTS = "reference"
+_AUTHOR = "demo"
+
+
+@click.command("demo")
+@click.argument("path", type=click.Path(path_type=Path), required=False)
+@json_option
+@color_option
+@pass_session
+def command(session: Session, path: Path | None) -> None:
+    """Show what a repository does, on the Python language reference
+
+    Everything happens in PATH, which is kept, or in a temporary folder, which is not. Needs no
+    network and no model.
+
+    \b
+    Examples:
+      repo demo
+      repo demo tour && cd tour && repo log
+    """
+    with ExitStack() as stack:
+        if path is None:
+            made = tempfile.TemporaryDirectory(prefix="ibidem-demo-", ignore_cleanup_errors=True)
+            folder = Path(stack.enter_context(made))
+        else:
+            folder = path
+            _refuse_used(folder)
+            folder.mkdir(parents=True, exist_ok=True)
+        demo = Demo(session, folder)
+        demo.run()
+        if session.json:
+            output.emit("demo", demo.facts)
+            return
+    if path is None:
+        demo.say("", "Keep one to look around in: repo demo tour && cd tour && repo log")
+    else:
+        demo.say("", f"It is yours to keep: cd {output.printable(str(path))} && repo log")
+
+
+class Demo:
+    """One run: says what it does as it goes, and collects the same facts for `--json`."""
+
+    def __init__(self, session: Session, folder: Path) -> None:
+        self.session = session
+        self.folder = folder
+        self.documents = folder / DOCUMENTS
+        self.facts: dict[str, Any] = {}
+        self._started = time.monotonic()
+
+    def run(self) -> None:
+        """Runs every step.
+
+        Raises:
+            ReplayError: the second process got other bytes.
+        """
+        document_count = demo_corpus.write_corpus(self.documents)
+        with ibidem.init(self.folder, author=_AUTHOR) as repository:
+            self._commit_documents(repository, document_count)
+            for question in demo_corpus.QUESTIONS:
+                self._ask(repository, question)
+            self._edit(repository)
+            result = self._ask_at_both(repository)
+        self._replay_elsewhere(result)
+
+    def say(self, *lines: str) -> None:
+        """Prints lines, unless facts are wanted instead."""
+        if not self.session.json:
+            output.say(*lines)
+
+    def _step(self, number: int, title: str) -> None:
+        seconds = time.monotonic() - self._started
+        self.say("", f"{strong(f'{number}. {title}')}  {faint(f'{seconds:.1f} s')}", "")
+
+    def _commit_documents(self, repository: Repository, document_count: int) -> None:
+        self._step(1, "Commit real documents")
+        started = time.monotonic()
+        _, commit = commit_paths(
+            self.session, repository, [self.documents], author=_AUTHOR, message="the reference"
+        )
+        assert commit is not None, "BUG: documents were written and nothing was committed"
+        seconds = time.monotonic() - started
+        stats = repository.stats()
+        size_bytes = sum(path.stat().st_size for path in self.documents.iterdir())
+        self.facts["documents"] = document_count
+        self.facts["nodes"] = stats.node_count
+        self.facts["commit"] = str(commit.cid)
+        self.say(
+            f"   {plural(document_count, 'topic')} of the Python language reference, {size_bytes // 1000} kB,",
+            f"   became {plural(stats.node_count, 'node')} in {seconds:.1f} s: documents, sections, passages.",
+            f"   {faint(f'commit {commit.cid}')}",
+        )
+        self._step(2, f"Ask, with a budget of {BUDGET_TOKENS} tokens")
+        self.facts["questions"] = []
+
+    def _ask(self, repository: Repository, question: str) -> None:
+        result = _retrieve(repository, "HEAD", question)
+        self.facts["questions"].append(
+            {
+                "question": question,
+                "tokens_used": result.tokens_used,
+                "candidates_seen": result.candidates_seen,
+                "items": [str(item.node.id) for item in result.items],
+            }
+        )
+        self.say(f"   {strong('? ' + question)}", *_best(repository, "HEAD", result))
+        self.say(f"     {faint(answer.cost_line(result))}", "")
+
+    def _edit(self, repository: Repository) -> None:
+        self._step(3, "Edit one paragraph and commit")
+        edited = demo_corpus.edit_corpus(self.documents)
+        report, commit = commit_paths(
+            self.session, repository, [self.documents], author=_AUTHOR, message="a house rule"
+        )
+        assert commit is not None, "BUG: a document was edited and nothing was committed"
+        self.facts["edit_commit"] = str(commit.cid)
+        self.say(
+            f"   {edited} got a house rule. Of all nodes, {report.nodes_added} came, "
+            f"{report.nodes_changed} changed, {report.nodes_removed} went;",
+            "   everything else is the same blocks as before.",
+            f"   {faint(f'commit {commit.cid}')}",
+        )
+
+    def _ask_at_both(self, repository: Repository) -> Result:
+        self._step(4, "Ask again, before and after the edit")
+        question = demo_corpus.EDIT_QUESTION
+        self.say(f"   {strong('? ' + question)}", "")
+        before = _retrieve(repository, "HEAD~1", question)
+        after = _retrieve(repository, "HEAD", question)
+        for revision, result in (("HEAD~1", before), ("HEAD", after)):
+            self.say(f"   {good(f'--at {revision}')}", *_best(repository, revision, result), "")
+        self.facts["receipt"] = str(before.receipt)
+        self.facts["result"] = str(before.cid)
+        self.facts["answers_differ"] = before.cid != after.cid
+        return before
+
+    def _replay_elsewhere(self, result: Result) -> None:
+        self._step(5, "Replay the older answer in another process")
+        self.say(f"   $ repo replay {result.receipt}")
+        replayed = _replay_in_another_process(self.folder, str(result.receipt))
+        if replayed.get("result") != str(result.cid) or not replayed.get("identical"):
+            raise ReplayError(f"result: got {replayed.get('result')}, expected {result.cid}")
+        size_bytes = len(result.to_bytes())
+        self.facts["replayed_identical"] = True
+        self.say(
+            f"   {good('same bytes')}: {size_bytes:,} of them, hash {result.cid}",
+            "   The question was asked before the edit; the receipt names the root it was asked of.",
+        )
+
+
+def _refuse_used(folder: Path) -> None:
+    for name in (FOLDER, DOCUMENTS):
+        if (folder / name).exists():
+            raise ConflictError(
+                f"path: {str(folder)!r} already holds {name}/, expected a folder without it",
+                hint="name another folder, or leave PATH out",
+            )
+
+
+def _retrieve(repository: Repository, revision: str, question: str) -> Result:
+    return repository.at(revision).retrieve(question, limit=LIMIT, token_budget=BUDGET_TOKENS)
+
+
+def _best(repository: Repository, revision: str, result: Result) -> list[str]:
+    """Returns where the best item stands and how its text begins."""
+    if not result.items:
+        return ["     (nothing found)"]
+    node = result.items[0].node
+    location = repository.at(revision).locate(node.id)
+    place = shapes.location_line(location) if location else node.ntype
+    text = output.one_line(node.summary or "", width=EXCERPT_CHARS)
+    return [f"     {place}", *(f"     {line}" for line in output.wrapped(text, width=88))]
+
+
+def _replay_in_another_process(folder: Path, receipt: str) -> dict[str, Any]:
+    """Returns what `repo replay --json` prints in a fresh interpreter."""
+    package = Path(ibidem.__file__).resolve().parent.parent
+    environment = {**os.environ, "PYTHONPATH": str(package), "PYTHONHASHSEED": "1"}
+    arguments = ["replay", receipt, "--json", "--repo", str(folder.resolve())]
+    done = subprocess.run(  # noqa: S603  our own interpreter and our own arguments
+        [sys.executable, "-m", "ibidem.cli", *arguments],
+        env=environment,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=False,
+    )
+    if done.returncode:
+        raise ReplayError(f"replay: the second process ended with {done.returncode}: {done.stderr}")
+    found = json.loads(done.stdout)
+    assert isinstance(found, dict), "BUG: the program printed something else than an object"
+    return found

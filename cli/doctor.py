@@ -1,0 +1,66 @@
+"""`repo doctor`: what is wrong, and what to do about it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import click
+
+from ibidem.cli import checkup, output
+from ibidem.cli.checkup import Finding
+from ibidem.cli.progress import progress_bar
+from ibidem.cli.session import Session, common_options, pass_session
+from ibidem.objects.errors import ErrorKind, NotFoundError
+
+_MARKS = {"ok": output.good, "note": output.faint, "failed": output.bad}
+
+
+@click.command("doctor")
+@click.option("--full", is_flag=True, help="Read every block, not a sample.")
+@common_options
+@pass_session
+@click.pass_context
+def command(context: click.Context, session: Session, *, full: bool) -> None:
+    """Check this installation and the repository here
+
+    Reads and changes nothing else. Ends with 1 when something failed.
+
+    \b
+    Examples:
+      repo doctor
+      repo doctor --full --json
+    """
+    findings = [*checkup.check_program(), *_repository_findings(session, full=full)]
+    failed = any(finding.outcome == "failed" for finding in findings)
+    if session.json:
+        output.emit("doctor", {"ok": not failed, "findings": [asdict(f) for f in findings]})
+    else:
+        for finding in findings:
+            _show(finding)
+        output.say("", "something needs care, see above" if failed else "all is well")
+    context.exit(1 if failed else 0)
+
+
+def _repository_findings(session: Session, *, full: bool) -> list[Finding]:
+    try:
+        session.folder()
+    except NotFoundError as error:
+        assert error.kind is ErrorKind.REPOSITORY_NOT_FOUND, "BUG: another error"
+        return [Finding("repository", "note", f"none here; {error.hint}")]
+    repository, opened = checkup.check_opens(session.open)
+    if repository is None:
+        return [opened]
+    with repository, progress_bar(session, "reading blocks") as advance:
+        return [
+            opened,
+            checkup.check_blocks(repository.store, whole=full, advance=advance),
+            checkup.check_history(repository),
+            checkup.check_index(repository),
+        ]
+
+
+def _show(finding: Finding) -> None:
+    mark = _MARKS[finding.outcome](finding.outcome.ljust(6))
+    output.say(f"{mark} {finding.check}: {output.printable(finding.detail)}")
+    if finding.hint and finding.outcome == "failed":
+        output.say(f"       hint: {output.printable(finding.hint)}")

@@ -1,0 +1,64 @@
+"""`repo get`: one node, where it stands and what it is connected to."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from ibidem.cli import output, shapes
+from ibidem.cli.session import Session, at_option, common_options, pass_session
+from ibidem.objects.ids import NodeId
+
+
+@click.command("get")
+@click.argument("node")
+@click.option(
+    "--content", is_flag=True, help="Print the node's content, byte for byte, and nothing else."
+)
+@click.option(
+    "--text", is_flag=True, help="Print a document's or section's whole source, and nothing else."
+)
+@at_option
+@common_options
+@pass_session
+def command(session: Session, *, node: str, content: bool, text: bool, at: str) -> None:
+    """Show one NODE by its id, with its source and its edges
+
+    \b
+    Examples:
+      repo get 0d6c5a7b9f1e4c0f8a2b3c4d5e6f7081
+      repo get 0d6c5a7b9f1e4c0f8a2b3c4d5e6f7081 --text --at main~1
+    """
+    node_id = NodeId.parse(node)
+    if content and text:
+        raise click.UsageError("--content and --text are two different things; give one of them")
+    with session.open() as repository:
+        revision = repository.at(at)
+        found = revision.node(node_id)
+        if content:
+            _write(revision.content(node_id))
+            return
+        if text:
+            _write(revision.text(node_id).encode("utf-8"))
+            return
+        location = revision.locate(node_id)
+        edges = sorted(revision.edges_of(node_id), key=lambda edge: edge.id)
+    if session.json:
+        body = {"node": shapes.node_json(found), "location": shapes.location_json(location)}
+        output.emit("get", {**body, "edges": [shapes.edge_json(edge) for edge in edges]})
+        return
+    output.say(*shapes.node_lines(found, location))
+    if edges:
+        output.say("", output.strong("edges"))
+    for edge in edges:
+        arrow, other = ("->", edge.dst) if edge.src == node_id else ("<-", edge.src)
+        output.say(f"  {arrow} {output.one_line(edge.etype)} {other}  {output.faint(str(edge.id))}")
+
+
+def _write(data: bytes) -> None:
+    """Writes bytes as they are into a pipe or file; on a terminal what could steer it is escaped."""
+    if sys.stdout.isatty():
+        output.say(output.printable(data.decode("utf-8", "backslashreplace")))
+    else:
+        click.echo(data, nl=False)

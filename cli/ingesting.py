@@ -1,0 +1,128 @@
+"""What `add`, `commit` and the demo share: documents and JSON lines into a transaction, with progress.
+
+Files below the folder of the repository are named by their path from there, so that the same files get
+the same ids from wherever the command is run.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ibidem.cli import output
+from ibidem.cli.progress import progress_bar
+from ibidem.cli.session import Session
+from ibidem.objects.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from ibidem.ingest.report import Report
+    from ibidem.repo.transaction import Transaction
+
+SKIPS_SHOWN = 10
+
+
+def ingest_paths(
+    session: Session,
+    tx: Transaction,
+    paths: Sequence[Path],
+    *,
+    folder: Path,
+    prune: bool = False,
+    strict: bool = False,
+) -> Report:
+    """Ingests files, folders and, for `-`, JSON lines from standard input.
+
+    Args:
+        session: says whether a progress bar is drawn.
+        tx: written to.
+        paths: in the order given.
+        folder: the repository's; what lies below it is named from there, anything else from itself.
+        prune: whether documents of files that are gone from a folder below it are removed.
+        strict: whether the first thing that is wrong raises.
+    """
+    from ibidem.ingest.ingest import ingest
+    from ibidem.ingest.report import Report
+
+    total = Report()
+    inside = [path for path in paths if str(path) != "-" and _is_below(path, folder)]
+    outside = [path for path in paths if path not in inside]
+    if prune and any(str(path) != "-" for path in outside):
+        raise InvalidInputError(
+            f"--prune: got {str(outside[0])!r}, expected only paths below {str(folder)!r}",
+            hint="only there does a path tell which document came from which file",
+        )
+    with progress_bar(session, "ingesting") as advance:
+        for some, root in ((inside, folder), (outside, None)):
+            if some:
+                report = ingest(
+                    tx,
+                    some,
+                    root=root,
+                    prune=prune and root is not None,
+                    strict=strict,
+                    stdin=sys.stdin.buffer,
+                    progress=lambda done: advance(done.files_done, done.files_count),
+                )
+                for each in fields(Report):
+                    added = getattr(total, each.name) + getattr(report, each.name)
+                    setattr(total, each.name, added)
+    return total
+
+
+def report_json(report: Report) -> dict[str, Any]:
+    """Returns an ingest's report as JSON."""
+    return {
+        "documents": {
+            "added": report.documents_added,
+            "changed": report.documents_changed,
+            "unchanged": report.documents_unchanged,
+            "removed": report.documents_removed,
+        },
+        "nodes": {
+            "added": report.nodes_added,
+            "changed": report.nodes_changed,
+            "removed": report.nodes_removed,
+        },
+        "edges": report.edges,
+        "vectors": report.vectors,
+        "skipped": [{"path": path, "reason": reason} for path, reason in report.skipped],
+        "errors": [{"path": path, "error": error} for path, error in report.errors],
+        "warnings": [{"path": path, "warning": warning} for path, warning in report.warnings],
+    }
+
+
+def report_lines(report: Report) -> list[str]:
+    """Returns what an ingest did as lines for people; trouble goes through `note_trouble`."""
+    lines = [
+        _counted("documents", report.documents_added, report.documents_changed, report.documents_removed)
+        + f", {report.documents_unchanged:,} unchanged",
+        _counted("nodes", report.nodes_added, report.nodes_changed, report.nodes_removed),
+    ]
+    if report.edges or report.vectors:
+        lines.append(f"edges: {report.edges:,} stated, vectors: {report.vectors:,} stated")
+    return lines
+
+
+def note_trouble(report: Report) -> None:
+    """Writes what went wrong or was left out to standard error."""
+    for path, error in report.errors:
+        output.note(f"{output.bad('failed:')} {output.one_line(path)}: {output.printable(error)}")
+    for path, warning in report.warnings:
+        output.note(f"warning: {output.one_line(path)}: {output.printable(warning)}")
+    for path, reason in report.skipped[:SKIPS_SHOWN]:
+        output.note(f"skipped: {output.one_line(path)}: {output.printable(reason)}")
+    more = len(report.skipped) - SKIPS_SHOWN
+    if more > 0:
+        output.note(f"skipped: {more:,} more")
+
+
+def _counted(noun: str, added: int, changed: int, removed: int) -> str:
+    return f"{noun}: {added:,} added, {changed:,} changed, {removed:,} removed"
+
+
+def _is_below(path: Path, folder: Path) -> bool:
+    return Path(os.path.abspath(path)).is_relative_to(Path(os.path.abspath(folder)))

@@ -1,0 +1,34 @@
+"""`repo switch`: goes to another branch."""
+
+from __future__ import annotations
+
+import click
+
+from ibidem.cli import output
+from ibidem.cli.session import Session, author_option, common_options, pass_session
+
+
+@click.command("switch")
+@click.argument("name")
+@click.option("-c", "--create", is_flag=True, help="Make the branch first, at the head.")
+@author_option
+@common_options
+@pass_session
+def command(session: Session, *, name: str, create: bool, author: str | None) -> None:
+    """Make NAME the current branch, which commits go to
+
+    \b
+    Examples:
+      repo switch main
+      repo switch -c experiment
+    """
+    with session.open() as repository:
+        who = session.author(author)
+        if create:
+            repository.branch(name, author=who)
+        repository.switch(name, author=who)
+        head = repository.head
+    if session.json:
+        output.emit("switch", {"branch": name, "head": str(head)})
+    else:
+        output.say(f"on branch {output.one_line(name)}, head is {head}")
