@@ -76,6 +76,14 @@ class Block:
         """Returns the index of the first key that is not below `key`; `size` when there is none."""
         return bisect_left(self.key_list, key)
 
+    def place(self, key: bytes) -> int:
+        """Returns the index of `key`, -1 when it is absent; does not split the keys for it."""
+        keys, width = self.keys, self.width
+        at = keys.find(key)
+        while at > 0 and at % width:
+            at = keys.find(key, at + 1)
+        return at // width if at > 0 else at
+
     def cid(self, index: int) -> bytes:
         """Returns the 36 bytes of the CID at `index`."""
         return self.cids[index * CID_BYTES : (index + 1) * CID_BYTES]

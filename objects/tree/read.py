@@ -1,6 +1,6 @@
 """Reads a tree: single keys, batches, ranges, whole columns.
 
-A `Tree` keeps the blocks it has decoded, up to a bound, for as long as it lives. It is bound to one
+A `Tree` keeps the inner blocks it has decoded, up to a bound, for as long as it lives. It is bound to one
 source and one CID, both immutable, so nothing it remembers can become wrong; a source that loses a
 block is noticed by the next `Tree`.
 
@@ -24,7 +24,7 @@ from ibidem.objects.tree.block import Block, check_child, load
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
 
-KEPT_BLOCKS_MAX = 2048
+KEPT_BLOCKS_MAX = 4096
 
 
 class Tree:
@@ -56,10 +56,9 @@ class Tree:
             if index == block.size:
                 return None
             raw = block.cids[index * CID_BYTES : (index + 1) * CID_BYTES]
-            block = self._kept.get(raw) or self._keep(block, index, raw)
-        keys = block.key_list
-        index = bisect_left(keys, key)
-        if index == block.size or keys[index] != key:
+            block = self._kept.get(raw) or self._read(block, index, raw)
+        index = block.place(key)
+        if index < 0:
             return None
         return Cid(block.cids[index * CID_BYTES : (index + 1) * CID_BYTES])
 
@@ -167,10 +166,10 @@ class Tree:
     ) -> None:
         """Looks up ascending `keys` in one subtree; the answer to keys[i] goes to found[order[i]]."""
         if block.level == 0:
-            cids = dict(zip(block.key_list, block.cid_list(), strict=True))
-            for key, place in zip(keys, order, strict=True):
-                raw = cids.get(key)
-                found[place] = None if raw is None else Cid(raw)
+            for key, slot in zip(keys, order, strict=True):
+                index = block.place(key)
+                if index >= 0:
+                    found[slot] = Cid(block.cid(index))
             return
         start = 0
         while start < len(keys):
@@ -187,16 +186,14 @@ class Tree:
         self._top = load(self._source, self.cid.raw)
         return self._top
 
-    def _keep(self, parent: Block, index: int, raw: bytes) -> Block:
-        child = self._read(parent, index, raw)
-        if len(self._kept) >= KEPT_BLOCKS_MAX:
-            self._kept.clear()
-        self._kept[raw] = child
-        return child
-
     def _read(self, parent: Block, index: int, raw: bytes) -> Block:
+        """Reads a child and keeps it when it is an inner block: one in 65 is, and all are shared."""
         child = load(self._source, raw)
         check_child(child, raw, parent.level - 1, parent.key_list[index])
+        if child.level:
+            if len(self._kept) >= KEPT_BLOCKS_MAX:
+                self._kept.clear()
+            self._kept[raw] = child
         return child
 
 
