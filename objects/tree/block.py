@@ -1,8 +1,8 @@
 """One block of a tree: columns of keys, CIDs and counts, in a fixed canonical DAG-CBOR shape.
 
-The shape never varies, so it is written and read here without the general codec; the bytes are those
-that the codec would write for the same map. A block is found, decoded and searched in about two
-microseconds, which is why nothing above it keeps a cache that outlives its owner.
+The shape never varies, so it is written and read here without the general codec; the bytes are
+those that the codec would write for the same map. A block is found, decoded and searched in about
+two microseconds, which is why nothing above it keeps a cache that outlives its owner.
 
 Spec: format 6.1.
 """
@@ -38,8 +38,8 @@ _LEVELS = tuple(
 class Block:
     """A decoded block: `size` entries, ascending by key. Columns are immutable bytes.
 
-    `keys` is size x width, `cids` size x 36, `counts` size x 8 (big-endian) above level 0 and empty at
-    level 0, where each entry counts for one.
+    `keys` is size x width, `cids` size x 36, `counts` size x 8 (big-endian) above level 0 and empty
+    at level 0, where each entry counts for one.
     """
 
     __slots__ = ("_split", "cids", "counts", "keys", "level", "size", "width")
@@ -127,8 +127,8 @@ def encode(level: int, keys: bytes, cids: bytes, counts: bytes) -> bytes:
 def decode(block: bytes) -> Block:
     """Reads a block of either level.
 
-    Shape, canonical form and the agreement of the columns are checked; the order of the keys and the
-    place of the boundaries are `verify`'s business.
+    Shape, canonical form and the agreement of the columns are checked; the order of the keys and
+    the place of the boundaries are `verify`'s business.
 
     Raises:
         CorruptError: not a tree block, or not the canonical one.

@@ -1,9 +1,9 @@
 """Where a level is cut into blocks: a function of the level and its keys, of nothing else.
 
-Two rules. A key whose hash is small is a natural boundary, about one in 64. Where natural boundaries
-are too far apart, an entry is a forced boundary when it has the smallest (hash, key) of a long enough
-neighbourhood. Both look at a bounded neighbourhood only, so an edit moves boundaries near itself and
-nowhere else, whatever the keys are. Values never move a boundary.
+Two rules. A key whose hash is small is a natural boundary, about one in 64. Where natural
+boundaries are too far apart, an entry is a forced boundary when it has the smallest (hash, key) of
+a long enough neighbourhood. Both look at a bounded neighbourhood only, so an edit moves boundaries
+near itself and nowhere else, whatever the keys are. Values never move a boundary.
 
 Spec: format 6.2 and 6.3.
 """

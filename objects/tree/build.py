@@ -99,7 +99,7 @@ def build_arrays(keys: NDArray[np.uint8], cids: NDArray[np.uint8], buffer: Buffe
 
 
 def first_disorder(keys: NDArray[np.uint8]) -> int | None:
-    """Returns the first index whose key is not below the next one, None when all ascend strictly."""
+    """Returns the first index whose key is not below the next one, None without any."""
     ordered = as_strings(keys)
     wrong = np.flatnonzero(ordered[:-1] >= ordered[1:])
     return int(wrong[0]) if len(wrong) else None
@@ -111,7 +111,7 @@ def as_strings(keys: NDArray[np.uint8]) -> NDArray[np.bytes_]:
 
 
 def write_levels(level: int, rows: Rows, put: Put) -> bytes:
-    """Writes `rows` as the whole of `level`, and every level above it; returns the top's raw CID."""
+    """Writes `rows` as the whole of `level`, then the levels above; returns the top's raw CID."""
     while True:
         stops = np.flatnonzero(cut_flags(rows.keys, level)) + 1
         rows = write_blocks(level, rows, stops, put)

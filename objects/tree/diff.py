@@ -1,9 +1,10 @@
 """Compares two trees, reading only what differs.
 
-Each side is a stack of subtrees and leaves still to be compared, the next one on top. Equal subtrees on top of both
-stacks are dropped unread. Otherwise the higher one, or both, are opened, until leaves face each other;
-these are compared up to the smaller of their last keys and what is left waits for the next round. So
-trees of unequal height and shifted boundaries need no special case, and a key is reported once.
+Each side is a stack of subtrees and leaves still to be compared, the next one on top. Equal
+subtrees on top of both stacks are dropped unread. Otherwise the higher one, or both, are opened,
+until leaves face each other; these are compared up to the smaller of their last keys and what is
+left waits for the next round. So trees of unequal height and shifted boundaries need no special
+case, and a key is reported once.
 
 Spec: format 6.7.
 """

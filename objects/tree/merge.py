@@ -30,7 +30,8 @@ def merge(
 
     Args:
         resolve: called in key order for each key that both sides changed, and changed differently.
-            None, as argument and as answer, stands for an absent key. What it raises passes through.
+            None, as argument and as answer, stands for an absent key. What it raises passes
+            through.
 
     Spec: format 6.8.
     """

@@ -1,8 +1,8 @@
 """Reads a tree: single keys, batches, ranges, whole columns.
 
-A `Tree` keeps the inner blocks it has decoded, up to a bound, for as long as it lives. It is bound to one
-source and one CID, both immutable, so nothing it remembers can become wrong; a source that loses a
-block is noticed by the next `Tree`.
+A `Tree` keeps the inner blocks it has decoded, up to a bound, for as long as it lives. It is bound
+to one source and one CID, both immutable, so nothing it remembers can become wrong; a source that
+loses a block is noticed by the next `Tree`.
 
 Spec: format 6.5.
 """
@@ -164,7 +164,7 @@ class Tree:
     def _collect(
         self, block: Block, keys: list[bytes], order: list[int], found: list[Cid | None]
     ) -> None:
-        """Looks up ascending `keys` in one subtree; the answer to keys[i] goes to found[order[i]]."""
+        """Looks up ascending `keys` in one subtree; the i-th answer goes to found[order[i]]."""
         if block.level == 0:
             for key, slot in zip(keys, order, strict=True):
                 index = block.place(key)
@@ -187,7 +187,7 @@ class Tree:
         return self._top
 
     def _read(self, parent: Block, index: int, raw: bytes) -> Block:
-        """Reads a child and keeps it when it is an inner block: one in 65 is, and all are shared."""
+        """Reads a child, and keeps it when it is an inner block: few are, and all share them."""
         child = load(self._source, raw)
         check_child(child, raw, parent.level - 1, parent.key_list[index])
         if child.level:

@@ -1,7 +1,7 @@
 """Checks a tree that someone else wrote: every block, every order, every boundary.
 
-Reading a tree checks what it costs nothing to check. This checks all of it, so that a tree that passes
-is byte for byte the one `build` makes of its entries: same set, same blocks.
+Reading a tree checks what it costs nothing to check. This checks all of it, so that a tree that
+passes is byte for byte the one `build` makes of its entries: same set, same blocks.
 
 Spec: format 6.9.
 """
