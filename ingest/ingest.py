@@ -20,6 +20,7 @@ from ibidem.ingest.document import (
     media_type_of,
     read_document,
 )
+from ibidem.ingest.draft import document_id
 from ibidem.ingest.ndjson import LINE_BYTES_MAX, ingest_records, read_lines
 from ibidem.ingest.prune import prune_documents
 from ibidem.ingest.record import is_record_line
@@ -281,6 +282,9 @@ def _ingest_source(
 ) -> None:
     if "\0" in source:
         raise InvalidInputError(f"text: NUL at character {source.index(chr(0))}, expected text")
+    if tx.is_tombstoned(document_id(path)):
+        report.skipped.append((path, "forgotten: the document has a tombstone"))
+        return
     reading = read_document(path, source, media_type=media_type)
     change = plan(tx, reading.drafts)
     apply(tx, change)

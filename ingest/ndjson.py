@@ -23,9 +23,10 @@ from ibidem.ingest.record import (
     parse_record,
 )
 from ibidem.ingest.report import Report
-from ibidem.objects.derive import node_id
-from ibidem.objects.errors import IbidemError, InvalidInputError, NotFoundError
-from ibidem.objects.ids import NodeId
+from ibidem.objects.derive import content_node_id, node_id
+from ibidem.objects.errors import ErrorKind, IbidemError, InvalidInputError
+from ibidem.objects.ids import ID_BYTES, NodeId
+from ibidem.objects.node import Node, split_content
 
 if TYPE_CHECKING:
     from ibidem.repo.transaction import Transaction
@@ -74,6 +75,7 @@ class _Applying:
     report: Report
     strict: bool
     _names: dict[str, NodeId] = field(default_factory=dict)
+    _present: set[NodeId] = field(default_factory=set)
     _waiting: list[tuple[int, Record]] = field(default_factory=list)
     _last: list[tuple[int, Record]] = field(default_factory=list)
     _refused_count: int = 0
@@ -119,13 +121,22 @@ class _Applying:
                 return True
 
     def _find(self, reference: Reference) -> NodeId | None:
-        return reference if isinstance(reference, NodeId) else self._names.get(reference)
+        """The node that is meant, if it is there by now; an id is looked up once."""
+        if isinstance(reference, str):
+            return self._names.get(reference)
+        if reference not in self._present:
+            if self.tx.find_node(reference) is None:
+                return None
+            self._present.add(reference)
+        return reference
 
     def _resolve(self, field_name: str, reference: Reference) -> NodeId:
         found = self._find(reference)
         if found is None:
             raise InvalidInputError(
-                f"{field_name}: got {reference!r:.100}, expected the name of a node of this input, or a node id"
+                f"{field_name}: got {str(reference)!r:.100}, expected the name of a node of this input, "
+                "or the id or key of a node that is there",
+                kind=ErrorKind.DANGLING_REFERENCE,
             )
         return found
 
@@ -155,19 +166,17 @@ class _Applying:
                 tx.remove_edge(edge)
             case RemoveRecord(node=reference):
                 assert reference is not None, "BUG: a removal names a node or an edge"
-                tx.remove_node(self._resolve("remove.node", reference))
+                removed = self._resolve("remove.node", reference)
+                tx.remove_node(removed)
+                self._present.discard(removed)
                 report.nodes_removed += 1
 
     def _add_node(self, record: NodeRecord) -> None:
         if record.name is not None and record.name in self._names:
             raise InvalidInputError(f"node.name: {record.name!r:.100} is taken by an earlier line")
-        before = None
-        if record.key is not None:
-            try:
-                before = self.tx.node(node_id(record.namespace, record.key))
-            except NotFoundError:
-                before = None
-        added = self.tx.add_node(
+        added = _id_of(record)
+        before = self.tx.find_node(added)
+        self.tx.add_node(
             record.ntype,
             summary=record.summary,
             context_sentence=record.context_sentence,
@@ -179,3 +188,23 @@ class _Applying:
         )
         if record.name is not None:
             self._names[record.name] = added
+        if before is None:
+            self.report.nodes_added += 1
+        elif record.key is not None and self.tx.node(added).encode() != before.encode():
+            self.report.nodes_changed += 1
+
+
+def _id_of(record: NodeRecord) -> NodeId:
+    """The id that the transaction will give: of the key, else of the content."""
+    if record.key is not None:
+        return node_id(record.namespace, record.key)
+    inline, _ = split_content(record.content or b"")
+    node = Node(
+        NodeId(bytes(ID_BYTES)),
+        record.ntype,
+        record.summary,
+        record.context_sentence,
+        record.props,
+        inline,
+    )
+    return content_node_id(node.to_map())

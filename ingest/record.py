@@ -17,12 +17,15 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
+from ibidem.objects.constants import VECTOR_DIM_MAX
 from ibidem.objects.derive import node_id
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import EdgeId, NodeId
 
 JSON_DEPTH_MAX = 60
-VECTOR_DIMENSION_MAX = 65_536
+
+OWN_NAMESPACES = ("document", "section", "passage")
+"""A line may refer to a document, but not take its place: its parts would be lost."""
 
 Reference = NodeId | str
 """A node id, or a local name."""
@@ -100,11 +103,11 @@ def parse_record(line: bytes) -> Record:
     """
     value = _load(line)
     if not isinstance(value, dict) or len(value) != 1:
-        _refuse("line", value, f"an object with one of {', '.join(_READERS)}")
+        _refuse("json", value, f"an object with one of {', '.join(_READERS)}")
     ((form, body),) = value.items()
     reader = _READERS.get(form)
     if reader is None:
-        _refuse("line", form, f"one of {', '.join(_READERS)}")
+        _refuse("json", form, f"one of {', '.join(_READERS)}")
     return reader(_Fields(form, body))
 
 
@@ -121,17 +124,17 @@ def _load(line: bytes) -> object:
     try:
         text = line.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise InvalidInputError(f"line: byte {error.start} is not UTF-8") from error
+        raise InvalidInputError(f"json: byte {error.start} is not UTF-8") from error
     try:
         return json.loads(text, object_pairs_hook=_object, parse_constant=_constant)
     except RecursionError:
-        raise InvalidInputError("line: nested too deep") from None
+        raise InvalidInputError("json: nested too deep") from None
     except json.JSONDecodeError as error:
-        raise InvalidInputError(f"line: column {error.colno}: not JSON: {error.msg}") from error
+        raise InvalidInputError(f"json: {error.msg} at column {error.colno}") from error
     except InvalidInputError:
         raise
     except ValueError as error:  # an integer with thousands of digits
-        raise InvalidInputError(f"line: {error}") from error
+        raise InvalidInputError(f"json: {error}") from error
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -140,13 +143,13 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         seen: set[str] = set()
         for name, _ in pairs:
             if name in seen:
-                raise InvalidInputError(f"line: field {_short(name)} stands twice")
+                raise InvalidInputError(f"json: field {_short(name)} stands twice")
             seen.add(name)
     return result
 
 
 def _constant(name: str) -> NoReturn:
-    raise InvalidInputError(f"line: {name} is not a JSON number")
+    raise InvalidInputError(f"json: {name} is not a number")
 
 
 class _Fields:
@@ -260,6 +263,8 @@ def _node(fields: _Fields) -> NodeRecord:
         namespace=fields.optional_text("namespace", "") or "",
         key=fields.value("key"),
     )
+    if record.namespace in OWN_NAMESPACES:
+        _refuse("node.namespace", record.namespace, "one that ingest does not use for documents")
     if record.namespace and record.key is None:
         _refuse("node.namespace", record.namespace, "a key beside it")
     fields.end()
@@ -288,8 +293,8 @@ def _vector(fields: _Fields) -> VectorRecord:
         if len(data) % 4:
             _refuse("vector.base64_f32", len(data), "a number of bytes divisible by 4")
         values = np.frombuffer(data, dtype="<f4").astype(np.float32)
-    if not 1 <= len(values) <= VECTOR_DIMENSION_MAX:
-        _refuse("vector", len(values), f"1 to {VECTOR_DIMENSION_MAX} values")
+    if not 1 <= len(values) <= VECTOR_DIM_MAX:
+        _refuse("vector", len(values), f"1 to {VECTOR_DIM_MAX} values")
     if not np.isfinite(values).all():
         place = int(np.flatnonzero(~np.isfinite(values))[0])
         _refuse(f"vector.values[{place}]", float(values[place]), "a finite float32")

@@ -17,7 +17,7 @@ from ibidem.ingest.draft import DOCUMENT, PASSAGE, SECTION, Draft
 from ibidem.ingest.front_matter import read_front_matter
 from ibidem.ingest.mark import BOM
 from ibidem.objects.codec import encode
-from ibidem.objects.errors import NotFoundError
+from ibidem.objects.errors import ErrorKind, InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 
@@ -45,20 +45,34 @@ class Change:
 
 
 def plan(tx: Transaction, drafts: list[Draft]) -> Change:
-    """Returns what has to be written so that the transaction has this document (the last draft)."""
-    before = find(tx, drafts[-1].id)
+    """Returns what has to be written so that the transaction has this document (the last draft).
+
+    A forgotten part that the source no longer has is left as it is: its tombstone must not be lost.
+
+    Raises:
+        InvalidInputError: kind `forgotten`: a node that would change has a tombstone.
+    """
+    before = tx.find_node(drafts[-1].id)
     if before is None:
         return Change(added=drafts, is_new=True)
     change = Change()
     kept = {draft.id for draft in drafts}
     old = {node.id: node for node in parts_of(tx, before)}
     for draft in drafts:
-        node = old.get(draft.id) or find(tx, draft.id)
+        node = old.get(draft.id) or tx.find_node(draft.id)
         if node is None:
             change.added.append(draft)
         elif not _is_same(node, draft):
             change.changed.append((draft, node))
-    change.removed = [node_id for node_id in old if node_id not in kept]
+            if tx.is_tombstoned(draft.id):
+                raise InvalidInputError(
+                    f"node {draft.id} ({draft.ntype}) would change, but has a tombstone",
+                    kind=ErrorKind.FORGOTTEN,
+                    hint="untombstone it, or take the file out of what is ingested",
+                )
+    change.removed = [
+        node_id for node_id in old if node_id not in kept and not tx.is_tombstoned(node_id)
+    ]
     return change
 
 
@@ -89,14 +103,6 @@ def apply(tx: Transaction, change: Change) -> None:
         tx.remove_node(node_id)
 
 
-def find(tx: Transaction, node_id: NodeId) -> Node | None:
-    """Returns a node as the transaction has it, or None."""
-    try:
-        return tx.node(node_id)
-    except NotFoundError:
-        return None
-
-
 def parts_of(tx: Transaction, document: Node) -> Iterator[Node]:
     """Yields a document's node and those of its parts, by the children that they list.
 
@@ -110,7 +116,7 @@ def parts_of(tx: Transaction, document: Node) -> Iterator[Node]:
             if child.id in seen:
                 continue
             seen.add(child.id)
-            node = find(tx, child.id)
+            node = tx.find_node(child.id)
             if node is not None and _is_part(node, document.id):
                 yield node
                 stack.append(node)

@@ -1,0 +1,41 @@
+"""Documents whose files are gone from a folder that was ingested again."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ibidem.ingest.draft import DOCUMENT
+from ibidem.ingest.report import Report
+from ibidem.ingest.update import parts_of
+from ibidem.objects.node import Node
+
+if TYPE_CHECKING:
+    from ibidem.repo.transaction import Transaction
+
+
+def prune_documents(tx: Transaction, folders: Sequence[str], root: Path, report: Report) -> None:
+    """Removes the documents below `folders` whose file no longer stands under `root`.
+
+    A file that is there but was left out (ignored, binary, refused) keeps its document.
+    """
+    for node in _documents(tx):
+        source = str(node.key[1]) if node.key else ""
+        below = any(not folder or source.startswith(f"{folder}/") for folder in folders)
+        if not below or os.path.lexists(root / source):
+            continue
+        for part in list(parts_of(tx, node)):
+            tx.remove_node(part.id)
+            report.nodes_removed += 1
+        report.documents_removed += 1
+
+
+def _documents(tx: Transaction) -> list[Node]:
+    """The documents that ingest made, by id."""
+    return [
+        node
+        for node in tx.nodes(label="Document")
+        if node.key is not None and node.key[0] == DOCUMENT and isinstance(node.key[1], str)
+    ]
