@@ -34,6 +34,12 @@ _LEVELS = tuple(
     for level in range(TREE_LEVEL_MAX + 1)
 )
 
+_LAYOUT_HEAD_BYTES = _HEAD_BYTES + 3
+_LAYOUTS_MAX = 8192
+_LAYOUTS: dict[tuple[bytes, int], tuple[int, int, bytes, int, bytes, int]] = {}
+"""The level and size of a block with these first bytes and this length, the bytes that must stand
+before its keys, where these start, the bytes that must stand after them, where those start."""
+
 
 class Block:
     """A decoded block: `size` entries, ascending by key. Columns are immutable bytes.
@@ -136,6 +142,25 @@ def decode(block: bytes) -> Block:
 
     Spec: format 6.1.
     """
+    layout = _LAYOUTS.get((block[:_LAYOUT_HEAD_BYTES], len(block)))
+    if layout is not None:
+        level, size, middle, keys_start, tail, tail_start = layout
+        counts_start = tail_start + len(tail)
+        if block.startswith(middle, keys_start - len(middle)) and block.startswith(
+            tail, tail_start
+        ):
+            return Block(
+                level,
+                size,
+                block[keys_start:tail_start],
+                block[_LAYOUT_HEAD_BYTES : keys_start - len(middle)],
+                block[counts_start:],
+            )
+    return _decode_any(block)
+
+
+def _decode_any(block: bytes) -> Block:
+    """Decodes a block field by field, and remembers the layout for the next ones like it."""
     head = block[:_HEAD_BYTES]
     inner = head == _INNER_HEAD
     if not inner and head != _LEAF_HEAD:
@@ -156,6 +181,12 @@ def decode(block: bytes) -> Block:
         raise _corrupt(f"{len(block) - at} bytes after its end")
     size = len(cids) // CID_BYTES
     _check_columns(level, size, keys, cids, counts, inner=inner)
+    if len(cids) >= 256 and len(_LAYOUTS) < _LAYOUTS_MAX:
+        middle = _KEYS + _bytes_head(len(keys))
+        tail = _LEVELS[level] + (_COUNTS + _bytes_head(len(counts)) if inner else b"")
+        keys_start = _LAYOUT_HEAD_BYTES + len(cids) + len(middle)
+        layout = (level, size, middle, keys_start, tail, keys_start + len(keys))
+        _LAYOUTS[block[:_LAYOUT_HEAD_BYTES], len(block)] = layout
     return Block(level, size, keys, cids, counts)
 
 
