@@ -67,8 +67,10 @@ def analyse_positions(text: str, analyser: str) -> list[tuple[str, int, int]]:
     """
     remembered, whole = _remembered(analyser)
     folded, origins = fold_with_origins(text)
-    found = _positions(folded, origins, remembered)
-    return _positions(folded, origins, whole) if not found and whole is not None else found
+    found = _positions(folded, origins, len(text), remembered)
+    if not found and whole is not None:
+        return _positions(folded, origins, len(text), whole)
+    return found
 
 
 def _chunks(text: str) -> list[str]:
@@ -129,12 +131,17 @@ def _remembered(analyser: str) -> tuple[_Remembered, _Remembered | None]:
 
 
 def _positions(
-    folded: str, origins: list[int], remembered: _Remembered
+    folded: str, origins: list[int], size: int, remembered: _Remembered
 ) -> list[tuple[str, int, int]]:
+    """Returns terms with ranges; a range reaches to where the next folded character comes from.
+
+    So what folds to nothing, such as a trailing vowel sign, belongs to the term before it.
+    """
+    origins = [*origins, size]
     out = []
     for match in _CHUNK.finditer(folded):
         at = match.start()
         for term, start, stop in remembered.spans(match[0]):
             covered = origins[at + start : at + stop]
-            out.append((term, min(covered), max(covered) + 1))
+            out.append((term, min(covered), max(*covered, origins[at + stop] - 1) + 1))
     return out

@@ -51,6 +51,8 @@ def fold(code: int) -> str:
     if code in SPECIAL:
         return SPECIAL[code]
     text = chr(code)
+    if unicodedata.category(text) == "Nd":
+        return str(unicodedata.digit(text))
     while True:
         decomposed = unicodedata.normalize("NFKD", text)
         folded = "".join(
