@@ -1,1 +1,1 @@
-
+"""Derived and disposable: snapshots of roots, made of immutable segments."""

@@ -1,0 +1,146 @@
+"""Edges and parts of one node, collected over the segments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from pyroaring import BitMap
+
+from ibidem.index.arrays import Array, Ordinals
+from ibidem.index.family import Parts
+from ibidem.index.identity import Identities, id_order
+from ibidem.index.inverted import KeyList
+from ibidem.index.merge import Part
+from ibidem.index.reading import SegmentView
+from ibidem.objects.cid import DAG_CBOR_PREFIX, EdgeCid
+from ibidem.objects.ids import EdgeId
+
+
+@dataclass(frozen=True, slots=True)
+class Adjacency:
+    """m edges of one node, by edge id ascending."""
+
+    neighbours: Ordinals
+    """(m,) uint32: the node at the other end."""
+    weights: npt.NDArray[np.float64]
+    """(m,) float64."""
+    etypes: tuple[str, ...]
+    """m edge types."""
+    edge_ids: npt.NDArray[np.uint8]
+    """(m, 16) uint8."""
+    digests: npt.NDArray[np.uint8]
+    """(m, 32) uint8: the last 32 bytes of each edge's CID."""
+
+    def __len__(self) -> int:
+        return len(self.neighbours)
+
+    def ids(self) -> list[EdgeId]:
+        """Returns the edge ids."""
+        return [EdgeId(row.tobytes()) for row in self.edge_ids]
+
+    def cids(self) -> list[EdgeCid]:
+        """Returns the edge CIDs."""
+        return [EdgeCid(DAG_CBOR_PREFIX + row.tobytes()) for row in self.digests]
+
+
+@dataclass(frozen=True, slots=True)
+class Children:
+    """The parts of one node that exist."""
+
+    ordinals: Ordinals
+    """(m,) uint32, in the order of the parts."""
+    positions: npt.NDArray[np.uint32]
+    """(m,) uint32: where each stands in `Node.children`."""
+
+
+def adjacency(parts: Parts, direction: str, ordinal: int, nodes: BitMap) -> Adjacency:
+    """Returns the edges of a node whose both ends are in `nodes`; `direction` is "out" or "in"."""
+    other = "target" if direction == "out" else "source"
+    found = [
+        (part, rows)
+        for part in parts
+        if len(rows := _edge_rows(part, direction, other, ordinal, nodes))
+    ]
+    if ordinal not in nodes or not found:
+        return _NO_EDGES
+    ids = _joined(found, "ids")
+    order = id_order(ids)
+    etypes: list[str] = []
+    for part, rows in found:
+        names = KeyList(part.segment["etype.keys"], part.segment["etype.ends"])
+        etypes += [names[code].decode() for code in part.segment["code"][rows].tolist()]
+    return Adjacency(
+        _joined(found, other)[order],
+        _joined(found, "weight")[order],
+        tuple(etypes[index] for index in order.tolist()),
+        ids[order],
+        _joined(found, "cids")[order],
+    )
+
+
+def children_of(segments: Sequence[SegmentView], ordinal: int, nodes: BitMap) -> Children:
+    """Returns the parts of a node that are in `nodes`."""
+    for segment in segments:
+        rows, present = segment.find(np.array([ordinal], dtype=np.uint32))
+        if present[0]:
+            starts = segment.part.segment["child.starts"]
+            row = int(rows[0])
+            items = segment.part.segment["child.items"][int(starts[row]) : int(starts[row + 1])]
+            keep = [place for place, item in enumerate(items.tolist()) if item in nodes]
+            return Children(items[keep], np.array(keep, dtype=np.uint32))
+    return Children(np.empty(0, np.uint32), np.empty(0, np.uint32))
+
+
+def parent_of(
+    segments: Sequence[SegmentView], identities: Identities, ordinal: int
+) -> tuple[int, int] | None:
+    """Returns (ordinal, position) of the live parent with the smallest id, None without one."""
+    best: tuple[bytes, int, int] | None = None
+    for segment in segments:
+        columns = segment.part.segment
+        child = columns["parent.child"]
+        start = int(np.searchsorted(child, np.uint32(ordinal)))
+        while start < len(child) and int(child[start]) == ordinal:
+            parent = int(columns["ordinals"][columns["parent.row"][start]])
+            if not (segment.part.dead and parent in segment.part.dead):
+                raw = identities.ids(np.array([parent], dtype=np.uint32))[0].tobytes()
+                found = (raw, int(columns["parent.position"][start]), parent)
+                best = found if best is None else min(best, found)
+            start += 1
+    return None if best is None else (best[2], best[1])
+
+
+def _edge_rows(part: Part, direction: str, other: str, ordinal: int, nodes: BitMap) -> Array:
+    """Returns the live rows of one segment whose other end is in `nodes`, (m,) uint32."""
+    column = part.segment[f"{direction}.node"]
+    node = np.uint32(ordinal)
+    start = int(np.searchsorted(column, node, side="left"))
+    stop = int(np.searchsorted(column, node, side="right"))
+    rows: Array = part.segment[f"{direction}.row"][start:stop]
+    if not len(rows):
+        return rows
+    serials = part.segment["ordinals"][rows].tolist()
+    ends = part.segment[other][rows].tolist()
+    dead = part.dead or ()
+    keep = [
+        place
+        for place, (serial, end) in enumerate(zip(serials, ends, strict=True))
+        if end in nodes and serial not in dead
+    ]
+    return rows if len(keep) == len(rows) else rows[keep]
+
+
+def _joined(found: list[tuple[Part, Array]], name: str) -> Array:
+    return np.concatenate([part.segment[name][rows] for part, rows in found])
+
+
+_NO_EDGES = Adjacency(
+    np.empty(0, np.uint32),
+    np.empty(0, np.float64),
+    (),
+    np.empty((0, 16), np.uint8),
+    np.empty((0, 32), np.uint8),
+)

@@ -1,0 +1,220 @@
+"""From the index of one root to that of another, by the differences of their trees.
+
+The same code builds from nothing: the state before is then empty. What it costs is proportional to
+the differences, in either direction of time, and memory is bounded by the chunks in which rows are
+made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from pyroaring import BitMap
+
+from ibidem.index.arrays import Array, Columns, to_bitmap
+from ibidem.index.edge_rows import EdgeRows
+from ibidem.index.extract import (
+    BATCH_BLOCKS,
+    Blocks,
+    Change,
+    batches,
+    changes,
+    checked_id,
+    read_blocks,
+    terms_of,
+)
+from ibidem.index.family import Parts, appended, without
+from ibidem.index.identity import find_rows, id_array
+from ibidem.index.node_rows import NodeRows
+from ibidem.index.ordinals import OrdinalTable
+from ibidem.index.shelf import Shelf
+from ibidem.index.state import MERGES, State
+from ibidem.index.vector_rows import SparseRows, VectorRows
+from ibidem.objects.cid import Cid, EdgeCid, NodeCid, RootCid, SparseCid, TreeCid, VectorCid
+from ibidem.objects.config import Config
+from ibidem.objects.edge import Edge
+from ibidem.objects.node import Node
+from ibidem.objects.root import Root
+from ibidem.objects.tree import EMPTY_TREE, Tree
+from ibidem.objects.vector import Sparse, Vector
+
+CHUNK_ROWS = 131_072
+"""Rows that are made into one segment at most."""
+CHUNK_TERMS = 8_000_000
+"""Terms after which a segment of nodes is closed, whatever its rows."""
+CHUNK_COMPONENTS = 33_554_432
+"""Vector components after which a segment of vectors is closed: 128 MiB."""
+
+EMPTY_ROOT = Root(EMPTY_TREE, EMPTY_TREE, EMPTY_TREE, EMPTY_TREE)
+"""What a build from nothing starts from."""
+
+
+class Advance:
+    """One step from the state of `before` to that of `after`; used once, by `advance`."""
+
+    def __init__(
+        self, state: State, before: Root, after: Root, blocks: Blocks, shelf: Shelf
+    ) -> None:
+        self._state = state
+        self._before, self._after = before, after
+        self._config = Config.from_map(after.config)
+        self._blocks, self._shelf = blocks, shelf
+        self._table = OrdinalTable(state.identities, shelf)
+
+    def run(self, root: RootCid) -> State:
+        """Returns the state of `after`, whose CID is `root`."""
+        if not self._state.identities and self._after.nodes != EMPTY_TREE:
+            self._table.assign(Tree(self._blocks, self._after.nodes).arrays()[0])
+        nodes = self._nodes()
+        edges = self._edges()
+        vectors = {
+            model: parts
+            for model in sorted({*self._before.vectors, *self._after.vectors})
+            if (parts := self._vectors(model))
+        }
+        sparse = {
+            vocab: parts
+            for vocab in sorted({*self._before.sparse, *self._after.sparse})
+            if (parts := self._sparse(vocab))
+        }
+        tombstoned = self._tombstoned()
+        return State(root, self._table.segments, nodes, edges, vectors, sparse, tombstoned)
+
+    def _nodes(self) -> Parts:
+        parts = self._state.nodes
+        rows = NodeRows()
+        stream = changes(self._blocks, self._before.nodes, self._after.nodes)
+        for batch, blocks in self._read(stream, NodeCid):
+            parts = self._killed(parts, batch)
+            for key, cid, block in blocks:
+                node = Node.decode(block)
+                checked_id(key, node.id.raw, "node")
+                rows.add(node, cid[4:], terms_of(node, self._config, self._blocks))
+            if len(rows) >= CHUNK_ROWS or rows.term_count >= CHUNK_TERMS:
+                parts, rows = self._append_nodes(parts, rows), NodeRows()
+        return self._append_nodes(parts, rows)
+
+    def _append_nodes(self, parts: Parts, rows: NodeRows) -> Parts:
+        if not len(rows):
+            return parts
+        self._table.assign(id_array([*rows.ids, *rows.children]))
+        return self._appended("nodes", parts, rows.columns(self._table.known))
+
+    def _edges(self) -> Parts:
+        parts = self._state.edges
+        rows = EdgeRows()
+        stream = changes(self._blocks, self._before.edges, self._after.edges)
+        for batch, blocks in self._read(stream, EdgeCid):
+            parts = _without_edges(parts, batch)
+            for key, cid, block in blocks:
+                edge = Edge.decode(block)
+                checked_id(key, edge.id.raw, "edge")
+                rows.add(edge, cid[4:])
+            if len(rows) >= CHUNK_ROWS:
+                parts, rows = self._append_edges(parts, rows), EdgeRows()
+        return self._append_edges(parts, rows)
+
+    def _append_edges(self, parts: Parts, rows: EdgeRows) -> Parts:
+        if not len(rows):
+            return parts
+        self._table.assign(id_array([*rows.sources, *rows.targets]))
+        serial = max((int(part.segment["ordinals"][-1]) + 1 for part in parts), default=0)
+        return self._appended("edges", parts, rows.columns(self._table.known, serial))
+
+    def _vectors(self, model: str) -> Parts:
+        parts = self._state.vectors.get(model, ())
+        known = self._config.models.get(model)
+        dim = known.dim if known else None
+        rows = VectorRows(model, dim)
+        stream = self._changes(self._before.vectors.get(model), self._after.vectors.get(model))
+        for batch, blocks in self._read(stream, VectorCid):
+            parts = self._killed(parts, batch)
+            if dim is None and parts:
+                dim = rows.dim = parts[0].segment["rows"].shape[1]
+            for key, cid, block in blocks:
+                rows.add(key, Vector.decode(block), cid[4:])
+            if len(rows) >= CHUNK_ROWS or len(rows) * (rows.dim or 0) >= CHUNK_COMPONENTS:
+                dim = rows.dim
+                parts, rows = self._append(parts, rows, "vectors"), VectorRows(model, dim)
+        return self._append(parts, rows, "vectors")
+
+    def _sparse(self, vocab: str) -> Parts:
+        parts = self._state.sparse.get(vocab, ())
+        rows = SparseRows()
+        stream = self._changes(self._before.sparse.get(vocab), self._after.sparse.get(vocab))
+        for batch, blocks in self._read(stream, SparseCid):
+            parts = self._killed(parts, batch)
+            for key, cid, block in blocks:
+                rows.add(key, Sparse.decode(block), cid[4:])
+            if len(rows) >= CHUNK_ROWS:
+                parts, rows = self._append(parts, rows, "sparse"), SparseRows()
+        return self._append(parts, rows, "sparse")
+
+    def _append(self, parts: Parts, rows: VectorRows | SparseRows, kind: str) -> Parts:
+        if not len(rows):
+            return parts
+        self._table.assign(id_array(rows.ids))
+        return self._appended(kind, parts, rows.columns(self._table.known))
+
+    def _tombstoned(self) -> BitMap:
+        tombstoned = self._state.tombstoned
+        stream = changes(self._blocks, self._before.tombstones, self._after.tombstones)
+        for batch in batches(stream, BATCH_BLOCKS):
+            ordinals = self._table.assign(id_array([key for key, _ in batch]))
+            is_set = np.fromiter(
+                (cid is not None for _, cid in batch), dtype=bool, count=len(batch)
+            )
+            tombstoned = (tombstoned - to_bitmap(ordinals[~is_set])) | to_bitmap(ordinals[is_set])
+        return tombstoned
+
+    def _changes(self, before: TreeCid | None, after: TreeCid | None) -> Iterator[Change]:
+        return changes(self._blocks, before or EMPTY_TREE, after or EMPTY_TREE)
+
+    def _killed(self, parts: Parts, batch: list[Change]) -> Parts:
+        """Returns the parts without the rows of the nodes that changed."""
+        if not parts:
+            return parts
+        ordinals = self._table.known(id_array([key for key, _ in batch]))
+        return without(parts, ordinals[ordinals >= 0].astype(np.uint32))
+
+    def _read(
+        self, stream: Iterator[Change], kind: type[Cid]
+    ) -> Iterator[tuple[list[Change], Iterator[tuple[bytes, bytes, bytes]]]]:
+        """Yields each batch of changes with (key, CID bytes, block) of the entries that are there
+        now."""
+        for batch in batches(stream, BATCH_BLOCKS):
+            present = [(key, cid) for key, cid in batch if cid is not None]
+            found = read_blocks(self._blocks, [kind(cid) for _, cid in present])
+            yield (
+                batch,
+                ((key, cid, block) for (key, cid), block in zip(present, found, strict=True)),
+            )
+
+    def _appended(self, kind: str, parts: Parts, columns: Columns) -> Parts:
+        return appended(parts, columns, MERGES[kind], self._shelf)
+
+
+def advance(
+    state: State, before: Root, after: Root, root: RootCid, blocks: Blocks, shelf: Shelf
+) -> State:
+    """Returns the state of the root `after`, whose CID is `root`, made from that of `before`.
+
+    Raises:
+        NotFoundError: a block of one of the two roots is missing.
+        CorruptError: a block, or a segment, is not what it should be.
+        StorageError: a segment could not be written.
+    """
+    return Advance(state, before, after, blocks, shelf).run(root)
+
+
+def _without_edges(parts: Parts, batch: list[Change]) -> Parts:
+    """Returns the parts without the live rows of the edges that changed."""
+    if not parts:
+        return parts
+    ids = id_array([key for key, _ in batch])
+    dead: list[Array] = []
+    for part in parts:
+        rows = find_rows(part.segment, ids)
+        dead.append(part.segment["ordinals"][rows[rows >= 0]])
+    return without(parts, np.sort(np.concatenate(dead)))

@@ -1,0 +1,90 @@
+"""Array types of the index, and the few conversions between numpy and roaring bitmaps.
+
+`pyroaring` is fast in one direction only when it is fed an `array('I')`, and only `to_array` is
+fast in the other; every conversion goes through here.
+"""
+
+from __future__ import annotations
+
+from array import array
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from pyroaring import BitMap
+
+Array: TypeAlias = npt.NDArray[Any]
+Bytes: TypeAlias = npt.NDArray[np.uint8]
+Ordinals: TypeAlias = npt.NDArray[np.uint32]
+Columns: TypeAlias = dict[str, Array]
+
+NO_ROW = np.uint32(0xFFFFFFFF)
+"""Stands for "dropped" in renumberings; also the bound on ordinals."""
+
+
+def to_bitmap(ordinals: Array) -> BitMap:
+    """Returns the set of `ordinals`, (n,) of any unsigned type, in any order, repeats allowed."""
+    if not len(ordinals):
+        return BitMap()
+    return BitMap(array("I", np.ascontiguousarray(ordinals, dtype=np.uint32).tobytes()))
+
+
+def to_ordinals(bitmap: BitMap) -> Ordinals:
+    """Returns the members as (n,) uint32 ascending; the array is the caller's."""
+    return (
+        np.frombuffer(bitmap.to_array().tobytes(), dtype=np.uint32) if bitmap else empty_ordinals()
+    )
+
+
+def empty_ordinals() -> Ordinals:
+    """Returns an empty array of ordinals."""
+    return np.empty(0, dtype=np.uint32)
+
+
+def bitmap_bytes(bitmap: BitMap | None) -> Bytes:
+    """Returns the canonical serialisation as (n,) uint8; empty for None. Optimises a copy in
+    place."""
+    if not bitmap:
+        return np.empty(0, dtype=np.uint8)
+    bitmap.run_optimize()
+    return np.frombuffer(bitmap.serialize(), dtype=np.uint8)
+
+
+def bitmap_of_bytes(data: Array) -> BitMap | None:
+    """Returns the bitmap that `bitmap_bytes` wrote, None for an empty one."""
+    return BitMap.deserialize(data.tobytes()) if len(data) else None
+
+
+def contains_rows(sorted_values: Array, wanted: Array) -> tuple[Array, Array]:
+    """Returns (position, is_present) of each of `wanted` in the ascending, unique `sorted_values`.
+
+    Both must have one dtype: otherwise numpy would convert the whole column.
+    """
+    if not len(sorted_values):
+        return np.zeros(len(wanted), dtype=np.int64), np.zeros(len(wanted), dtype=bool)
+    position = np.searchsorted(sorted_values, wanted)
+    np.minimum(position, len(sorted_values) - 1, out=position)
+    return position, sorted_values[position] == wanted
+
+
+def smallest_unsigned(values: Array) -> Array:
+    """Returns `values` as uint8, uint16 or uint32, the smallest that holds them all."""
+    top = int(values.max()) if len(values) else 0
+    return values.astype(np.uint8 if top < 1 << 8 else np.uint16 if top < 1 << 16 else np.uint32)
+
+
+def offsets(counts: Array) -> Array:
+    """Returns the (n + 1,) running sums of `counts`, from 0; uint32 where that is enough."""
+    ends = np.zeros(len(counts) + 1, dtype=np.uint64)
+    np.cumsum(counts, out=ends[1:])
+    return ends.astype(np.uint32) if int(ends[-1]) < 1 << 32 else ends
+
+
+def ranges(starts: Array, counts: Array) -> Array:
+    """Returns the concatenation of `arange(start, start + count)` over all pairs, (sum,) int64."""
+    counts = counts.astype(np.int64)
+    total = int(counts.sum())
+    if not total:
+        return np.empty(0, dtype=np.int64)
+    shift = starts.astype(np.int64) - (np.cumsum(counts) - counts)
+    return np.repeat(shift, counts) + np.arange(total, dtype=np.int64)

@@ -1,0 +1,131 @@
+"""The directory of an index: which snapshots are remembered, and which files may go.
+
+    DIRECTORY/segments/HASH      columns
+    DIRECTORY/snapshots/ROOT     manifests, by the text of the root's CID
+
+Processes share a directory without locks: files appear whole under their names, segments are named
+by what is in them, and a reader's mapping outlives the name. A process that finds a segment gone
+builds it again.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from ibidem.index.manifest import Manifest, read_manifest, write_manifest
+from ibidem.index.shelf import DiskShelf
+from ibidem.index.state import State
+from ibidem.objects.cid import RootCid
+from ibidem.objects.errors import CorruptError, InvalidInputError
+
+SNAPSHOTS_MAX = 16
+"""Manifests kept beside those of pinned roots."""
+
+
+class Catalog:
+    """Remembered snapshots of one directory."""
+
+    def __init__(self, directory: Path) -> None:
+        self.shelf = DiskShelf(directory / "segments")
+        self.bytes_written = 0
+        """Bytes of manifests written by this object; `shelf.bytes_written` counts the segments."""
+        self._directory = directory
+        self._snapshots = directory / "snapshots"
+        self._known: dict[RootCid, Manifest] = {}
+
+    def manifests(self) -> list[Manifest]:
+        """Returns every readable manifest, newest first."""
+        present = set(self._names())
+        self._known = {root: found for root, found in self._known.items() if str(root) in present}
+        for name in present - {str(root) for root in self._known}:
+            self._read(name)
+        return sorted(
+            self._known.values(), key=lambda found: (found.sequence, found.root), reverse=True
+        )
+
+    def open(self, root: RootCid) -> State | None:
+        """Returns the remembered state of a root; None when there is none that can be read."""
+        found = self._read(str(root))
+        if found is None:
+            return None
+        try:
+            return found.open(self.shelf)
+        except CorruptError:
+            self._drop([found])
+            return None
+
+    def remember(self, state: State, *, pinned: Iterable[RootCid] = ()) -> None:
+        """Writes the manifest of a state whose segments are on the shelf, and lets the oldest go.
+
+        Raises:
+            StorageError: the manifest could not be written.
+        """
+        assert state.root is not None, "BUG: only the state of a root is remembered"
+        before = self.manifests()
+        sequence = before[0].sequence + 1 if before else 1
+        self.bytes_written += write_manifest(self._snapshots / str(state.root), state, sequence)
+        written = self._read(str(state.root))
+        kept = {state.root, *pinned}
+        others = [found for found in before if found.root not in kept]
+        replaced = [found for found in before if found.root == state.root]
+        self._drop(others[SNAPSHOTS_MAX - 1 :], replaced, keep=written)
+
+    def clear(self) -> None:
+        """Removes every file; open snapshots stay usable."""
+        self._known.clear()
+        for folder in (self._snapshots, self.shelf.directory):
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def forget(self, manifests: Iterable[Manifest]) -> None:
+        """Removes manifests, and the segments that only they name."""
+        self._drop(list(manifests))
+
+    def sweep(self) -> int:
+        """Removes segment files that no manifest names; returns how many.
+
+        Another process may be about to name one of them; it would then build that snapshot again.
+        """
+        named = {name for found in self.manifests() for name in found.names()}
+        orphans = [name for name in self.shelf.names() if name not in named]
+        self.shelf.unlink(orphans)
+        return len(orphans)
+
+    def size_bytes(self) -> int:
+        """Returns the size of all files."""
+        total = 0
+        for folder in (self._snapshots, self.shelf.directory):
+            if folder.is_dir():
+                total += sum(path.stat().st_size for path in folder.iterdir())
+        return total
+
+    def _drop(
+        self, gone: list[Manifest], replaced: Iterable[Manifest] = (), keep: Manifest | None = None
+    ) -> None:
+        """Unlinks the manifests `gone`, then the segments of `gone` and `replaced` that no other
+        names."""
+        for found in gone:
+            self._known.pop(found.root, None)
+            (self._snapshots / str(found.root)).unlink(missing_ok=True)
+        candidates = {name for found in (*gone, *replaced) for name in found.names()}
+        if candidates:
+            kept = [*self.manifests(), *([keep] if keep else [])]
+            self.shelf.unlink(sorted(candidates.difference(*(found.names() for found in kept))))
+
+    def _read(self, name: str) -> Manifest | None:
+        found = read_manifest(self._snapshots / name)
+        if found is None:
+            with suppress(InvalidInputError):
+                self._known.pop(RootCid.parse(name), None)
+            return None
+        if str(found.root) == name:
+            self._known[found.root] = found
+        return found
+
+    def _names(self) -> list[str]:
+        try:
+            return [path.name for path in self._snapshots.iterdir() if path.name[0] != "."]
+        except FileNotFoundError:
+            return []

@@ -1,0 +1,172 @@
+"""What a snapshot says, without its layout: for comparing two snapshots of one root.
+
+Slow and plain on purpose: it is the second opinion of `Index.verify` and of the tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ibidem.index.arrays import Array, to_ordinals
+from ibidem.index.inverted import KeyList, inverted
+from ibidem.index.reading import SegmentView
+from ibidem.index.snapshot import Snapshot
+
+Facts = dict[Any, Any]
+
+
+def differences(held: Snapshot, expected: Snapshot) -> list[str]:
+    """Returns one sentence for each section in which two snapshots of one root differ."""
+    problems = []
+    for section, facts in describe(expected).items():
+        found = describe_section(held, section)
+        if found == facts:
+            continue
+        wrong = [key for key in facts if found.get(key) != facts[key]]
+        wrong += [key for key in found if key not in facts]
+        problems.append(
+            f"index of {held.root}: {section} differs in {len(wrong)} of {len(facts)} entries, "
+            f"first {wrong[0]!r:.80}"
+        )
+    return problems
+
+
+def describe(snapshot: Snapshot) -> dict[str, Facts]:
+    """Returns everything a snapshot says, by section, in terms of node ids."""
+    return {section: describe_section(snapshot, section) for section in _SECTIONS}
+
+
+def describe_section(snapshot: Snapshot, section: str) -> Facts:
+    """Returns one section of `describe`."""
+    return dict(_SECTIONS[section](snapshot))
+
+
+def _nodes(snapshot: Snapshot) -> Iterator[tuple[Any, Any]]:
+    ordinals = to_ordinals(snapshot.live)
+    cids = snapshot.node_cids(ordinals)
+    for raw, cid, ordinal in zip(_ids(snapshot, ordinals), cids, ordinals.tolist(), strict=True):
+        children = snapshot.children(ordinal)
+        parent = snapshot.parent(ordinal)
+        yield (
+            raw,
+            (
+                cid.raw,
+                tuple(
+                    zip(_ids(snapshot, children.ordinals), children.positions.tolist(), strict=True)
+                ),
+                None if parent is None else (_ids(snapshot, np.array(parent[:1])), parent[1]),
+            ),
+        )
+
+
+def _hidden(snapshot: Snapshot) -> Iterator[tuple[Any, Any]]:
+    for raw in _ids(snapshot, to_ordinals(snapshot.tombstoned)):
+        yield raw, True
+
+
+def _labels(snapshot: Snapshot) -> Iterator[tuple[Any, Any]]:
+    for label in snapshot.labels():
+        yield label, frozenset(_ids(snapshot, to_ordinals(snapshot.label(label))))
+
+
+def _texts(snapshot: Snapshot) -> Iterator[tuple[Any, Any]]:
+    for prefix in ("prop", "term"):
+        gathered: dict[bytes, set[tuple[bytes, int]]] = {}
+        for segment in snapshot.lexical:
+            ids, live = _rows(snapshot, segment)
+            column = inverted(segment.part.segment, prefix)
+            for index, key in enumerate(column.keys or ()):
+                span = column.span(index)
+                values = (
+                    [0] * (span.stop - span.start)
+                    if column.values is None
+                    else column.values[span].tolist()
+                )
+                gathered.setdefault(key, set()).update(
+                    (ids[row], value)
+                    for row, value in zip(column.rows[span].tolist(), values, strict=True)
+                    if live[row]
+                )
+        yield from (((prefix, key), found) for key, found in gathered.items() if found)
+    for segment in snapshot.lexical:
+        ids, live = _rows(snapshot, segment)
+        for row in np.flatnonzero(live).tolist():
+            yield ("length", ids[row]), int(segment.lengths[row])
+
+
+def _edges(snapshot: Snapshot) -> Iterator[tuple[Any, Any]]:
+    for part in snapshot.state.edges:
+        columns = part.segment
+        _, live = _rows(snapshot, SegmentView(part))
+        names = KeyList(columns["etype.keys"], columns["etype.ends"])
+        ends = [_ids(snapshot, columns[end]) for end in ("source", "target")]
+        for row in np.flatnonzero(live).tolist():
+            yield (
+                columns["ids"][row].tobytes(),
+                (
+                    columns["cids"][row].tobytes(),
+                    ends[0][row],
+                    ends[1][row],
+                    names[int(columns["code"][row])],
+                    float(columns["weight"][row]),
+                ),
+            )
+
+
+def _vectors(snapshot: Snapshot) -> Iterator[tuple[Any, Any]]:
+    for model in snapshot.models():
+        for segment in snapshot.vectors(model):
+            ids, live = _rows(snapshot, segment)
+            for row in np.flatnonzero(live).tolist():
+                yield (
+                    (model, ids[row]),
+                    (
+                        segment.rows[row].tobytes(),
+                        segment.digests[row].tobytes(),
+                        segment.cid_digests[row].tobytes(),
+                    ),
+                )
+
+
+def _sparse(snapshot: Snapshot) -> Iterator[tuple[Any, Any]]:
+    for vocab in snapshot.vocabularies():
+        gathered: dict[Any, dict[int, float]] = {}
+        for segment in snapshot.sparse(vocab):
+            ids, live = _rows(snapshot, segment)
+            for row in np.flatnonzero(live).tolist():
+                gathered[ids[row], segment.cid_digests[row].tobytes()] = {}
+            for token in segment.part.segment["token.keys"].tolist():
+                rows, weights = segment.postings(token) or ((), ())
+                for row, weight in zip(rows, weights, strict=True):
+                    if live[row]:
+                        gathered[ids[row], segment.cid_digests[row].tobytes()][token] = float(
+                            weight
+                        )
+        yield from (((vocab, *key), found) for key, found in gathered.items())
+
+
+def _rows(snapshot: Snapshot, segment: SegmentView) -> tuple[list[bytes], Array]:
+    live = segment.live
+    count = len(segment.ordinals)
+    is_node_space = "ids" not in segment.part.segment.columns
+    ids = _ids(snapshot, segment.ordinals) if is_node_space else []
+    return ids, np.ones(count, dtype=bool) if live is None else live
+
+
+def _ids(snapshot: Snapshot, ordinals: Array) -> list[bytes]:
+    raw = snapshot.node_ids(np.asarray(ordinals, dtype=np.uint32)).tobytes()
+    return [raw[start : start + 16] for start in range(0, len(raw), 16)]
+
+
+_SECTIONS = {
+    "nodes": _nodes,
+    "tombstones": _hidden,
+    "labels": _labels,
+    "texts and properties": _texts,
+    "edges": _edges,
+    "vectors": _vectors,
+    "sparse vectors": _sparse,
+}

@@ -1,0 +1,119 @@
+"""From blocks of the store to rows of the index.
+
+The text of a node is what `node_text` says. Content longer than CONTENT_INDEXED_BYTES_MAX is
+indexed by that many of its first bytes, less a character that the cut would split.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Protocol
+
+from ibidem.index.analysis import analyse
+from ibidem.objects.cid import Cid, TreeCid
+from ibidem.objects.config import Config
+from ibidem.objects.errors import CorruptError
+from ibidem.objects.node import Node
+from ibidem.objects.text import node_text
+from ibidem.objects.tree import EMPTY_TREE, Tree, diff
+
+CONTENT_INDEXED_BYTES_MAX = 8 << 20
+"""Content beyond this many bytes is not indexed."""
+BATCH_BLOCKS = 1_024
+"""How many blocks are read from the store at once."""
+
+
+class Blocks(Protocol):
+    """Reads blocks; every store does."""
+
+    def get(self, cid: Cid) -> bytes:
+        """Returns the block; raises `NotFoundError` where there is none."""
+        ...
+
+
+Change = tuple[bytes, bytes | None]
+"""A key of a tree, and the CID's 36 bytes that it has now; None where the entry is gone."""
+
+
+def changes(blocks: Blocks, before: TreeCid, after: TreeCid) -> Iterator[Change]:
+    """Yields what turns the tree `before` into `after`, in key order."""
+    if before == EMPTY_TREE:
+        keys, cids = Tree(blocks, after).arrays()
+        width = keys.shape[1]
+        flat, links = keys.tobytes(), cids.tobytes()
+        for index in range(len(keys)):
+            yield (
+                flat[index * width : (index + 1) * width],
+                links[index * 36 : (index + 1) * 36],
+            )
+        return
+    for key, _, now in diff(blocks, before, after):
+        yield key, None if now is None else now.raw
+
+
+def batches(items: Iterator[Change], size: int) -> Iterator[list[Change]]:
+    """Yields the items in lists of `size`, the last one shorter."""
+    while batch := list(islice(items, size)):
+        yield batch
+
+
+def read_blocks(blocks: Blocks, cids: Sequence[Cid]) -> list[bytes]:
+    """Returns the blocks in order, at once where the store can."""
+    get_many = getattr(blocks, "get_many", None)
+    if get_many is not None:
+        found: list[bytes] = get_many(cids)
+        return found
+    return [blocks.get(cid) for cid in cids]
+
+
+def terms_of(node: Node, config: Config, blocks: Blocks) -> list[str]:
+    """Returns the terms of the node's text in order, repeats kept."""
+    content = indexed_content(node, blocks) if "content" in config.fields else None
+    text = node_text(node, config.fields, content)
+    return analyse(text, config.analyser) if text else []
+
+
+def indexed_content(node: Node, blocks: Blocks) -> bytes | None:
+    """Returns the part of a node's content that is indexed."""
+    content = node.content
+    if content is None or isinstance(content, bytes):
+        return content
+    parts, size = [], 0
+    for cid in content:
+        part = blocks.get(cid)
+        parts.append(part)
+        size += len(part)
+        if size > CONTENT_INDEXED_BYTES_MAX:
+            return cut_text(b"".join(parts)[:CONTENT_INDEXED_BYTES_MAX])
+    return b"".join(parts)
+
+
+def cut_text(data: bytes) -> bytes:
+    """Returns UTF-8 bytes that were cut anywhere, without the character at the end that is not
+    whole.
+
+    >>> cut_text("né".encode()[:2])
+    b'n'
+    """
+    for back in range(1, min(4, len(data)) + 1):
+        byte = data[-back]
+        if byte & 0xC0 == 0x80:
+            continue
+        width = (
+            2
+            if byte >> 5 == 0b110
+            else 3
+            if byte >> 4 == 0b1110
+            else 4
+            if byte >> 3 == 0b11110
+            else 1
+        )
+        return data[:-back] if width > back else data
+    return data
+
+
+def checked_id(key: bytes, found: bytes, kind: str) -> None:
+    """Refuses a block that stands in a tree under another id than its own."""
+    if key != found:
+        raise CorruptError(f"{kind} at key {key.hex()}: the block's id is {found.hex()}")

@@ -1,0 +1,270 @@
+"""The index of a repository: snapshots by root, made when they are asked for.
+
+Derived and disposable: whatever happens to its directory costs time, never an answer. A snapshot is
+opened when it is remembered, else advanced from one that is near by the differences of the trees,
+else built.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ibidem.index.advance import EMPTY_ROOT, advance
+from ibidem.index.catalog import Catalog
+from ibidem.index.extract import Blocks
+from ibidem.index.shelf import MemoryShelf, Shelf
+from ibidem.index.snapshot import Snapshot
+from ibidem.index.state import State, compacted_state
+from ibidem.objects.cid import RootCid
+from ibidem.objects.config import Config
+from ibidem.objects.errors import CorruptError, NotFoundError, StorageError
+from ibidem.objects.root import Root
+
+Make = Callable[[Shelf], State]
+
+OPEN_MAX = 8
+"""Snapshots kept open by one index."""
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyStats:
+    """One row family of a snapshot, in numbers."""
+
+    name: str
+    """The kind, with the model or vocabulary after a slash."""
+    segment_count: int
+    row_count: int
+    """Rows in the segments, dead ones included."""
+    dead_count: int
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class IndexStats:
+    """An index, in numbers."""
+
+    families: tuple[FamilyStats, ...]
+    """Of the snapshot last used; empty when none was."""
+    snapshot_count: int
+    """Remembered on disk."""
+    size_bytes: int
+    """Of all files."""
+
+
+class Index:
+    """Gives the snapshot of any root; safe to use from several threads."""
+
+    def __init__(
+        self, directory: Path | None, store: Blocks, *, is_read_only: bool = False
+    ) -> None:
+        """Opens nothing yet.
+
+        Args:
+            directory: created when first written; None keeps everything in memory.
+            store: has the blocks of every root that is asked for.
+            is_read_only: what is remembered is used, nothing is written.
+        """
+        self._store = store
+        self._catalog = None if directory is None else Catalog(Path(directory))
+        self._is_read_only = is_read_only
+        self._open: dict[RootCid, Snapshot] = {}
+        self._pinned: frozenset[RootCid] = frozenset()
+        self._lock = threading.RLock()
+
+    def snapshot(self, root: RootCid, *, near: Sequence[RootCid] = ()) -> Snapshot:
+        """Returns the snapshot of a root: open, remembered, advanced or built.
+
+        Args:
+            root: whose trees are in the store.
+            near: roots that differ little from it, such as those of the commit's parents, best
+            first.
+
+        Raises:
+            NotFoundError: a block of the root is missing.
+            CorruptError: a block of the root is not what it should be.
+        """
+        with self._lock:
+            found = self._open.pop(root, None) or self._remembered(root)
+            if found is None:
+                found = self._advanced(root, near) or self._built(root)
+            self._keep(found)
+            return found
+
+    def build(self, root: RootCid) -> Snapshot:
+        """Builds the snapshot of a root from nothing, in few large segments; raises as `snapshot`
+        does."""
+        with self._lock:
+            found = self._built(root)
+            self._keep(found)
+            return found
+
+    def compact(self, root: RootCid) -> Snapshot:
+        """Merges the small segments of a root's snapshot and drops dead rows; takes as long as it
+        takes."""
+        with self._lock:
+            state = self.snapshot(root).state
+
+            found = self._made(root, self._root(root), lambda shelf: compacted_state(state, shelf))
+            self._keep(found)
+            if self._catalog is not None and not self._is_read_only:
+                self._catalog.sweep()
+            return found
+
+    def pin(self, roots: Iterable[RootCid]) -> None:
+        """Says which roots' snapshots are to be remembered whatever else is asked for, such as
+        heads."""
+        self._pinned = frozenset(roots)
+
+    def forget(self, root: RootCid | None = None) -> None:
+        """Removes what is remembered of one root, or everything."""
+        with self._lock:
+            if root is None:
+                self._open.clear()
+            else:
+                self._open.pop(root, None)
+            if self._catalog is None or self._is_read_only:
+                return
+            if root is None:
+                self._catalog.clear()
+            else:
+                self._catalog.forget(
+                    found for found in self._catalog.manifests() if found.root == root
+                )
+
+    def stats(self) -> IndexStats:
+        """Returns the segments of the snapshot last used and the size of the directory."""
+        with self._lock:
+            last = next(reversed(self._open.values()), None)
+            families = tuple(_family_stats(last.state)) if last else ()
+            if self._catalog is None:
+                size = sum(family.size_bytes for family in families)
+                return IndexStats(families, 0, size)
+            return IndexStats(families, len(self._catalog.manifests()), self._catalog.size_bytes())
+
+    def verify(self, root: RootCid) -> list[str]:
+        """Compares the snapshot of a root with one built anew from the store.
+
+        Returns:
+            What is wrong, one sentence each; empty when everything is right. Segments on disk are
+            hashed whole.
+        """
+        from ibidem.index.describe import differences
+
+        problems: list[str] = []
+        with self._lock:
+            catalog = self._catalog
+            held = self._remembered(root) or self.snapshot(root)
+            if catalog is not None:
+                for segment in held.state.segments():
+                    if segment.name.startswith("memory-"):
+                        continue
+                    try:
+                        catalog.shelf.open(segment.name, verify=True)
+                    except CorruptError as error:
+                        problems.append(str(error))
+            fresh = Index(None, self._store).build(root)
+        return problems + differences(held, fresh)
+
+    def _remembered(self, root: RootCid) -> Snapshot | None:
+        if self._catalog is None:
+            return None
+        state = self._catalog.open(root)
+        return (
+            None
+            if state is None
+            else Snapshot(state, root, Config.from_map(self._root(root).config))
+        )
+
+    def _advanced(self, root: RootCid, near: Sequence[RootCid]) -> Snapshot | None:
+        after = self._root(root)
+        for base in self._bases(root, near):
+            try:
+                before = self._root(base.root)
+                if not _is_compatible(before, after):
+                    continue
+                return self._step(base.state, before, after, root)
+            except (NotFoundError, CorruptError):
+                continue  # the base may have lost blocks; a build tells what is wrong with this root
+        return None
+
+    def _built(self, root: RootCid) -> Snapshot:
+        return self._step(State(), EMPTY_ROOT, self._root(root), root)
+
+    def _step(self, state: State, before: Root, after: Root, root: RootCid) -> Snapshot:
+        return self._made(
+            root, after, lambda shelf: advance(state, before, after, root, self._store, shelf)
+        )
+
+    def _made(self, root: RootCid, block: Root, make: Make) -> Snapshot:
+        """Makes a state on disk and remembers it; where the disk refuses, in memory."""
+        catalog = self._catalog
+        config = Config.from_map(block.config)
+        if catalog is not None and not self._is_read_only:
+            try:
+                state = make(catalog.shelf)
+                catalog.remember(state, pinned=self._pinned)
+                return Snapshot(state, root, config)
+            except StorageError:
+                pass  # a full or read-only disk costs time in the next process, not the answer
+        return Snapshot(make(MemoryShelf()), root, config)
+
+    def _bases(self, root: RootCid, near: Sequence[RootCid]) -> Iterator[Snapshot]:
+        """Yields snapshots to start from: the hinted ones, the last used, the newest remembered."""
+        tried = {root}
+        for hint in near:
+            found = self._open.get(hint) or self._remembered_base(hint)
+            if found is not None and hint not in tried:
+                tried.add(hint)
+                yield found
+        for found in reversed(list(self._open.values())):
+            if found.root not in tried:
+                tried.add(found.root)
+                yield found
+        for manifest in self._catalog.manifests() if self._catalog else []:
+            if manifest.root not in tried:
+                tried.add(manifest.root)
+                base = self._remembered_base(manifest.root)
+                if base is not None:
+                    yield base
+
+    def _remembered_base(self, root: RootCid) -> Snapshot | None:
+        try:
+            return self._remembered(root)
+        except (NotFoundError, CorruptError):
+            return None  # its root block is gone: nothing can be compared with it
+
+    def _root(self, root: RootCid) -> Root:
+        return Root.decode(self._store.get(root))
+
+    def _keep(self, snapshot: Snapshot) -> None:
+        self._open.pop(snapshot.root, None)
+        self._open[snapshot.root] = snapshot
+        while len(self._open) > OPEN_MAX:
+            self._open.pop(next(iter(self._open)))
+
+
+def _is_compatible(before: Root, after: Root) -> bool:
+    """Tells whether the texts of both roots are made and analysed alike."""
+    one, other = Config.from_map(before.config), Config.from_map(after.config)
+    return (one.analyser, one.fields) == (other.analyser, other.fields)
+
+
+def _family_stats(state: State) -> Iterator[FamilyStats]:
+    yield FamilyStats(
+        "identities",
+        len(state.identities),
+        sum(len(segment["ids"]) for segment in state.identities),
+        0,
+        sum(segment.size_bytes for segment in state.identities),
+    )
+    for kind, name, parts in state.families():
+        yield FamilyStats(
+            f"{kind}/{name}" if name else kind,
+            len(parts),
+            sum(part.segment.row_count for part in parts),
+            sum(part.dead_count for part in parts),
+            sum(part.segment.size_bytes for part in parts),
+        )

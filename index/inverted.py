@@ -1,0 +1,225 @@
+"""Inverted columns: from a key to the rows that hold it, with an optional number beside each row.
+
+Columns under a prefix P, p postings of k distinct keys:
+    P.keys   all keys, ascending by bytes, concatenated (or, for number keys, (k,) uint32 ascending)
+    P.ends   (k,) where each key ends, byte keys only
+    P.starts (k + 1,) where each key's postings begin
+    P.rows   (p,) uint32: rows of the segment, ascending within a key, each once
+    P.values (p,) what stands beside the row: term frequency or weight; may be absent
+
+Nothing is decoded at open: a lookup is a binary search in the mapped bytes.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from ibidem.index.arrays import NO_ROW, Array, Columns, offsets, ranges, smallest_unsigned
+from ibidem.index.segment import Segment
+
+_ROW_BITS = np.uint64(32)
+_ROW_MASK = np.uint64(0xFFFFFFFF)
+
+
+class KeyList:
+    """The keys of an inverted column as a sorted sequence of bytes, read in place."""
+
+    __slots__ = ("_blob", "_ends")
+
+    def __init__(self, blob: Array, ends: Array) -> None:
+        self._blob = blob.data
+        self._ends = ends.data
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    def __getitem__(self, index: int) -> bytes:
+        ends = self._ends
+        return bytes(self._blob[ends[index - 1] if index else 0 : ends[index]])
+
+    def __iter__(self) -> Iterator[bytes]:
+        blob = bytes(self._blob)
+        start = 0
+        for end in self._ends:
+            yield blob[start:end]
+            start = end
+
+    def find(self, key: bytes, low: int = 0) -> int:
+        """Returns the index of the first key that is not below `key`, from `low` on."""
+        return bisect_left(self, key, low)
+
+
+class Inverted:
+    """Reads one group of inverted columns of a segment."""
+
+    __slots__ = ("_starts", "keys", "rows", "values")
+
+    def __init__(self, segment: Segment, prefix: str) -> None:
+        columns = segment.columns
+        ends = columns.get(f"{prefix}.ends")
+        blob = columns[f"{prefix}.keys"]
+        self.keys: KeyList | None = None if ends is None else KeyList(blob, ends)
+        self._starts = columns[f"{prefix}.starts"]
+        self.rows = columns[f"{prefix}.rows"]
+        self.values = columns.get(f"{prefix}.values")
+
+    def counts(self) -> Array:
+        """Returns the number of postings of each key, (k,) int64."""
+        counts: Array = np.diff(self._starts.astype(np.int64))
+        return counts
+
+    def find(self, key: bytes) -> int | None:
+        """Returns the index of a byte key, None when there is none."""
+        assert self.keys is not None, "BUG: number keys are searched by their column"
+        index = self.keys.find(key)
+        return index if index < len(self.keys) and self.keys[index] == key else None
+
+    def span(self, index: int, stop: int | None = None) -> slice:
+        """Returns where the postings of the keys index..stop (one key when None) stand."""
+        stop = index + 1 if stop is None else stop
+        return slice(int(self._starts[index]), int(self._starts[stop]))
+
+
+def inverted(segment: Segment, prefix: str) -> Inverted:
+    """Returns the reader of a group of columns, kept with the segment."""
+    found: Inverted | None = segment.cache.get(prefix)
+    if found is None:
+        found = segment.cache[prefix] = Inverted(segment, prefix)
+    return found
+
+
+def key_columns(prefix: str, keys: Sequence[bytes]) -> Columns:
+    """Returns the key columns for ascending byte keys."""
+    lengths = np.fromiter(map(len, keys), dtype=np.uint64, count=len(keys))
+    return {
+        f"{prefix}.keys": np.frombuffer(b"".join(keys), dtype=np.uint8),
+        f"{prefix}.ends": offsets(lengths)[1:].copy(),
+    }
+
+
+def build_inverted(
+    prefix: str, vocabulary: dict[bytes, int], numbers: Array, rows: Array, *, is_counted: bool
+) -> Columns:
+    """Returns the columns for postings given one by one.
+
+    Args:
+        prefix: of the column names.
+        vocabulary: key to number, numbers 0..k-1 in the order of insertion.
+        numbers: (t,) number of the key of each occurrence.
+        rows: (t,) uint32, the row of each occurrence; pairs may repeat.
+        is_counted: whether the repeats of a pair become its value; else they are dropped.
+    """
+    keys = sorted(vocabulary)
+    rank = np.empty(len(keys), dtype=np.uint64)
+    order = np.fromiter(map(vocabulary.__getitem__, keys), dtype=np.int64, count=len(keys))
+    rank[order] = np.arange(len(keys), dtype=np.uint64)
+    packed = (rank[numbers] << _ROW_BITS) | rows
+    packed.sort()
+    is_first = np.empty(len(packed), dtype=bool)
+    is_first[:1] = True
+    np.not_equal(packed[1:], packed[:-1], out=is_first[1:])
+    first = np.flatnonzero(is_first)
+    packed_once = packed[first]
+    columns = key_columns(prefix, keys)
+    columns |= _posting_columns(prefix, packed_once, len(keys))
+    if is_counted:
+        columns[f"{prefix}.values"] = smallest_unsigned(np.diff(first, append=len(packed)))
+    return columns
+
+
+def build_numbered(prefix: str, tokens: Array, rows: Array, values: Array) -> Columns:
+    """Returns the columns for number keys: `tokens` (t,) uint32, each (token, row) pair once."""
+    packed = (tokens.astype(np.uint64) << _ROW_BITS) | rows
+    order = np.argsort(packed)
+    packed = packed[order]
+    return _numbered_columns(prefix, packed, values[order])
+
+
+def merge_inverted(
+    prefix: str, segments: Sequence[Segment], renumbered: Sequence[Array]
+) -> Columns:
+    """Returns the columns of several segments as one, without the rows that were dropped.
+
+    Args:
+        prefix: of the column names.
+        segments: all with byte keys, or all with number keys.
+        renumbered: for each segment (rows,) uint32 from its row to the new one, NO_ROW to drop.
+    """
+    readers = [Inverted(segment, prefix) for segment in segments]
+    if readers[0].keys is None:
+        tables = [segment[f"{prefix}.keys"].astype(np.uint64) for segment in segments]
+        packed, values = _renumber(readers, tables, renumbered)
+        return _numbered_columns(prefix, packed, values)
+    lists = [list(reader.keys or ()) for reader in readers]
+    keys = sorted(set().union(*lists))
+    numbers = {key: number for number, key in enumerate(keys)}
+    tables = [
+        np.fromiter(map(numbers.__getitem__, keys_), dtype=np.uint64, count=len(keys_))
+        for keys_ in lists
+    ]
+    packed, values = _renumber(readers, tables, renumbered)
+    used = np.zeros(len(keys), dtype=bool)
+    used[(packed >> _ROW_BITS).astype(np.int64)] = True
+    if not used.all():
+        rank = np.cumsum(used, dtype=np.uint64) - np.uint64(1)
+        packed = (rank[(packed >> _ROW_BITS).astype(np.int64)] << _ROW_BITS) | (packed & _ROW_MASK)
+        keys = [keys[index] for index in np.flatnonzero(used).tolist()]
+    columns = key_columns(prefix, keys) | _posting_columns(prefix, packed, len(keys))
+    if values is not None:
+        columns[f"{prefix}.values"] = values
+    return columns
+
+
+def _renumber(
+    readers: Sequence[Inverted], tables: Sequence[Array], renumbered: Sequence[Array]
+) -> tuple[Array, Array | None]:
+    """Returns all kept postings, packed as key << 32 | row and ascending, and their values."""
+    packed_parts, value_parts = [], []
+    for reader, table, rows_new in zip(readers, tables, renumbered, strict=True):
+        counts = reader.counts()
+        rows = rows_new[reader.rows]
+        packed = (np.repeat(table, counts) << _ROW_BITS) | rows
+        kept = rows != NO_ROW
+        is_whole = bool(kept.all())
+        packed_parts.append(packed if is_whole else packed[kept])
+        if reader.values is not None:
+            value_parts.append(reader.values if is_whole else reader.values[kept])
+    packed = np.concatenate(packed_parts)
+    order = np.argsort(packed)  # all distinct, so any correct sort gives the same order
+    return packed[order], np.concatenate(value_parts)[order] if value_parts else None
+
+
+def _posting_columns(prefix: str, packed: Array, key_count: int) -> Columns:
+    counts = np.bincount((packed >> _ROW_BITS).astype(np.int64), minlength=key_count)
+    return {
+        f"{prefix}.starts": offsets(counts),
+        f"{prefix}.rows": (packed & _ROW_MASK).astype(np.uint32),
+    }
+
+
+def _numbered_columns(prefix: str, packed: Array, values: Array | None) -> Columns:
+    tokens = (packed >> _ROW_BITS).astype(np.uint32)
+    first = np.flatnonzero(np.diff(tokens.astype(np.int64), prepend=-1))
+    columns: Columns = {
+        f"{prefix}.keys": tokens[first],
+        f"{prefix}.starts": offsets(np.diff(first, append=len(tokens))),
+        f"{prefix}.rows": (packed & _ROW_MASK).astype(np.uint32),
+    }
+    if values is not None:
+        columns[f"{prefix}.values"] = values
+    return columns
+
+
+__all__ = [
+    "Inverted",
+    "KeyList",
+    "build_inverted",
+    "build_numbered",
+    "inverted",
+    "key_columns",
+    "merge_inverted",
+    "ranges",
+]

@@ -1,0 +1,136 @@
+"""Remembers snapshots: one small file a root, that names its segments and says which rows are dead.
+
+The file has the form of a segment (`segment`): its columns are serialised bitmaps, its header lists
+the rest, and a hash of all of it stands at the end. A manifest that is damaged, of another version
+or that names a missing segment counts as absent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from blake3 import blake3
+from pyroaring import BitMap
+
+from ibidem.index.arrays import Columns, bitmap_bytes, bitmap_of_bytes
+from ibidem.index.merge import Part
+from ibidem.index.segment import read_segment, segment_pieces
+from ibidem.index.shelf import DiskShelf, write_file
+from ibidem.index.state import State
+from ibidem.objects.cid import RootCid
+from ibidem.objects.errors import CorruptError
+
+INDEX_VERSION = 1
+"""Version of everything in an index directory; another one is never read, only rebuilt."""
+_HASH_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """One remembered snapshot, its segments not yet opened."""
+
+    root: RootCid
+    sequence: int
+    """Grows by one with each manifest written to a directory: the order of creation."""
+    identities: tuple[str, ...]
+    families: tuple[tuple[str, str, tuple[tuple[str, BitMap | None], ...]], ...]
+    """(kind, model or vocabulary, (segment name, dead ordinals) for each part)."""
+    tombstoned: BitMap
+
+    def names(self) -> set[str]:
+        """Returns the names of all segments."""
+        return {
+            *self.identities,
+            *(name for _, _, parts in self.families for name, _ in parts),
+        }
+
+    def open(self, shelf: DiskShelf) -> State:
+        """Returns the state, every segment mapped.
+
+        Raises:
+            CorruptError: a segment is missing or damaged.
+        """
+        groups: dict[str, dict[str, tuple[Part, ...]]] = {
+            kind: {} for kind in ("nodes", "edges", "vectors", "sparse")
+        }
+        for kind, name, parts in self.families:
+            opened = [Part(shelf.open(segment), dead) for segment, dead in parts]
+            if opened:
+                groups[kind][name] = tuple(opened)
+        return State(
+            self.root,
+            tuple(shelf.open(name) for name in self.identities),
+            groups["nodes"].get("", ()),
+            groups["edges"].get("", ()),
+            groups["vectors"],
+            groups["sparse"],
+            self.tombstoned,
+        )
+
+
+def write_manifest(path: Path, state: State, sequence: int) -> int:
+    """Writes the manifest of `state`; returns its size in bytes.
+
+    Raises:
+        StorageError: the file could not be written.
+    """
+    assert state.root is not None, "BUG: only the state of a root is remembered"
+    columns: Columns = {"tombstoned": bitmap_bytes(BitMap(state.tombstoned))}
+    families = []
+    for kind, name, parts in state.families():
+        for index, part in enumerate(parts):
+            if part.dead:
+                columns[f"{kind}/{index}/{name}"] = bitmap_bytes(part.dead)
+        families.append([kind, name, [part.segment.name for part in parts]])
+    meta = {
+        "version": INDEX_VERSION,
+        "root": state.root,
+        "sequence": sequence,
+        "identities": [segment.name for segment in state.identities],
+        "families": families,
+    }
+    _, pieces = segment_pieces(columns, meta)
+    data = b"".join(pieces)
+    write_file(path, [data, blake3(data).digest()], is_flushed=False)
+    return len(data) + _HASH_BYTES
+
+
+def read_manifest(path: Path) -> Manifest | None:
+    """Returns the manifest in a file; None when it is missing, damaged or of another version."""
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return None
+    body = data[:-_HASH_BYTES]
+    if blake3(body).digest() != data[-_HASH_BYTES:]:
+        return None
+    try:
+        file = read_segment(path.name, body)
+    except CorruptError:
+        return None
+    meta = file.meta
+    if meta.get("version") != INDEX_VERSION:
+        return None
+    families = tuple(
+        (
+            kind,
+            name,
+            tuple(
+                (segment, _bitmap(file.columns.get(f"{kind}/{index}/{name}")))
+                for index, segment in enumerate(segments)
+            ),
+        )
+        for kind, name, segments in meta["families"]
+    )
+    return Manifest(
+        RootCid(meta["root"].raw),
+        meta["sequence"],
+        tuple(meta["identities"]),
+        families,
+        _bitmap(file["tombstoned"]) or BitMap(),
+    )
+
+
+def _bitmap(column: object) -> BitMap | None:
+    return None if column is None else bitmap_of_bytes(column)  # type: ignore[arg-type]

@@ -1,0 +1,143 @@
+"""Merges rows of several segments into one: in ordinal order, without the rows that are dead.
+
+The plan is made once for a set of segments; every column is then moved by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from pyroaring import BitMap
+
+from ibidem.index.arrays import NO_ROW, Array, Bytes, contains_rows, offsets, ranges, to_ordinals
+from ibidem.index.segment import Segment
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A segment in a snapshot, and which of its rows no longer count there."""
+
+    segment: Segment
+    dead: BitMap | None = None
+    """Ordinals of dead rows, all of them in the segment; never changed in place."""
+
+    @property
+    def dead_count(self) -> int:
+        """How many rows of the segment are dead."""
+        return len(self.dead) if self.dead else 0
+
+    @property
+    def live_count(self) -> int:
+        """How many rows of the segment are live."""
+        return self.segment.row_count - self.dead_count
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Where the rows of each of several segments go."""
+
+    parts: tuple[Part, ...]
+    ordinals: Array
+    """(n,) uint32 ascending: of the merged rows."""
+    renumbered: tuple[Array, ...]
+    """For each part (rows,) uint32: the new row, NO_ROW where it is dropped."""
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """The segments of the parts."""
+        return tuple(part.segment for part in self.parts)
+
+
+def plan_merge(parts: Sequence[Part]) -> Plan:
+    """Returns the plan. No ordinal may be live in two parts."""
+    kept = [live_mask(part) for part in parts]
+    ordinals = [
+        part.segment["ordinals"] if mask is None else part.segment["ordinals"][mask]
+        for part, mask in zip(parts, kept, strict=True)
+    ]
+    together = np.concatenate(ordinals)
+    order = np.argsort(together, kind="stable")
+    place = np.empty(len(order), dtype=np.uint32)
+    place[order] = np.arange(len(order), dtype=np.uint32)
+    renumbered, start = [], 0
+    for part, mask, mine in zip(parts, kept, ordinals, strict=True):
+        rows = place[start : start + len(mine)]
+        start += len(mine)
+        if mask is not None:
+            table = np.full(part.segment.row_count, NO_ROW, dtype=np.uint32)
+            table[mask] = rows
+            rows = table
+        renumbered.append(rows)
+    return Plan(tuple(parts), together[order], tuple(renumbered))
+
+
+def live_mask(part: Part) -> Array | None:
+    """Returns (rows,) bool, None when every row is live."""
+    if not part.dead:
+        return None
+    mask = np.ones(part.segment.row_count, dtype=bool)
+    position, present = contains_rows(part.segment["ordinals"], to_ordinals(part.dead))
+    mask[position[present]] = False
+    return mask
+
+
+def merge_rows(plan: Plan, name: str) -> Array:
+    """Returns a column with one entry a row, (n, ...) of the parts' dtype."""
+    columns = [part.segment[name] for part in plan.parts]
+    shape = (len(plan.ordinals), *columns[0].shape[1:])
+    result = np.empty(shape, dtype=np.result_type(*columns))
+    for column, rows in zip(columns, plan.renumbered, strict=True):
+        kept = rows != NO_ROW
+        if kept.all():
+            result[rows] = column
+        else:
+            result[rows[kept]] = column[kept]
+    return result
+
+
+def merge_lists(plan: Plan, prefix: str) -> dict[str, Array]:
+    """Returns `prefix.starts` (n + 1,) and `prefix.items`: a list of numbers for each row."""
+    count = np.zeros(len(plan.ordinals), dtype=np.int64)
+    pieces = []
+    for part, rows in zip(plan.parts, plan.renumbered, strict=True):
+        starts = part.segment[f"{prefix}.starts"].astype(np.int64)
+        kept = rows != NO_ROW
+        count[rows[kept]] = np.diff(starts)[kept]
+        pieces.append((part.segment[f"{prefix}.items"], starts, kept, rows))
+    ends = offsets(count)
+    items = np.empty(int(ends[-1]), dtype=np.uint32)
+    for column, starts, kept, rows in pieces:
+        sizes = np.diff(starts)[kept]
+        target = ranges(ends[:-1][rows[kept]], sizes)
+        items[target] = column[ranges(starts[:-1][kept], sizes)]
+    return {f"{prefix}.starts": ends, f"{prefix}.items": items}
+
+
+def merge_codes(plan: Plan, names: str, codes: str) -> tuple[list[bytes], Array]:
+    """Returns the distinct texts in use, ascending, and each row's number in them, (n,) uint32.
+
+    `names` are the inverted-style key columns of each segment, `codes` the row column of numbers.
+    """
+    from ibidem.index.inverted import KeyList
+
+    lists = [
+        list(KeyList(part.segment[f"{names}.keys"], part.segment[f"{names}.ends"]))
+        for part in plan.parts
+    ]
+    texts = sorted(set().union(*lists))
+    number = {text: index for index, text in enumerate(texts)}
+    result = np.empty(len(plan.ordinals), dtype=np.uint32)
+    for part, rows, texts_here in zip(plan.parts, plan.renumbered, lists, strict=True):
+        kept = rows != NO_ROW
+        table = np.fromiter(
+            (number[text] for text in texts_here), dtype=np.uint32, count=len(texts_here)
+        )
+        result[rows[kept]] = table[part.segment[codes]][kept]
+    return texts, result
+
+
+def empty_digests() -> Bytes:
+    """Returns an empty (0, 32) column."""
+    return np.empty((0, 32), dtype=np.uint8)

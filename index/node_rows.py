@@ -1,0 +1,148 @@
+"""The node family: one row a node version, with its label, properties, parts and terms.
+
+Columns of n rows:
+    ordinals (n,) ascending, cids (n, 32) digests, lengths (n,) terms in the node's text
+    label.*, prop.* inverted by label and by property key; term.* inverted by term, values =
+    frequency
+    child.starts, child.items: ordinals of the ordered parts of each row
+    parent.child (m,) ascending, parent.row, parent.position: the same lists the other way round
+    set: the ordinals as a serialised bitmap
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ibidem.index.arrays import Array, Bytes, Columns, bitmap_bytes, offsets, to_bitmap
+from ibidem.index.identity import id_array
+from ibidem.index.inverted import build_inverted, merge_inverted
+from ibidem.index.keys import property_keys
+from ibidem.index.merge import Part, merge_lists, merge_rows, plan_merge
+from ibidem.objects.node import Node
+
+INVERTED = ("label", "prop", "term")
+
+
+class _Numbering(dict[bytes, int]):
+    """Gives each new key the next number."""
+
+    def __missing__(self, key: bytes) -> int:
+        number = self[key] = len(self)
+        return number
+
+
+class _TermNumbering(dict[str, int]):
+    """Gives each new term the next number."""
+
+    def __missing__(self, term: str) -> int:
+        number = self[term] = len(self)
+        return number
+
+
+class NodeRows:
+    """Collects nodes until they become the columns of one segment."""
+
+    def __init__(self) -> None:
+        self.ids: list[bytes] = []
+        self._digests: list[bytes] = []
+        self._labels, self._props, self._terms = _Numbering(), _Numbering(), _TermNumbering()
+        self._label_numbers, self._prop_numbers, self._term_numbers = (array("I") for _ in range(3))
+        self._prop_counts, self._term_counts, self._child_counts = (array("I") for _ in range(3))
+        self.children: list[bytes] = []
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def term_count(self) -> int:
+        """Terms collected so far, repeats included."""
+        return len(self._term_numbers)
+
+    def add(self, node: Node, digest: bytes, terms: Sequence[str]) -> None:
+        """Adds one node, the digest of its CID and the terms of its text, repeats kept."""
+        self.ids.append(node.id.raw)
+        self._digests.append(digest)
+        self._label_numbers.append(self._labels[node.ntype.encode()])
+        start = len(self._prop_numbers)
+        for name, value in node.props.items():
+            self._prop_numbers.extend(map(self._props.__getitem__, property_keys(name, value)))
+        self._prop_counts.append(len(self._prop_numbers) - start)
+        self._term_numbers.extend(map(self._terms.__getitem__, terms))
+        self._term_counts.append(len(terms))
+        self._child_counts.append(len(node.children))
+        for child in node.children:
+            self.children.append(child.id.raw)
+
+    def columns(self, ordinals_of: Callable[[Bytes], Array]) -> Columns:
+        """Returns the columns; `ordinals_of` gives (m,) ordinals for (m, 16) ids, all of them
+        known."""
+        ordinals = ordinals_of(id_array(self.ids)).astype(np.uint32)
+        order = np.argsort(ordinals, kind="stable")
+        row = np.empty(len(order), dtype=np.uint32)
+        row[order] = np.arange(len(order), dtype=np.uint32)
+        lengths = _numbers(self._term_counts)
+        columns: Columns = {
+            "ordinals": ordinals[order],
+            "cids": np.frombuffer(b"".join(self._digests), dtype=np.uint8).reshape(-1, 32)[order],
+            "lengths": lengths[order],
+        }
+        columns |= build_inverted(
+            "label", self._labels, _numbers(self._label_numbers), row, is_counted=False
+        )
+        columns |= build_inverted(
+            "prop",
+            self._props,
+            _numbers(self._prop_numbers),
+            np.repeat(row, _numbers(self._prop_counts)),
+            is_counted=False,
+        )
+        columns |= build_inverted(
+            "term",
+            {term.encode(): number for term, number in self._terms.items()},
+            _numbers(self._term_numbers),
+            np.repeat(row, lengths),
+            is_counted=True,
+        )
+        columns |= self._child_columns(ordinals_of, row)
+        return _finish(columns)
+
+    def _child_columns(self, ordinals_of: Callable[[Bytes], Array], row: Array) -> Columns:
+        counts = _numbers(self._child_counts)
+        items = ordinals_of(id_array(self.children)).astype(np.uint32)
+        by_row = np.argsort(np.repeat(row, counts), kind="stable")
+        counts_by_row = np.empty_like(counts)
+        counts_by_row[row] = counts
+        return {"child.starts": offsets(counts_by_row), "child.items": items[by_row]}
+
+
+def merge_nodes(parts: Sequence[Part]) -> Columns:
+    """Returns the live rows of several node segments as the columns of one."""
+    plan = plan_merge(parts)
+    columns: Columns = {"ordinals": plan.ordinals}
+    for name in ("cids", "lengths"):
+        columns[name] = merge_rows(plan, name)
+    for prefix in INVERTED:
+        columns |= merge_inverted(prefix, plan.segments, plan.renumbered)
+    columns |= merge_lists(plan, "child")
+    return _finish(columns)
+
+
+def _finish(columns: Columns) -> Columns:
+    """Adds what is derived from other columns."""
+    starts, items = columns["child.starts"].astype(np.int64), columns["child.items"]
+    counts = np.diff(starts)
+    rows = np.repeat(np.arange(len(counts), dtype=np.uint32), counts)
+    position = (np.arange(len(items)) - np.repeat(starts[:-1], counts)).astype(np.uint32)
+    order = np.argsort(items, kind="stable")
+    columns["parent.child"] = items[order]
+    columns["parent.row"] = rows[order]
+    columns["parent.position"] = position[order]
+    columns["set"] = bitmap_bytes(to_bitmap(columns["ordinals"]))
+    return columns
+
+
+def _numbers(values: array[int]) -> Array:
+    return np.frombuffer(values, dtype=np.uint32) if values else np.empty(0, dtype=np.uint32)

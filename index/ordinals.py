@@ -1,0 +1,83 @@
+"""Gives ordinals to ids: the growing end of the identity family."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ibidem.index.arrays import Array, Bytes
+from ibidem.index.family import MERGE_ROWS_MAX, TAIL_ROWS, TIER_PARTS, TIER_ROWS
+from ibidem.index.identity import Identities, id_columns, id_halves, id_order
+from ibidem.index.segment import Segment
+from ibidem.index.shelf import Shelf
+from ibidem.objects.errors import IndexUnavailableError
+
+ORDINALS_MAX = (1 << 32) - 2
+
+
+class OrdinalTable:
+    """Ids to ordinals, with new ids given the next ones; `segments` is what to keep."""
+
+    def __init__(self, segments: tuple[Segment, ...], shelf: Shelf) -> None:
+        self._identities = Identities(segments)
+        self._shelf = shelf
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """The identity segments, new ones included."""
+        return self._identities.parts
+
+    def known(self, ids: Bytes) -> Array:
+        """Returns (m,) int64 ordinals, -1 for ids that were never seen."""
+        return self._identities.ordinals(ids)
+
+    def assign(self, ids: Bytes) -> Array:
+        """Returns (m,) int64 ordinals of (m, 16) ids; new ids get the next ones in ascending order
+        of id."""
+        found = self._identities.ordinals(ids)
+        missing = np.flatnonzero(found < 0)
+        if len(missing):
+            self._append(_distinct(ids[missing]))
+            found[missing] = self._identities.ordinals(ids[missing])
+        return found
+
+    def _append(self, ids: Bytes) -> None:
+        if self._identities.count + len(ids) > ORDINALS_MAX:
+            raise IndexUnavailableError(
+                f"index: {self._identities.count} ordinals are in use, "
+                f"expected at most {ORDINALS_MAX}",
+                hint="run 'repo reindex'",
+            )
+        parts = list(self._identities.parts)
+        if parts and len(parts[-1]["ids"]) + len(ids) <= TAIL_ROWS:
+            ids = np.concatenate([parts.pop()["ids"], ids])
+        parts.append(self._shelf.put(id_columns(ids)))
+        self._identities = Identities(_tiered(parts, self._shelf))
+
+
+def merge_identities(parts: list[Segment], shelf: Shelf) -> Segment:
+    """Returns adjacent identity segments as one."""
+    return shelf.put(id_columns(np.concatenate([part["ids"] for part in parts])))
+
+
+def _tiered(parts: list[Segment], shelf: Shelf) -> list[Segment]:
+    """Merges full tiers; only neighbours, since an ordinal is a position."""
+    for bound in TIER_ROWS:
+        run = len(parts) - 1
+        total = 0
+        while run and len(parts[run - 1]["ids"]) < bound:
+            if total + len(parts[run - 1]["ids"]) > MERGE_ROWS_MAX:
+                break
+            run -= 1
+            total += len(parts[run]["ids"])
+        if len(parts) - 1 - run >= TIER_PARTS:
+            parts[run:-1] = [merge_identities(parts[run:-1], shelf)]
+    return parts
+
+
+def _distinct(ids: Bytes) -> Bytes:
+    """Returns the ids ascending, each once."""
+    ordered = ids[id_order(ids)]
+    high, low = id_halves(ordered)
+    is_new = np.ones(len(ordered), dtype=bool)
+    is_new[1:] = (high[1:] != high[:-1]) | (low[1:] != low[:-1])
+    return ordered[is_new]

@@ -1,0 +1,150 @@
+"""Segments as retrieval sees them: which rows count, and their columns in place."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+from pyroaring import BitMap
+
+from ibidem.index.arrays import Array, Ordinals, bitmap_of_bytes
+from ibidem.index.inverted import inverted
+from ibidem.index.merge import Part, live_mask
+
+Rows = npt.NDArray[np.uint32]
+
+
+def ordinal_set(part: Part) -> BitMap:
+    """Returns the ordinals of a segment as a bitmap, kept with it; never changed."""
+    found: BitMap | None = part.segment.cache.get("set")
+    if found is None:
+        found = part.segment.cache["set"] = bitmap_of_bytes(part.segment["set"]) or BitMap()
+    return found
+
+
+class SegmentView:
+    """One segment of a family in one snapshot. A row counts when it is live here and its node
+    exists."""
+
+    def __init__(self, part: Part, nodes: BitMap | None = None) -> None:
+        if nodes is not None:
+            orphans = ordinal_set(part) - nodes
+            if orphans:
+                part = Part(part.segment, orphans if part.dead is None else part.dead | orphans)
+        self.part = part
+
+    @property
+    def name(self) -> str:
+        """Names the segment: equal names, equal columns, in whichever snapshot."""
+        return self.part.segment.name
+
+    @property
+    def ordinals(self) -> Ordinals:
+        """(n,) uint32, ascending."""
+        return self.part.segment["ordinals"]
+
+    @cached_property
+    def live(self) -> npt.NDArray[np.bool_] | None:
+        """(n,) bool, or None when every row is live."""
+        return live_mask(self.part)
+
+    def find(self, ordinals: Array) -> tuple[Array, Array]:
+        """Returns (row, is_live_here) of each of (m,) uint32 ordinals."""
+        column = self.ordinals
+        row = np.searchsorted(column, ordinals)
+        np.minimum(row, len(column) - 1, out=row)
+        present = column[row] == ordinals
+        if self.part.dead and present.any():
+            if len(ordinals) <= _FEW_ORDINALS:
+                dead = self.part.dead
+                is_dead = [ordinal in dead for ordinal in ordinals.tolist()]
+                present &= ~np.array(is_dead, dtype=bool)
+            elif self.live is not None:
+                present &= self.live[row]
+        return row, present
+
+
+_FEW_ORDINALS = 1_024
+
+
+class LexicalSegment(SegmentView):
+    """Terms of the nodes' texts."""
+
+    @property
+    def lengths(self) -> npt.NDArray[np.uint32]:
+        """(n,) uint32: terms in each row's text, repeats counted; 0 for a node without any."""
+        return self.part.segment["lengths"]
+
+    @cached_property
+    def totals(self) -> tuple[int, int]:
+        """(rows with a term, terms) over the live rows; costs what is dead, not what is live."""
+        lengths = self.lengths
+        cache = self.part.segment.cache
+        if "totals" not in cache:
+            cache["totals"] = int(np.count_nonzero(lengths)), int(lengths.sum(dtype=np.uint64))
+        documents, terms = cache["totals"]
+        if self.part.dead:
+            gone = lengths[
+                np.searchsorted(self.ordinals, np.array(self.part.dead.to_array(), dtype=np.uint32))
+            ]
+            documents -= int(np.count_nonzero(gone))
+            terms -= int(gone.sum(dtype=np.uint64))
+        return documents, terms
+
+    def postings(self, term: str) -> tuple[Rows, Array] | None:
+        """Returns (rows ascending, term frequencies uint8, uint16 or uint32), dead rows included;
+        None
+        for a term that no row has."""
+        column = inverted(self.part.segment, "term")
+        index = column.find(term.encode())
+        if index is None:
+            return None
+        span = column.span(index)
+        assert column.values is not None, "BUG: terms have frequencies"
+        return column.rows[span], column.values[span]
+
+
+class VectorSegment(SegmentView):
+    """Dense vectors of one model."""
+
+    @property
+    def rows(self) -> npt.NDArray[np.float32]:
+        """(n, d) float32, C-contiguous, 64-byte aligned."""
+        return self.part.segment["rows"]
+
+    @property
+    def digests(self) -> npt.NDArray[np.uint8]:
+        """(n, 32) uint8: the digest of the text that each vector was made from."""
+        return self.part.segment["of"]
+
+    @property
+    def cid_digests(self) -> npt.NDArray[np.uint8]:
+        """(n, 32) uint8: the last 32 bytes of each vector's CID."""
+        return self.part.segment["cids"]
+
+
+class SparseSegment(SegmentView):
+    """Sparse vectors of one vocabulary."""
+
+    @property
+    def digests(self) -> npt.NDArray[np.uint8]:
+        """(n, 32) uint8: the digest of the text that each vector was made from."""
+        return self.part.segment["of"]
+
+    @property
+    def cid_digests(self) -> npt.NDArray[np.uint8]:
+        """(n, 32) uint8: the last 32 bytes of each vector's CID."""
+        return self.part.segment["cids"]
+
+    def postings(self, token: int) -> tuple[Rows, npt.NDArray[np.float32]] | None:
+        """Returns (rows ascending, weights), dead rows included; None for a token that no row
+        has."""
+        column = inverted(self.part.segment, "token")
+        keys = self.part.segment["token.keys"]
+        index = int(np.searchsorted(keys, np.uint32(token)))
+        if index == len(keys) or int(keys[index]) != token:
+            return None
+        span = column.span(index)
+        assert column.values is not None, "BUG: tokens have weights"
+        return column.rows[span], column.values[span]

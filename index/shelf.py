@@ -1,0 +1,154 @@
+"""Where segments are kept: in memory, or as files named by their hash.
+
+A file is written under a temporary name and renamed, so a name is a whole file or nothing. Large
+files are flushed before the rename. Small ones are not, because every commit writes some: after a
+power cut they may hold anything, so they are hashed when a process first opens them. Either way a
+file that is missing or damaged means "build again", never a wrong answer.
+"""
+
+from __future__ import annotations
+
+import itertools
+import mmap
+import os
+import weakref
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from blake3 import blake3
+
+from ibidem.index.arrays import Columns
+from ibidem.index.segment import Piece, Segment, read_segment, segment_pieces
+from ibidem.objects.errors import CorruptError, StorageError
+
+SMALL_BYTES = 2 << 20
+"""Files up to this size are not flushed and are hashed at open: 0.2 ms at most."""
+
+
+class Shelf(Protocol):
+    """Keeps segments by name."""
+
+    def put(self, columns: Columns, meta: Mapping[str, Any] | None = None) -> Segment:
+        """Keeps the columns and returns them as a segment."""
+        ...
+
+
+class MemoryShelf:
+    """Keeps nothing beyond the segments themselves: they live while a snapshot holds them."""
+
+    def __init__(self) -> None:
+        self._names = itertools.count()
+
+    def put(self, columns: Columns, meta: Mapping[str, Any] | None = None) -> Segment:
+        """Returns the columns as a segment; they must not be changed from then on."""
+        for column in columns.values():
+            column.flags.writeable = False
+        size = sum(column.nbytes for column in columns.values())
+        return Segment(f"memory-{next(self._names)}", columns, meta or {}, size)
+
+
+class DiskShelf:
+    """Keeps segments as files in one directory."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.bytes_written = 0
+        self._open: weakref.WeakValueDictionary[str, Segment] = weakref.WeakValueDictionary()
+
+    def put(self, columns: Columns, meta: Mapping[str, Any] | None = None) -> Segment:
+        """Writes the columns as a file and returns it, mapped.
+
+        Raises:
+            StorageError: the file could not be written; nothing is left of it.
+        """
+        size, pieces = segment_pieces(columns, meta or {})
+        hasher = blake3(max_threads=blake3.AUTO if size > SMALL_BYTES else 1)
+        for piece in pieces:
+            hasher.update(piece)
+        name = hasher.hexdigest()
+        path = self.directory / name
+        known = self._open.get(name)
+        if known is not None and path.exists():
+            return known
+        write_file(path, pieces, is_flushed=size > SMALL_BYTES)
+        self.bytes_written += size
+        segment = read_segment(name, map_file(path) if size > SMALL_BYTES else b"".join(pieces))
+        self._open[name] = segment
+        return segment
+
+    def open(self, name: str, *, verify: bool = False) -> Segment:
+        """Returns the segment of that name; small files are hashed, others when `verify`.
+
+        Raises:
+            CorruptError: missing, cut short or damaged.
+        """
+        known = self._open.get(name)
+        if known is not None and not verify:
+            return known
+        data = map_file(self.directory / name)
+        if (verify or len(data) <= SMALL_BYTES) and file_hash(data) != name:
+            raise CorruptError(f"index file {name}: the bytes do not have that hash")
+        segment = read_segment(name, data)
+        self._open[name] = segment
+        return segment
+
+    def names(self) -> list[str]:
+        """Returns the names of all files, temporary ones included."""
+        try:
+            return sorted(path.name for path in self.directory.iterdir())
+        except FileNotFoundError:
+            return []
+
+    def unlink(self, names: Iterable[str]) -> None:
+        """Removes files; those that are mapped stay readable until their last array is gone."""
+        for name in names:
+            (self.directory / name).unlink(missing_ok=True)
+
+
+def file_hash(data: bytes | mmap.mmap) -> str:
+    """Returns the blake3 of the bytes as 64 hexadecimal digits."""
+    threads = blake3.AUTO if len(data) > SMALL_BYTES else 1
+    return blake3(data, max_threads=threads).hexdigest()
+
+
+def map_file(path: Path) -> mmap.mmap:
+    """Returns the file as a read-only mapping.
+
+    Raises:
+        CorruptError: it is missing or empty.
+    """
+    try:
+        with path.open("rb") as file:
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except (FileNotFoundError, ValueError) as error:
+        raise CorruptError(f"index file {path.name}: it is missing or empty") from error
+    except OSError as error:
+        raise StorageError(f"index file {path}: {error.strerror}") from error
+
+
+def write_file(path: Path, pieces: Iterable[Piece], *, is_flushed: bool) -> None:
+    """Writes a file in one step: under its name it is whole, or not there.
+
+    Raises:
+        StorageError: the medium refused; the temporary file is removed.
+    """
+    temporary = path.with_name(f".{path.name[:40]}.{os.getpid()}.{next(_temporary)}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with temporary.open("wb", buffering=0) as file:
+            for piece in pieces:
+                rest = memoryview(piece)
+                while rest:
+                    rest = rest[file.write(rest) :]
+            if is_flushed:
+                os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise StorageError(
+            f"index file {path}: {error.strerror}", hint="free space or check the permissions"
+        ) from error
+
+
+_temporary = itertools.count()

@@ -1,0 +1,284 @@
+"""A snapshot: everything that retrieval asks about one root, answered from immutable segments.
+
+Two snapshots of one root may differ in their segments and ordinals; they never differ in what they
+answer once ordinals are read as node ids. Bitmaps that are handed out belong to the snapshot and
+must not be changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from pyroaring import BitMap
+
+from ibidem.index.adjacency import Adjacency, Children, adjacency, children_of, parent_of
+from ibidem.index.arrays import Ordinals, to_bitmap
+from ibidem.index.identity import Identities
+from ibidem.index.inverted import inverted
+from ibidem.index.keys import END, EXISTS, name_key, range_keys, scalar_key
+from ibidem.index.merge import Part
+from ibidem.index.reading import (
+    LexicalSegment,
+    SegmentView,
+    SparseSegment,
+    VectorSegment,
+    ordinal_set,
+)
+from ibidem.index.state import State
+from ibidem.objects.cid import DAG_CBOR_PREFIX, NodeCid, RootCid
+from ibidem.objects.config import Config
+from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.ids import NodeId
+
+_CACHED_KEYS_MAX = 4_096
+
+
+class Snapshot:
+    """The index of one root; safe to use from several threads."""
+
+    def __init__(self, state: State, root: RootCid, config: Config) -> None:
+        self.state = state
+        self.root = root
+        self.config = config
+        self.cache: dict[Any, Any] = {}
+        """Room for what is derived from this snapshot alone."""
+
+    @cached_property
+    def _identities(self) -> Identities:
+        return Identities(self.state.identities)
+
+    @property
+    def ordinal_count(self) -> int:
+        """All ordinals are below this."""
+        return self._identities.count
+
+    @cached_property
+    def live(self) -> BitMap:
+        """Ordinals of the nodes in the root, tombstoned ones included."""
+        return _union(_live_set(part) for part in self.state.nodes)
+
+    @property
+    def tombstoned(self) -> BitMap:
+        """Ordinals that a tombstone hides, nodes or not."""
+        return self.state.tombstoned
+
+    def ordinal(self, node: NodeId) -> int | None:
+        """Returns the ordinal of a node of the root, None for any other id."""
+        found = self._identities.ordinal(node.raw)
+        return found if found is not None and found in self.live else None
+
+    def ordinals(self, ids: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
+        """Returns the ordinals of (m, 16) ids, -1 for those that are no nodes of the root."""
+        found = self._identities.ordinals(ids)
+        live = self.live
+        for index in np.flatnonzero(found >= 0).tolist():
+            if int(found[index]) not in live:
+                found[index] = -1
+        return found
+
+    def node_ids(self, ordinals: Ordinals) -> npt.NDArray[np.uint8]:
+        """Returns (n, 16) uint8, in the order asked for."""
+        return self._identities.ids(np.asarray(ordinals, dtype=np.uint32))
+
+    def node_cids(self, ordinals: Ordinals) -> list[NodeCid]:
+        """Returns the CIDs of nodes of the root, in the order asked for.
+
+        Raises:
+            InvalidInputError: an ordinal is not in `live`.
+        """
+        wanted = np.asarray(ordinals, dtype=np.uint32)
+        digests: list[bytes | None] = [None] * len(wanted)
+        pending = np.arange(len(wanted))
+        for segment in self._node_segments:
+            rows, present = segment.find(wanted[pending])
+            column = segment.part.segment["cids"]
+            for place, row in zip(pending[present].tolist(), rows[present].tolist(), strict=True):
+                digests[place] = column[row].tobytes()
+            pending = pending[~present]
+            if not len(pending):
+                break
+        if len(pending):
+            raise InvalidInputError(
+                f"ordinals: got {wanted[pending][:5].tolist()}, expected nodes of the root"
+            )
+        return [NodeCid(DAG_CBOR_PREFIX + digest) for digest in digests if digest is not None]
+
+    def labels(self) -> dict[str, int]:
+        """Returns how many nodes carry each label, by label ascending."""
+        names: set[bytes] = set()
+        for part in self.state.nodes:
+            names.update(inverted(part.segment, "label").keys or ())
+        counts = {name.decode(): len(self._keyed("label", name)) for name in sorted(names)}
+        return {name: count for name, count in counts.items() if count}
+
+    def label(self, name: str) -> BitMap:
+        """Returns the nodes of a label."""
+        return self._keyed("label", name.encode())
+
+    def property_names(self) -> list[str]:
+        """Returns the names of the properties that some node has, ascending."""
+        names: set[str] = set()
+        for part in self.state.nodes:
+            names.update(_names(part))
+        return [name for name in sorted(names) if self.exists(name)]
+
+    def equal(self, name: str, value: Any) -> BitMap:
+        """Returns the nodes with that value, or with a list that has it as a member.
+
+        `True`, `1` and `1.0` are three values.
+
+        Raises:
+            InvalidInputError: `value` is a list or a map.
+        """
+        key = scalar_key(value)
+        if key is None:
+            raise InvalidInputError(
+                f"property {name!r}: got {value!r:.80}, "
+                "expected text, a number, a boolean, bytes, a link or None"
+            )
+        return self._keyed("prop", name_key(name) + key)
+
+    def exists(self, name: str) -> BitMap:
+        """Returns the nodes that have the property, with whatever value."""
+        return self._keyed("prop", name_key(name) + EXISTS)
+
+    def between(
+        self,
+        name: str,
+        low: Any,
+        high: Any,
+        *,
+        low_open: bool = False,
+        high_open: bool = False,
+    ) -> BitMap:
+        """Returns the nodes with a value, or a list member, in a range; None leaves an end open.
+
+        Numbers are compared with numbers, exactly; text with text, by code point.
+
+        Raises:
+            InvalidInputError: no bound, or bounds that are not two numbers or two texts.
+        """
+        start, stop = range_keys(name, low, high, low_open=low_open, high_open=high_open)
+        return _union(_in_range(part, start, stop) for part in self.state.nodes)
+
+    @cached_property
+    def lexical(self) -> tuple[LexicalSegment, ...]:
+        """The segments of the nodes' texts."""
+        return tuple(LexicalSegment(part) for part in self.state.nodes)
+
+    def models(self) -> list[str]:
+        """Returns the models that have vectors, ascending."""
+        return sorted(self.state.vectors)
+
+    def vocabularies(self) -> list[str]:
+        """Returns the vocabularies that have sparse vectors, ascending."""
+        return sorted(self.state.sparse)
+
+    def vectors(self, model: str) -> tuple[VectorSegment, ...]:
+        """Returns the segments of a model, none for a model without vectors."""
+        return self._views("vectors", model, VectorSegment, self.state.vectors.get(model, ()))
+
+    def sparse(self, vocab: str) -> tuple[SparseSegment, ...]:
+        """Returns the segments of a vocabulary, none for one without vectors."""
+        return self._views("sparse", vocab, SparseSegment, self.state.sparse.get(vocab, ()))
+
+    def outgoing(self, ordinal: int) -> Adjacency:
+        """Returns the edges from a node to nodes of the root, by edge id ascending."""
+        return adjacency(self.state.edges, "out", ordinal, self.live)
+
+    def incoming(self, ordinal: int) -> Adjacency:
+        """Returns the edges to a node from nodes of the root, by edge id ascending."""
+        return adjacency(self.state.edges, "in", ordinal, self.live)
+
+    def children(self, ordinal: int) -> Children:
+        """Returns the parts of a node that are nodes of the root, in their order."""
+        return children_of(self._node_segments, ordinal, self.live)
+
+    def parent(self, ordinal: int) -> tuple[int, int] | None:
+        """Returns (ordinal, position) of the node that lists this one among its children.
+
+        Where several do, or one does twice: the smallest node id, then the first position.
+        """
+        return parent_of(self._node_segments, self._identities, ordinal)
+
+    @cached_property
+    def _node_segments(self) -> tuple[SegmentView, ...]:
+        return tuple(SegmentView(part) for part in self.state.nodes)
+
+    def _views(
+        self, kind: str, name: str, view: type[Any], parts: tuple[Part, ...]
+    ) -> tuple[Any, ...]:
+        key = ("segments", kind, name)
+        if key not in self.cache:
+            self.cache[key] = tuple(view(part, self.live) for part in parts)
+        found: tuple[Any, ...] = self.cache[key]
+        return found
+
+    def _keyed(self, prefix: str, key: bytes) -> BitMap:
+        found = self.cache.get((prefix, key))
+        if found is None:
+            found = _union(_at_key(part, prefix, key) for part in self.state.nodes)
+            self.cache[prefix, key] = found
+        return found
+
+
+def _union(sets: Iterator[BitMap]) -> BitMap:
+    found = [one for one in sets if one]
+    return BitMap.union(*found) if found else BitMap()
+
+
+def _live_set(part: Part) -> BitMap:
+    return ordinal_set(part) - part.dead if part.dead else ordinal_set(part)
+
+
+def _at_key(part: Part, prefix: str, key: bytes) -> BitMap:
+    """Returns the live ordinals at a key; what does not depend on the snapshot is kept with the
+    segment."""
+    cache = part.segment.cache
+    found: BitMap | None = cache.get((prefix, key))
+    if found is None:
+        column = inverted(part.segment, prefix)
+        index = column.find(key)
+        rows = column.rows[column.span(index)] if index is not None else column.rows[:0]
+        found = to_bitmap(part.segment["ordinals"][rows])
+        if len(cache) < _CACHED_KEYS_MAX:
+            found.run_optimize()
+            cache[prefix, key] = found
+    return found - part.dead if part.dead else found
+
+
+def _in_range(part: Part, start: bytes, stop: bytes) -> BitMap:
+    """Returns the live ordinals at the keys from `start` to before `stop`."""
+    column = inverted(part.segment, "prop")
+    assert column.keys is not None, "BUG: properties have byte keys"
+    low = column.keys.find(start)
+    rows = np.sort(column.rows[column.span(low, column.keys.find(stop, low))])
+    found = to_bitmap(part.segment["ordinals"][rows])
+    return found - part.dead if part.dead else found
+
+
+def _names(part: Part) -> tuple[str, ...]:
+    """Returns the property names of a segment, found by leaping from name to name."""
+    cache = part.segment.cache
+    if "names" not in cache:
+        keys = inverted(part.segment, "prop").keys
+        assert keys is not None, "BUG: properties have byte keys"
+        names, index = [], 0
+        while index < len(keys):
+            prefix = keys[index][:-1]  # the first key of a name is the one that says it exists
+            names.append(_text(prefix))
+            index = keys.find(prefix + END, index)
+        cache["names"] = tuple(names)
+    found: tuple[str, ...] = cache["names"]
+    return found
+
+
+def _text(prefix: bytes) -> str:
+    from ibidem.objects import codec
+
+    name: str = codec.decode(prefix)
+    return name

@@ -1,0 +1,75 @@
+"""What a snapshot consists of: the parts of every family for one root."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from pyroaring import BitMap
+
+from ibidem.index.edge_rows import merge_edges
+from ibidem.index.family import Merge, Parts, compacted
+from ibidem.index.node_rows import merge_nodes
+from ibidem.index.ordinals import merge_identities
+from ibidem.index.segment import Segment
+from ibidem.index.shelf import Shelf
+from ibidem.index.vector_rows import merge_sparse, merge_vectors
+from ibidem.objects.cid import RootCid
+
+MERGES: Mapping[str, Merge] = {
+    "nodes": merge_nodes,
+    "edges": merge_edges,
+    "vectors": merge_vectors,
+    "sparse": merge_sparse,
+}
+"""How the segments of each kind of family are merged."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """The parts of one snapshot; nothing in it is ever changed."""
+
+    root: RootCid | None = None
+    identities: tuple[Segment, ...] = ()
+    """Segments of ids; an ordinal is a position in their concatenation."""
+    nodes: Parts = ()
+    edges: Parts = ()
+    vectors: Mapping[str, Parts] = field(default_factory=dict)
+    sparse: Mapping[str, Parts] = field(default_factory=dict)
+    tombstoned: BitMap = field(default_factory=BitMap)
+
+    def families(self) -> Iterator[tuple[str, str, Parts]]:
+        """Yields (kind, name, parts) of each row family, in a fixed order; name is a model or
+        vocabulary."""
+        yield "nodes", "", self.nodes
+        yield "edges", "", self.edges
+        for name in sorted(self.vectors):
+            yield "vectors", name, self.vectors[name]
+        for name in sorted(self.sparse):
+            yield "sparse", name, self.sparse[name]
+
+    def segments(self) -> Iterator[Segment]:
+        """Yields every segment of the snapshot."""
+        yield from self.identities
+        for _, _, parts in self.families():
+            for part in parts:
+                yield part.segment
+
+
+def compacted_state(state: State, shelf: Shelf) -> State:
+    """Returns the state with small segments merged and dead rows dropped; ordinals stay."""
+    families: dict[str, dict[str, Parts]] = {kind: {} for kind in MERGES}
+    for kind, name, parts in state.families():
+        families[kind][name] = compacted(parts, MERGES[kind], shelf)
+    identities = state.identities
+    if len(identities) > 1:
+        identities = (merge_identities(list(identities), shelf),)
+    return State(
+        state.root,
+        identities,
+        families["nodes"][""],
+        families["edges"][""],
+        families["vectors"],
+        families["sparse"],
+        state.tombstoned,
+    )

@@ -1,0 +1,136 @@
+"""The vector families, one a model and one a vocabulary: one row a vector version.
+
+Columns of n rows:
+    ordinals (n,) ascending, cids (n, 32) digests, of (n, 32) digests of the embedded texts
+    rows (n, d) float32: dense only; float16 and int8 components convert exactly
+    token.* inverted by token id, values = weight float32: sparse only
+    set: the ordinals as a serialised bitmap
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ibidem.index.arrays import Array, Bytes, Columns, bitmap_bytes, to_bitmap
+from ibidem.index.identity import id_array
+from ibidem.index.inverted import build_numbered, merge_inverted
+from ibidem.index.merge import Part, merge_rows, plan_merge
+from ibidem.objects.errors import CorruptError, ErrorKind
+from ibidem.objects.vector import Sparse, Vector
+
+
+class VectorRows:
+    """Collects dense vectors until they become the columns of one segment."""
+
+    def __init__(self, model: str, dim: int | None = None) -> None:
+        self.ids: list[bytes] = []
+        self.dim = dim
+        self._model = model
+        self._digests: list[bytes] = []
+        self._of: list[bytes] = []
+        self._rows: list[bytes] = []
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def add(self, raw: bytes, vector: Vector, digest: bytes) -> None:
+        """Adds the vector of the node with the id `raw`, and the digest of the vector's CID.
+
+        Raises:
+            CorruptError: `dimension-mismatch`: not as long as the others of its model.
+        """
+        if self.dim is None:
+            self.dim = vector.dim
+        if vector.dim != self.dim:
+            raise CorruptError(
+                f"vector of node {raw.hex()}, model {self._model!r}: "
+                f"got dimension {vector.dim}, expected {self.dim}",
+                kind=ErrorKind.DIMENSION_MISMATCH,
+            )
+        self.ids.append(raw)
+        self._digests.append(digest)
+        self._of.append(vector.of)
+        self._rows.append(vector.data if vector.dtype == "f32" else vector.to_array().tobytes())
+
+    def columns(self, ordinals_of: Callable[[Bytes], Array]) -> Columns:
+        """Returns the columns; the components are handed over, so this ends the collecting."""
+        ordinals, order = _ordered(self.ids, ordinals_of)
+        rows = np.empty((len(order), self.dim or 0), dtype=np.float32)
+        for row, source in enumerate(order.tolist()):
+            rows[row] = np.frombuffer(self._rows[source], dtype="<f4")
+        self._rows.clear()
+        return _finish(ordinals, order, self._digests, self._of) | {"rows": rows}
+
+
+class SparseRows:
+    """Collects sparse vectors until they become the columns of one segment."""
+
+    def __init__(self) -> None:
+        self.ids: list[bytes] = []
+        self._digests: list[bytes] = []
+        self._of: list[bytes] = []
+        self._tokens: list[Array] = []
+        self._weights: list[Array] = []
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def add(self, raw: bytes, sparse: Sparse, digest: bytes) -> None:
+        """Adds the sparse vector of the node with the id `raw`, and the digest of its CID."""
+        tokens, weights = sparse.to_arrays()
+        self.ids.append(raw)
+        self._digests.append(digest)
+        self._of.append(sparse.of)
+        self._tokens.append(tokens)
+        self._weights.append(weights)
+
+    def columns(self, ordinals_of: Callable[[Bytes], Array]) -> Columns:
+        """Returns the columns."""
+        ordinals, order = _ordered(self.ids, ordinals_of)
+        row = np.empty(len(order), dtype=np.uint32)
+        row[order] = np.arange(len(order), dtype=np.uint32)
+        counts = np.fromiter(map(len, self._tokens), dtype=np.int64, count=len(self._tokens))
+        columns = build_numbered(
+            "token",
+            np.concatenate([np.empty(0, np.uint32), *self._tokens]),
+            np.repeat(row, counts),
+            np.concatenate([np.empty(0, np.float32), *self._weights]),
+        )
+        return _finish(ordinals, order, self._digests, self._of) | columns
+
+
+def merge_vectors(parts: Sequence[Part]) -> Columns:
+    """Returns the live rows of several segments of one model as the columns of one."""
+    return _merge(parts, ("cids", "of", "rows"))
+
+
+def merge_sparse(parts: Sequence[Part]) -> Columns:
+    """Returns the live rows of several segments of one vocabulary as the columns of one."""
+    plan = plan_merge(parts)
+    return _merge(parts, ("cids", "of")) | merge_inverted("token", plan.segments, plan.renumbered)
+
+
+def _merge(parts: Sequence[Part], names: Sequence[str]) -> Columns:
+    plan = plan_merge(parts)
+    columns: Columns = {"ordinals": plan.ordinals}
+    for name in names:
+        columns[name] = merge_rows(plan, name)
+    columns["set"] = bitmap_bytes(to_bitmap(plan.ordinals))
+    return columns
+
+
+def _ordered(ids: list[bytes], ordinals_of: Callable[[Bytes], Array]) -> tuple[Array, Array]:
+    ordinals = ordinals_of(id_array(ids)).astype(np.uint32)
+    order = np.argsort(ordinals, kind="stable")
+    return ordinals[order], order
+
+
+def _finish(ordinals: Array, order: Array, digests: list[bytes], of: list[bytes]) -> Columns:
+    return {
+        "ordinals": ordinals,
+        "cids": np.frombuffer(b"".join(digests), dtype=np.uint8).reshape(-1, 32)[order],
+        "of": np.frombuffer(b"".join(of), dtype=np.uint8).reshape(-1, 32)[order],
+        "set": bitmap_bytes(to_bitmap(ordinals)),
+    }
