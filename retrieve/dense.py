@@ -12,16 +12,16 @@ Spec: retrieval 4.2.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from ibidem.objects.config import Model
 from ibidem.objects.errors import ErrorKind, InvalidInputError
 from ibidem.retrieve import bounds, numbers
-from ibidem.retrieve.bounds import Estimate, QuerySide
-from ibidem.retrieve.lane import LaneStatus, LaneTop, best, empty_top
+from ibidem.retrieve.bounds import Estimate, Norms, Positions, QuerySide
+from ibidem.retrieve.lane import LaneStatus, LaneTop, best, empty_top, has_rows
 from ibidem.retrieve.numbers import Float32s, Float64s, kth_largest_at_most
 from ibidem.retrieve.protocol import Ordinals, Snapshot, VectorSegment
 from ibidem.retrieve.query import Query
@@ -29,12 +29,10 @@ from ibidem.retrieve.scope import Universe, cached
 
 LANE = "dense"
 _FLOORS = {"cosine": -1.0, "dot": None, "euclidean": None}
-_GATHER_SHARE = 4
+_GATHER_SHARE = 6
 """Below one wanted row in so many, rows are gathered first and not masked after."""
 _REFINE_ROWS = 64
 """A second pass in float64 pays when so many more rows survive than are wanted."""
-
-Positions = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +44,11 @@ class Candidates:
     """Which rows, ascending; None for all."""
     estimate: Estimate
 
-    def position(self, index: Positions) -> Positions:
-        """Returns the rows of candidates."""
-        return index if self.positions is None else self.positions[index]
-
     def keep(self, least: float) -> Candidates:
         """Returns the candidates whose score may be `least` or more."""
         index = np.flatnonzero(self.estimate.upper >= least)
-        return Candidates(self.segment, self.position(index), self.estimate.take(index))
+        positions = index if self.positions is None else self.positions[index]
+        return Candidates(self.segment, positions, self.estimate.take(index))
 
 
 def rank_dense(universe: Universe) -> LaneTop:
@@ -63,20 +58,20 @@ def rank_dense(universe: Universe) -> LaneTop:
     model = check_model(snapshot, query)
     floor = _FLOORS[model.metric]
     side = QuerySide.of(query.vector.array(), model.metric)
-    scanned = _scan(universe, side)
-    if scanned is None:
-        return empty_top(LANE, LaneStatus.NO_VECTORS, floor=floor)
-    survivors = _narrow(scanned, query.depth)
+    segments = snapshot.vectors(query.vector.model)
+    survivors = _narrow(_scan(universe, segments, side), query.depth)
     if sum(part.estimate.size for part in survivors) > query.depth + _REFINE_ROWS:
-        refined = [_refine(part, side) for part in survivors]
-        survivors = _narrow(refined, query.depth)
+        survivors = _narrow([_refine(part, side) for part in survivors], query.depth)
     ordinals: list[Ordinals] = []
     scores: list[Float64s] = []
     for part in survivors:
         assert part.positions is not None, "BUG: narrowing leaves positions"
         ordinals.append(part.segment.ordinals[part.positions])
-        scores.append(canonical_scores(part.segment.rows[part.positions], side.query, model.metric))
+        rows = np.take(part.segment.rows, part.positions, axis=0)
+        scores.append(canonical_scores(rows, side.query, model.metric))
     found, values = best(snapshot, ordinals, scores, query.depth)
+    if found.shape[0] == 0 and not has_rows(universe.view, segments):
+        return empty_top(LANE, LaneStatus.NO_VECTORS, floor=floor)
     return LaneTop(LANE, found, values, LaneStatus.OK, floor)
 
 
@@ -120,63 +115,51 @@ def canonical_scores(rows: Float32s, query: Float32s, metric: str) -> Float64s:
     return scores + 0.0
 
 
-def _scan(universe: Universe, side: QuerySide) -> list[Candidates] | None:
-    """Returns an estimate of every row of the universe, or None when the view has no vector at
-    all."""
-    query = universe.query
+def _scan(
+    universe: Universe, segments: Sequence[VectorSegment], side: QuerySide
+) -> list[Candidates]:
+    """Returns an estimate of every row of the universe."""
+    query, snapshot = universe.query, universe.view.snapshot
     assert query.vector is not None, "BUG: the dense lane runs on a vector"
-    snapshot = universe.view.snapshot
     parts: list[Candidates] = []
-    any_rows = False
-    for index, segment in enumerate(snapshot.vectors(query.vector.model)):
-        mask = universe.scope.rows(segment)
-        norms = _norms(snapshot, query.vector.model, index, segment)
-        count = norms.shape[0]
-        wanted = count if mask is None else int(np.count_nonzero(mask))
-        if universe.scope is universe.view:
-            any_rows = any_rows or wanted > 0
+    for index, segment in enumerate(segments):
+        count = segment.ordinals.shape[0]
+        positions = universe.scope.positions(segment)
+        wanted = count if positions is None else positions.shape[0]
         if wanted == 0:
             continue
-        any_rows = True
-        positions = None if mask is None else np.flatnonzero(mask)
-        if positions is None or wanted * _GATHER_SHARE >= count:
+        norms = _norms(snapshot, query.vector.model, index, segment)
+        if positions is not None and wanted * _GATHER_SHARE < count:
+            estimate = bounds.scan_some(segment.rows, positions, norms, side)
+        else:
             estimate = bounds.scan(segment.rows, norms, side)
             estimate = estimate if positions is None else estimate.take(positions)
-        else:
-            estimate = bounds.scan(segment.rows[positions], norms[positions], side)
         parts.append(Candidates(segment, positions, estimate))
-    if not any_rows and not _view_has_rows(universe, query.vector.model):
-        return None
     return parts
-
-
-def _view_has_rows(universe: Universe, model: str) -> bool:
-    for segment in universe.view.snapshot.vectors(model):
-        mask = universe.view.rows(segment)
-        if segment.ordinals.shape[0] if mask is None else mask.any():
-            return True
-    return False
 
 
 def _narrow(parts: list[Candidates], depth: int) -> list[Candidates]:
     """Returns what can still be among the best `depth`."""
     if not parts:
         return parts
-    lower = np.concatenate([part.estimate.lower for part in parts])
+    lowers = [part.estimate.lower for part in parts]
+    lower = lowers[0] if len(lowers) == 1 else np.concatenate(lowers)
     least = kth_largest_at_most(lower, depth)
     return [part.keep(least) for part in parts]
 
 
 def _refine(part: Candidates, side: QuerySide) -> Candidates:
-    """Returns the same rows with float64 estimates, whose slack is a billion times smaller."""
+    """Returns the same rows with float64 estimates, whose slack is a million times smaller."""
     assert part.positions is not None, "BUG: narrowing leaves positions"
-    estimate = bounds.scan_float64(part.segment.rows[part.positions], side)
-    return Candidates(part.segment, part.positions, estimate)
+    rows = np.take(part.segment.rows, part.positions, axis=0)
+    return Candidates(part.segment, part.positions, bounds.scan_float64(rows, side))
 
 
-def _norms(snapshot: Snapshot, model: str, index: int, segment: VectorSegment) -> Float64s:
-    """Returns the segment's column of norms, or computes it once a snapshot."""
-    column: Float64s | None = getattr(segment, "norms", None)
-    if column is not None:
-        return column
-    return cached(snapshot, ("norms", model, index), lambda: bounds.norms(segment.rows))
+def _norms(snapshot: Snapshot, model: str, index: int, segment: VectorSegment) -> Norms:
+    """Returns the norms of a segment's rows, from its column or computed once a snapshot."""
+
+    def build() -> Norms:
+        column: Float64s | None = getattr(segment, "norms", None)
+        return Norms.of(bounds.norms(segment.rows) if column is None else column)
+
+    return cached(snapshot, ("norms", model, index), build)

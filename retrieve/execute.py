@@ -11,10 +11,10 @@ Spec: retrieval 3 to 9.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import islice
 from types import MappingProxyType
 
 import numpy as np
+import numpy.typing as npt
 
 from ibidem.objects.cid import NodeCid
 from ibidem.objects.errors import InvalidInputError
@@ -22,11 +22,11 @@ from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.retrieve import predicate
 from ibidem.retrieve.dense import check_model, rank_dense
-from ibidem.retrieve.fusion import Fused, fuse
+from ibidem.retrieve.fuse import Fused, fuse
 from ibidem.retrieve.lane import LaneStatus, LaneTop
 from ibidem.retrieve.lexical import rank_lexical
 from ibidem.retrieve.numbers import Float64s, rank
-from ibidem.retrieve.pack import Ranked, Reader, Taken, pack
+from ibidem.retrieve.pack import Reader, pack
 from ibidem.retrieve.protocol import Ordinals, Snapshot
 from ibidem.retrieve.query import Query
 from ibidem.retrieve.result import DROPS_LISTED_MAX, Item, LaneScore, Result
@@ -36,8 +36,8 @@ from ibidem.retrieve.stale import count_stale
 from ibidem.retrieve.tokens import HEURISTIC, TokenEstimator
 from ibidem.retrieve.warning import Warning, WarningCode  # noqa: A004
 
-_BLOCK = 64
-"""Ranked nodes whose ids and CIDs are fetched at a time."""
+_IDS_BLOCK, _CIDS_BLOCK = 1024, 16
+"""Ranked nodes whose ids, and whose CIDs, are fetched at a time: few are read, many are listed."""
 
 Load = Callable[[NodeCid], Node]
 Content = Callable[[Node], bytes | None]
@@ -73,30 +73,61 @@ def execute(
         check_model(snapshot, query)
     scope = universe(snapshot, query)
     tops = run_lanes(scope)
-    ordinals, scores, fused = _ranking(scope, tops)
+    ranking, fused = _rank(scope, tops)
     reader = Reader(load, content or _inline, estimator, query.content_chars)
-    packed = pack(
-        _ranked(snapshot, ordinals, scores),
-        ordinals.shape[0],
-        reader,
-        limit=query.limit,
-        budget=query.token_budget,
+    packed = pack(ranking, reader, limit=query.limit, budget=query.token_budget)
+    ordinals = ranking.ordinals[[one.place for one in packed.taken]]
+    lanes = _lane_scores(ordinals, tops, fused)
+    items = tuple(
+        Item(one.node, one.cid, ranking.score(one.place), one.rendered, one.tokens, scores)
+        for one, scores in zip(packed.taken, lanes, strict=True)
     )
-    taken = [int(ordinals[one.ranked.index]) for one in packed.taken]
-    lanes = _lane_scores(taken, tops, fused)
-    items = tuple(_item(one, scores) for one, scores in zip(packed.taken, lanes, strict=True))
-    stale = count_stale(snapshot, query, taken, items, reader.content)
+    stale = count_stale(snapshot, query, ordinals, items, reader.content)
     return Result(
         root=snapshot.root,
         query=query,
         items=items,
         tokens_used=packed.tokens_used,
-        candidates_seen=ordinals.shape[0],
+        candidates_seen=len(ranking),
         dropped=tuple(packed.drops),
         dropped_counts=MappingProxyType(packed.counts),
         warnings=tuple(_warnings(scope, tops, stale)),
         status=MappingProxyType({top.lane: top.status for top in tops}),
     )
+
+
+class SnapshotRanking:
+    """A ranking over a snapshot; ids and CIDs are fetched in blocks as they are asked for."""
+
+    def __init__(self, snapshot: Snapshot, ordinals: Ordinals, scores: Float64s) -> None:
+        self.ordinals = ordinals
+        self._snapshot = snapshot
+        self._scores = scores
+        self._ids: tuple[int, bytes] = (-1, b"")
+        self._cids: tuple[int, Sequence[NodeCid]] = (-1, ())
+
+    def __len__(self) -> int:
+        return int(self.ordinals.shape[0])
+
+    def id(self, index: int) -> NodeId:
+        """Returns a node's id."""
+        block, place = divmod(index, _IDS_BLOCK)
+        if self._ids[0] != block:
+            wanted = self.ordinals[block * _IDS_BLOCK : (block + 1) * _IDS_BLOCK]
+            self._ids = block, self._snapshot.node_ids(wanted).tobytes()
+        return NodeId(self._ids[1][16 * place : 16 * place + 16])
+
+    def cid(self, index: int) -> NodeCid:
+        """Returns a node's CID."""
+        block, place = divmod(index, _CIDS_BLOCK)
+        if self._cids[0] != block:
+            wanted = self.ordinals[block * _CIDS_BLOCK : (block + 1) * _CIDS_BLOCK]
+            self._cids = block, self._snapshot.node_cids(wanted)
+        return self._cids[1][place]
+
+    def score(self, index: int) -> float:
+        """Returns a node's score."""
+        return float(self._scores[index])
 
 
 def run_lanes(scope: Universe) -> list[LaneTop]:
@@ -112,17 +143,18 @@ def run_lanes(scope: Universe) -> list[LaneTop]:
     return tops
 
 
-def _ranking(scope: Universe, tops: Sequence[LaneTop]) -> tuple[Ordinals, Float64s, Fused | None]:
-    """Returns every candidate, best first, its score, and how the lanes made it."""
+def _rank(scope: Universe, tops: Sequence[LaneTop]) -> tuple[SnapshotRanking, Fused | None]:
+    """Returns every candidate, best first, and how the lanes made its score."""
     snapshot = scope.view.snapshot
     if not tops:
         ordinals = _by_id(snapshot, scope.scope.ordinals(), scope.query)
-        return ordinals, np.ones(ordinals.shape[0], np.float64), None
+        ones = np.ones(ordinals.shape[0], np.float64)
+        return SnapshotRanking(snapshot, ordinals, ones), None
     fused = fuse(tops, scope.query.fusion)
     if len(tops) == 1:
-        return fused.ordinals, fused.scores, fused
+        return SnapshotRanking(snapshot, fused.ordinals, fused.scores), fused
     order = rank(fused.scores, snapshot.node_ids(fused.ordinals))
-    return fused.ordinals[order], fused.scores[order], fused
+    return SnapshotRanking(snapshot, fused.ordinals[order], fused.scores[order]), fused
 
 
 def _by_id(snapshot: Snapshot, ordinals: Ordinals, query: Query) -> Ordinals:
@@ -145,39 +177,28 @@ def _by_id(snapshot: Snapshot, ordinals: Ordinals, query: Query) -> Ordinals:
     return np.concatenate([ordinals[head[order]], ordinals[tail]])
 
 
-def _ranked(snapshot: Snapshot, ordinals: Ordinals, scores: Float64s) -> Iterator[Ranked]:
-    """Yields the ranking, fetching ids and CIDs in blocks as they are needed."""
-    values = iter(scores)
-    for start in range(0, ordinals.shape[0], _BLOCK):
-        block = ordinals[start : start + _BLOCK]
-        ids = snapshot.node_ids(block).tobytes()
-        cids = snapshot.node_cids(block)
-        for offset, (cid, score) in enumerate(zip(cids, islice(values, _BLOCK), strict=True)):
-            raw = ids[16 * offset : 16 * offset + 16]
-            yield Ranked(start + offset, NodeId(raw), cid, float(score))
-
-
 def _lane_scores(
-    taken: Sequence[int], tops: Sequence[LaneTop], fused: Fused | None
+    ordinals: Ordinals, tops: Sequence[LaneTop], fused: Fused | None
 ) -> list[Mapping[str, LaneScore]]:
-    """Returns what each lane said about each taken node."""
-    found: list[dict[str, LaneScore]] = [{} for _ in taken]
-    if fused is None:
-        return list(found)
-    wanted = np.asarray(taken, dtype=np.uint32)
-    for top in tops:
-        shares = fused.contributions[top.lane]
-        for lanes, ordinal in zip(found, wanted, strict=True):
-            place = np.flatnonzero(top.ordinals == ordinal)
-            if place.shape[0]:
-                index = int(place[0])
-                share = shares[np.flatnonzero(fused.ordinals == ordinal)[0]]
-                lanes[top.lane] = LaneScore(index + 1, float(top.scores[index]), float(share))
+    """Returns what each lane said about each of some nodes."""
+    found: list[dict[str, LaneScore]] = [{} for _ in ordinals]
+    for top in tops if fused is not None else ():
+        assert fused is not None, "BUG: lanes without fusion"
+        places = _places(top.ordinals, ordinals)
+        shares = fused.contributions[top.lane][_places(fused.ordinals, ordinals)]
+        for lanes, place, share in zip(found, places.tolist(), shares.tolist(), strict=True):
+            if place >= 0:
+                lanes[top.lane] = LaneScore(place + 1, float(top.scores[place]), share)
     return [MappingProxyType(lanes) for lanes in found]
 
 
-def _item(one: Taken, lanes: Mapping[str, LaneScore]) -> Item:
-    return Item(one.node, one.ranked.cid, one.ranked.score, one.rendered, one.tokens, lanes)
+def _places(among: Ordinals, wanted: Ordinals) -> npt.NDArray[np.intp]:
+    """Returns where each of `wanted` stands among distinct ordinals, -1 for nowhere."""
+    if among.shape[0] == 0:
+        return np.full(wanted.shape[0], -1, np.intp)
+    order = np.argsort(among, kind="stable")
+    near = np.minimum(np.searchsorted(among[order], wanted), among.shape[0] - 1)
+    return np.where(among[order][near] == wanted, order[near], -1)
 
 
 def _warnings(scope: Universe, tops: Sequence[LaneTop], stale: int) -> Iterator[Warning]:

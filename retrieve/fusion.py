@@ -1,23 +1,18 @@
-"""Fusion: several ranked lanes become one score a node, each lane's share kept for the explanation.
-
-Lanes are added in one fixed order, so the sum is one number whatever order they finished in. A lane
-that does not have a node adds nothing to it.
+"""How lanes become one score: the names, constants and weights that a query may ask for.
 
 Spec: retrieval 7.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-
-import numpy as np
 
 from ibidem.objects.block import empty
 from ibidem.objects.errors import InvalidInputError
-from ibidem.retrieve.lane import LANES, LaneTop
-from ibidem.retrieve.numbers import Float64s
-from ibidem.retrieve.protocol import Ordinals
+
+LANES = ("lexical", "dense", "sparse")
+"""Every lane, in the order in which fusion adds them."""
 
 RRF_K = 60.0
 FUSIONS = ("rrf", "weighted_rrf", "convex")
@@ -58,58 +53,3 @@ class Fusion:
     def weight(self, lane: str) -> float:
         """Returns the weight of a lane."""
         return self.weights.get(lane, 1.0)
-
-
-@dataclass(frozen=True, slots=True)
-class Fused:
-    """The union of the lanes' tops with one score each, in no order."""
-
-    ordinals: Ordinals
-    scores: Float64s
-    contributions: Mapping[str, Float64s]
-    """By lane, (n,) beside `ordinals`; 0.0 where the lane does not have the node."""
-
-
-def fuse(tops: Sequence[LaneTop], fusion: Fusion) -> Fused:
-    """Returns the fused scores of every node that some lane has.
-
-    One lane alone passes its native scores through; its contribution is the score.
-
-    Args:
-        tops: one or more lanes in any order.
-        fusion: the formula.
-    """
-    if len(tops) == 1:
-        top = tops[0]
-        return Fused(top.ordinals, top.scores, {top.lane: top.scores})
-    ordinals = np.unique(np.concatenate([top.ordinals for top in tops]))
-    scores = np.zeros(ordinals.shape[0], np.float64)
-    contributions: dict[str, Float64s] = {}
-    for top in sorted(tops, key=lambda top: LANES.index(top.lane)):
-        share = np.zeros(ordinals.shape[0], np.float64)
-        share[np.searchsorted(ordinals, top.ordinals)] = _shares(top, fusion)
-        scores = scores + share
-        contributions[top.lane] = share
-    return Fused(ordinals, scores, contributions)
-
-
-def _shares(top: LaneTop, fusion: Fusion) -> Float64s:
-    """Returns what a lane adds to each node of its top, in the top's order."""
-    if fusion.name == "convex":
-        return fusion.weight(top.lane) * _min_max(top)
-    weight = fusion.weight(top.lane)
-    ranks = np.arange(1, top.scores.shape[0] + 1, dtype=np.float64)
-    return weight / (fusion.k + ranks)
-
-
-def _min_max(top: LaneTop) -> Float64s:
-    """Returns the scores moved to between 0 and 1: the top score is 1, the lane's lower bound is
-    0."""
-    if top.scores.shape[0] == 0:
-        return top.scores
-    high = top.scores[0]
-    low = top.scores[-1] if top.floor is None else top.floor
-    if high == low:
-        return np.ones(top.scores.shape[0], np.float64)
-    moved: Float64s = (top.scores - low) / (high - low)
-    return moved

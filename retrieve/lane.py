@@ -15,10 +15,8 @@ from enum import StrEnum
 import numpy as np
 
 from ibidem.retrieve.numbers import Float64s, kth_largest_at_most, rank
-from ibidem.retrieve.protocol import Ordinals, Snapshot
-
-LANES = ("lexical", "dense", "sparse")
-"""Every lane, in the order in which fusion adds them."""
+from ibidem.retrieve.protocol import Ordinals, Segment, Snapshot
+from ibidem.retrieve.scope import Scope
 
 
 class LaneStatus(StrEnum):
@@ -46,6 +44,16 @@ def empty_top(lane: str, status: LaneStatus, *, floor: float | None = None) -> L
     return LaneTop(lane, np.zeros(0, np.uint32), np.zeros(0, np.float64), status, floor)
 
 
+def has_rows(view: Scope, segments: Sequence[Segment]) -> bool:
+    """Returns whether a node of the view has a row in some segment."""
+    flags = view.flags()
+    for segment in segments:
+        mask = flags[segment.ordinals]
+        if (mask if segment.live is None else mask & segment.live).any():
+            return True
+    return False
+
+
 def best(
     snapshot: Snapshot, ordinals: Sequence[Ordinals], scores: Sequence[Float64s], depth: int
 ) -> tuple[Ordinals, Float64s]:
@@ -61,8 +69,7 @@ def best(
     """
     parts: list[tuple[Ordinals, Float64s]] = []
     for some, values in zip(ordinals, scores, strict=True):
-        least = kth_largest_at_most(values, depth)
-        keep = np.flatnonzero(values >= least)
+        keep = np.flatnonzero(values >= kth_largest_at_most(values, depth))
         parts.append((some[keep], values[keep]))
     if not parts:
         return np.zeros(0, np.uint32), np.zeros(0, np.float64)

@@ -69,9 +69,8 @@ def rank_lexical(universe: Universe) -> LaneTop:
     scores: list[Float64s] = []
     for index, segment in enumerate(view.snapshot.lexical):
         rows, values = _score(segment, index, terms, statistics, query)
-        mask = universe.scope.rows(segment)
-        if mask is not None and rows.shape[0]:
-            keep = np.flatnonzero(mask[rows])
+        keep = universe.scope.keep(segment, rows)
+        if keep is not None:
             rows, values = rows[keep], values[keep]
         ordinals.append(segment.ordinals[rows])
         scores.append(values)
@@ -86,7 +85,7 @@ def statistics_of(view: Scope, *, include_tombstoned: bool) -> Statistics:
         documents = terms = 0
         masks: list[Bools | None] = []
         for segment in view.snapshot.lexical:
-            mask = view.rows(segment)
+            mask = view.mask(segment)
             if mask is not None and mask.all():
                 mask = None
             lengths = segment.lengths if mask is None else segment.lengths[mask]

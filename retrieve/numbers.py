@@ -232,9 +232,9 @@ def kth_largest_at_most(values: Float64s, count: int) -> float:
     size = values.shape[0]
     if size < count or count == 0:
         return -math.inf
-    width = 64
-    blocks = size // width
-    if blocks >= 4 * count:
+    width = min(64, size // (4 * count))
+    if width >= 4:
+        blocks = size // width
         values = values[: blocks * width].reshape(blocks, width).max(axis=1)
         size = blocks
     return float(np.partition(values, size - count)[size - count])

@@ -9,8 +9,9 @@ Spec: retrieval 8.3.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple, Protocol
 
 from ibidem.objects.cid import NodeCid
 from ibidem.objects.ids import NodeId
@@ -40,22 +41,32 @@ class Reader:
         return node, rendered, self.estimator.estimate(rendered)
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
-    """One node in rank order."""
+class Ranking(Protocol):
+    """Nodes in rank order, best first."""
 
-    index: int
-    """Its place in the ranking, from 0."""
-    id: NodeId
-    cid: NodeCid
-    score: float
+    def __len__(self) -> int:
+        """Returns how many there are."""
+        ...
+
+    def id(self, index: int) -> NodeId:
+        """Returns a node's id."""
+        ...
+
+    def cid(self, index: int) -> NodeCid:
+        """Returns a node's CID."""
+        ...
+
+    def score(self, index: int) -> float:
+        """Returns a node's score."""
+        ...
 
 
-@dataclass(frozen=True, slots=True)
-class Taken:
+class Taken(NamedTuple):
     """A ranked node that fitted."""
 
-    ranked: Ranked
+    place: int
+    """In the ranking, from 0."""
+    cid: NodeCid
     node: Node
     rendered: str
     tokens: int
@@ -71,47 +82,48 @@ class Packed:
     counts: dict[str, int]
 
 
-def pack(
-    ranked: Iterator[Ranked], total: int, reader: Reader, *, limit: int | None, budget: int | None
-) -> Packed:
+def pack(ranking: Ranking, reader: Reader, *, limit: int | None, budget: int | None) -> Packed:
     """Returns the nodes that fit, in rank order.
 
     Args:
-        ranked: best first; read no further than the answer needs.
-        total: how many it would yield.
+        ranking: best first; asked no further than the answer needs.
         reader: loads and renders.
         limit: how many are taken at most, None for any number.
         budget: tokens that they may cost together, None for any; 0 takes nothing.
     """
     packed = Packed([], 0, [], {str(reason): 0 for reason in DropReason})
-    seen = 0
-    for one in ranked:
-        seen += 1
+    for index in range(len(ranking)):
         if limit is not None and len(packed.taken) >= limit:
-            _drop(packed, one, DropReason.LIMIT, None)
-            if len(packed.drops) >= DROPS_LISTED_MAX:
-                packed.counts[str(DropReason.LIMIT)] += total - seen
-                break
-            continue
-        node, rendered, tokens = reader.read(one.cid)
+            _drop_rest(packed, ranking, index, DropReason.LIMIT)
+            break
+        if _is_full(packed, reader, budget):
+            _drop_rest(packed, ranking, index, DropReason.BUDGET)
+            break
+        cid = ranking.cid(index)
+        node, rendered, tokens = reader.read(cid)
         if budget is not None and packed.tokens_used + tokens > budget:
-            _drop(packed, one, DropReason.BUDGET, tokens)
-            if len(packed.drops) >= DROPS_LISTED_MAX and _is_full(packed, reader, budget):
-                packed.counts[str(DropReason.BUDGET)] += total - seen
-                break
+            packed.counts[str(DropReason.BUDGET)] += 1
+            if len(packed.drops) < DROPS_LISTED_MAX:
+                drop = Drop(ranking.id(index), DropReason.BUDGET, tokens, ranking.score(index))
+                packed.drops.append(drop)
             continue
-        packed.taken.append(Taken(one, node, rendered, tokens))
+        packed.taken.append(Taken(index, cid, node, rendered, tokens))
         packed.tokens_used += tokens
     return packed
 
 
-def _drop(packed: Packed, one: Ranked, reason: DropReason, tokens: int | None) -> None:
-    packed.counts[str(reason)] += 1
-    if len(packed.drops) < DROPS_LISTED_MAX:
-        packed.drops.append(Drop(one.id, reason, tokens, one.score))
+def _drop_rest(packed: Packed, ranking: Ranking, start: int, reason: DropReason) -> None:
+    """Counts what comes from `start` on as dropped unseen, and lists it as far as lists go."""
+    packed.counts[str(reason)] += len(ranking) - start
+    stop = min(len(ranking), start + DROPS_LISTED_MAX - len(packed.drops))
+    packed.drops += [
+        Drop(ranking.id(index), reason, None, ranking.score(index)) for index in range(start, stop)
+    ]
 
 
-def _is_full(packed: Packed, reader: Reader, budget: int) -> bool:
-    """Returns whether no node at all can fit any more, so that the rest need not be rendered."""
+def _is_full(packed: Packed, reader: Reader, budget: int | None) -> bool:
+    """Returns whether nothing can fit any more and nothing more is listed: the rest is counted."""
+    if budget is None or len(packed.drops) < DROPS_LISTED_MAX:
+        return False
     least = _TOKENS_MIN if reader.estimator.name == HEURISTIC.name else 0
     return packed.tokens_used + least > budget

@@ -2,7 +2,7 @@
 
 A snapshot answers for one root. Its ordinals are internal: they name rows here and never order
 anything, nor appear in an answer. Rows of one family lie in segments; a row counts when its segment
-says that it is live.
+says that it is live, and then its node is one of the root's.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from ibidem.objects import codec
 from ibidem.objects.cid import NodeCid, ResultCid, RootCid
@@ -31,8 +32,7 @@ class DropReason(StrEnum):
     BUDGET = "budget"
 
 
-@dataclass(frozen=True, slots=True)
-class LaneScore:
+class LaneScore(NamedTuple):
     """What one lane said about a node."""
 
     rank: int
@@ -60,8 +60,7 @@ class Item:
         return self.node.id
 
 
-@dataclass(frozen=True, slots=True)
-class Drop:
+class Drop(NamedTuple):
     """A node that was ranked and left out."""
 
     id: NodeId

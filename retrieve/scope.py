@@ -2,7 +2,7 @@
 
 The view is the root's nodes without the tombstoned ones. Labels and conditions narrow it to the
 universe before any lane ranks, so a filter can never starve a result. Both are bitmaps of ordinals;
-lanes ask for them as a mask over a segment's rows.
+lanes ask which rows of a segment belong to them, in the form that costs them least.
 
 Spec: retrieval 3.1, 3.2.
 """
@@ -10,17 +10,22 @@ Spec: retrieval 3.1, 3.2.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TypeVar, assert_never
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, assert_never
 
 import numpy as np
+import numpy.typing as npt
 from pyroaring import BitMap
 
 from ibidem.retrieve.predicate import And, Between, Equal, Exists, Not, OneOf, Or, Predicate
-from ibidem.retrieve.protocol import Bools, Ordinals, Segment, Snapshot
+from ibidem.retrieve.protocol import Bools, Ordinals, Rows, Segment, Snapshot
 from ibidem.retrieve.query import Query
 
 T = TypeVar("T")
+Positions = npt.NDArray[np.intp]
+
+_FEW = 8
+"""Below one in so many, members are looked up one by one and not masked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,20 +34,54 @@ class Scope:
 
     snapshot: Snapshot
     members: BitMap
-    flags: Bools | None
-    """(ordinal_count,) bool, or None when every live row is a member."""
+    hidden: Ordinals | None = None
+    """What a live row must not be in, ascending, where that says it all; None for any set."""
+    _made: dict[str, Any] = field(default_factory=dict, compare=False)
 
-    def rows(self, segment: Segment) -> Bools | None:
+    def mask(self, segment: Segment) -> Bools | None:
         """Returns which rows of a segment belong to members: (n,) bool, or None for all."""
         live = segment.live
-        if self.flags is None:
+        if self.hidden is None:
+            found = self.flags()[segment.ordinals]
+            return found if live is None else found & live
+        rows = _rows_of(segment, self.hidden)
+        if rows.shape[0] == 0:
             return live
-        mask = self.flags[segment.ordinals]
-        return mask if live is None else mask & live
+        mask = np.ones(segment.ordinals.shape[0], np.bool_) if live is None else live.copy()
+        mask[rows] = False
+        return mask
+
+    def keep(self, segment: Segment, rows: Rows) -> Positions | None:
+        """Returns the places in `rows` whose nodes are members, or None for all of them."""
+        live = segment.live
+        if self.hidden is not None and self.hidden.shape[0] == 0:
+            return None if live is None else np.flatnonzero(live[rows])
+        kept = self.flags()[segment.ordinals[rows]]
+        return np.flatnonzero(kept if live is None else kept & live[rows])
+
+    def positions(self, segment: Segment) -> Positions | None:
+        """Returns the rows of a segment that belong to members, ascending, or None for all."""
+        if self.hidden is None and len(self.members) * _FEW < segment.ordinals.shape[0]:
+            rows = _rows_of(segment, self.ordinals())
+            return rows if segment.live is None else rows[segment.live[rows]]
+        mask = self.mask(segment)
+        return None if mask is None or mask.all() else np.flatnonzero(mask)
 
     def ordinals(self) -> Ordinals:
         """Returns the members, ascending."""
-        return np.asarray(self.members.to_array(), dtype=np.uint32)
+        made: Ordinals | None = self._made.get("ordinals")
+        if made is None:
+            made = self._made["ordinals"] = np.asarray(self.members.to_array(), dtype=np.uint32)
+        return made
+
+    def flags(self) -> Bools:
+        """Returns (ordinal_count,) bool, true for members."""
+        made: Bools | None = self._made.get("flags")
+        if made is None:
+            made = np.zeros(self.snapshot.ordinal_count, np.bool_)
+            made[np.asarray(self.members.to_array(), dtype=np.uint32)] = True
+            self._made["flags"] = made
+        return made
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +104,7 @@ def universe(snapshot: Snapshot, query: Query) -> Universe:
         members = members & _union([snapshot.label(name) for name in query.labels])
     if query.where is not None:
         members = members & matches(snapshot, query.where)
-    return Universe(query, view, Scope(snapshot, members, _flags(snapshot, members)))
+    return Universe(query, view, Scope(snapshot, members))
 
 
 def view_of(snapshot: Snapshot, *, include_tombstoned: bool) -> Scope:
@@ -73,8 +112,8 @@ def view_of(snapshot: Snapshot, *, include_tombstoned: bool) -> Scope:
 
     def build() -> Scope:
         hidden = BitMap() if include_tombstoned else snapshot.live & snapshot.tombstoned
-        members = snapshot.live - hidden
-        return Scope(snapshot, members, _flags(snapshot, members))
+        members = snapshot.live - hidden if hidden else snapshot.live
+        return Scope(snapshot, members, np.asarray(hidden.to_array(), dtype=np.uint32))
 
     return cached(snapshot, ("view", include_tombstoned), build)
 
@@ -121,7 +160,17 @@ def _union(bitmaps: list[BitMap]) -> BitMap:
     return BitMap.union(*bitmaps) if bitmaps else BitMap()
 
 
-def _flags(snapshot: Snapshot, members: BitMap) -> Bools:
-    flags = np.zeros(snapshot.ordinal_count, np.bool_)
-    flags[np.asarray(members.to_array(), dtype=np.uint32)] = True
-    return flags
+def _rows_of(segment: Segment, wanted: Ordinals) -> Positions:
+    """Returns the rows of those of `wanted`, ascending, that the segment has."""
+    ordinals = segment.ordinals
+    count = ordinals.shape[0]
+    if count == 0 or wanted.shape[0] == 0:
+        return np.zeros(0, np.intp)
+    first, last = int(ordinals[0]), int(ordinals[-1])
+    start, stop = np.searchsorted(wanted, np.asarray([first, last + 1], np.int64))
+    wanted = wanted[start:stop]
+    if last - first + 1 == count:
+        return wanted.astype(np.intp) - first
+    rows = np.searchsorted(ordinals, wanted)
+    found: Positions = rows[ordinals[rows] == wanted]
+    return found

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ibidem.retrieve.lane import LaneStatus, LaneTop, best, empty_top
+from ibidem.retrieve.lane import LaneStatus, LaneTop, best, empty_top, has_rows
 from ibidem.retrieve.lexical import add_postings
 from ibidem.retrieve.numbers import Float64s
 from ibidem.retrieve.protocol import Ordinals, Rows
@@ -24,8 +24,6 @@ def rank_sparse(universe: Universe) -> LaneTop:
     query, snapshot = universe.query, universe.view.snapshot
     assert query.sparse is not None, "BUG: the sparse lane runs on a sparse vector"
     segments = snapshot.sparse(query.sparse.vocab)
-    if not any(_holds_any(universe, segment.ordinals, segment.live) for segment in segments):
-        return empty_top(LANE, LaneStatus.NO_VECTORS)
     ordinals: list[Ordinals] = []
     scores: list[Float64s] = []
     for segment in segments:
@@ -39,18 +37,12 @@ def rank_sparse(universe: Universe) -> LaneTop:
         if not rows:
             continue
         touched, values = add_postings(rows, gains, segment.ordinals.shape[0])
-        mask = universe.scope.rows(segment)
-        if mask is not None:
-            keep = np.flatnonzero(mask[touched])
+        keep = universe.scope.keep(segment, touched)
+        if keep is not None:
             touched, values = touched[keep], values[keep]
         ordinals.append(segment.ordinals[touched])
         scores.append(values + 0.0)
     found_ordinals, found_scores = best(snapshot, ordinals, scores, query.depth)
+    if found_ordinals.shape[0] == 0 and not has_rows(universe.view, segments):
+        return empty_top(LANE, LaneStatus.NO_VECTORS)
     return LaneTop(LANE, found_ordinals, found_scores)
-
-
-def _holds_any(universe: Universe, ordinals: Ordinals, live: object) -> bool:
-    """Returns whether a live row of the segment belongs to the view."""
-    flags = universe.view.flags
-    mask = np.ones(ordinals.shape[0], np.bool_) if live is None else np.asarray(live)
-    return bool((mask if flags is None else mask & flags[ordinals]).any())

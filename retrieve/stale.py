@@ -15,7 +15,7 @@ import numpy as np
 from ibidem.objects.node import Node
 from ibidem.objects.text import node_text, text_digest
 from ibidem.retrieve.dense import LANE
-from ibidem.retrieve.protocol import Snapshot
+from ibidem.retrieve.protocol import Ordinals, Snapshot
 from ibidem.retrieve.query import Query
 from ibidem.retrieve.result import Item
 
@@ -23,7 +23,7 @@ from ibidem.retrieve.result import Item
 def count_stale(
     snapshot: Snapshot,
     query: Query,
-    ordinals: Sequence[int],
+    ordinals: Ordinals,
     items: Sequence[Item],
     content: Callable[[Node], bytes | None],
 ) -> int:
@@ -49,11 +49,11 @@ def count_stale(
     return count
 
 
-def _digest(snapshot: Snapshot, model: str, ordinal: int) -> bytes:
+def _digest(snapshot: Snapshot, model: str, ordinal: np.uint32) -> bytes:
     """Returns the digest that the live vector of a node carries."""
     for segment in snapshot.vectors(model):
         row = int(np.searchsorted(segment.ordinals, ordinal))
-        if row < segment.ordinals.shape[0] and int(segment.ordinals[row]) == ordinal:
+        if row < segment.ordinals.shape[0] and segment.ordinals[row] == ordinal:
             live = segment.live
             if live is None or live[row]:
                 return bytes(segment.digests[row])

@@ -27,7 +27,7 @@ _TEXTS = {
     WarningCode.NO_QUERY_TERMS: "the text has no term to look for",
     WarningCode.NO_VECTORS: "no visible node has a vector of this model",
     WarningCode.NO_SPARSE_VECTORS: "no visible node has a sparse vector of this vocabulary",
-    WarningCode.STALE_VECTORS: "vectors of returned nodes were made from another text than they have now",
+    WarningCode.STALE_VECTORS: "vectors of returned nodes were made from another text",
     WarningCode.UNKNOWN_LABEL: "no node of this root has such a label",
     WarningCode.UNKNOWN_PROPERTY: "no node of this root has such a property",
 }
