@@ -15,13 +15,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 from ibidem.objects import codec
 from ibidem.objects.cid import BlobCid, Cid
 from ibidem.objects.constants import FORMAT_VERSION
 from ibidem.objects.errors import CorruptError, ErrorKind, FormatError, InvalidInputError
+from ibidem.objects.ids import ID_BYTES, StableId
 
+AnyId = TypeVar("AnyId", bound=StableId)
 Map = dict[str, Any]
 EMPTY: Mapping[str, Any] = MappingProxyType({})
 _RESERVED = ("kind", "v")
@@ -72,7 +74,7 @@ class Block:
         """Returns the value in a decoded block; takes ownership of `value`."""
         fields = read_header(value, cls.KIND)
         for name, item in fields.items():
-            if not item and name in cls.OPTIONAL:
+            if not item and name in cls.OPTIONAL and not isinstance(item, (int, float)):
                 raise CorruptError(
                     f"{cls.KIND}.{name}: got {item!r}, "
                     "expected the field to be left out when empty",
@@ -184,3 +186,14 @@ def typed_link(owner: str, name: str, value: object, cls: type[Cid]) -> Any:
     if value.is_raw != issubclass(cls, BlobCid):
         raise CorruptError(f"{owner}.{name}: got {value}, expected a link to the other codec")
     return cls(value.raw)
+
+
+def typed_id(owner: str, name: str, value: object, cls: type[AnyId]) -> AnyId:
+    """Returns decoded bytes as an id.
+
+    Raises:
+        CorruptError: `value` is not 16 bytes.
+    """
+    if type(value) is not bytes or len(value) != ID_BYTES:
+        raise CorruptError(f"{owner}.{name}: got {value!r:.80}, expected {ID_BYTES} bytes")
+    return cls(value)

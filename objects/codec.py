@@ -211,7 +211,12 @@ def _sorted_keys(value: dict[str, Any]) -> list[str]:
 
 
 def _utf8_order(key: str) -> tuple[int, bytes]:
-    encoded = key.encode()
+    try:
+        encoded = key.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidInputError(
+            f"map key: got {key[:40]!r}, expected text without lone surrogates"
+        ) from error
     return len(encoded), encoded
 
 

@@ -44,7 +44,13 @@ class Model:
             f"an integer from 1 to {VECTOR_DIM_MAX}",
         )
         require(self.metric in METRICS, "model", "metric", self.metric, f"one of {METRICS}")
-        require(self.dtype in DTYPE_BYTES, "model", "dtype", self.dtype, "'f32', 'f16' or 'i8'")
+        require(
+            type(self.dtype) is str and self.dtype in DTYPE_BYTES,
+            "model",
+            "dtype",
+            self.dtype,
+            "'f32', 'f16' or 'i8'",
+        )
         valid = self.digest is None or (
             type(self.digest) is bytes and len(self.digest) == DIGEST_BYTES
         )

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
-from ibidem.objects.block import EMPTY, Block, Map, empty, frozen, frozen_extra, require
+from ibidem.objects.block import EMPTY, Block, Map, empty, frozen, frozen_extra, require, typed_id
 from ibidem.objects.cid import EdgeCid
 from ibidem.objects.constants import FORMAT_VERSION
 from ibidem.objects.errors import CorruptError, ErrorKind
@@ -101,10 +101,10 @@ class Edge(Block):
                 kind=ErrorKind.NON_CANONICAL,
             )
         return cls(
-            id=EdgeId(take("id")),
+            id=typed_id("edge", "id", take("id"), EdgeId),
             etype=take("etype"),
-            src=NodeId(take("src")),
-            dst=NodeId(take("dst")),
+            src=typed_id("edge", "src", take("src"), NodeId),
+            dst=typed_id("edge", "dst", take("dst"), NodeId),
             weight=take("weight", 1.0),
             props=take("props", EMPTY),
             key=take("key", None),

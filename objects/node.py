@@ -24,6 +24,7 @@ from ibidem.objects.block import (
     require,
     require_optional_text,
     require_text,
+    typed_id,
     typed_link,
 )
 from ibidem.objects.cid import BlobCid, NodeCid
@@ -150,7 +151,7 @@ class Node(Block):
         if key is not None and type(key) is not list:
             raise CorruptError(f"node.key: got {key!r:.80}, expected a list of namespace and key")
         return cls(
-            id=NodeId(take("id")),
+            id=typed_id("node", "id", take("id"), NodeId),
             ntype=take("ntype"),
             summary=take("summary", None),
             context_sentence=take("context_sentence", None),
@@ -243,5 +244,7 @@ def _read_children(rows: object) -> tuple[Child, ...]:
             raise CorruptError(
                 f"node.children: got {row!r:.80}, expected [id, lead, size_bytes, size_lines]"
             )
-        children.append(Child(NodeId(row[0]), row[1], row[2], row[3]))
+        children.append(
+            Child(typed_id("node.children", "id", row[0], NodeId), row[1], row[2], row[3])
+        )
     return tuple(children)

@@ -1,9 +1,8 @@
 """A strict, iterative check of a foreign block before any library sees it.
 
 Walks the bytes once without recursion and without building anything, so that neither depth nor a
-declared length can cost memory. What it lets through is well-formed CBOR with minimal heads,
-bounded depth and only well-formed links as tags; map order, UTF-8 and float values are left to the
-comparison that `codec.decode_foreign` makes afterwards.
+declared length can cost memory. What it lets through is canonical in all but the validity of UTF-8,
+which decoding checks; `codec.decode_foreign` proves the whole by encoding the value again.
 
 Spec: format 4.
 """
@@ -21,15 +20,19 @@ _LINK_HASH = b"\x1e\x20"
 _LINK_BYTES = 41
 _SIMPLE = (0xF4, 0xF5, 0xF6)
 _FLOAT64 = 0xFB
+_NEGATIVE_ZERO = b"\x80" + bytes(7)
+_NO_KEY = (-1, b"")
 
 
 def prescan(block: bytes) -> None:
     """Raises `CorruptError` unless `block` is one well-formed item within the limits.
 
     Raises:
-        CorruptError: `limit-exceeded` for size, depth or a count that can not fit, `non-canonical`
-            for a head that is not minimal or a feature that DAG-CBOR does not have, `corrupt` for
-            truncation and trailing bytes. The message has the offset.
+        CorruptError: `limit-exceeded` for size and depth, `non-canonical` for what CBOR allows and
+            DAG-CBOR does not, `corrupt` for truncation, trailing bytes and a length or count that
+            cannot fit. The message has the offset.
+
+    Spec: format 4.
     """
     size = len(block)
     if size > BLOCK_BYTES_MAX:
@@ -39,30 +42,30 @@ def prescan(block: bytes) -> None:
         )
     position = 0
     pending = [1]  # items still to come, per open container
-    owed = 1  # their sum: each needs one byte at least
+    last_key: list[tuple[int, bytes] | None] = [None]  # of each open map; None for a list
+    owed = 1  # the sum of `pending`: each item needs one byte at least
     while pending:
-        if not pending[-1]:
+        left = pending[-1]
+        if not left:
             pending.pop()
+            last_key.pop()
             continue
-        pending[-1] -= 1
+        pending[-1] = left - 1
         owed -= 1
         if position >= size:
             _refuse(ErrorKind.CORRUPT, position, "end of block", "another item")
         initial = block[position]
         major = initial >> 5
+        key = last_key[-1]
+        if key is not None and not left & 1:
+            position, last_key[-1] = _read_key(block, position, initial, key)
+            continue
         if major >= 6:
             position = _skip_tag_or_simple(block, position, initial)
             continue
         argument, position = _read_head(block, position, initial)
         if major == 2 or major == 3:
-            if argument > size - position:
-                _refuse(
-                    ErrorKind.CORRUPT,
-                    position,
-                    f"a string of {argument} bytes",
-                    "one that fits the block",
-                )
-            position += argument
+            position = _skip_string(position, argument, size)
         elif major >= 4:
             count = argument if major == 4 else 2 * argument
             if owed + count > size - position:
@@ -81,6 +84,7 @@ def prescan(block: bytes) -> None:
                 )
             owed += count
             pending.append(count)
+            last_key.append(None if major == 4 else _NO_KEY)
     if position != size:
         _refuse(
             ErrorKind.CORRUPT,
@@ -88,6 +92,34 @@ def prescan(block: bytes) -> None:
             f"{size - position} more bytes",
             "one item and nothing after it",
         )
+
+
+def _read_key(
+    block: bytes, position: int, initial: int, before: tuple[int, bytes]
+) -> tuple[int, tuple[int, bytes]]:
+    if initial >> 5 != 3:
+        _refuse(
+            ErrorKind.NON_CANONICAL, position, f"a key that begins 0x{initial:02x}", "a text key"
+        )
+    length, start = _read_head(block, position, initial)
+    stop = _skip_string(start, length, len(block))
+    key = (length, block[start:stop])
+    if key <= before:
+        _refuse(
+            ErrorKind.NON_CANONICAL,
+            position,
+            f"key {key[1][:40]!r} after {before[1][:40]!r}",
+            "keys in ascending order of length, then bytes, each once",
+        )
+    return stop, key
+
+
+def _skip_string(position: int, length: int, size: int) -> int:
+    if length > size - position:
+        _refuse(
+            ErrorKind.CORRUPT, position, f"a string of {length} bytes", "one that fits the block"
+        )
+    return position + length
 
 
 def _read_head(block: bytes, position: int, initial: int) -> tuple[int, int]:
@@ -123,6 +155,14 @@ def _skip_tag_or_simple(block: bytes, position: int, initial: int) -> int:
     if initial == _FLOAT64:
         if position + 9 > len(block):
             _refuse(ErrorKind.CORRUPT, position, "end of block", "8 bytes of a float")
+        bits = block[position + 1 : position + 9]
+        if bits == _NEGATIVE_ZERO or (bits[0] & 0x7F == 0x7F and bits[1] >= 0xF0):
+            _refuse(
+                ErrorKind.NON_CANONICAL,
+                position,
+                f"float {bits.hex()}",
+                "a finite number other than -0.0",
+            )
         return position + 9
     if initial >> 5 == 7:
         _refuse(

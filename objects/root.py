@@ -120,15 +120,16 @@ def read_requires(owner: str, value: object) -> tuple[str, ...]:
         CorruptError: not a list of texts.
         FormatError: it names a feature that this program does not have.
     """
-    if type(value) is not list or not all(type(name) is str for name in value):
+    if type(value) is not list:
         raise CorruptError(f"{owner}.requires: got {value!r:.80}, expected a list of texts")
+    names = checked_requires(owner, tuple(value))
     for name in value:
         if name not in REQUIRES_KNOWN:
             raise FormatError(
                 f"{owner}.requires: got {name!r:.80}, expected one of {sorted(REQUIRES_KNOWN)}",
                 hint="a newer release of ibidem may read it",
             )
-    return tuple(value)
+    return names
 
 
 def _read_trees(name: str, value: object) -> dict[str, TreeCid]:

@@ -1,0 +1,293 @@
+"""A second reader of the format, written from `spec/format.md` with the standard library alone.
+
+It is the proof that the page suffices without our code, so nothing here may import ibidem.
+Sections of the page stand beside the functions.
+"""
+
+from __future__ import annotations
+
+import struct
+from itertools import pairwise
+
+from .mini_blake3 import blake3
+from .mini_codec import Link, RefusedError, cid_of, cid_text, decode, encode
+
+UINT64_MAX = (1 << 64) - 1
+EMPTY_VALUES = (None, "", b"", [], {})
+
+
+# 3 Identifiers
+
+
+def derived_id(domain: bytes, value) -> bytes:
+    return blake3(domain + encode(value))[:16]
+
+
+def node_id(namespace: str, key) -> bytes:
+    return derived_id(b"ibidem:node:1\x00", [namespace, key])
+
+
+def content_node_id(fields: dict) -> bytes:
+    rest = {name: value for name, value in fields.items() if name != "id"}
+    return derived_id(b"ibidem:node-content:1\x00", rest)
+
+
+def edge_id(src: bytes, etype: str, dst: bytes, *key) -> bytes:
+    return derived_id(b"ibidem:edge:1\x00", [src, etype, dst, *key])
+
+
+def ref_key(name: str) -> bytes:
+    return blake3(b"ibidem:ref:1\x00" + name.encode())[:16]
+
+
+# 5 Blocks: (field, check, required). A field that is not listed is kept, whatever it holds.
+
+
+def _is_text(value) -> bool:
+    return type(value) is str
+
+
+def _is_name(value) -> bool:
+    return type(value) is str and value != ""
+
+
+def _is_id(value) -> bool:
+    return type(value) is bytes and len(value) == 16
+
+
+def _is_digest(value) -> bool:
+    return type(value) is bytes and len(value) == 32
+
+
+def _is_count(value) -> bool:
+    return type(value) is int and 0 <= value <= UINT64_MAX
+
+
+def _is_time(value) -> bool:
+    return type(value) is int and -(1 << 63) <= value < 1 << 63
+
+
+def _is_map(value) -> bool:
+    return type(value) is dict
+
+
+def _is_link(value) -> bool:
+    return type(value) is Link and value.raw[1] == 0x71
+
+
+def _is_links(value) -> bool:
+    return type(value) is list and all(map(_is_link, value)) and len(set(value)) == len(value)
+
+
+def _is_trees(value) -> bool:
+    return _is_map(value) and all(name and _is_link(tree) for name, tree in value.items())
+
+
+def _is_requires(value) -> bool:
+    return type(value) is list and all(map(_is_name, value)) and sorted(set(value)) == value
+
+
+def _is_content(value) -> bool:
+    if type(value) is bytes:
+        return len(value) <= 4096
+    return type(value) is list and all(type(p) is Link and p.raw[1] == 0x55 for p in value)
+
+
+def _is_key(value) -> bool:
+    return type(value) is list and len(value) == 2 and _is_text(value[0])
+
+
+def _is_children(value) -> bool:
+    return type(value) is list and all(
+        type(row) is list
+        and len(row) == 4
+        and _is_id(row[0])
+        and _is_text(row[1])
+        and _is_count(row[2])
+        and _is_count(row[3])
+        for row in value
+    )
+
+
+def _is_weight(value) -> bool:
+    return type(value) is float
+
+
+def _is_bytes(value) -> bool:
+    return type(value) is bytes
+
+
+def _is_dim(value) -> bool:
+    return type(value) is int and 1 <= value <= 65536
+
+
+REQUIRED = {
+    "node": {"id": _is_id, "ntype": _is_name},
+    "edge": {"id": _is_id, "etype": _is_name, "src": _is_id, "dst": _is_id},
+    "vector": {
+        "dtype": lambda value: value in ("f32", "f16", "i8"),
+        "dim": _is_dim,
+        "of": _is_digest,
+        "data": _is_bytes,
+    },
+    "sparse": {"indices": _is_bytes, "weights": _is_bytes, "of": _is_digest},
+    "tombstone": {},
+    "root": dict.fromkeys(("nodes", "edges", "tombstones", "conflicts"), _is_link),
+    "commit": {"root": _is_link, "time": _is_time},
+    "ref": {"name": _is_name, "target": _is_link, "seq": _is_count},
+    "view": {"refs": _is_link, "head": _is_text, "erasures": _is_link, "seq": _is_count},
+    "operation": {"view": _is_link, "time": _is_time},
+    "tree": {"level": _is_count, "keys": _is_bytes, "cids": _is_bytes},
+    "receipt": {},
+    "result": {},
+}
+OPTIONAL = {
+    "node": {
+        "summary": _is_text,
+        "context_sentence": _is_text,
+        "props": _is_map,
+        "content": _is_content,
+        "key": _is_key,
+        "children": _is_children,
+        "tail": _is_text,
+    },
+    "edge": {"weight": _is_weight, "props": _is_map, "key": lambda value: True},
+    "tombstone": {"reason": _is_text},
+    "root": {
+        "vectors": _is_trees,
+        "sparse": _is_trees,
+        "config": _is_map,
+        "requires": _is_requires,
+    },
+    "commit": {
+        "parents": _is_links,
+        "author": _is_text,
+        "message": _is_text,
+        "agent": _is_text,
+        "task": _is_text,
+        "signature": _is_bytes,
+    },
+    "ref": {"previous": _is_link},
+    "view": {"previous": _is_link, "requires": _is_requires},
+    "operation": {"parents": _is_links, "author": _is_text, "description": _is_text},
+    "tree": {"counts": _is_bytes},
+}
+
+
+def read_block(block: bytes) -> dict:
+    """Returns the fields of a block of any kind, every one checked by sections 4, 5 and 8."""
+    fields = decode(block)
+    if type(fields) is not dict or type(fields.get("kind")) is not str:
+        raise RefusedError("corrupt", "no kind")
+    kind, version = fields["kind"], fields.get("v")
+    if type(version) is not int:
+        raise RefusedError("corrupt", "no version")
+    if kind not in REQUIRED or version != 1:
+        raise RefusedError("unsupported-format", f"{kind} {version}")
+    for name, check in REQUIRED[kind].items():
+        if name not in fields or not check(fields[name]):
+            raise RefusedError("corrupt", f"{kind}.{name}")
+    for name, check in OPTIONAL.get(kind, {}).items():
+        if name in fields:
+            _check_optional(kind, name, fields[name], check)
+    if fields.get("requires"):
+        raise RefusedError("unsupported-format", f"requires {fields['requires']}")
+    _check_columns(kind, fields)
+    return fields
+
+
+def _check_optional(kind: str, name: str, value, check) -> None:
+    is_default = any(type(value) is type(empty) and value == empty for empty in EMPTY_VALUES)
+    if (is_default and not (kind == "edge" and name == "key" and value is not None)) or (
+        name == "weight" and value == 1.0 and type(value) is float
+    ):
+        raise RefusedError("non-canonical", f"{kind}.{name} spells out its default")
+    if not check(value):
+        raise RefusedError("corrupt", f"{kind}.{name}")
+
+
+def _check_columns(kind: str, fields: dict) -> None:
+    if kind == "vector":
+        letter, width = {"f32": ("f", 4), "f16": ("e", 2), "i8": ("b", 1)}[fields["dtype"]]
+        if len(fields["data"]) != width * fields["dim"]:
+            raise RefusedError("corrupt", "vector.data size")
+        numbers = struct.unpack(f"<{fields['dim']}{letter}", fields["data"])
+    elif kind == "sparse":
+        indices, weights = fields["indices"], fields["weights"]
+        if len(indices) % 4 or len(indices) != len(weights):
+            raise RefusedError("corrupt", "sparse sizes")
+        tokens = struct.unpack(f"<{len(indices) // 4}I", indices)
+        if any(a >= b for a, b in pairwise(tokens)):
+            raise RefusedError("corrupt", "sparse order")
+        numbers = struct.unpack(f"<{len(tokens)}f", weights)
+    else:
+        return
+    if any(number - number != 0 for number in numbers):
+        raise RefusedError("corrupt", "a component that is not finite")
+
+
+# 6 Trees
+
+
+def tree_entries(blocks: dict[bytes, bytes], cid: bytes) -> list[tuple[bytes, bytes]]:
+    """Returns the (key, CID) pairs of a tree in order, after checking what a reader must."""
+    entries, _ = _tree_level(blocks, cid, None)
+    if any(a >= b for (a, _), (b, _) in pairwise(entries)):
+        raise RefusedError("corrupt", "order of keys")
+    return entries
+
+
+def _tree_level(blocks, cid: bytes, level: int | None) -> tuple[list[tuple[bytes, bytes]], bytes]:
+    block = blocks[cid]
+    if cid_of(block) != cid:
+        raise RefusedError("hash-mismatch", cid_text(cid))
+    fields = read_block(block)
+    if fields["kind"] != "tree" or (level is not None and fields["level"] != level):
+        raise RefusedError("corrupt", "level")
+    cids = [fields["cids"][at : at + 36] for at in range(0, len(fields["cids"]), 36)]
+    if not cids:
+        return [], b""
+    width = len(fields["keys"]) // len(cids)
+    keys = [fields["keys"][at : at + width] for at in range(0, len(fields["keys"]), width)]
+    rows = list(zip(keys, cids, strict=True))
+    if fields["level"] == 0:
+        return rows, keys[-1]
+    entries: list[tuple[bytes, bytes]] = []
+    counts = struct.unpack(f">{len(cids)}Q", fields["counts"])
+    for (key, child), count in zip(rows, counts, strict=True):
+        below, last = _tree_level(blocks, child, fields["level"] - 1)
+        if last != key or len(below) != count:
+            raise RefusedError("corrupt", "last key or count")
+        entries += below
+    return entries, keys[-1]
+
+
+# 9 Links
+
+LINK_FIELDS = {
+    "node": ("content",),
+    "root": ("nodes", "edges", "vectors", "sparse", "tombstones", "conflicts"),
+    "commit": ("root", "parents"),
+    "ref": ("target", "previous"),
+    "view": ("refs", "erasures", "previous"),
+    "operation": ("view", "parents"),
+}
+
+
+def links(block: bytes) -> list[bytes]:
+    fields = read_block(block)
+    if fields["kind"] == "tree":
+        return [fields["cids"][at : at + 36] for at in range(0, len(fields["cids"]), 36)]
+    if fields["kind"] in ("receipt", "result"):
+        return _nested(fields)
+    return [
+        cid for name in LINK_FIELDS.get(fields["kind"], ()) for cid in _nested(fields.get(name))
+    ]
+
+
+def _nested(value) -> list[bytes]:
+    if type(value) is Link:
+        return [value.raw]
+    if type(value) is dict:
+        value = list(value.values())
+    return [cid for item in value for cid in _nested(item)] if type(value) is list else []
