@@ -87,8 +87,11 @@ def ingest(
     options = _Options(
         None if root is None else os.fspath(root), prune, strict, media_type, stdin_path, size_bytes_max
     )
-    _check(options, paths, stdin)
-    return _Ingest(tx, options, stdin, progress).run([os.fspath(path) for path in paths])
+    if isinstance(paths, str | bytes | os.PathLike):
+        raise InvalidInputError(f"paths: got {paths!r:.100}, expected a list of paths")
+    names = [os.fspath(path) for path in paths]
+    _check(options, names, stdin)
+    return _Ingest(tx, options, stdin, progress).run(names)
 
 
 def ingest_text(
@@ -104,9 +107,7 @@ def ingest_text(
     return report
 
 
-def _check(options: _Options, paths: Sequence[object], stdin: BinaryIO | None) -> None:
-    if isinstance(paths, str | bytes | os.PathLike):
-        raise InvalidInputError(f"paths: got {paths!r:.100}, expected a list of paths")
+def _check(options: _Options, paths: Sequence[str], stdin: BinaryIO | None) -> None:
     if options.media_type is not None and options.media_type not in MEDIA_TYPES:
         raise InvalidInputError(
             f"media_type: got {options.media_type!r}, expected one of {', '.join(MEDIA_TYPES)}"

@@ -149,7 +149,13 @@ class _Applying:
                 source = self._resolve("edge.source", record.source)
                 target = self._resolve("edge.target", record.target)
                 tx.add_edge(
-                    source, record.etype, target, weight=record.weight, props=record.props, key=record.key
+                    source,
+                    record.etype,
+                    target,
+                    weight=record.weight,
+                    props=record.props,
+                    key=record.key,
+                    replace=True,
                 )
                 report.edges += 1
             case VectorRecord():

@@ -26,9 +26,13 @@ def prune_documents(tx: Transaction, folders: Sequence[str], root: Path, report:
         below = any(not folder or source.startswith(f"{folder}/") for folder in folders)
         if not below or os.path.lexists(root / source):
             continue
-        for part in list(parts_of(tx, node)):
-            tx.remove_node(part.id)
-            report.nodes_removed += 1
+        parts = [part.id for part in parts_of(tx, node)]
+        if any(map(tx.is_tombstoned, parts)):
+            report.skipped.append((source, "not removed: a part of it has a tombstone"))
+            continue
+        for part_id in parts:
+            tx.remove_node(part_id)
+        report.nodes_removed += len(parts)
         report.documents_removed += 1
 
 
@@ -36,6 +40,6 @@ def _documents(tx: Transaction) -> list[Node]:
     """The documents that ingest made, by id."""
     return [
         node
-        for node in tx.nodes(label="Document")
+        for node in tx.nodes("Document")
         if node.key is not None and node.key[0] == DOCUMENT and isinstance(node.key[1], str)
     ]

@@ -55,6 +55,7 @@ def plan(tx: Transaction, drafts: list[Draft]) -> Change:
     before = tx.find_node(drafts[-1].id)
     if before is None:
         return Change(added=drafts, is_new=True)
+    _check_key(before, drafts[-1])
     change = Change()
     kept = {draft.id for draft in drafts}
     old = {node.id: node for node in parts_of(tx, before)}
@@ -62,7 +63,9 @@ def plan(tx: Transaction, drafts: list[Draft]) -> Change:
         node = old.get(draft.id) or tx.find_node(draft.id)
         if node is None:
             change.added.append(draft)
-        elif not _is_same(node, draft):
+            continue
+        _check_key(node, draft)
+        if not _is_same(node, draft):
             change.changed.append((draft, node))
             if tx.is_tombstoned(draft.id):
                 raise InvalidInputError(
@@ -120,6 +123,15 @@ def parts_of(tx: Transaction, document: Node) -> Iterator[Node]:
             if node is not None and _is_part(node, document.id):
                 yield node
                 stack.append(node)
+
+
+def _check_key(node: Node, draft: Draft) -> None:
+    if node.key != (draft.namespace, draft.key):
+        raise InvalidInputError(
+            f"node {node.id} has the key {node.key!r:.80}, expected {(draft.namespace, draft.key)!r:.80}",
+            kind=ErrorKind.ID_COLLISION,
+            hint="another node stands under the id of this document: remove it, or rename the file",
+        )
 
 
 def _is_part(node: Node, document_id: NodeId) -> bool:

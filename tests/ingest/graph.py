@@ -1,0 +1,70 @@
+"""A graph in memory behind real transactions: a publisher that keeps one root and all blocks."""
+
+from ibidem.ingest.ingest import ingest
+from ibidem.objects.blocks import Buffer
+from ibidem.objects.cid import Cid, RootCid
+from ibidem.objects.config import Config
+from ibidem.objects.edge import Edge
+from ibidem.objects.ids import NodeId
+from ibidem.objects.node import Node
+from ibidem.objects.root import Root
+from ibidem.objects.tree import EMPTY_TREE, EMPTY_TREE_BLOCK, Tree
+from ibidem.repo.edits import applied, check_references
+from ibidem.repo.transaction import Transaction
+
+
+class Blocks:
+    def __init__(self):
+        self.by_cid = {EMPTY_TREE: EMPTY_TREE_BLOCK}
+
+    def get(self, cid: Cid) -> bytes:
+        return self.by_cid[cid]
+
+
+class Graph:
+    """Publishes into `root`; `publications` counts the times that something changed."""
+
+    def __init__(self):
+        self.blocks = Blocks()
+        self.publications = 0
+        self.root = Root(
+            nodes=EMPTY_TREE, edges=EMPTY_TREE, vectors={}, sparse={}, tombstones=EMPTY_TREE,
+            conflicts=EMPTY_TREE, config=Config.default().to_map(),
+        )  # fmt: skip
+
+    @property
+    def cid(self):
+        return str(RootCid.of(self.root.encode()))
+
+    def base(self):
+        return self.root
+
+    def publish(self, edits, blocks):
+        buffer = Buffer(self.blocks)
+        buffer.new.update(blocks)
+        root = applied(self.root, edits, buffer)
+        check_references(buffer, root, edits)
+        if root.encode() == self.root.encode():
+            return None
+        self.blocks.by_cid.update(buffer.new)
+        self.root = root
+        self.publications += 1
+        return root
+
+    def transaction(self):
+        def incident(root, node_id):
+            edges = [Edge.decode(self.blocks.get(cid)) for _, cid in Tree(self.blocks, root.edges).items()]
+            return [edge.id for edge in edges if node_id in (edge.src, edge.dst)]
+
+        return Transaction(self.blocks, self, incident=incident, random_id=lambda: NodeId(bytes(16)))
+
+    def ingest(self, *paths, **options):
+        with self.transaction() as tx:
+            return ingest(tx, paths, **options)
+
+    def nodes(self):
+        nodes = (Node.decode(self.blocks.get(cid)) for _, cid in Tree(self.blocks, self.root.nodes).items())
+        return {node.id: node for node in nodes}
+
+    def edges(self):
+        return [Edge.decode(self.blocks.get(cid)) for _, cid in Tree(self.blocks, self.root.edges).items()]
