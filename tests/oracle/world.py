@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -62,23 +62,54 @@ def random_facts(rng: random.Random, *, node_count_max: int = 40) -> Facts:
     vectors: dict[str, dict[NodeId, Vector]] = {model: {} for model in MODELS}
     sparse: dict[str, dict[NodeId, Sparse]] = {"vocab": {}}
     for node in nodes:
-        content = node.content
-        if isinstance(content, tuple):
-            content = b"".join(buffer.get(part) for part in content)
-        text = node_text(node, config.fields, content)
-        for model, settings in MODELS.items():
-            if rng.random() < 0.7:
-                of = text_digest(text if rng.random() < 0.7 else text + " before")
-                array = random_vector(rng, settings.dim, is_small=settings.dtype == "f16")
-                vectors[model][node.id] = Vector.from_array(array, of=of, dtype=settings.dtype)
-        if rng.random() < 0.7:
-            tokens = sorted(rng.sample(range(8), rng.randint(1, 4)))
-            weights = [rng.choice((0.5, 1.0, -1.0, rng.random())) for _ in tokens]
-            sparse["vocab"][node.id] = Sparse.from_arrays(
-                np.array(tokens, np.uint32), np.array(weights, np.float32), of=text_digest(text)
-            )
+        add_vectors(rng, config, node, buffer, vectors, sparse)
     tombstones = {node.id for node in nodes if rng.random() < 0.15}
     return finish(config, nodes, vectors, sparse, tombstones, buffer)
+
+
+def edited(rng: random.Random, facts: Facts) -> Facts:
+    """Returns a state some edits later: nodes changed, removed and added, vectors and tombstones too."""
+    nodes = {node.id: node for node in facts.nodes if rng.random() < 0.9}
+    vectors = {
+        m: {k: v for k, v in rows.items() if k in nodes} for m, rows in facts.vectors.items()
+    }
+    sparse = {m: {k: v for k, v in rows.items() if k in nodes} for m, rows in facts.sparse.items()}
+    for node in [random_node(rng, facts.buffer) for _ in range(rng.randint(0, 6))]:
+        nodes[node.id] = node
+    for key in [key for key in nodes if rng.random() < 0.2]:
+        other = random_node(rng, facts.buffer)
+        nodes[key] = replace(other, id=key)
+        if rng.random() < 0.5:
+            add_vectors(rng, facts.config, nodes[key], facts.buffer, vectors, sparse)
+    tombstones = {key for key in facts.tombstones if rng.random() < 0.8 and key in nodes}
+    tombstones |= {key for key in nodes if rng.random() < 0.1}
+    return finish(facts.config, list(nodes.values()), vectors, sparse, tombstones, facts.buffer)
+
+
+def add_vectors(
+    rng: random.Random,
+    config: Config,
+    node: Node,
+    buffer: Buffer,
+    vectors: dict[str, dict[NodeId, Vector]],
+    sparse: dict[str, dict[NodeId, Sparse]],
+) -> None:
+    """Gives a node some vectors, one in three of them stale."""
+    content = node.content
+    if isinstance(content, tuple):
+        content = b"".join(buffer.get(part) for part in content)
+    text = node_text(node, config.fields, content)
+    for model, settings in MODELS.items():
+        if rng.random() < 0.7:
+            of = text_digest(text if rng.random() < 0.7 else text + " before")
+            array = random_vector(rng, settings.dim, is_small=settings.dtype == "f16")
+            vectors[model][node.id] = Vector.from_array(array, of=of, dtype=settings.dtype)
+    if rng.random() < 0.7:
+        tokens = sorted(rng.sample(range(8), rng.randint(1, 4)))
+        weights = [rng.choice((0.5, 1.0, -1.0, rng.random())) for _ in tokens]
+        sparse["vocab"][node.id] = Sparse.from_arrays(
+            np.array(tokens, np.uint32), np.array(weights, np.float32), of=text_digest(text)
+        )
 
 
 def finish(
