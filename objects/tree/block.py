@@ -1,4 +1,4 @@
-"""One block of a tree: columns of keys, CIDs and counts, in a fixed canonical DAG-CBOR shape.
+"""The bytes of a tree block: a fixed canonical DAG-CBOR shape.
 
 The shape never varies, so it is written and read here without the general codec; the bytes are
 those that the codec would write for the same map. A block is found, decoded and searched in about
@@ -9,19 +9,15 @@ Spec: format 6.1.
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from functools import lru_cache
-from struct import Struct
 from typing import TYPE_CHECKING
 
 from ibidem.objects.cid import CID_BYTES, Cid, TreeCid
 from ibidem.objects.constants import TREE_ENTRIES_MAX, TREE_KEY_BYTES_MAX, TREE_LEVEL_MAX
 from ibidem.objects.errors import CorruptError, ErrorKind, FormatError
+from ibidem.objects.tree.columns import COUNT_BYTES, Block
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
-
-COUNT_BYTES = 8
 
 _LEAF_HEAD = b"\xa5\x61v\x01\x64cids"
 _INNER_HEAD = b"\xa6\x61v\x01\x64cids"
@@ -39,76 +35,6 @@ _LAYOUTS_MAX = 8192
 _LAYOUTS: dict[tuple[bytes, int], tuple[int, int, bytes, int, bytes, int]] = {}
 """The level and size of a block with these first bytes and this length, the bytes that must stand
 before its keys, where these start, the bytes that must stand after them, where those start."""
-
-
-class Block:
-    """A decoded block: `size` entries, ascending by key. Columns are immutable bytes.
-
-    `keys` is size x width, `cids` size x 36, `counts` size x 8 (big-endian) above level 0 and empty
-    at level 0, where each entry counts for one.
-    """
-
-    __slots__ = ("_split", "cids", "counts", "keys", "level", "size", "width")
-
-    def __init__(self, level: int, size: int, keys: bytes, cids: bytes, counts: bytes) -> None:
-        self.level = level
-        self.size = size
-        self.width = len(keys) // size if size else 0
-        self.keys = keys
-        self.cids = cids
-        self.counts = counts
-        self._split: tuple[bytes, ...] | None = None
-
-    @property
-    def key_list(self) -> tuple[bytes, ...]:
-        """The keys, one by one."""
-        if self._split is None:
-            self._split = splitter(self.width, self.size).unpack(self.keys)
-        return self._split
-
-    @property
-    def last(self) -> bytes:
-        """The last key, under which the block above refers to this one."""
-        return self.keys[-self.width :]
-
-    @property
-    def entry_count(self) -> int:
-        """How many leaf entries stand in and below this block."""
-        if self.level == 0:
-            return self.size
-        return sum(Struct(f">{self.size}Q").unpack(self.counts))
-
-    def find(self, key: bytes) -> int:
-        """Returns the index of the first key that is not below `key`; `size` when there is none."""
-        return bisect_left(self.key_list, key)
-
-    def place(self, key: bytes) -> int:
-        """Returns the index of `key`, -1 when it is absent; does not split the keys for it."""
-        keys, width = self.keys, self.width
-        at = keys.find(key)
-        while at > 0 and at % width:
-            at = keys.find(key, at + 1)
-        return at // width if at > 0 else at
-
-    def cid(self, index: int) -> bytes:
-        """Returns the 36 bytes of the CID at `index`."""
-        return self.cids[index * CID_BYTES : (index + 1) * CID_BYTES]
-
-    def payload(self, index: int) -> bytes:
-        """Returns what stands beside a key: its CID, then its count above level 0."""
-        if self.level == 0:
-            return self.cids[index * CID_BYTES : (index + 1) * CID_BYTES]
-        return self.cid(index) + self.counts[index * COUNT_BYTES : (index + 1) * COUNT_BYTES]
-
-    def cid_list(self) -> tuple[bytes, ...]:
-        """Returns the CIDs, one by one."""
-        return splitter(CID_BYTES, self.size).unpack(self.cids)
-
-
-@lru_cache(maxsize=4096)
-def splitter(width: int, size: int) -> Struct:
-    """Returns what cuts `size` fields of `width` bytes out of one byte string."""
-    return Struct(f"{width}s" * size)
 
 
 def encode(level: int, keys: bytes, cids: bytes, counts: bytes) -> bytes:
@@ -198,18 +124,6 @@ def load(source: Source, raw: bytes) -> Block:
         return decode(source.get(TreeCid(raw)))
     except CorruptError as error:
         raise CorruptError(f"{error} (tree block {Cid(raw)})", kind=error.kind) from error
-
-
-def load_child(source: Source, parent: Block, index: int) -> Block:
-    """Reads the child at `index`, which must stand one level below and end at its key.
-
-    Raises:
-        CorruptError: it does not.
-    """
-    raw = parent.cid(index)
-    child = load(source, raw)
-    check_child(child, raw, parent.level - 1, parent.key_list[index])
-    return child
 
 
 def check_child(child: Block, raw: bytes, level: int, last: bytes) -> None:

@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from ibidem.objects.cid import CID_BYTES, DAG_CBOR_PREFIX, Cid, TreeCid
 from ibidem.objects.constants import TREE_KEY_BYTES_MAX, TREE_LEVEL_MAX
 from ibidem.objects.errors import ErrorKind, InvalidInputError
-from ibidem.objects.tree.block import COUNT_BYTES, EMPTY_TREE, EMPTY_TREE_BLOCK, encode
+from ibidem.objects.tree.block import EMPTY_TREE, EMPTY_TREE_BLOCK, encode
 from ibidem.objects.tree.boundary import cut_flags
+from ibidem.objects.tree.columns import COUNT_BYTES
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Buffer

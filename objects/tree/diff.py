@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 
 from ibidem.objects.cid import CID_BYTES, Cid, TreeCid
 from ibidem.objects.errors import InvalidInputError
-from ibidem.objects.tree.block import Block, check_child, load
+from ibidem.objects.tree.block import check_child, load
+from ibidem.objects.tree.columns import Block
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source

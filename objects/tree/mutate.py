@@ -21,16 +21,15 @@ from ibidem.objects.cid import CID_BYTES, Cid, TreeCid
 from ibidem.objects.constants import TREE_ENTRIES_MAX
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.tree.block import (
-    COUNT_BYTES,
     EMPTY_TREE,
     EMPTY_TREE_BLOCK,
-    Block,
     check_child,
     decode,
     load,
 )
 from ibidem.objects.tree.boundary import natural_flags
 from ibidem.objects.tree.build import Rows, build, write_blocks, write_levels
+from ibidem.objects.tree.columns import COUNT_BYTES, Block
 from ibidem.objects.tree.region import Edits, Member, Region, apply_edits, region_cuts
 
 if TYPE_CHECKING:

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from ibidem.objects.cid import CID_BYTES, Cid, TreeCid
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import ID_BYTES
-from ibidem.objects.tree.block import Block, check_child, load
+from ibidem.objects.tree.block import check_child, load
+from ibidem.objects.tree.columns import Block
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source

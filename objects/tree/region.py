@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from ibidem.objects.cid import CID_BYTES
 from ibidem.objects.constants import TREE_ENTRIES_MAX
-from ibidem.objects.tree.block import COUNT_BYTES, Block
 from ibidem.objects.tree.boundary import cut_flags
 from ibidem.objects.tree.build import Rows
+from ibidem.objects.tree.columns import COUNT_BYTES, Block
 
 Edits = dict[bytes, bytes | None]
 """By key: the new payload (CID, then count above level 0), None to delete."""

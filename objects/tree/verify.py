@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from ibidem.objects.cid import CID_BYTES, DAG_CBOR_PREFIX, RAW_PREFIX, Cid, TreeCid
 from ibidem.objects.errors import CorruptError, ErrorKind, NotFoundError
-from ibidem.objects.tree.block import EMPTY_TREE, Block, decode
+from ibidem.objects.tree.block import EMPTY_TREE, decode
 from ibidem.objects.tree.boundary import cut_flags
 from ibidem.objects.tree.build import first_disorder
+from ibidem.objects.tree.columns import Block
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
