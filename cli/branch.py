@@ -32,7 +32,7 @@ def command(
         raise click.UsageError("--delete needs the NAME of a branch")
     with session.open() as repository:
         if name is None:
-            current, branches = repository.branch_name, repository.branches()
+            current, branches = repository.current_branch, repository.branches()
         elif delete:
             repository.delete_branch(name, author=session.author(author))
         else:

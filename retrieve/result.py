@@ -9,9 +9,9 @@ Spec: retrieval 9.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ibidem.objects import codec
 from ibidem.objects.cid import NodeCid, ResultCid, RootCid
@@ -20,6 +20,9 @@ from ibidem.objects.node import Node
 from ibidem.retrieve.lane import LaneStatus
 from ibidem.retrieve.query import Query
 from ibidem.retrieve.warning import Warning  # noqa: A004
+
+if TYPE_CHECKING:
+    from ibidem.retrieve.receipt import Receipt
 
 DROPS_LISTED_MAX = 1000
 """Dropped nodes that are listed one by one; all are counted."""
@@ -87,6 +90,8 @@ class Result:
     warnings: tuple[Warning, ...]
     status: Mapping[str, LaneStatus]
     """By lane, those that ran."""
+    receipt: Receipt | None = field(default=None, compare=False, repr=False)
+    """What replays the answer; the repository puts it here. No part of `to_bytes()`."""
 
     @property
     def tokens_budget(self) -> int | None:

@@ -186,9 +186,8 @@ class LmdbStore:
         with self._writing(environment):
             environment.write(write)
 
-    def cids(self) -> Iterator[Cid]:
-        """Yields the CID of every block, ascending; one transaction per few thousand."""
-        start = b""
+    def cids(self, start: bytes = b"") -> Iterator[Cid]:
+        """Yields the CIDs from `start` on, ascending; one transaction per few thousand."""
         while True:
             page = self._page(start)
             for raw in page:

@@ -79,11 +79,11 @@ class MemoryStore:
                 else:
                     self._cells[name] = new
 
-    def cids(self) -> Iterator[Cid]:
-        """Yields the CID of every block, ascending."""
+    def cids(self, start: bytes = b"") -> Iterator[Cid]:
+        """Yields the CIDs from `start` on, ascending."""
         self._check_open()
         with self._lock:
-            found = sorted(self._blocks)
+            found = sorted(cid for cid in self._blocks if cid.raw >= start)
         yield from found
 
     def delete(self, cids: Iterable[Cid]) -> int:

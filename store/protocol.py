@@ -77,8 +77,8 @@ class Store(Protocol):
         """
         ...
 
-    def cids(self) -> Iterator[Cid]:
-        """Yields the CID of every block, ascending; blocks put meanwhile may or may not be seen."""
+    def cids(self, start: bytes = b"") -> Iterator[Cid]:
+        """Yields the CIDs from `start` on, ascending; blocks put meanwhile may or may not be seen."""
         ...
 
     def delete(self, cids: Iterable[Cid]) -> int:

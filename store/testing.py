@@ -136,6 +136,8 @@ class StoreSuite:
         blocks = blocks_of(*(b"%d" % number for number in range(9_000)))
         store.put(blocks)
         assert list(store.cids()) == sorted(blocks)
+        middle = sorted(blocks)[4_500]
+        assert list(store.cids(start=middle.raw[:20])) == sorted(blocks)[4_500:]
 
     def test_delete_counts_what_was_here(self, store: Store) -> None:
         """Absent blocks are no error."""

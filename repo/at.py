@@ -1,0 +1,166 @@
+"""A revision: the graph as one commit left it, to read and to ask; nothing here changes anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ibidem.objects.cid import RootCid
+from ibidem.objects.commit import Commit
+from ibidem.objects.config import Config
+from ibidem.objects.edge import Edge
+from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
+from ibidem.objects.ids import EdgeId, NodeId
+from ibidem.objects.location import Location, locate, source_text
+from ibidem.objects.node import Node
+from ibidem.objects.root import Root
+from ibidem.objects.tombstone import Tombstone
+from ibidem.objects.tree import Tree
+from ibidem.objects.vector import Sparse, Vector
+from ibidem.repo import history
+from ibidem.repo.edits import EDGES, NODES, TOMBSTONES, Family, tree_of
+
+if TYPE_CHECKING:
+    from ibidem.index.snapshot import Snapshot
+    from ibidem.repo.repository import Repository
+    from ibidem.retrieve.result import Result
+
+
+class Revision:
+    """The graph of one root, read-only. `commit` is None before the first commit."""
+
+    def __init__(self, repository: Repository, root_cid: RootCid, commit: Commit | None) -> None:
+        self.root_cid = root_cid
+        self.commit = commit
+        self.root = Root.decode(repository.store.get(root_cid))
+        self._repository = repository
+        self._store = repository.store
+        self._trees: dict[Family, Tree] = {}
+        self._snapshot: Snapshot | None = None
+
+    @property
+    def config(self) -> Config:
+        """What answers over this root depend on."""
+        return Config.from_map(self.root.config)
+
+    def node(self, id: NodeId, *, include_tombstoned: bool = False) -> Node:  # noqa: A002
+        """Returns a node.
+
+        Raises:
+            NotFoundError: there is no such node; kind `forgotten`: a tombstone hides it.
+        """
+        cid = self._tree(NODES).get(_checked(id, NodeId).raw)
+        if cid is None:
+            raise NotFoundError(f"node {id} is not in the graph at this revision")
+        if not include_tombstoned and (reason := self.tombstone(id)) is not None:
+            raise NotFoundError(
+                f"node {id} was forgotten: {reason or 'no reason given'}", kind=ErrorKind.FORGOTTEN
+            )
+        return Node.decode(self._store.get(cid))
+
+    def edge(self, id: EdgeId) -> Edge:  # noqa: A002
+        """Returns an edge; raises `NotFoundError` when there is none."""
+        cid = self._tree(EDGES).get(_checked(id, EdgeId).raw)
+        if cid is None:
+            raise NotFoundError(f"edge {id} is not in the graph at this revision")
+        return Edge.decode(self._store.get(cid))
+
+    def nodes(self, *, include_tombstoned: bool = False) -> Iterator[Node]:
+        """Yields the nodes by id, without those that a tombstone hides."""
+        hidden = set() if include_tombstoned else set(self._tree(TOMBSTONES).keys())
+        for key, cid in self._tree(NODES).items():
+            if key not in hidden:
+                yield Node.decode(self._store.get(cid))
+
+    def edges(self) -> Iterator[Edge]:
+        """Yields the edges by id."""
+        for _, cid in self._tree(EDGES).items():
+            yield Edge.decode(self._store.get(cid))
+
+    def edges_of(self, id: NodeId) -> list[Edge]:  # noqa: A002
+        """Returns the edges that begin or end at a node, by id; raises `NotFoundError` without one."""
+        self.node(id, include_tombstoned=True)
+        incident = self._repository.incident(self.root_cid, self.root, id)
+        return [self.edge(edge) for edge in sorted(set(incident))]
+
+    def vector(self, id: NodeId, model: str) -> Vector | None:  # noqa: A002
+        """Returns the vector of a node under a model, None when it has none."""
+        cid = self._tree(("vectors", model)).get(_checked(id, NodeId).raw)
+        return None if cid is None else Vector.decode(self._store.get(cid))
+
+    def sparse(self, id: NodeId, vocab: str) -> Sparse | None:  # noqa: A002
+        """Returns the sparse vector of a node under a vocabulary, None when it has none."""
+        cid = self._tree(("sparse", vocab)).get(_checked(id, NodeId).raw)
+        return None if cid is None else Sparse.decode(self._store.get(cid))
+
+    def tombstone(self, id: NodeId) -> str | None:  # noqa: A002
+        """Returns why a node is hidden, None when it is not."""
+        cid = self._tree(TOMBSTONES).get(_checked(id, NodeId).raw)
+        return None if cid is None else Tombstone.decode(self._store.get(cid)).reason
+
+    def content(self, id: NodeId) -> bytes:  # noqa: A002
+        """Returns the whole content of a node; empty when it has none."""
+        return self._repository.content_of(self.node(id)) or b""
+
+    def document(self, id: NodeId) -> str:  # noqa: A002
+        """Returns the whole source of a document, a section or a passage, byte for byte."""
+        return source_text(id, self.node)
+
+    text = document
+
+    def locate(self, id: NodeId) -> Location | None:  # noqa: A002
+        """Returns where a passage or section stands in its document, None for what is part of none."""
+        try:
+            return locate(id, self.node, self._parent)
+        except InvalidInputError:
+            return None
+
+    def log(self) -> Iterator[Commit]:
+        """Yields the commit of this revision and those behind it, newest first."""
+        return history.commits(self._store, None if self.commit is None else self.commit.cid)
+
+    def retrieve(self, text: str | None = None, **options: Any) -> Result:
+        """Returns the ranked answer to a question; `retrieve.query.resolve` lists the options."""
+        from ibidem.repo import retrieving
+
+        return retrieving.retrieve(self._repository, self, text=text, **options)
+
+    def query(
+        self,
+        *,
+        label: str | None = None,
+        where: Mapping[str, Any] | None = None,
+        limit: int | None = None,
+    ) -> list[Node]:
+        """Returns every node with the label and the properties, by id; all nodes without either."""
+        from ibidem.repo import retrieving
+
+        return retrieving.query(self._repository, self, label=label, where=where, limit=limit)
+
+    def snapshot(self) -> Snapshot:
+        """Returns the index snapshot of this root, made or advanced when it is not there."""
+        if self._snapshot is None:
+            self._snapshot = self._repository.snapshot(self.root_cid, self.commit)
+        return self._snapshot
+
+    def _tree(self, family: Family) -> Tree:
+        tree = self._trees.get(family)
+        if tree is None:
+            tree = self._trees[family] = Tree(self._store, tree_of(self.root, family))
+        return tree
+
+    def _parent(self, id: NodeId) -> NodeId | None:  # noqa: A002
+        snapshot = self.snapshot()
+        ordinal = snapshot.ordinal(id)
+        found = None if ordinal is None else snapshot.parent(ordinal)
+        if found is None:
+            return None
+        import numpy as np
+
+        return NodeId(snapshot.node_ids(np.array([found[0]], np.uint32)).tobytes())
+
+
+def _checked(id: Any, cls: type[Any]) -> Any:  # noqa: A002
+    if type(id) is not cls:
+        raise InvalidInputError(f"id: got {id!r:.80}, expected a {cls.__name__}")
+    return id

@@ -1,0 +1,209 @@
+"""A set of changes to a root, by tree and key, and how to apply, compare and rebase it.
+
+Edits refer to value blocks by CID, so that applying them is nothing but mutating trees, comparing two
+sets is comparing CIDs, and the same edits can be laid on another root after a lost race.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from ibidem.objects.cid import Cid, TreeCid
+from ibidem.objects.config import Config, Model
+from ibidem.objects.edge import Edge
+from ibidem.objects.errors import (
+    ConflictError,
+    ErrorKind,
+    IbidemError,
+    InvalidInputError,
+)
+from ibidem.objects.root import Root
+from ibidem.objects.tree import EMPTY_TREE, EMPTY_TREE_BLOCK, Tree, diff, mutate
+
+if TYPE_CHECKING:
+    from ibidem.objects.blocks import Buffer, Source
+
+Family = tuple[str, str]
+"""A tree of a root: its field, and the model or vocabulary under it, "" for the plain ones."""
+
+NODES: Family = ("nodes", "")
+EDGES: Family = ("edges", "")
+TOMBSTONES: Family = ("tombstones", "")
+_NAMED_IN_CONFLICT = 5
+
+
+@dataclass(slots=True)
+class Edits:
+    """Changes by family and 16-byte id; None deletes. Models are registered, never changed."""
+
+    trees: dict[Family, dict[bytes, Cid | None]] = field(default_factory=dict)
+    models: dict[str, Model] = field(default_factory=dict)
+
+    def of(self, family: Family) -> dict[bytes, Cid | None]:
+        """Returns the changes of one family, to read and to write."""
+        return self.trees.setdefault(family, {})
+
+
+def tree_of(root: Root, family: Family) -> TreeCid:
+    """Returns a tree of a root, the empty one where the root has none of that name."""
+    name, key = family
+    if not key:
+        tree: TreeCid = getattr(root, name)
+        return tree
+    return getattr(root, name).get(key, EMPTY_TREE)
+
+
+def families(*roots: Root) -> list[Family]:
+    """Returns every family that one of the roots has."""
+    found: set[Family] = {NODES, EDGES, TOMBSTONES}
+    for root in roots:
+        found.update(("vectors", model) for model in root.vectors)
+        found.update(("sparse", vocab) for vocab in root.sparse)
+    return sorted(found)
+
+
+def between(source: Source, before: Root, after: Root) -> Edits:
+    """Returns the edits that make `after` out of `before`."""
+    edits = Edits()
+    for family in families(before, after):
+        old, new = tree_of(before, family), tree_of(after, family)
+        if old != new:
+            edits.trees[family] = {key: cid for key, _, cid in diff(source, old, new)}
+    known = Config.from_map(before.config).models
+    models = Config.from_map(after.config).models
+    edits.models = {name: model for name, model in models.items() if name not in known}
+    return edits
+
+
+def applied(root: Root, edits: Edits, buffer: Buffer) -> Root:
+    """Returns the root with the edits in it; new tree blocks go into the buffer.
+
+    Raises:
+        InvalidInputError: kind `dimension-mismatch`: a model is registered with another dimension.
+    """
+    changes: dict[str, object] = {}
+    named: dict[str, dict[str, TreeCid]] = {
+        "vectors": dict(root.vectors),
+        "sparse": dict(root.sparse),
+    }
+    for (name, key), entries in sorted(edits.trees.items()):
+        if not entries:
+            continue
+        tree = mutate(tree_of(root, (name, key)), entries, buffer)
+        if tree == EMPTY_TREE:
+            buffer.put(EMPTY_TREE, EMPTY_TREE_BLOCK)
+        if not key:
+            changes[name] = tree
+        elif tree == EMPTY_TREE:
+            named[name].pop(key, None)
+        else:
+            named[name][key] = tree
+    config = _registered(root, edits.models)
+    return replace(root, **changes, **named, config=config)  # type: ignore[arg-type]
+
+
+def check_references(source: Source, root: Root, edits: Edits) -> None:
+    """Refuses edits that leave an edge, vector, sparse vector or tombstone without its node.
+
+    Raises:
+        InvalidInputError: kind `dangling-reference`, naming what refers and the node it misses.
+    """
+    nodes = Tree(source, root.nodes)
+    for raw, missing, what in _references(source, edits):
+        if nodes.get(missing) is None:
+            raise InvalidInputError(
+                f"{what} {raw.hex()} refers to node {missing.hex()}, which is not in the graph",
+                kind=ErrorKind.DANGLING_REFERENCE,
+                hint="add the node in the same transaction, or leave the reference out",
+            )
+
+
+def check_rebase(source: Source, base: Root, theirs: Root, ours: Edits) -> None:
+    """Refuses to lay our edits on their root where both touched the same, or one pulled the other's ground.
+
+    Raises:
+        ConflictError: kind `conflict`, listing the ids.
+    """
+    others = between(source, base, theirs)
+    clashes = [
+        key
+        for family, entries in ours.trees.items()
+        for key, cid in entries.items()
+        if others.trees.get(family, {}).get(key, cid) != cid
+    ]
+    for name, model in ours.models.items():
+        if others.models.get(name, model) != model:
+            raise ConflictError(f"model {name!r}: both sides registered it, and differently")
+    removed = {key for key, cid in ours.of(NODES).items() if cid is None}
+    if removed:
+        clashes += [key for key, node, _ in _references(source, others) if node in removed]
+    gone = {key for key, cid in others.of(NODES).items() if cid is None}
+    if gone:
+        clashes += [key for key, node, _ in _references(source, ours) if node in gone]
+    if clashes:
+        named = sorted(set(clashes))
+        listed = ", ".join(key.hex() for key in named[:_NAMED_IN_CONFLICT])
+        more = (
+            f" and {len(named) - _NAMED_IN_CONFLICT} more"
+            if len(named) > _NAMED_IN_CONFLICT
+            else ""
+        )
+        raise ConflictError(
+            f"{listed}{more}: changed here and on the branch since the transaction began",
+            hint="look at the branch as it is now and make the change again",
+        )
+
+
+def reconciled(error: IbidemError) -> ConflictError:
+    """Returns a failed check after a rebase as the conflict that it is."""
+    return ConflictError(
+        f"{error}: removed on the branch since the transaction began", hint=error.hint
+    )
+
+
+def edge_at(source: Source, cid: Cid) -> Edge:
+    """Returns the edge in a block."""
+    return Edge.decode(source.get(cid))
+
+
+def _references(source: Source, edits: Edits) -> Iterator[tuple[bytes, bytes, str]]:
+    """Yields (referring id, node id, what refers) for everything that the edits put in place."""
+    for (name, _), entries in sorted(edits.trees.items()):
+        for key, cid in entries.items():
+            if cid is None or name == "nodes":
+                continue
+            if name == "edges":
+                edge = edge_at(source, cid)
+                yield key, edge.src.raw, "edge"
+                yield key, edge.dst.raw, "edge"
+            else:
+                yield (
+                    key,
+                    key,
+                    {"vectors": "vector of", "sparse": "sparse vector of"}.get(
+                        name, "tombstone of"
+                    ),
+                )
+
+
+def _registered(root: Root, models: Mapping[str, Model]) -> Mapping[str, object]:
+    if not models:
+        return root.config
+    config = Config.from_map(root.config)
+    for name, model in models.items():
+        known = config.models.get(name, model)
+        if known.dim != model.dim:
+            raise dimension_mismatch(name, model.dim, known.dim)
+    merged = {**models, **config.models}
+    return replace(config, models=merged).to_map()
+
+
+def dimension_mismatch(model: str, dim: int, expected: int) -> InvalidInputError:
+    """Returns the error for a vector that does not fit its model."""
+    return InvalidInputError(
+        f"vector: got {dim} dimensions, expected {expected} as model {model!r} has",
+        kind=ErrorKind.DIMENSION_MISMATCH,
+        hint="use another model name for another model",
+    )

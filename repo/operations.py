@@ -1,0 +1,225 @@
+"""The local log: every change of the refs is an operation, and one cell names the last of them.
+
+A state is an operation with its view. It moves by compare-and-swap of the cell `head`, together with all
+blocks that it needs, in one durable step; whoever loses a race reads the new state and tries again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from ibidem.objects.blocks import Buffer
+from ibidem.objects.cid import Cid, OperationCid, ViewCid
+from ibidem.objects.commit import require_time
+from ibidem.objects.errors import ConflictError, CorruptError, ErrorKind, InvalidInputError
+from ibidem.objects.operation import Operation
+from ibidem.objects.view import View
+
+if TYPE_CHECKING:
+    from ibidem.store.protocol import Store, Swap
+
+HEAD_CELL = "head"
+RETRIES_MAX = 1000
+"""Lost races in a row before giving up; each loss means that another writer got on."""
+
+_UNDONE = "undoes"
+_REDONE = "redoes"
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """The repository at one moment: the last operation and its view."""
+
+    cid: OperationCid
+    operation: Operation
+    view: View
+
+
+class Operations:
+    """Reads and moves the state of one store."""
+
+    def __init__(self, store: Store, clock: Callable[[], int]) -> None:
+        self.store = store
+        self._clock = clock
+        self._last: State | None = None
+
+    def state(self) -> State:
+        """Returns the newest state.
+
+        Raises:
+            CorruptError: the cell is missing or does not name an operation.
+        """
+        value = self.store.cell(HEAD_CELL)
+        last = self._last
+        if last is not None and last.cid.raw == value:
+            return last
+        if value is None:
+            raise CorruptError("head: the cell is missing, expected the CID of an operation")
+        state = self.at(OperationCid(value))
+        self._last = state
+        return state
+
+    def at(self, cid: OperationCid) -> State:
+        """Returns the state that an operation made."""
+        operation = Operation.decode(self.store.get(cid))
+        return State(cid, operation, View.decode(self.store.get(operation.view)))
+
+    def before(self, state: State) -> State:
+        """Returns the state that an operation, not the first one, was made on."""
+        return self.at(state.operation.parents[0])
+
+    def history(self) -> Iterator[State]:
+        """Yields the states from the newest back to the first."""
+        state = self.state()
+        while True:
+            yield state
+            if not state.operation.parents:
+                return
+            state = self.at(state.operation.parents[0])
+
+    def time(self, given: int | None) -> int:
+        """Returns the time of a change: the one given, else the clock's, in microseconds UTC."""
+        time = self._clock() if given is None else given
+        require_time("operation", time)
+        return time
+
+    def publish(
+        self,
+        state: State,
+        view: View,
+        buffer: Buffer,
+        *,
+        author: str,
+        time: int,
+        description: str,
+        cells: Mapping[str, Swap] | None = None,
+        extra: Mapping[str, Cid] | None = None,
+    ) -> State:
+        """Makes `view` the successor of `state`, with the new blocks of `buffer`, in one durable step.
+
+        Raises:
+            ConflictError: kind `head-moved`: another operation came first, or a cell of `cells` moved.
+        """
+        view = replace(view, seq=state.view.seq + 1, previous=state.operation.view)
+        view_block = view.encode()
+        view_cid = ViewCid.of(view_block)
+        operation = Operation(
+            view_cid,
+            (state.cid,),
+            author=author,
+            time=time,
+            description=description,
+            extra=extra or {},
+        )
+        block = operation.encode()
+        cid = OperationCid.of(block)
+        blocks = {**buffer.new, view_cid: view_block, cid: block}
+        self.store.publish(blocks, {HEAD_CELL: (state.cid.raw, cid.raw), **(cells or {})})
+        self._last = State(cid, operation, view)
+        return self._last
+
+    def change(
+        self,
+        make: Callable[[State, Buffer], View | None],
+        *,
+        author: str,
+        time: int | None,
+        description: str,
+    ) -> State:
+        """Publishes the view that `make` returns, calling it again after a lost race; None changes nothing."""
+        for _ in range(RETRIES_MAX):
+            state = self.state()
+            buffer = Buffer(self.store)
+            view = make(state, buffer)
+            if view is None:
+                return state
+            try:
+                return self.publish(
+                    state,
+                    view,
+                    buffer,
+                    author=author,
+                    time=self.time(time),
+                    description=description,
+                )
+            except ConflictError as error:
+                if error.kind is not ErrorKind.HEAD_MOVED:
+                    raise
+        raise lost_every_race()
+
+    def undo(self, *, author: str = "", time: int | None = None) -> State:
+        """Restores the refs from before the newest change that was not undone yet.
+
+        Raises:
+            InvalidInputError: there is nothing to undo.
+        """
+        return self._restore(_undo_target, _UNDONE, author=author, time=time)
+
+    def redo(self, *, author: str = "", time: int | None = None) -> State:
+        """Restores the refs from before the newest undo that no other change has followed.
+
+        Raises:
+            InvalidInputError: there is nothing to redo.
+        """
+        return self._restore(_redo_target, _REDONE, author=author, time=time)
+
+    def _restore(
+        self,
+        choose: Callable[[Operations, State], tuple[State, State]],
+        mark: str,
+        *,
+        author: str,
+        time: int | None,
+    ) -> State:
+        for _ in range(RETRIES_MAX):
+            state = self.state()
+            reverted, restored = choose(self, state)
+            view = replace(state.view, refs=restored.view.refs, head=restored.view.head)
+            try:
+                return self.publish(
+                    state,
+                    view,
+                    Buffer(self.store),
+                    author=author,
+                    time=self.time(time),
+                    description=f"{'undo' if mark == _UNDONE else 'redo'} {reverted.operation.description}",
+                    extra={mark: reverted.cid},
+                )
+            except ConflictError as error:
+                if error.kind is not ErrorKind.HEAD_MOVED:
+                    raise
+        raise lost_every_race()
+
+
+def lost_every_race() -> ConflictError:
+    """Returns the error for a writer that others outran `RETRIES_MAX` times."""
+    return ConflictError(
+        f"head: other writers came first {RETRIES_MAX} times in a row",
+        kind=ErrorKind.HEAD_MOVED,
+        hint="try again",
+    )
+
+
+def _undo_target(operations: Operations, state: State) -> tuple[State, State]:
+    """Returns the operation to undo and the state to restore: undos and redos cancel out on the way."""
+    while _UNDONE in state.operation.extra:
+        undone = operations.at(OperationCid(state.operation.extra[_UNDONE].raw))
+        state = operations.before(undone)
+    while _REDONE in state.operation.extra:
+        undo = operations.at(OperationCid(state.operation.extra[_REDONE].raw))
+        state = operations.at(OperationCid(undo.operation.extra[_UNDONE].raw))
+    if not state.operation.parents:
+        raise InvalidInputError("undo: nothing is left to undo, this is the first operation")
+    return state, operations.before(state)
+
+
+def _redo_target(operations: Operations, state: State) -> tuple[State, State]:
+    """Returns the undo to take back and the state to restore, the one it undid."""
+    while _REDONE in state.operation.extra:
+        undo = operations.at(OperationCid(state.operation.extra[_REDONE].raw))
+        state = operations.before(undo)
+    if _UNDONE not in state.operation.extra:
+        raise InvalidInputError("redo: nothing was undone since the last change")
+    return state, operations.at(OperationCid(state.operation.extra[_UNDONE].raw))

@@ -1,0 +1,90 @@
+"""Branches and tags: names that point to commits, kept in a tree of ref blocks inside the view.
+
+A full name is `heads/NAME` or `tags/NAME`. Names are lower-case ASCII, so that no two of them look alike
+on any system. A ref counts its moves and knows what it pointed to before.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from ibidem.objects.cid import CommitCid, TreeCid
+from ibidem.objects.derive import ref_key
+from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.view import Ref, View
+
+if TYPE_CHECKING:
+    from ibidem.objects.blocks import Buffer, Source
+
+HEADS = "heads/"
+TAGS = "tags/"
+DEFAULT_BRANCH = "main"
+NAME_BYTES_MAX = 255
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]*(/[a-z0-9][a-z0-9._-]*)*")
+_CID_LIKE = re.compile(r"bafy[a-z2-7]{4,}|bafk[a-z2-7]{4,}")
+
+
+def check_name(field: str, name: object) -> str:
+    """Returns the short name of a branch or tag.
+
+    Raises:
+        InvalidInputError: it is not lower-case ASCII letters, digits and `. _ - /` in the form
+            `part/part`, each part beginning with a letter or digit; or it is too long, contains
+            `..`, has a part that ends with `.` or `.lock`, begins with `heads/` or `tags/`, or
+            could be taken for the beginning of a CID.
+    """
+    expected = "lower-case letters, digits and . _ - /, such as 'feature/retries'"
+    if not isinstance(name, str) or not _NAME.fullmatch(name) or len(name) > NAME_BYTES_MAX:
+        raise InvalidInputError(f"{field}: got {name!r:.80}, expected {expected}")
+    parts = name.split("/")
+    if ".." in name or any(part.endswith((".", ".lock")) for part in parts):
+        raise InvalidInputError(
+            f"{field}: got {name!r:.80}, expected no '..' and no part that ends with '.' or '.lock'"
+        )
+    if name.startswith((HEADS, TAGS)) or _CID_LIKE.fullmatch(name):
+        raise InvalidInputError(
+            f"{field}: got {name!r:.80}, expected a name that cannot be taken for a CID or a full name"
+        )
+    return name
+
+
+def read(source: Source, view: View, full_name: str) -> Ref | None:
+    """Returns the ref of that full name, None when there is none."""
+    from ibidem.objects.tree import Tree
+
+    cid = Tree(source, view.refs).get(ref_key(full_name))
+    return None if cid is None else Ref.decode(source.get(cid))
+
+
+def listed(source: Source, view: View, prefix: str) -> dict[str, CommitCid]:
+    """Returns the short names under `heads/` or `tags/` with their commits, by name."""
+    from ibidem.objects.tree import Tree
+
+    found = [Ref.decode(source.get(cid)) for _, cid in Tree(source, view.refs).items()]
+    targets = {ref.name: ref.target for ref in found if ref.name.startswith(prefix)}
+    return {name[len(prefix) :]: targets[name] for name in sorted(targets)}
+
+
+def changed(view: View, moves: Mapping[str, CommitCid | None], buffer: Buffer) -> TreeCid:
+    """Returns the refs tree with each full name pointed at its commit, or dropped where that is None."""
+    from ibidem.objects.tree import mutate
+
+    edits = {}
+    for full_name, target in moves.items():
+        before = read(buffer, view, full_name)
+        if target is None:
+            edits[ref_key(full_name)] = None
+            continue
+        ref = Ref(
+            full_name,
+            target,
+            seq=0 if before is None else before.seq + 1,
+            previous=None if before is None else before.target,
+        )
+        block = ref.encode()
+        cid = type(ref.cid).of(block)
+        buffer.put(cid, block)
+        edits[ref_key(full_name)] = cid
+    return mutate(view.refs, edits, buffer)

@@ -1,0 +1,543 @@
+"""The repository: where store, index and retrieval are put together, and the face that users see.
+
+Opening reads a small file and one cell; whatever grows is read when it is asked for. Readers never
+wait. Time comes from `clock`, randomness from `os.urandom`, and both are used here and above only.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from ibidem.objects.cid import Cid, CommitCid, RootCid
+from ibidem.objects.commit import Commit
+from ibidem.objects.errors import (
+    ErrorKind,
+    FormatError,
+    InvalidInputError,
+    NotFoundError,
+)
+from ibidem.objects.ids import NodeId
+from ibidem.repo import refs, revision
+from ibidem.repo.operations import HEAD_CELL, Operations, State
+from ibidem.repo.publish import ORIGIN_CELL, BranchPublisher, Signature
+from ibidem.repo.receipts import Receipts
+from ibidem.repo.refs import HEADS, TAGS
+
+if TYPE_CHECKING:
+    from ibidem.index.index import Index
+    from ibidem.index.snapshot import Snapshot
+    from ibidem.objects.config import Config
+    from ibidem.objects.ids import EdgeId
+    from ibidem.objects.node import Node
+    from ibidem.objects.operation import Operation
+    from ibidem.objects.root import Root
+    from ibidem.repo.at import Revision
+    from ibidem.repo.history import Change
+    from ibidem.repo.retrieving import Retriever
+    from ibidem.repo.statistics import RepositoryStats
+    from ibidem.repo.transaction import Transaction
+    from ibidem.retrieve.receipt import Receipt
+    from ibidem.retrieve.result import Result
+    from ibidem.store.protocol import Store
+
+MEMORY = "memory:"
+FOLDER = ".ibidem"
+LAYOUT_VERSION = 1
+_FORMAT_FILE = "format"
+
+Clock = Callable[[], int]
+
+
+def system_clock() -> int:
+    """Returns the time, in microseconds since 1970 UTC."""
+    return time.time_ns() // 1000
+
+
+def init(
+    path: str | os.PathLike[str] = MEMORY,
+    *,
+    config: Config | None = None,
+    author: str = "",
+    clock: Clock = system_clock,
+) -> Repository:
+    """Creates a repository in the folder `path`, whole or not at all, and opens it.
+
+    Args:
+        path: made where it is missing; what is in it stays. `memory:` for one that ends with the process.
+        config: what answers depend on, recorded in every root.
+        author: of the first operation.
+
+    Raises:
+        InvalidInputError: there is a repository already.
+        StorageError: the disk refuses.
+    """
+    if path == MEMORY:
+        from ibidem.store.memory import MemoryStore
+
+        return Repository(_founded(MemoryStore(), config, author, clock), None, clock)
+    from ibidem.store.lmdb import LmdbStore, medium_error, sync_folder
+
+    folder = Path(path) / FOLDER
+    if folder.exists():
+        raise InvalidInputError(f"path: {folder} exists, expected a folder without a repository")
+    building = folder.with_name(f"{FOLDER}.{os.getpid()}.new")
+    try:
+        building.mkdir(parents=True)
+        with LmdbStore.create(building / "blocks") as store:
+            _founded(store, config, author, clock)
+        (building / _FORMAT_FILE).write_text(json.dumps({"version": LAYOUT_VERSION}) + "\n")
+        building.replace(folder)
+        sync_folder(folder.parent)
+    except OSError as error:
+        shutil.rmtree(building, ignore_errors=True)
+        if folder.exists():
+            raise InvalidInputError(
+                f"path: {folder} exists, expected a folder without a repository"
+            ) from error
+        raise medium_error(folder, error) from error
+    return open(path, clock=clock)
+
+
+def open(path: str | os.PathLike[str], *, clock: Clock = system_clock) -> Repository:  # noqa: A001
+    """Opens the repository in the folder `path`.
+
+    Raises:
+        NotFoundError: kind `repository-not-found`.
+        FormatError: a newer program made it.
+    """
+    from ibidem.store.lmdb import LmdbStore
+
+    folder = Path(path) / FOLDER
+    try:
+        found = json.loads((folder / _FORMAT_FILE).read_bytes())["version"]
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise NotFoundError(
+            f"path: {path} has no repository in it",
+            kind=ErrorKind.REPOSITORY_NOT_FOUND,
+            hint="create one with 'repo init'",
+        ) from error
+    if found != LAYOUT_VERSION:
+        raise FormatError(
+            f"format: got version {found!r}, expected {LAYOUT_VERSION}", hint="use a newer release"
+        )
+    return Repository(LmdbStore.open(folder / "blocks"), folder, clock)
+
+
+class Repository:
+    """An open repository; a context manager that closes it."""
+
+    def __init__(self, store: Store, folder: Path | None, clock: Clock = system_clock) -> None:
+        self.store = store
+        self.folder = folder
+        """The `.ibidem` folder; None in memory."""
+        self.receipts = Receipts(None if folder is None else folder / "receipts")
+        self._operations = Operations(store, clock)
+        self._index: Index | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Lets go of the files; closing twice is allowed."""
+        self.store.close()
+
+    # -- where things stand --------------------------------------------------------------------
+
+    @property
+    def current_branch(self) -> str:
+        """The current branch."""
+        return self._operations.state().view.head.removeprefix(HEADS)
+
+    @property
+    def head(self) -> CommitCid | None:
+        """The commit of the current branch; None before the first."""
+        return self.resolve(revision.HEAD, missing_ok=True)
+
+    def resolve(self, rev: object, *, missing_ok: bool = False) -> CommitCid | None:
+        """Returns the commit that a revision names; `repo.revision` has the grammar.
+
+        Args:
+            rev: text, a CommitCid, or a datetime with an offset.
+            missing_ok: None for a branch without commits; otherwise that is an error.
+
+        Raises:
+            NotFoundError: kind `revision-not-found`, or `ambiguous`.
+        """
+        found = revision.resolve(self._operations, rev)
+        if found is None and not missing_ok:
+            raise NotFoundError(
+                f"revision {rev!r}: the branch has no commits yet",
+                kind=ErrorKind.REVISION_NOT_FOUND,
+                hint="add something and commit it",
+            )
+        return found
+
+    def at(self, rev: object = revision.HEAD) -> Revision:
+        """Returns the graph at a revision, or of a root given by its RootCid, read-only."""
+        from ibidem.repo.at import Revision
+
+        if isinstance(rev, RootCid):
+            return Revision(self, rev, None)
+        found = self.resolve(rev, missing_ok=True)
+        if found is None:
+            return Revision(self, RootCid(self.store.cell(ORIGIN_CELL) or b""), None)
+        commit = Commit.decode(self.store.get(found))
+        return Revision(self, commit.root, commit)
+
+    def commit_at(self, rev: object = revision.HEAD) -> Commit:
+        """Returns the commit that a revision names."""
+        found = self.resolve(rev)
+        assert found is not None, "BUG: resolve returned None"
+        return Commit.decode(self.store.get(found))
+
+    def log(self, rev: object = revision.HEAD) -> Iterator[Commit]:
+        """Yields the commits behind a revision, newest first; none on a branch without commits."""
+        from ibidem.repo import history
+
+        return history.commits(self.store, self.resolve(rev, missing_ok=True))
+
+    def diff(self, before: object, after: object = revision.HEAD) -> Iterator[Change]:
+        """Yields what differs between two revisions, by family and id."""
+        from ibidem.repo import history
+
+        return history.changes(self.store, self.at(before).root, self.at(after).root)
+
+    def stats(self) -> RepositoryStats:
+        """Returns what the repository and its current head hold, in numbers."""
+        from ibidem.repo import statistics
+
+        return statistics.repository_stats(self)
+
+    # -- writing -------------------------------------------------------------------------------
+
+    def transaction(
+        self,
+        *,
+        author: str = "",
+        message: str = "",
+        branch: str | None = None,
+        time: int | datetime | None = None,
+        agent: str | None = None,
+        task: str | None = None,
+    ) -> Transaction:
+        """Begins a transaction on a branch, the current one by default; it commits on leaving `with`.
+
+        Args:
+            time: microseconds since 1970 UTC, or a datetime with an offset; by default the clock's.
+        """
+        signature = _signature(author, message, time, agent, task)
+        return self._transaction(BranchPublisher(self._operations, self._branch(branch), signature))
+
+    def staging(self) -> Transaction:
+        """Begins a transaction whose changes go on the stage, to be committed later."""
+        from ibidem.repo.stage import StagePublisher
+
+        return self._transaction(StagePublisher(self._operations, self._branch(None)))
+
+    def commit_stage(
+        self,
+        *,
+        author: str = "",
+        message: str = "",
+        time: int | datetime | None = None,
+        agent: str | None = None,
+        task: str | None = None,
+    ) -> Commit | None:
+        """Commits what is staged on the current branch; None where nothing is.
+
+        Raises:
+            ConflictError: the branch has changed the same things since they were staged.
+        """
+        from ibidem.repo import stage
+
+        signature = _signature(author, message, time, agent, task)
+        return stage.commit(self._operations, self._branch(None), signature)
+
+    def staged_changes(self) -> Iterator[Change]:
+        """Yields what is staged and not committed."""
+        from ibidem.repo import history, stage
+
+        staged = stage.read(self._operations, self._branch(None))
+        return history.changes(self.store, staged.begun.root, staged.root)
+
+    def clear_stage(self) -> None:
+        """Drops what is staged."""
+        from ibidem.repo import stage
+
+        stage.clear(self._operations)
+
+    # -- refs ----------------------------------------------------------------------------------
+
+    def branches(self) -> dict[str, CommitCid]:
+        """Returns the branches that have commits, by name."""
+        return refs.listed(self.store, self._operations.state().view, HEADS)
+
+    def tags(self) -> dict[str, CommitCid]:
+        """Returns the tags, by name."""
+        return refs.listed(self.store, self._operations.state().view, TAGS)
+
+    def branch(
+        self,
+        name: str,
+        *,
+        at: object = revision.HEAD,
+        author: str = "",
+        time: int | datetime | None = None,
+    ) -> CommitCid:
+        """Creates a branch at a revision and returns its commit."""
+        return self._create(HEADS, "branch", name, at, author, time)
+
+    def tag(
+        self,
+        name: str,
+        *,
+        at: object = revision.HEAD,
+        author: str = "",
+        time: int | datetime | None = None,
+    ) -> CommitCid:
+        """Creates a tag at a revision and returns its commit."""
+        return self._create(TAGS, "tag", name, at, author, time)
+
+    def delete_branch(
+        self, name: str, *, author: str = "", time: int | datetime | None = None
+    ) -> None:
+        """Deletes a branch, not the current one; its commits stay."""
+        if refs.check_name("branch", name) == self.current_branch:
+            raise InvalidInputError(
+                f"branch: {name!r} is the current one", hint="switch to another one first"
+            )
+        self._delete(HEADS, "branch", name, author, time)
+
+    def delete_tag(
+        self, name: str, *, author: str = "", time: int | datetime | None = None
+    ) -> None:
+        """Deletes a tag; its commit stays."""
+        self._delete(TAGS, "tag", name, author, time)
+
+    def switch(self, name: str, *, author: str = "", time: int | datetime | None = None) -> None:
+        """Makes another branch the current one; what is staged goes along."""
+        full_name = HEADS + refs.check_name("branch", name)
+
+        def make(state: State, _: object) -> Any:
+            if state.view.head == full_name:
+                return None
+            if refs.read(self.store, state.view, full_name) is None:
+                raise _no_ref("branch", name)
+            return replace(state.view, head=full_name)
+
+        self._operations.change(
+            make, author=author, time=_time(time), description=f"switch to {full_name}"
+        )
+
+    def operations(self) -> Iterator[Operation]:
+        """Yields the local log, newest first: every change of the refs."""
+        return (state.operation for state in self._operations.history())
+
+    def undo(self, *, author: str = "", time: int | datetime | None = None) -> Operation:
+        """Puts the refs back to before the newest change that is not undone yet."""
+        return self._operations.undo(author=author, time=_time(time)).operation
+
+    def redo(self, *, author: str = "", time: int | datetime | None = None) -> Operation:
+        """Takes back the newest undo that no other change has followed."""
+        return self._operations.redo(author=author, time=_time(time)).operation
+
+    # -- asking --------------------------------------------------------------------------------
+
+    def retrieve(self, text: str | None = None, **options: Any) -> Result:
+        """Returns the ranked answer at the head; `retrieve.query.resolve` lists the options."""
+        return self.at().retrieve(text, **options)
+
+    def retriever(self, rev: object = revision.HEAD) -> Retriever:
+        """Returns a question to put together step by step."""
+        from ibidem.repo.retrieving import Retriever
+
+        return Retriever(self.at(rev).retrieve)
+
+    def query(self, **options: Any) -> list[Node]:
+        """Returns every node at the head with a label and properties, by id."""
+        return self.at().query(**options)
+
+    def replay(self, receipt: Receipt | Cid | str) -> Result:
+        """Asks again what a receipt says was asked; raises `ReplayError` unless the bytes agree."""
+        from ibidem.repo import retrieving
+
+        return retrieving.replay(self, receipt)
+
+    def reindex(self) -> None:
+        """Builds the index of the head from nothing; no data is affected."""
+        self.index.forget()
+        self.index.build(self.at().root_cid)
+
+    def index_counts(self) -> tuple[int, int]:
+        """Returns how many nodes the index answers for at the head, and how many there are."""
+        found = self.at()
+        return len(found.snapshot().live), self.stats().node_count - self.stats().tombstone_count
+
+    # -- for the rooms above and beside --------------------------------------------------------
+
+    @property
+    def index(self) -> Index:
+        """The index of this repository."""
+        if self._index is None:
+            from ibidem.index.index import Index
+
+            self._index = Index(None if self.folder is None else self.folder / "index", self.store)
+        return self._index
+
+    def snapshot(self, root_cid: RootCid, commit: Commit | None) -> Snapshot:
+        """Returns the index snapshot of a root; the roots of the commit's parents are near it."""
+        near = () if commit is None else commit.parents
+        roots = [Commit.decode(self.store.get(parent)).root for parent in near]
+        return self.index.snapshot(root_cid, near=roots)
+
+    def content_of(self, node: Node) -> bytes | None:
+        """Returns the whole content of a node, None when it has none."""
+        content = node.content
+        if not isinstance(content, tuple):
+            return content
+        return b"".join(self.store.get_many(content))
+
+    def incident(self, root_cid: RootCid | None, root: Root, id: NodeId) -> Iterable[EdgeId]:  # noqa: A002
+        """Returns the ids of the edges that begin or end at a node of a root."""
+        from ibidem.repo import incident
+
+        return incident.incident_edges(self, root_cid or root.cid, root, id)
+
+    def _transaction(self, publisher: Any) -> Transaction:
+        from ibidem.repo.transaction import Transaction
+
+        return Transaction(
+            self.store,
+            publisher,
+            incident=lambda root, id: self.incident(None, root, id),  # noqa: A006
+            random_id=lambda: _random_id(self._operations.time(None)),
+        )
+
+    def _branch(self, name: str | None) -> str:
+        state = self._operations.state()
+        if name is None:
+            return state.view.head
+        full_name = HEADS + refs.check_name("branch", name)
+        if full_name != state.view.head and refs.read(self.store, state.view, full_name) is None:
+            raise _no_ref("branch", name)
+        return full_name
+
+    def _create(
+        self,
+        prefix: str,
+        what: str,
+        name: str,
+        at: object,
+        author: str,
+        time: int | datetime | None,
+    ) -> CommitCid:
+        full_name = prefix + refs.check_name(what, name)
+        target = self.resolve(at)
+        assert target is not None, "BUG: resolve returned None"
+
+        def make(state: State, buffer: Any) -> Any:
+            if refs.read(self.store, state.view, full_name) is not None:
+                raise InvalidInputError(
+                    f"{what}: {name!r} exists", hint="choose another name, or delete that one"
+                )
+            return replace(state.view, refs=refs.changed(state.view, {full_name: target}, buffer))
+
+        self._operations.change(
+            make, author=author, time=_time(time), description=f"create {full_name}"
+        )
+        return target
+
+    def _delete(
+        self, prefix: str, what: str, name: str, author: str, time: int | datetime | None
+    ) -> None:
+        full_name = prefix + refs.check_name(what, name)
+
+        def make(state: State, buffer: Any) -> Any:
+            if refs.read(self.store, state.view, full_name) is None:
+                raise _no_ref(what, name)
+            return replace(state.view, refs=refs.changed(state.view, {full_name: None}, buffer))
+
+        self._operations.change(
+            make, author=author, time=_time(time), description=f"delete {full_name}"
+        )
+
+
+def _founded(store: Store, config: Config | None, author: str, clock: Clock) -> Store:
+    """Writes the first root, view and operation into an empty store."""
+    from ibidem.objects.cid import OperationCid, ViewCid
+    from ibidem.objects.config import Config
+    from ibidem.objects.operation import Operation
+    from ibidem.objects.root import Root
+    from ibidem.objects.tree import EMPTY_TREE, EMPTY_TREE_BLOCK
+    from ibidem.objects.view import View
+
+    chosen = Config.default() if config is None else config
+    root = Root(EMPTY_TREE, EMPTY_TREE, EMPTY_TREE, EMPTY_TREE, config=chosen.to_map()).encode()
+    view = View(EMPTY_TREE, HEADS + refs.DEFAULT_BRANCH, EMPTY_TREE).encode()
+    time = Operations(store, clock).time(None)
+    operation = Operation(ViewCid.of(view), author=author, time=time, description="init").encode()
+    root_cid, cid = RootCid.of(root), OperationCid.of(operation)
+    blocks = {
+        EMPTY_TREE: EMPTY_TREE_BLOCK,
+        root_cid: root,
+        ViewCid.of(view): view,
+        cid: operation,
+    }
+    store.publish(blocks, {ORIGIN_CELL: (None, root_cid.raw), HEAD_CELL: (None, cid.raw)})
+    return store
+
+
+def _signature(
+    author: str, message: str, time: int | datetime | None, agent: str | None, task: str | None
+) -> Signature:
+    for field, value in (
+        ("author", author),
+        ("message", message),
+        ("agent", agent),
+        ("task", task),
+    ):
+        if not isinstance(value, str) and not (value is None and field in ("agent", "task")):
+            raise InvalidInputError(f"{field}: got {value!r:.80}, expected text")
+    return Signature(author, message, _time(time), agent, task)
+
+
+def _time(time: int | datetime | None) -> int | None:
+    if isinstance(time, datetime):
+        return revision.microseconds(time)
+    if time is not None and type(time) is not int:
+        raise InvalidInputError(
+            f"time: got {time!r:.80}, expected microseconds since 1970 UTC, or a datetime"
+        )
+    return time
+
+
+def _no_ref(what: str, name: str) -> NotFoundError:
+    return NotFoundError(
+        f"{what} {name!r} does not exist",
+        kind=ErrorKind.REVISION_NOT_FOUND,
+        hint=f"run 'repo {what}' to see what there is",
+    )
+
+
+def _random_id(time: int) -> NodeId:
+    """Returns an id in the form of a UUID version 7: milliseconds first, then random bits."""
+    value = (time // 1000 & (1 << 48) - 1) << 80 | int.from_bytes(os.urandom(10), "big")
+    value = value & ~(0xF << 76) & ~(0x3 << 62) | 0x7 << 76 | 0x2 << 62
+    return NodeId(value.to_bytes(16, "big"))

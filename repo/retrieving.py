@@ -1,0 +1,175 @@
+"""Asking a revision: the defaults are resolved here, the answer is computed below, the receipt is kept.
+
+A replay asks the same root the same resolved query again and compares: same bytes, or an error that
+says where they differ or why the question can not be asked any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self
+
+from ibidem.objects.cid import Cid
+from ibidem.objects.errors import (
+    ErrorKind,
+    InvalidInputError,
+    NotFoundError,
+    ReplayError,
+)
+from ibidem.objects.node import Node
+from ibidem.repo.at import Revision
+from ibidem.retrieve.execute import execute
+from ibidem.retrieve.query import Query, resolve
+from ibidem.retrieve.receipt import Receipt, receipt_of
+from ibidem.retrieve.result import Result
+
+if TYPE_CHECKING:
+    from ibidem.repo.repository import Repository
+
+
+def retrieve(repository: Repository, revision: Revision, **options: Any) -> Result:
+    """Returns the answer to a question over a revision, with its receipt."""
+    config = revision.config
+    query = resolve(config, **options)
+    result = _execute(repository, revision, query)
+    digests = {name: model.digest for name, model in config.models.items() if model.digest}
+    used = {} if query.vector is None else {query.vector.model}
+    commit = None if revision.commit is None else revision.commit.cid
+    models = {name: digest for name, digest in digests.items() if name in used}
+    receipt = receipt_of(result, commit=commit, models=models)
+    try:
+        block = receipt.encode()
+    except InvalidInputError:
+        # An answer of many thousand items has a receipt larger than a block: it gets none.
+        return result
+    repository.receipts.append(block)
+    return replace(result, receipt=receipt)
+
+
+def query(
+    repository: Repository,
+    revision: Revision,
+    *,
+    label: str | None,
+    where: Mapping[str, Any] | None,
+    limit: int | None,
+) -> list[Node]:
+    """Returns every node that passes, by id; without a condition, every node that is not hidden."""
+    if label is None and not where:
+        found = []
+        for node in revision.nodes():
+            if limit is not None and len(found) >= limit:
+                break
+            found.append(node)
+        return found
+    asked = resolve(revision.config, label=label, where=where, limit=limit)
+    return [item.node for item in _execute(repository, revision, asked).items]
+
+
+def replay(repository: Repository, receipt: Receipt | Cid | str) -> Result:
+    """Asks again what a receipt says was asked, and returns the answer when it is the same.
+
+    Args:
+        receipt: the receipt, its CID, or the beginning of that of 8 characters or more.
+
+    Raises:
+        NotFoundError: no such receipt is kept here.
+        ReplayError: kind `replay-mismatch`, naming the first item that differs; kind `not-found`: the
+            root is not in this repository.
+    """
+    asked = receipt if isinstance(receipt, Receipt) else _kept(repository, receipt)
+    try:
+        revision = Revision(repository, asked.root, None)
+    except NotFoundError as error:
+        raise ReplayError(
+            f"receipt: its root {asked.root} is not in this repository",
+            kind=ErrorKind.NOT_FOUND,
+            hint="fetch the history that it belongs to",
+        ) from error
+    result = _execute(repository, revision, asked.query)
+    if result.cid != asked.result:
+        raise ReplayError(_difference(asked, receipt_of(result)), hint="run 'repo doctor --full'")
+    return replace(result, receipt=asked)
+
+
+def _kept(repository: Repository, receipt: object) -> Receipt:
+    if isinstance(receipt, Cid):
+        receipt = str(receipt)
+    if not isinstance(receipt, str):
+        raise InvalidInputError(f"receipt: got {receipt!r:.80}, expected a receipt or its CID")
+    return Receipt.decode(repository.receipts.find(receipt))
+
+
+def _difference(before: Receipt, after: Receipt) -> str:
+    for index, (one, other) in enumerate(zip(before.items, after.items, strict=False)):
+        if one != other:
+            return f"receipt: item {index} is {other.id} with {other.score!r}, expected {one.id} with {one.score!r}"
+    if len(before.items) != len(after.items):
+        return f"receipt: {len(after.items)} items, expected {len(before.items)}"
+    return f"receipt: the items agree, but the result is {after.result}, expected {before.result}"
+
+
+def _execute(repository: Repository, revision: Revision, asked: Query) -> Result:
+    store = repository.store
+    return execute(
+        revision.snapshot(), asked, lambda cid: Node.decode(store.get(cid)), repository.content_of
+    )
+
+
+class Retriever:
+    """A question put together step by step; every step returns a new one and changes nothing."""
+
+    def __init__(
+        self, ask: Callable[..., Result], options: Mapping[str, Any] | None = None
+    ) -> None:
+        self._ask = ask
+        self._options = dict(options or {})
+
+    def text(self, text: str) -> Self:
+        """Ranks by the terms of a text."""
+        return self._with(text=text)
+
+    def label(self, *labels: str) -> Self:
+        """Keeps nodes of one of the labels."""
+        return self._with(label=list(labels))
+
+    def where(self, conditions: Mapping[str, Any] | None = None, **equal: Any) -> Self:
+        """Keeps nodes whose properties meet the conditions, which add up over several calls."""
+        known = self._options.get("where") or {}
+        return self._with(where={**known, **(conditions or {}), **equal})
+
+    def vector(self, model: str, vector: Any) -> Self:
+        """Ranks by closeness to a vector of a model."""
+        return self._with(vector=(model, vector))
+
+    def sparse(self, vocab: str, indices: Any, weights: Any) -> Self:
+        """Ranks by a sparse vector of a vocabulary."""
+        return self._with(sparse=(vocab, indices, weights))
+
+    def limit(self, limit: int | None) -> Self:
+        """Returns so many items at most."""
+        return self._with(limit=limit)
+
+    def token_budget(self, tokens: int | None) -> Self:
+        """Spends so many tokens at most."""
+        return self._with(token_budget=tokens)
+
+    def depth(self, depth: int) -> Self:
+        """Takes so many nodes from each lane."""
+        return self._with(depth=depth)
+
+    def fusion(self, name: str, **options: Any) -> Self:
+        """Fuses the lanes by a method, with its `rrf_k` or `weights`."""
+        return self._with(fusion=name, **options)
+
+    def option(self, **options: Any) -> Self:
+        """Sets options that have no step of their own."""
+        return self._with(**options)
+
+    def execute(self) -> Result:
+        """Asks."""
+        return self._ask(**self._options)
+
+    def _with(self, **options: Any) -> Self:
+        return type(self)(self._ask, {**self._options, **options})

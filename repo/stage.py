@@ -1,0 +1,145 @@
+"""The stage: what was added and is not committed yet, kept across processes in one cell.
+
+The cell names the staged root and the commit it was begun on. Staging moves no ref and writes no
+operation; a commit publishes the difference between the two roots, laid on wherever the branch is then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ibidem.objects import codec
+from ibidem.objects.blocks import Buffer
+from ibidem.objects.cid import Cid, CommitCid, RootCid
+from ibidem.objects.errors import ConflictError, CorruptError, ErrorKind, InvalidInputError
+from ibidem.objects.root import Root
+from ibidem.repo.edits import Edits, applied, between, check_rebase, check_references, reconciled
+from ibidem.repo.operations import RETRIES_MAX, Operations, lost_every_race
+from ibidem.repo.publish import BranchPublisher, Signature, Tip, tip
+
+if TYPE_CHECKING:
+    from ibidem.objects.commit import Commit
+
+STAGE_CELL = "stage"
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """What the cell says: the staged root, and where it was begun."""
+
+    value: bytes | None
+    """The cell as it was read."""
+    root_cid: RootCid
+    root: Root
+    begun: Tip
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to commit."""
+        return self.root_cid == self.begun.root_cid
+
+
+def read(operations: Operations, full_name: str) -> Staged:
+    """Returns what is staged; on an empty stage, the root of the branch."""
+    value = operations.store.cell(STAGE_CELL)
+    if value is None:
+        begun = tip(operations, operations.state(), full_name)
+        return Staged(None, begun.root_cid, begun.root, begun)
+    fields = codec.decode(value)
+    if not isinstance(fields, dict) or fields.get("kind") != "stage" or fields.get("v") != 1:
+        raise CorruptError("stage: the cell is not a stage", hint="clear it and stage again")
+    root_cid, base_cid = RootCid(fields["root"].raw), RootCid(fields["base"].raw)
+    commit = fields.get("commit")
+    store = operations.store
+    begun = Tip(
+        None if commit is None else CommitCid(commit.raw),
+        base_cid,
+        Root.decode(store.get(base_cid)),
+    )
+    return Staged(value, root_cid, Root.decode(store.get(root_cid)), begun)
+
+
+def commit(operations: Operations, full_name: str, signature: Signature) -> Commit | None:
+    """Commits what is staged and empties the stage in the same step; None where nothing is staged.
+
+    Raises:
+        ConflictError: the branch moved and touches the same things; or the stage itself moved.
+    """
+    staged = read(operations, full_name)
+    if staged.is_empty:
+        return None
+    edits = between(operations.store, staged.begun.root, staged.root)
+    publisher = BranchPublisher(
+        operations,
+        full_name,
+        signature,
+        begun=staged.begun,
+        cells={STAGE_CELL: (staged.value, None)},
+    )
+    return publisher.publish(edits, {})
+
+
+def clear(operations: Operations) -> None:
+    """Drops what is staged."""
+    operations.store.publish({}, {STAGE_CELL: (operations.store.cell(STAGE_CELL), None)})
+
+
+class StagePublisher:
+    """Puts the edits of a transaction on the stage; they make no commit yet."""
+
+    def __init__(self, operations: Operations, full_name: str) -> None:
+        self._operations = operations
+        self._full_name = full_name
+        self._begun = read(operations, full_name)
+
+    def base(self) -> Root:
+        """Returns the root that the transaction begins on."""
+        return self._begun.root
+
+    def publish(self, edits: Edits, blocks: Mapping[Cid, bytes]) -> Commit | None:
+        """Stages the edits in one durable step; always None.
+
+        Raises:
+            InvalidInputError: kind `dangling-reference`.
+            ConflictError: another process staged something else for the same things.
+        """
+        for _ in range(RETRIES_MAX):
+            now = read(self._operations, self._full_name)
+            buffer = Buffer(self._operations.store)
+            buffer.new.update(blocks)
+            block = self._root(now, edits, buffer).encode()
+            root_cid = RootCid.of(block)
+            if root_cid == now.root_cid:
+                return None
+            buffer.put(root_cid, block)
+            value = None if root_cid == now.begun.root_cid else _value(root_cid, now.begun)
+            try:
+                self._operations.store.publish(buffer.new, {STAGE_CELL: (now.value, value)})
+            except ConflictError as error:
+                if error.kind is not ErrorKind.HEAD_MOVED:
+                    raise
+            else:
+                return None
+        raise lost_every_race()
+
+    def _root(self, now: Staged, edits: Edits, buffer: Buffer) -> Root:
+        is_rebase = now.root_cid != self._begun.root_cid
+        if is_rebase:
+            check_rebase(buffer, self._begun.root, now.root, edits)
+        root = applied(now.root, edits, buffer)
+        try:
+            check_references(buffer, root, edits)
+        except InvalidInputError as error:
+            if is_rebase:
+                raise reconciled(error) from error
+            raise
+        return root
+
+
+def _value(root_cid: RootCid, begun: Tip) -> bytes:
+    fields = {"kind": "stage", "v": 1, "root": root_cid, "base": begun.root_cid}
+    if begun.commit is not None:
+        fields["commit"] = begun.commit
+    return codec.encode(fields)

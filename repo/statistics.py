@@ -1,0 +1,59 @@
+"""A repository in numbers, read from the counts that trees and store keep."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ibidem.objects.tree import Tree
+
+if TYPE_CHECKING:
+    from ibidem.objects.cid import CommitCid, TreeCid
+    from ibidem.repo.repository import Repository
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryStats:
+    """What the repository and its current head hold."""
+
+    head: CommitCid | None
+    branch_name: str
+    node_count: int
+    """Tombstoned nodes included."""
+    edge_count: int
+    tombstone_count: int
+    vector_counts: Mapping[str, int]
+    """By model."""
+    sparse_counts: Mapping[str, int]
+    """By vocabulary."""
+    branch_count: int
+    tag_count: int
+    block_count: int
+    """Of all revisions."""
+    store_bytes: int
+    """What the block store occupies on disk."""
+
+
+def repository_stats(repository: Repository) -> RepositoryStats:
+    """Returns the numbers of the current head; the cost does not grow with the repository."""
+    revision = repository.at()
+    root = revision.root
+
+    def count(tree: TreeCid) -> int:
+        return len(Tree(repository.store, tree))
+
+    store = repository.store.stats()
+    return RepositoryStats(
+        head=None if revision.commit is None else revision.commit.cid,
+        branch_name=repository.current_branch,
+        node_count=count(root.nodes),
+        edge_count=count(root.edges),
+        tombstone_count=count(root.tombstones),
+        vector_counts={name: count(tree) for name, tree in sorted(root.vectors.items())},
+        sparse_counts={name: count(tree) for name, tree in sorted(root.sparse.items())},
+        branch_count=len(repository.branches()),
+        tag_count=len(repository.tags()),
+        block_count=store.block_count,
+        store_bytes=store.size_bytes,
+    )
