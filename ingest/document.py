@@ -1,7 +1,7 @@
 """One source to its drafts: decode, read the format, outline, name.
 
-Nothing here touches a repository or a file. The parts joined give the decoded source back, whatever the
-format module made of it.
+Nothing here touches a repository or a file. The parts joined give the decoded source back, whatever
+the format module made of it.
 """
 
 from __future__ import annotations
@@ -41,16 +41,39 @@ RESERVED = frozenset(
         "key",
     }
 )
-"""Property names that front matter may not take; such an entry is stored as `front_matter_<name>`."""
+"""Names that front matter may not take; such an entry is stored as `front_matter_<name>`."""
 
-_LANGUAGES = {
-    ".bash": "bash", ".c": "c", ".cc": "cpp", ".cpp": "cpp", ".cs": "csharp", ".css": "css", ".go": "go",
-    ".h": "c", ".hpp": "cpp", ".java": "java", ".js": "javascript", ".jsx": "javascript", ".kt": "kotlin",
-    ".lua": "lua", ".mjs": "javascript", ".php": "php", ".pl": "perl", ".py": "python", ".pyi": "python",
-    ".r": "r", ".rb": "ruby", ".rs": "rust", ".scala": "scala", ".sh": "sh", ".sql": "sql", ".swift": "swift",
-    ".toml": "toml", ".ts": "typescript", ".tsx": "typescript", ".xml": "xml", ".yaml": "yaml", ".yml": "yaml",
-    ".html": "html", ".htm": "html", ".json": "json", ".cfg": "ini", ".ini": "ini", ".zig": "zig",
-}  # fmt: skip
+_SUFFIXES = {
+    "bash": ".bash",
+    "c": ".c .h",
+    "cpp": ".cc .cpp .hpp",
+    "csharp": ".cs",
+    "css": ".css",
+    "go": ".go",
+    "html": ".html .htm",
+    "ini": ".cfg .ini",
+    "java": ".java",
+    "javascript": ".js .jsx .mjs",
+    "json": ".json",
+    "kotlin": ".kt",
+    "lua": ".lua",
+    "perl": ".pl",
+    "php": ".php",
+    "python": ".py .pyi",
+    "r": ".r",
+    "ruby": ".rb",
+    "rust": ".rs",
+    "scala": ".scala",
+    "sh": ".sh",
+    "sql": ".sql",
+    "swift": ".swift",
+    "toml": ".toml",
+    "typescript": ".ts .tsx",
+    "xml": ".xml",
+    "yaml": ".yaml .yml",
+    "zig": ".zig",
+}
+_LANGUAGES = {suffix: name for name, suffixes in _SUFFIXES.items() for suffix in suffixes.split()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +147,8 @@ def check_path(path: str) -> None:
         or "\0" in path
     ):
         raise InvalidInputError(
-            f"path: got {path[:200]!r}, expected a relative POSIX path without '.', '..' or empty parts, "
-            f"at most {PATH_CHARS_MAX} characters"
+            f"path: got {path[:200]!r}, expected a relative POSIX path without '.', '..' or empty "
+            f"parts, at most {PATH_CHARS_MAX} characters"
         )
     try:
         path.encode("utf-8")

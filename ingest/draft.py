@@ -1,8 +1,8 @@
 """Drafts: the nodes that a source calls for, with their ids, before anything is written.
 
-A document's id comes from its path; a section's from the document, the headings above it and its turn
-among equal ones; a passage's from the document, the digest of its text and its turn. No id depends on a
-position, so text that is inserted above a passage leaves it and its id alone.
+A document's id comes from its path; a section's from the document, the headings above it and its
+turn among equal ones; a passage's from the document, the digest of its text and its turn. No id
+depends on a position, so text that is inserted above a passage leaves it and its id alone.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Front matter: the `key: value` lines between two `---` lines at the top of a Markdown file.
 
-A strict, small subset of YAML, read without a YAML library: scalars and lists of scalars, one level.
-Whatever else stands there stays in the source, changes nothing, and is reported by line. The source
-text is never lost: it is the document's first lead.
+A strict, small subset of YAML, read without a YAML library: scalars and lists of scalars, one
+level. Whatever else stands there stays in the source, changes nothing, and is reported by line. The
+source text is never lost: it is the document's first lead.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ def read_front_matter(source: str, start: int = 0) -> FrontMatter:
         return result
     if match.end() - start > FRONT_MATTER_CHARS_MAX:
         result.warnings.append(
-            f"front matter: {match.end() - start} characters, at most {FRONT_MATTER_CHARS_MAX}; read as text"
+            f"front matter: {match.end() - start} characters, at most {FRONT_MATTER_CHARS_MAX}; "
+            "read as text"
         )
         return result
     result.stop = match.end()

@@ -1,8 +1,9 @@
 """Groups of children, so that no parent lists more than 1,000 and an edit rewrites one short list.
 
-Where a group begins depends only on the ids of the children near that place: a child begins a group of
-level l when the hash of its id is divisible by 64^l. An inserted passage thus changes the group it falls
-into and leaves the others alone. A run that still is too long is cut again at its smallest hash.
+Where a group begins depends only on the ids of the children near that place: a child begins a group
+of level l when the hash of its id is divisible by 64^l. An inserted passage thus changes the group
+it falls into and leaves the others alone. A run that still is too long is cut again at its smallest
+hash.
 """
 
 from __future__ import annotations

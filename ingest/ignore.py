@@ -13,7 +13,7 @@ IGNORE_BYTES_MAX = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Ignore:
-    """The patterns of one `.gitignore`, which hold for what is below `folder` (POSIX, "" for the root)."""
+    """The patterns of one `.gitignore`, for what is below `folder` (POSIX, "" for the root)."""
 
     folder: str
     spec: GitIgnoreSpec

@@ -1,8 +1,8 @@
 """Files, folders and standard input into a transaction: the whole of ingest behind one function.
 
-Each document is read, planned and written on its own, so one bad file is reported and does not stop the
-rest. The same input gives the same root on any machine: document paths are relative, ids are derived,
-and nothing of the file system but names and bytes goes in.
+Each document is read, planned and written on its own, so one bad file is reported and does not stop
+the rest. The same input gives the same root on any machine: document paths are relative, ids are
+derived, and nothing of the file system but names and bytes goes in.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from ibidem.ingest.document import (
     read_document,
 )
 from ibidem.ingest.draft import document_id
+from ibidem.ingest.ignore import Ignore
 from ibidem.ingest.ndjson import LINE_BYTES_MAX, ingest_records, read_lines
 from ibidem.ingest.prune import prune_documents
 from ibidem.ingest.record import is_record_line
@@ -69,15 +70,15 @@ def ingest(
     Args:
         tx: written to; a document that has not changed writes nothing.
         paths: in the order given; a folder is walked in byte order of names.
-        root: document paths are relative to it. None: a folder is its own root, and a file is named by
-            its name.
+        root: document paths are relative to it. None: a folder is its own root, and a file is
+            named by its name.
         prune: remove the documents of files that are gone from an ingested folder; needs `root`.
-        strict: raise at the first file or line that is wrong instead of reporting it. What is left out
-            on purpose (hidden, ignored, binary) is not wrong.
+        strict: raise at the first file or line that is wrong instead of reporting it. What is left
+            out on purpose (hidden, ignored, binary) is not wrong.
         media_type: of all input; None: by a file's name, and JSON lines on standard input.
         stdin: read, not closed, when `paths` has "-".
         stdin_path: path of the document that standard input becomes, where it is not JSON lines.
-        size_bytes_max: the largest document; JSON lines are streamed and bounded per line instead.
+        size_bytes_max: the largest document; JSON lines are streamed and bounded by line instead.
         progress: called after each file.
 
     Raises:
@@ -85,7 +86,12 @@ def ingest(
             transaction's block, so that nothing is published.
     """
     options = _Options(
-        None if root is None else os.fspath(root), prune, strict, media_type, stdin_path, size_bytes_max
+        None if root is None else os.fspath(root),
+        prune,
+        strict,
+        media_type,
+        stdin_path,
+        size_bytes_max,
     )
     if isinstance(paths, str | bytes | os.PathLike):
         raise InvalidInputError(f"paths: got {paths!r:.100}, expected a list of paths")
@@ -95,12 +101,18 @@ def ingest(
 
 
 def ingest_text(
-    tx: Transaction, text: str, *, path: str, media_type: str | None = None, report: Report | None = None
+    tx: Transaction,
+    text: str,
+    *,
+    path: str,
+    media_type: str | None = None,
+    report: Report | None = None,
 ) -> Report:
     """Ingests one text as the document `path`; errors are raised.
 
     Raises:
-        InvalidInputError: the path or media type is not one, or the text has a NUL or lone surrogates.
+        InvalidInputError: the path or media type is not one, or the text has a NUL or lone
+            surrogates.
     """
     report = report or Report()
     _ingest_source(tx, path, text, media_type, report)
@@ -118,7 +130,9 @@ def _check(options: _Options, paths: Sequence[str], stdin: BinaryIO | None) -> N
             hint="without a root nothing tells which documents came from which folder",
         )
     if options.size_bytes_max < 1:
-        raise InvalidInputError(f"size_bytes_max: got {options.size_bytes_max}, expected at least 1")
+        raise InvalidInputError(
+            f"size_bytes_max: got {options.size_bytes_max}, expected at least 1"
+        )
     if STANDARD_INPUT in paths and stdin is None:
         raise InvalidInputError("paths: got '-' without stdin, expected a stream to read")
 
@@ -162,8 +176,7 @@ class _Ingest:
             if not Path(path).is_dir():
                 yield self._named_file(Path(path), name)
                 return
-            above = ignores_above(self._root(), Path(os.path.abspath(path))) if self.options.root else []
-            for entry in walk(Path(path), name, above):
+            for entry in walk(Path(path), name, self._ignores_above(path)):
                 if isinstance(entry, Skipped):
                     self.report.skipped.append((entry.path, entry.reason))
                 else:
@@ -176,19 +189,23 @@ class _Ingest:
         size_bytes = file.stat().st_size
         return Found(name, file.parent, file.name, size_bytes, follow=True)
 
+    def _ignores_above(self, path: str) -> list[Ignore]:
+        return [] if self.options.root is None else ignores_above(self._root(), _absolute(path))
+
     def _root(self) -> Path:
-        return Path(os.path.abspath(self.options.root or "."))
+        return _absolute(self.options.root or ".")
 
     def _name(self, path: str) -> str:
         """The name of a file or folder that the user gave; "" for the root itself."""
-        full = Path(os.path.abspath(path))
+        full = _absolute(path)
         if self.options.root is None:
             return "" if full.is_dir() else full.name
         try:
             below = full.relative_to(self._root()).as_posix()
         except ValueError as error:
             raise InvalidInputError(
-                f"path: got {printable(path)!r}, expected a path inside {printable(str(self._root()))!r}"
+                f"path: got {printable(path)!r}, expected a path inside "
+                f"{printable(str(self._root()))!r}"
             ) from error
         return "" if below == "." else below
 
@@ -262,6 +279,10 @@ class _Ingest:
             raise InvalidInputError(f"{printable(path)}: {error}") from error
         text = error.strerror or str(error) if isinstance(error, OSError) else str(error)
         self.report.errors.append((printable(path), text))
+
+
+def _absolute(path: str) -> Path:
+    return Path(os.path.abspath(path))  # noqa: PTH100  resolve() would follow links
 
 
 def _unfit(data: bytes) -> str | None:

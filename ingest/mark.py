@@ -1,8 +1,9 @@
 """Marks: what a reader of one source format finds, as half-open character ranges of the source.
 
 A format module turns text into marks and nothing else; the tree of parts is made from marks in one
-place (`outline.py`), so that no format can lose a character. Marks ascend and never overlap. What lies
-between two marks is layout (blank lines, rules) and is kept as the `lead` of the part that follows.
+place (`outline.py`), so that no format can lose a character. Marks ascend and never overlap. What
+lies between two marks is layout (blank lines, rules) and is kept as the `lead` of the part that
+follows.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 BLANK = " \t\r\n\f\v"
-"""The characters that count as layout. Stated here because `str.isspace` changes with Python's Unicode."""
+"""The characters that are layout; `str.isspace` would change with Python's Unicode."""
 
 BOM = "\ufeff"
 
 LEAD_CHARS_MAX = 256
-"""A longer stretch of layout becomes passages of its own: a parent block holds up to 1,000 leads."""
+"""A longer stretch of layout becomes passages: a parent's block holds up to 1,000 leads."""
 
 BLANK_CHARS_MAX = 4000
 
@@ -36,7 +37,7 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A passage: `start:stop` is its source, never empty, at most `PASSAGE_CHARS_MAX` characters."""
+    """A passage: `start:stop` is its source, never empty, at most `PASSAGE_CHARS_MAX` long."""
 
     start: int
     stop: int
@@ -62,7 +63,7 @@ def trim(source: str, start: int, stop: int) -> tuple[int, int] | None:
 
 
 def with_gaps(source: str, start: int, marks: list[Mark]) -> Iterator[Mark]:
-    """Yields `marks` and, for every stretch between them that is more than layout, a mark of its own.
+    """Yields `marks` and, for any stretch between them that is more than layout, a mark of its own.
 
     So nothing that a reader overlooked escapes the search, and no lead grows without bound.
     """

@@ -1,8 +1,8 @@
 """Markdown to marks: CommonMark with tables, read by markdown-it-py, cut by line ranges.
 
-Only the block structure is parsed; passages are ranges of the source, so markup inside them is kept as
-it stands. A fenced block is never cut at a blank line unless it is over the limit, where all is cut.
-Inline markup is resolved for headings only, whose text names sections.
+Only the block structure is parsed; passages are ranges of the source, so markup inside them is kept
+as it stands. A fenced block is never cut at a blank line unless it is over the limit, where all is
+cut. Inline markup is resolved for headings only, whose text names sections.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """JSON lines to nodes, edges and vectors that refer to each other by local name.
 
 One pass: a record that refers to a name not yet seen waits for the end of the input; removals and
-tombstones always do. Lines are read with a bound, so a line of any length costs bounded memory. A line
-that is refused is reported with its number and changes nothing; the others count.
+tombstones always do. Lines are read with a bound, so a line of any length costs bounded memory. A
+line that is refused is reported with its number and changes nothing; the others count.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _BOM = b"\xef\xbb\xbf"
 
 
 def read_lines(stream: BinaryIO) -> Iterator[tuple[int, bytes | None]]:
-    """Yields (number from 1, line) for every line that is not blank; None for one over the limit."""
+    """Yields (number from 1, line) for each line that is not blank; None for one over the limit."""
     number = 0
     while line := stream.readline(LINE_BYTES_MAX + 1):
         number += 1
@@ -55,12 +55,15 @@ def read_lines(stream: BinaryIO) -> Iterator[tuple[int, bytes | None]]:
             yield number, line
 
 
-def ingest_records(tx: Transaction, stream: BinaryIO, path: str, report: Report, *, strict: bool) -> None:
+def ingest_records(
+    tx: Transaction, stream: BinaryIO, path: str, report: Report, *, strict: bool
+) -> None:
     """Applies the records of `stream` to the transaction and counts them in `report`.
 
     Raises:
-        InvalidInputError: `strict`, and a line was refused. What came before it is in the transaction,
-            so let the error leave the transaction's block, which then publishes nothing.
+        InvalidInputError: `strict`, and a line was refused. What came before it is in the
+            transaction, so let the error leave the transaction's block, which then publishes
+            nothing.
     """
     applying = _Applying(tx, path, report, strict)
     for number, line in read_lines(stream):
@@ -101,12 +104,16 @@ class _Applying:
             except IbidemError as error:
                 self._refuse(number, error)
         if self._refused_count > ERRORS_MAX:
-            self.report.errors.append((self.path, f"{self._refused_count - ERRORS_MAX} more lines refused"))
+            self.report.errors.append(
+                (self.path, f"{self._refused_count - ERRORS_MAX} more lines refused")
+            )
 
     def _refuse(self, number: int, error: IbidemError) -> None:
         message = f"line {number}: {error}"
         if self.strict:
-            raise InvalidInputError(f"{self.path}: {message}", kind=error.kind, hint=error.hint) from error
+            raise InvalidInputError(
+                f"{self.path}: {message}", kind=error.kind, hint=error.hint
+            ) from error
         self._refused_count += 1
         if self._refused_count <= ERRORS_MAX:
             self.report.errors.append((self.path, message))
@@ -134,8 +141,8 @@ class _Applying:
         found = self._find(reference)
         if found is None:
             raise InvalidInputError(
-                f"{field_name}: got {str(reference)!r:.100}, expected the name of a node of this input, "
-                "or the id or key of a node that is there",
+                f"{field_name}: got {str(reference)!r:.100}, expected the name of a node of this "
+                "input, or the id or key of a node that is there",
                 kind=ErrorKind.DANGLING_REFERENCE,
             )
         return found
@@ -164,7 +171,9 @@ class _Applying:
                 report.vectors += 1
             case SparseRecord():
                 node = self._resolve("sparse.node", record.node)
-                tx.set_sparse(node, vocab=record.vocab, indices=record.indices, weights=record.weights)
+                tx.set_sparse(
+                    node, vocab=record.vocab, indices=record.indices, weights=record.weights
+                )
                 report.vectors += 1
             case TombstoneRecord():
                 tx.tombstone(self._resolve("tombstone.node", record.node), reason=record.reason)

@@ -1,9 +1,10 @@
 """The tree of parts of one source: nested sections, passages, and every character between them.
 
-Invariant: walking the tree and joining each child's `lead`, the child's own source and finally `tail`
-gives the source back, character for character. A section's source begins with its heading, which sits
-in the lead of its first child (in its tail when it has none). Layout after the last part of a section
-belongs to whatever part comes next, so that appending there touches no finished section.
+Invariant: walking the tree and joining each child's `lead`, the child's own source and finally
+`tail` gives the source back, character for character. A section's source begins with its heading,
+which sits in the lead of its first child (in its tail when it has none). Layout after the last part
+of a section belongs to whatever part comes next, so that appending there touches no finished
+section.
 """
 
 from __future__ import annotations

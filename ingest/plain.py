@@ -38,7 +38,7 @@ def code_marks(source: str, language: str | None) -> Iterator[Mark]:
 def blocks(
     source: str, start: int, stop: int, name: str, language: str | None, finders: tuple[Finder, ...]
 ) -> Iterator[Block]:
-    """Yields the passages of one stretch of source, trimmed, cut by `finders` where it is too long."""
+    """Yields the passages of a stretch of source, trimmed, cut by `finders` if it is too long."""
     for piece in split(source, start, stop, finders):
         text_range = trim(source, *piece)
         if text_range is not None:

@@ -1,7 +1,7 @@
 """Records: what one line of JSON lines says, checked field by field, before anything is looked up.
 
-A reference (`Reference`) names a node by a local name of the same input, by its id, or by its key; which
-node that is, is for `ndjson.py` to find out.
+A reference (`Reference`) names a node by a local name of the same input, by its id, or by its key;
+which node that is, is for `ndjson.py` to find out.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ class _Fields:
     def has(self, name: str) -> bool:
         return name in self._body
 
-    def take(self, name: str) -> Any:  # noqa: ANN401  a JSON value
+    def take(self, name: str) -> Any:
         if name not in self._body:
             raise InvalidInputError(f"{self._form}.{name}: missing")
         return self._body.pop(name)
@@ -189,7 +189,7 @@ class _Fields:
         value = self._body.pop(name, default)
         return _finite(f"{self._form}.{name}", value)
 
-    def value(self, name: str) -> Any:  # noqa: ANN401  a JSON value
+    def value(self, name: str) -> Any:
         if name not in self._body:
             return None
         value = self._body.pop(name)
@@ -327,7 +327,9 @@ def _sparse(fields: _Fields) -> SparseRecord:
             _refuse(f"sparse.indices[{place}]", index, "indices that ascend")
     if len(indices) != len(weights):
         _refuse("sparse.weights", len(weights), f"as many as indices, {len(indices)}")
-    finite = tuple(_finite(f"sparse.weights[{place}]", weight) for place, weight in enumerate(weights))
+    finite = tuple(
+        _finite(f"sparse.weights[{place}]", weight) for place, weight in enumerate(weights)
+    )
     fields.end()
     return SparseRecord(node, vocab, tuple(indices), finite)
 
@@ -358,7 +360,7 @@ _READERS: dict[str, Callable[[_Fields], Record]] = {
 
 
 def _check(field: str, value: object) -> None:
-    """Refuses what the format cannot hold: the codec would too, but without the name of the field."""
+    """Refuses what the format cannot hold; the codec would too, without the field's name."""
     found = _misfit(value, JSON_DEPTH_MAX)
     if found is not None:
         place, misfit, expected = found

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Report:
-    """Filled while ingest runs. A path is the document's name in the repository where it has one."""
+    """Filled while ingest runs. A path is the document's name in the repository if it has one."""
 
     documents_added: int = 0
     documents_changed: int = 0
@@ -30,7 +30,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Given to the `progress` callable after each file. Standard input counts as a file of 0 bytes."""
+    """Given to `progress` after each file. Standard input counts as a file of 0 bytes."""
 
     path: str
     files_done: int

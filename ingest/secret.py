@@ -1,7 +1,8 @@
-"""What is never ingested because it looks like a secret: by its name, or because it holds a private key.
+"""What is never ingested: what looks like a secret by its name, or holds a private key.
 
-A repository of knowledge is copied and pushed, and what was committed once stays in its history. So a
-file that is a secret on most machines is left out, and reported, even when it is named on purpose.
+A repository of knowledge is copied and pushed, and what was committed once stays in its history. So
+a file that is a secret on most machines is left out, and reported, even when it is named on
+purpose.
 """
 
 from __future__ import annotations
@@ -9,16 +10,15 @@ from __future__ import annotations
 import fnmatch
 import re
 
-_NAMES = (
-    ".env", ".env.*", "*.env", ".netrc", "_netrc", ".pgpass", ".npmrc", ".pypirc", ".htpasswd", ".git-credentials",
-    "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore",
-    "*.kdbx", "*.ppk", "*.gpg", "*.asc.key", "credentials", "credentials.*", "client_secret*.json",
-    "service-account*.json", "service_account*.json", "secret", "secrets", "secret.*", "secrets.*", "*.tfstate",
-    "*.tfvars", "*.ovpn", "wallet.dat", "htpasswd", "shadow",
-)  # fmt: skip
+_NAMES = """
+    .env .env.* *.env .netrc _netrc .pgpass .npmrc .pypirc .htpasswd htpasswd .git-credentials
+    id_rsa* id_dsa* id_ecdsa* id_ed25519* *.pem *.key *.p12 *.pfx *.jks *.keystore *.kdbx *.ppk
+    *.gpg credentials credentials.* client_secret*.json service-account*.json service_account*.json
+    secret secrets secret.* secrets.* *.tfstate *.tfvars *.ovpn wallet.dat shadow
+"""
 _DOCUMENTS = (".md", ".markdown", ".rst", ".txt", ".py", ".html")
 _SAFE_SUFFIXES = (".pub", ".example", ".sample", ".template")
-_NAME = re.compile("|".join(fnmatch.translate(name) for name in _NAMES))
+_NAME = re.compile("|".join(fnmatch.translate(name) for name in _NAMES.split()))
 _KEY_BEGIN = re.compile(rb"-----BEGIN (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----")
 _KEY_BODY = re.compile(rb"[A-Za-z0-9+/]{32,}={0,2}")
 _KEY_LOOKAHEAD_BYTES = 1024

@@ -57,8 +57,8 @@ def split(
 ) -> Iterator[tuple[int, int]]:
     """Yields ranges that cover `start:stop` without gaps, each at most `PASSAGE_CHARS_MAX` long.
 
-    The first finder that offers a place inside the window decides; without any place the cut falls at
-    the maximum.
+    The first finder that offers a place inside the window decides; without any place the cut falls
+    at the maximum.
     """
     while stop - start > PASSAGE_CHARS_MAX:
         cut = _cut(source, start + PASSAGE_CHARS_MIN, start + PASSAGE_CHARS_MAX, finders)

@@ -1,9 +1,9 @@
 """One document into a transaction: what is new, what changed, what is gone, and nothing else.
 
-The plan is made before anything is written, from the document's tree as the transaction has it. Ingest
-owns what it derives (type, summary, the properties it set, children, tail); a property, context
-sentence or content that someone else gave a node stays. Parts that the source no longer has are
-removed with their edges.
+The plan is made before anything is written, from the document's tree as the transaction has it.
+Ingest owns what it derives (type, summary, the properties it set, children, tail); a property,
+context sentence or content that someone else gave a node stays. Parts that the source no longer has
+are removed with their edges.
 """
 
 from __future__ import annotations
@@ -128,7 +128,8 @@ def parts_of(tx: Transaction, document: Node) -> Iterator[Node]:
 def _check_key(node: Node, draft: Draft) -> None:
     if node.key != (draft.namespace, draft.key):
         raise InvalidInputError(
-            f"node {node.id} has the key {node.key!r:.80}, expected {(draft.namespace, draft.key)!r:.80}",
+            f"node {node.id} has the key {node.key!r:.80}, "
+            f"expected {(draft.namespace, draft.key)!r:.80}",
             kind=ErrorKind.ID_COLLISION,
             hint="another node stands under the id of this document: remove it, or rename the file",
         )
@@ -150,16 +151,21 @@ def _is_same(node: Node, draft: Draft) -> bool:
     ):
         return False
     owned = _owned(node)
-    held = {name: value for name, value in node.props.items() if name in owned or name in draft.props}
+    held = {
+        name: value for name, value in node.props.items() if name in owned or name in draft.props
+    }
     return held == draft.props and (
-        all(type(value) is str for value in held.values()) or encode(held) == encode(dict(draft.props))
+        all(type(value) is str for value in held.values())
+        or encode(held) == encode(dict(draft.props))
     )
 
 
 def _owned(node: Node) -> frozenset[str]:
-    """The names of the properties that ingest gave a node; of a document, its front matter tells."""
+    """The properties that ingest gave a node; of a document, its front matter tells."""
     if node.key is None or node.key[0] != DOCUMENT:
         return _OWNED.get(node.ntype, frozenset())
     lead = node.children[0].lead if node.children else node.tail
     front = read_front_matter(lead, len(BOM) if lead.startswith(BOM) else 0)
-    return frozenset({"source", "media_type", "language"}) | frozenset(map(stored_name, front.values))
+    return frozenset({"source", "media_type", "language"}) | frozenset(
+        map(stored_name, front.values)
+    )

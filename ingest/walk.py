@@ -1,9 +1,9 @@
 """Files to read, from a folder that a user named: sorted, bounded, and never outside of it.
 
-Folders are opened one below the other without following a link, in the walk and again when a file is
-read; so nothing that is swapped in between leads out of the tree. A file is opened without waiting (a
-pipe cannot hang the walk) and must be a regular file once it is open, not before.
-What is left out is reported with its reason; a folder that is left out is reported once.
+Folders are opened one below the other without following a link, in the walk and again when a file
+is read; so nothing that is swapped in between leads out of the tree. A file is opened without
+waiting (a pipe cannot hang the walk) and must be a regular file once it is open, not before. What
+is left out is reported with its reason; a folder that is left out is reported once.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Where a part of a document stands, and a document's whole text: computed from parents, never stored.
+"""Where a part of a document stands, and the document's text: computed from parents, not stored.
 
-A parent holds, for each child in order, the source before it (`lead`) and the size of its whole source;
-after the last child comes `tail`. So a passage does not know its place, and an edit above it leaves it
-untouched. The cost of `locate` is that of its ancestors, not of the document.
+A parent holds, for each child in order, the source before it (`lead`) and the size of its whole
+source; after the last child comes `tail`. So a passage does not know its place, and an edit above
+it leaves it untouched. The cost of `locate` is that of its ancestors, not of the document.
 
 Spec: format 5.1.
 """
@@ -36,7 +36,7 @@ class Location:
     """Half-open range of bytes in the UTF-8 source."""
     line_start: int
     line_stop: int
-    """Half-open range of lines, the first line of the source being 1; a part within a line has one."""
+    """Half-open range of lines, the first of the source being 1; part of a line is one line."""
 
 
 def size_of(text: str) -> tuple[int, int]:

@@ -28,9 +28,14 @@ class Graph:
         self.blocks = Blocks()
         self.publications = 0
         self.root = Root(
-            nodes=EMPTY_TREE, edges=EMPTY_TREE, vectors={}, sparse={}, tombstones=EMPTY_TREE,
-            conflicts=EMPTY_TREE, config=Config.default().to_map(),
-        )  # fmt: skip
+            nodes=EMPTY_TREE,
+            edges=EMPTY_TREE,
+            vectors={},
+            sparse={},
+            tombstones=EMPTY_TREE,
+            conflicts=EMPTY_TREE,
+            config=Config.default().to_map(),
+        )
 
     @property
     def cid(self):
@@ -53,18 +58,29 @@ class Graph:
 
     def transaction(self):
         def incident(root, node_id):
-            edges = [Edge.decode(self.blocks.get(cid)) for _, cid in Tree(self.blocks, root.edges).items()]
+            edges = [
+                Edge.decode(self.blocks.get(cid))
+                for _, cid in Tree(self.blocks, root.edges).items()
+            ]
             return [edge.id for edge in edges if node_id in (edge.src, edge.dst)]
 
-        return Transaction(self.blocks, self, incident=incident, random_id=lambda: NodeId(bytes(16)))
+        return Transaction(
+            self.blocks, self, incident=incident, random_id=lambda: NodeId(bytes(16))
+        )
 
     def ingest(self, *paths, **options):
         with self.transaction() as tx:
             return ingest(tx, paths, **options)
 
     def nodes(self):
-        nodes = (Node.decode(self.blocks.get(cid)) for _, cid in Tree(self.blocks, self.root.nodes).items())
+        nodes = (
+            Node.decode(self.blocks.get(cid))
+            for _, cid in Tree(self.blocks, self.root.nodes).items()
+        )
         return {node.id: node for node in nodes}
 
     def edges(self):
-        return [Edge.decode(self.blocks.get(cid)) for _, cid in Tree(self.blocks, self.root.edges).items()]
+        return [
+            Edge.decode(self.blocks.get(cid))
+            for _, cid in Tree(self.blocks, self.root.edges).items()
+        ]

@@ -92,7 +92,10 @@ def test_ids_differ_between_documents_and_follow_the_path():
     assert document_id("b/a.md") in second
 
 
-@given(pieces=st.lists(MARKDOWN, min_size=1, max_size=4), inserted=st.text("ab ", min_size=1, max_size=9))
+@given(
+    pieces=st.lists(MARKDOWN, min_size=1, max_size=4),
+    inserted=st.text("ab ", min_size=1, max_size=9),
+)
 @settings(max_examples=60, deadline=None)
 def test_a_paragraph_put_before_a_document_keeps_every_passage_of_it(pieces, inserted):
     body = "# Begin\n\n" + "".join(pieces)

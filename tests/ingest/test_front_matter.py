@@ -16,13 +16,29 @@ def values(body):
 @pytest.mark.parametrize(
     ("line", "value"),
     [
-        ("k: plain text", "plain text"), ("k: 12", 12), ("k: -3", -3), ("k: 007", "007"), ("k: 1.5", 1.5),
-        ("k: 0.0", 0.0), ("k: -0.0", "-0.0"), ("k: true", True), ("k: False", False), ("k: yes", "yes"),
-        ("k: 2024-01-31", "2024-01-31"), ("k: http://a/b#c", "http://a/b#c"), ("k: a # note", "a"),
-        ('k: "a # b"', "a # b"), ("k: 'it''s'", "it's"), (r'k: "a\nb\u00e9"', "a\nbé"), ("k: [a, 1, 'b, c']", ["a", 1, "b, c"]),
-        ("k: []", []), ("k:\n  - a\n  - 2\n# note\n  - 'c'", ["a", 2, "c"]), ("k:\n- a", ["a"]), ("k: nan", "nan"),
+        ("k: plain text", "plain text"),
+        ("k: 12", 12),
+        ("k: -3", -3),
+        ("k: 007", "007"),
+        ("k: 1.5", 1.5),
+        ("k: 0.0", 0.0),
+        ("k: -0.0", "-0.0"),
+        ("k: true", True),
+        ("k: False", False),
+        ("k: yes", "yes"),
+        ("k: 2024-01-31", "2024-01-31"),
+        ("k: http://a/b#c", "http://a/b#c"),
+        ("k: a # note", "a"),
+        ('k: "a # b"', "a # b"),
+        ("k: 'it''s'", "it's"),
+        (r'k: "a\nb\u00e9"', "a\nbé"),
+        ("k: [a, 1, 'b, c']", ["a", 1, "b, c"]),
+        ("k: []", []),
+        ("k:\n  - a\n  - 2\n# note\n  - 'c'", ["a", 2, "c"]),
+        ("k:\n- a", ["a"]),
+        ("k: nan", "nan"),
     ],
-)  # fmt: skip
+)
 def test_scalars_and_lists_are_read(line, value):
     assert values(line) == {"k": value}
     assert type(values(line)["k"]) is type(value)
@@ -35,9 +51,25 @@ def test_an_empty_value_is_no_property(line):
 
 @pytest.mark.parametrize(
     "line",
-    ["a:\n  b: c", "k: |\n  text", "k: >", "k: {a: b}", "k: &x 1", "k: *x", "k: a: b", "just words", "k: [a, [b]]",
-     "k: [a", 'k: "open', r'k: "\ud800"', "k: 1\nk: 2", "- item", "k: !tag x", ": v"],
-)  # fmt: skip
+    [
+        "a:\n  b: c",
+        "k: |\n  text",
+        "k: >",
+        "k: {a: b}",
+        "k: &x 1",
+        "k: *x",
+        "k: a: b",
+        "just words",
+        "k: [a, [b]]",
+        "k: [a",
+        'k: "open',
+        r'k: "\ud800"',
+        "k: 1\nk: 2",
+        "- item",
+        "k: !tag x",
+        ": v",
+    ],
+)
 def test_what_the_subset_leaves_out_is_reported_by_line(line):
     front = read_front_matter(f"---\n{line}\n---\n")
     assert front.warnings
@@ -47,10 +79,14 @@ def test_what_the_subset_leaves_out_is_reported_by_line(line):
 def test_an_unread_line_does_not_take_the_others_with_it():
     front = read_front_matter("---\na: 1\nb: {x: y}\nc: 3\n---\n")
     assert front.values == {"a": 1, "c": 3}
-    assert front.warnings == ["front matter line 3: '{' begins a form that is not read here; kept as text only"]
+    assert front.warnings == [
+        "front matter line 3: '{' begins a form that is not read here; kept as text only"
+    ]
 
 
-@pytest.mark.parametrize("source", ["text\n---\na: 1\n---\n", "---\na: 1\n", "--\na: 1\n--\n", " ---\na: 1\n---\n"])
+@pytest.mark.parametrize(
+    "source", ["text\n---\na: 1\n---\n", "---\na: 1\n", "--\na: 1\n--\n", " ---\na: 1\n---\n"]
+)
 def test_front_matter_must_open_the_file_and_close(source):
     assert read_front_matter(source).stop == 0
 
@@ -68,7 +104,9 @@ def test_properties_take_their_names_and_reserved_ones_a_prefix():
         "tags": ["x"],
         "front_matter_source": "elsewhere",
     }
-    assert reading.warnings == ["front matter: 'source' is reserved, stored as 'front_matter_source'"]
+    assert reading.warnings == [
+        "front matter: 'source' is reserved, stored as 'front_matter_source'"
+    ]
 
 
 @given(st.text(max_size=80))

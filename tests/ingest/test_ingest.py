@@ -2,9 +2,9 @@
 
 import io
 import os
+import pydoc_data.topics
 import random
 
-import pydoc_data.topics
 import pytest
 
 from ibidem.ingest.draft import document_id
@@ -15,7 +15,9 @@ from ibidem.objects.location import source_text
 from .graph import Graph
 from .trees import changed
 
-PRIVATE_KEY = "-----BEGIN RSA PRIVATE KEY-----\n" + "MIIEpAIBAAKCAQEA7VJTUt9Us8cKjMzEfYyjiWA4R4" * 2 + "\n"
+PRIVATE_KEY = (
+    "-----BEGIN RSA PRIVATE KEY-----\n" + "MIIEpAIBAAKCAQEA7VJTUt9Us8cKjMzEfYyjiWA4R4" * 2 + "\n"
+)
 
 
 def make(folder, files):
@@ -33,7 +35,13 @@ def passages(graph):
 def topics(tmp_path):
     """Forty real documents, in folders."""
     names = sorted(pydoc_data.topics.topics)[:40]
-    make(tmp_path, {f"{name[0].lower()}/{name}.md": f"# {name}\n\n{pydoc_data.topics.topics[name]}" for name in names})
+    make(
+        tmp_path,
+        {
+            f"{name[0].lower()}/{name}.md": f"# {name}\n\n{pydoc_data.topics.topics[name]}"
+            for name in names
+        },
+    )
     return tmp_path
 
 
@@ -43,7 +51,11 @@ def test_a_second_ingest_of_the_same_is_a_no_op(topics):
     root = graph.cid
     second = graph.ingest(topics)
     assert (first.documents_added, first.errors) == (40, [])
-    assert (second.documents_added, second.documents_changed, second.documents_unchanged) == (0, 0, 40)
+    assert (second.documents_added, second.documents_changed, second.documents_unchanged) == (
+        0,
+        0,
+        40,
+    )
     assert (second.nodes_added, second.nodes_changed, second.nodes_removed) == (0, 0, 0)
     assert (graph.cid, graph.publications) == (root, 1)
 
@@ -51,7 +63,7 @@ def test_a_second_ingest_of_the_same_is_a_no_op(topics):
 def test_neither_place_nor_order_of_ingest_changes_the_root(topics, tmp_path_factory):
     one = Graph()
     one.ingest(topics)
-    files = [path for path in topics.rglob("*.md")]
+    files = list(topics.rglob("*.md"))
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     for file in files:
         make(elsewhere, {f"deep/{file.relative_to(topics)}": file.read_bytes()})
@@ -112,13 +124,20 @@ def test_what_others_set_on_a_node_survives_the_next_ingest(tmp_path):
     make(tmp_path, {"a.md": "---\nstatus: old\ndraft: true\n---\n# A\n\ntext\n"})
     graph.ingest(tmp_path)
     with graph.transaction() as tx:
-        tx.update_node(document_id("a.md"), set_props={"reviewed_by": "ada"}, context_sentence="From the archive.")
+        tx.update_node(
+            document_id("a.md"),
+            set_props={"reviewed_by": "ada"},
+            context_sentence="From the archive.",
+        )
     make(tmp_path, {"a.md": "---\nstatus: new\n---\n# B\n\ntext\n"})
     graph.ingest(tmp_path)
     document = graph.nodes()[document_id("a.md")]
     assert dict(document.props) == {
-        "source": "a.md", "media_type": "text/markdown", "status": "new", "reviewed_by": "ada",
-    }  # fmt: skip
+        "source": "a.md",
+        "media_type": "text/markdown",
+        "status": "new",
+        "reviewed_by": "ada",
+    }
     assert (document.summary, document.context_sentence) == ("B", "From the archive.")
 
 
@@ -134,9 +153,19 @@ def test_an_integer_that_becomes_a_boolean_is_a_change(tmp_path):
 def test_bad_files_are_reported_and_the_rest_is_ingested(tmp_path):
     make(
         tmp_path,
-        {"good.md": "text", "nul.md": b"a\0b", "latin.md": "é".encode("latin-1"), "key.txt": PRIVATE_KEY, "large.md": "x" * 500,
-         "other.jsonl": '{"a": 1}\n', "bom.md": "\ufeff# T\n", ".env": "", "a.pem": "", "lines.ndjson": "nonsense\n"},
-    )  # fmt: skip
+        {
+            "good.md": "text",
+            "nul.md": b"a\0b",
+            "latin.md": "é".encode("latin-1"),
+            "key.txt": PRIVATE_KEY,
+            "large.md": "x" * 500,
+            "other.jsonl": '{"a": 1}\n',
+            "bom.md": "\ufeff# T\n",
+            ".env": "",
+            "a.pem": "",
+            "lines.ndjson": "nonsense\n",
+        },
+    )
     os.mkfifo(tmp_path / "pipe.md")
     (tmp_path / "link.md").symlink_to("/etc/passwd")
     (tmp_path / "line\nfeed.md").write_text("newline")
@@ -156,9 +185,13 @@ def test_bad_files_are_reported_and_the_rest_is_ingested(tmp_path):
     }
     assert report.errors == [(str(tmp_path / "absent"), "No such file or directory")]
     assert report.warnings == [("bom.md", "byte order mark at the start, kept in the source")]
-    assert {node.props["source"] for node in graph.nodes().values() if node.ntype == "Document"} == {
-        "good.md", "bom.md", "line\nfeed.md",
-    }  # fmt: skip
+    assert {
+        node.props["source"] for node in graph.nodes().values() if node.ntype == "Document"
+    } == {
+        "good.md",
+        "bom.md",
+        "line\nfeed.md",
+    }
 
 
 def test_a_file_that_is_named_may_be_a_link_or_hidden_but_not_a_secret(tmp_path):
@@ -251,10 +284,17 @@ def test_a_forgotten_section_that_would_change_is_an_error_and_changes_nothing(t
 
 def test_standard_input_is_json_lines_or_a_document():
     graph = Graph()
-    assert graph.ingest("-", stdin=io.BytesIO(b'{"node": {"ntype": "T", "key": 1}}\n')).nodes_added == 1
-    graph.ingest("-", stdin=io.BytesIO(b"# Title\n\ntext\n"), media_type="text/markdown", stdin_path="in.md")
+    assert (
+        graph.ingest("-", stdin=io.BytesIO(b'{"node": {"ntype": "T", "key": 1}}\n')).nodes_added
+        == 1
+    )
+    graph.ingest(
+        "-", stdin=io.BytesIO(b"# Title\n\ntext\n"), media_type="text/markdown", stdin_path="in.md"
+    )
     assert graph.nodes()[document_id("in.md")].summary == "Title"
-    report = graph.ingest("-", stdin=io.BytesIO(b"x" * 11), media_type="text/plain", size_bytes_max=10)
+    report = graph.ingest(
+        "-", stdin=io.BytesIO(b"x" * 11), media_type="text/plain", size_bytes_max=10
+    )
     assert report.skipped == [("-", "more than 10 bytes")]
 
 
@@ -263,13 +303,17 @@ def test_progress_is_told_after_each_file(topics):
     Graph().ingest(topics, progress=seen.append)
     assert [each.files_done for each in seen] == list(range(1, 41))
     assert {each.files_count for each in seen} == {40}
-    assert seen[-1].bytes_done == seen[-1].bytes_count == sum(file.stat().st_size for file in topics.rglob("*.md"))
+    assert (
+        seen[-1].bytes_done
+        == seen[-1].bytes_count
+        == sum(file.stat().st_size for file in topics.rglob("*.md"))
+    )
 
 
 def test_strict_raises_at_the_first_error_and_the_transaction_publishes_nothing(tmp_path):
     make(tmp_path, {"a.md": "text", "b.ndjson": '{"node": {"ntype": "T"}}\n{"node": {}}\n'})
     graph = Graph()
-    with pytest.raises(InvalidInputError, match="line 2: node.ntype: missing"):
+    with pytest.raises(InvalidInputError, match=r"line 2: node\.ntype: missing"):
         graph.ingest(tmp_path, strict=True)
     with pytest.raises(InvalidInputError, match="No such file"):
         graph.ingest(tmp_path / "absent", strict=True)
@@ -278,8 +322,14 @@ def test_strict_raises_at_the_first_error_and_the_transaction_publishes_nothing(
 
 @pytest.mark.parametrize(
     ("paths", "options"),
-    [("a.md", {}), (["a.md"], {"media_type": "text/html"}), (["a.md"], {"prune": True}), (["-"], {}), (["a.md"], {"size_bytes_max": 0})],
-)  # fmt: skip
+    [
+        ("a.md", {}),
+        (["a.md"], {"media_type": "text/html"}),
+        (["a.md"], {"prune": True}),
+        (["-"], {}),
+        (["a.md"], {"size_bytes_max": 0}),
+    ],
+)
 def test_wrong_arguments_are_refused(paths, options):
     with Graph().transaction() as tx, pytest.raises(InvalidInputError):
         ingest(tx, paths, **options)

@@ -1,4 +1,4 @@
-"""Places of parts: bytes, lines and heading paths computed from parents equal those in the source."""
+"""Places of parts: bytes, lines and headings computed from parents are those of the source."""
 
 import pytest
 from hypothesis import given, settings
@@ -18,7 +18,9 @@ def located(nodes, part_id):
 
 
 def by_text(nodes, text):
-    return next(node.id for node in nodes.values() if node.summary == text and node.ntype != "Document")
+    return next(
+        node.id for node in nodes.values() if node.summary == text and node.ntype != "Document"
+    )
 
 
 @given(source=SOURCES)
@@ -36,7 +38,9 @@ def test_the_bytes_and_lines_of_every_part_are_those_of_the_source(source):
 
 
 def test_a_passage_knows_its_headings_and_lines():
-    nodes = read("---\nx: 1\n---\n# Guide\n\nIntro.\n\n## Réseau\n\nTwo\nlines.\n\n### Deep\n\nHere.\n")
+    nodes = read(
+        "---\nx: 1\n---\n# Guide\n\nIntro.\n\n## Réseau\n\nTwo\nlines.\n\n### Deep\n\nHere.\n"
+    )
     place = located(nodes, by_text(nodes, "Two\nlines."))
     assert place.heading_path == ("Guide", "Réseau")
     assert (place.line_start, place.line_stop) == (10, 12)

@@ -29,8 +29,8 @@ def headings(source):
 
 def test_each_kind_of_block_has_its_format():
     source = (
-        "Text *here*\nand on.\n\n- a\n- b\n\n1. c\n\n```python title=x\nx = 1\n\n\ny = 2\n```\n\n    indented\n\n"
-        "> quoted\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n<div>\nhtml\n</div>\n\n[ref]: http://example.org\n"
+        "Text *here*\nand on.\n\n- a\n- b\n\n1. c\n\n```python title=x\nx = 1\n\n\ny = 2\n```\n\n"
+        "    indented\n\n> quoted\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n<div>\nhtml\n</div>\n\n[ref]: http://example.org\n"
     )
     assert passages(source) == [
         ("paragraph", None, "Text *here*\nand on."),
@@ -47,12 +47,19 @@ def test_each_kind_of_block_has_its_format():
 
 def test_headings_of_all_levels_open_sections_and_lose_their_markup():
     source = (
-        "# A *b* `c` [d](http://e) ![f](g) &amp; \\* <i>h</i>\n\n## Two ##\n\nSet\next\n===\n\nDash\n---\n\n"
-        "### 3\n#### 4\n##### 5\n###### 6\n####### not a heading\n"
+        "# A *b* `c` [d](http://e) ![f](g) &amp; \\* <i>h</i>\n\n## Two ##\n\n"
+        "Set\next\n===\n\nDash\n---\n\n### 3\n#### 4\n##### 5\n###### 6\n####### not a heading\n"
     )
     assert sorted(headings(source)) == [
-        (1, "A b c d f & * h"), (1, "Set ext"), (2, "Dash"), (2, "Two"), (3, "3"), (4, "4"), (5, "5"), (6, "6"),
-    ]  # fmt: skip
+        (1, "A b c d f & * h"),
+        (1, "Set ext"),
+        (2, "Dash"),
+        (2, "Two"),
+        (3, "3"),
+        (4, "4"),
+        (5, "5"),
+        (6, "6"),
+    ]
     assert passages(source) == [("paragraph", None, "####### not a heading")]
 
 
@@ -111,7 +118,10 @@ def test_a_heading_over_the_limit_is_a_paragraph():
 
 def test_carriage_returns_are_kept_and_do_not_change_the_structure():
     source = "# A\r\n\r\npara\r\nmore\r\n\r\n```\r\ncode\r\n```\r\n"
-    assert passages(source) == [("paragraph", None, "para\r\nmore"), ("code", None, "```\r\ncode\r\n```")]
+    assert passages(source) == [
+        ("paragraph", None, "para\r\nmore"),
+        ("code", None, "```\r\ncode\r\n```"),
+    ]
 
 
 def test_a_byte_order_mark_is_kept_and_reported():
@@ -131,15 +141,28 @@ def test_program_source_is_cut_where_a_blank_line_meets_the_left_margin():
 
 def test_hostile_markdown_takes_bounded_time_and_depth():
     for source in (
-        "> " * 20_000, "- " * 20_000, "[" * 50_000, "# " + "[" * 1900, "# " + "*a_" * 600, "`" * 50_000,
-        "[a]: b\n" * 3_000, "- a\n" * 5_000, "<" * 20_000, "|" * 20_000 + "\n|-|\n", "# " + "](" * 900,
-        "\n".join("#" * (1 + number % 6) + " x" for number in range(3_000)), " " * 50_000, "a\n" * 10_000,
-    ):  # fmt: skip
+        "> " * 20_000,
+        "- " * 20_000,
+        "[" * 50_000,
+        "# " + "[" * 1900,
+        "# " + "*a_" * 600,
+        "`" * 50_000,
+        "[a]: b\n" * 3_000,
+        "- a\n" * 5_000,
+        "<" * 20_000,
+        "|" * 20_000 + "\n|-|\n",
+        "# " + "](" * 900,
+        "\n".join("#" * (1 + number % 6) + " x" for number in range(3_000)),
+        " " * 50_000,
+        "a\n" * 10_000,
+    ):
         drafts = read_document("a.md", source).drafts
         assert len(drafts) < 20_000
 
 
-@pytest.mark.parametrize("path", ["", "/a", "a//b", "../a", "a/./b", "a/", "a\0b", "a" * 5000, "\udcff"])
+@pytest.mark.parametrize(
+    "path", ["", "/a", "a//b", "../a", "a/./b", "a/", "a\0b", "a" * 5000, "\udcff"]
+)
 def test_a_path_that_is_not_relative_and_normal_is_refused(path):
     with pytest.raises(InvalidInputError, match="path"):
         check_path(path)

@@ -27,13 +27,20 @@ REFERRING = [
 
 
 def feed(graph, *lines, strict=False):
-    data = b"\n".join(line if isinstance(line, bytes) else json.dumps(line).encode() for line in lines)
+    data = b"\n".join(
+        line if isinstance(line, bytes) else json.dumps(line).encode() for line in lines
+    )
     return graph.ingest("-", stdin=io.BytesIO(data), strict=strict)
 
 
 def test_references_may_point_forward_and_backward():
     roots = set()
-    for lines in (NODES + REFERRING, REFERRING + NODES, [*REFERRING[:2], *NODES, *REFERRING[2:]], NODES[::-1] + REFERRING[::-1]):
+    for lines in (
+        NODES + REFERRING,
+        REFERRING + NODES,
+        [*REFERRING[:2], *NODES, *REFERRING[2:]],
+        NODES[::-1] + REFERRING[::-1],
+    ):
         graph = Graph()
         report = feed(graph, *lines)
         assert (report.errors, report.nodes_added, report.edges, report.vectors) == ([], 3, 2, 3)
@@ -60,7 +67,9 @@ def test_a_keyed_line_that_differs_replaces_its_node():
 def test_an_edge_that_differs_takes_the_place_of_the_old_one():
     graph = Graph()
     feed(graph, *NODES, REFERRING[0])
-    report = feed(graph, *NODES, {"edge": {"source": "a", "etype": "cites", "target": "b", "weight": 2}})
+    report = feed(
+        graph, *NODES, {"edge": {"source": "a", "etype": "cites", "target": "b", "weight": 2}}
+    )
     assert report.errors == []
     assert [edge.weight for edge in graph.edges()] == [2.0]
 
@@ -71,7 +80,13 @@ def test_nodes_of_the_graph_are_referred_to_by_id_and_by_key(tmp_path):
     graph.ingest(tmp_path)
     report = feed(
         graph,
-        {"edge": {"source": "new", "etype": "from", "target": {"namespace": "document", "key": "a.md"}}},
+        {
+            "edge": {
+                "source": "new",
+                "etype": "from",
+                "target": {"namespace": "document", "key": "a.md"},
+            }
+        },
         {"edge": {"source": {"key": 7}, "etype": "about", "target": str(document_id("a.md"))}},
         {"node": {"name": "new", "ntype": "T"}},
         {"node": {"ntype": "T", "key": 7}},

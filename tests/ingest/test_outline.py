@@ -1,6 +1,7 @@
 """Losslessness: whatever a format module makes of a source, its parts joined are the source."""
 
 import pydoc_data.topics
+
 import pytest
 from hypothesis import given, settings
 
@@ -31,7 +32,11 @@ def test_the_nodes_of_a_document_give_its_source_back(path, source):
 @given(source=SOURCES)
 @settings(max_examples=100, deadline=None)
 def test_parts_stay_within_their_limits(source):
-    for marks in (list(markdown_marks(source)), list(plain_marks(source)), list(code_marks(source, None))):
+    for marks in (
+        list(markdown_marks(source)),
+        list(plain_marks(source)),
+        list(code_marks(source, None)),
+    ):
         filled = list(with_gaps(source, 0, marks))
         assert source_of(outline(source, filled)) == source
         at = 0
@@ -54,7 +59,9 @@ def test_nothing_but_layout_stays_outside_the_passages_of_plain_text(path, sourc
 @pytest.mark.parametrize("path", FORMATS)
 @pytest.mark.parametrize("ending", ["\n", "\r\n"])
 def test_real_documents_survive(path, ending):
-    source = "\n\n".join(f"# {name}\n\n{text}" for name, text in sorted(pydoc_data.topics.topics.items()))
+    source = "\n\n".join(
+        f"# {name}\n\n{text}" for name, text in sorted(pydoc_data.topics.topics.items())
+    )
     source = source.replace("\n", ending)
     drafts = read_document(path, source).drafts
     nodes = nodes_of(drafts)
@@ -62,7 +69,10 @@ def test_real_documents_survive(path, ending):
     assert len(drafts) > 500
 
 
-@pytest.mark.parametrize("source", ["", "\n", "\ufeff", "\ufeff\n", "#", "# A", "---\n---\n", "---\na: 1\n---", "\r", "x"])
+@pytest.mark.parametrize(
+    "source",
+    ["", "\n", "\ufeff", "\ufeff\n", "#", "# A", "---\n---\n", "---\na: 1\n---", "\r", "x"],
+)
 def test_small_sources_survive(source):
     nodes = read(source)
     (document,) = (node for node in nodes.values() if node.ntype == "Document")

@@ -2,6 +2,7 @@
 
 import os
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -33,11 +34,27 @@ def seen(folder, prefix="", ignores=()):
 
 def test_files_come_in_byte_order_below_their_prefix(tmp_path):
     make(tmp_path, {"b.md": "", "a/z.md": "", "a.md": "", "Z.md": "", "é.md": ""})
-    assert seen(tmp_path, "docs")[0] == ["docs/Z.md", "docs/a/z.md", "docs/a.md", "docs/b.md", "docs/é.md"]
+    assert seen(tmp_path, "docs")[0] == [
+        "docs/Z.md",
+        "docs/a/z.md",
+        "docs/a.md",
+        "docs/b.md",
+        "docs/é.md",
+    ]
 
 
 def test_hidden_files_and_secrets_are_left_out_with_their_reason(tmp_path):
-    make(tmp_path, {".git/config": "", ".hidden": "", ".env": "", "id_rsa": "", "x/server.pem": "", "ok.md": ""})
+    make(
+        tmp_path,
+        {
+            ".git/config": "",
+            ".hidden": "",
+            ".env": "",
+            "id_rsa": "",
+            "x/server.pem": "",
+            "ok.md": "",
+        },
+    )
     found, skipped = seen(tmp_path)
     assert found == ["ok.md"]
     assert skipped == {
@@ -50,14 +67,42 @@ def test_hidden_files_and_secrets_are_left_out_with_their_reason(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", [".env", ".env.local", "id_rsa", "ID_RSA", "id_ed25519.bak", "a.pem", "a.key", "credentials", "credentials.json",
-             "secrets.yaml", "x.p12", ".netrc", ".pgpass", "client_secret_1.json", "service-account-prod.json", "terraform.tfstate"]
-)  # fmt: skip
+    "name",
+    [
+        ".env",
+        ".env.local",
+        "id_rsa",
+        "ID_RSA",
+        "id_ed25519.bak",
+        "a.pem",
+        "a.key",
+        "credentials",
+        "credentials.json",
+        "secrets.yaml",
+        "x.p12",
+        ".netrc",
+        ".pgpass",
+        "client_secret_1.json",
+        "service-account-prod.json",
+        "terraform.tfstate",
+    ],
+)
 def test_a_name_of_a_secret_is_known(name):
     assert is_secret_name(name)
 
 
-@pytest.mark.parametrize("name", ["id_rsa.pub", "keys.md", "secrets.md", "environment.py", ".env.example", "monkey", "a.keyboard"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "id_rsa.pub",
+        "keys.md",
+        "secrets.md",
+        "environment.py",
+        ".env.example",
+        "monkey",
+        "a.keyboard",
+    ],
+)
 def test_a_name_that_only_resembles_one_is_not(name):
     assert not is_secret_name(name)
 
@@ -76,9 +121,19 @@ def test_text_about_private_keys_and_public_keys_is_not_one():
 def test_ignore_files_nest_and_the_deeper_one_decides(tmp_path):
     make(
         tmp_path,
-        {".gitignore": "*.log\nbuild/\n/top.md\n", "a.log": "", "build/x.md": "", "top.md": "", "in/top.md": "",
-         "in/.gitignore": "!keep.log\n*.tmp\n", "in/keep.log": "", "in/b.log": "", "in/c.tmp": "", "c.tmp": ""},
-    )  # fmt: skip
+        {
+            ".gitignore": "*.log\nbuild/\n/top.md\n",
+            "a.log": "",
+            "build/x.md": "",
+            "top.md": "",
+            "in/top.md": "",
+            "in/.gitignore": "!keep.log\n*.tmp\n",
+            "in/keep.log": "",
+            "in/b.log": "",
+            "in/c.tmp": "",
+            "c.tmp": "",
+        },
+    )
     found, skipped = seen(tmp_path)
     assert found == ["c.tmp", "in/keep.log", "in/top.md"]
     assert set(skipped) == {"a.log", "build", "top.md", "in/b.log", "in/c.tmp"}
@@ -86,7 +141,15 @@ def test_ignore_files_nest_and_the_deeper_one_decides(tmp_path):
 
 
 def test_patterns_above_the_folder_hold_up_to_the_root(tmp_path):
-    make(tmp_path, {".gitignore": "*.log\n/docs/private/\n", "docs/a.log": "", "docs/private/x.md": "", "docs/b.md": ""})
+    make(
+        tmp_path,
+        {
+            ".gitignore": "*.log\n/docs/private/\n",
+            "docs/a.log": "",
+            "docs/private/x.md": "",
+            "docs/b.md": "",
+        },
+    )
     above = ignores_above(tmp_path, tmp_path / "docs")
     assert seen(tmp_path / "docs", "docs", above)[0] == ["docs/b.md"]
 
@@ -162,12 +225,12 @@ def test_a_huge_sparse_file_is_refused_before_it_is_read(tmp_path):
 
 
 def test_a_file_that_lies_about_its_size_is_bounded_while_it_is_read():
-    with pytest.raises(ValueError, match="grew past 10 bytes"):
-        descriptor = os.open("/proc/self/maps", os.O_RDONLY)
-        try:
+    descriptor = os.open("/proc/self/maps", os.O_RDONLY)
+    try:
+        with pytest.raises(ValueError, match="grew past 10 bytes"):
             read(descriptor, 10)
-        finally:
-            os.close(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def test_names_of_any_bytes_are_found_or_reported(tmp_path):
@@ -184,11 +247,11 @@ def test_folders_nest_to_a_limit_and_descriptors_are_closed(tmp_path):
         folder = folder / "d"
         folder.mkdir()
     (folder / "a.md").write_text("")
-    before = len(os.listdir("/proc/self/fd"))
+    before = len(list(Path("/proc/self/fd").iterdir()))
     found, skipped = seen(tmp_path)
     assert found == []
     assert list(skipped.values()) == [f"more than {FOLDER_DEPTH_MAX} folders deep"]
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")

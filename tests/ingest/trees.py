@@ -35,7 +35,7 @@ def read(source: str, path: str = "a.md") -> dict[NodeId, Node]:
 
 
 def changed(before: dict[NodeId, Node], after: dict[NodeId, Node]) -> list[str]:
-    """What differs: '+Passage: text', '-…' and '~…' for added, removed and changed nodes, sorted."""
+    """What differs, sorted: '+Passage: text' for an added node, '-…' removed, '~…' changed."""
     lines = []
     for node_id in before.keys() | after.keys():
         old, new = before.get(node_id), after.get(node_id)
