@@ -40,6 +40,6 @@ def _documents(tx: Transaction) -> list[Node]:
     """The documents that ingest made, by id."""
     return [
         node
-        for node in tx.nodes("Document")
+        for node in tx.nodes(label="Document")
         if node.key is not None and node.key[0] == DOCUMENT and isinstance(node.key[1], str)
     ]

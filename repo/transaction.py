@@ -1,8 +1,8 @@
 """A transaction: changes staged over one root and published together, or not at all.
 
-What is staged is checked at once as far as it can be alone; references are checked at commit, because
-what an edge points to may come later. Values are encoded when they are staged, so that every refusal
-names the call that caused it.
+What is staged is checked at once as far as it can be alone; references are checked at commit,
+because what an edge points to may come later. Values are encoded when they are staged, so that every
+refusal names the call that caused it.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Transaction:
         self._buffer = Buffer(source)
         self._edits = Edits()
         self._pending: dict[tuple[Family, bytes], _Pending] = {}
-        self._blobs: dict[Cid, bytes] = {}
+        self._blobs: dict[BlobCid, bytes] = {}
         self._trees: dict[Family, Tree] = {}
         self._config = Config.from_map(self.base.config)
         self._incident = incident
@@ -121,7 +121,7 @@ class Transaction:
         self._check_open()
         self._is_open = False
         self._finish_vectors()
-        blocks = dict(self._blobs)
+        blocks: dict[Cid, bytes] = dict(self._blobs.items())
         for entries in self._edits.trees.values():
             for cid in entries.values():
                 if cid is not None and cid in self._buffer.new:
@@ -155,8 +155,8 @@ class Transaction:
     ) -> NodeId:
         """Stages a node and returns its id.
 
-        The id comes from (namespace, key) where there is a key, from `id` where that is given, at random
-        with `unique`, else from the content. Adding what is there already changes nothing.
+        The id comes from (namespace, key) where there is a key, from `id` where that is given, at
+        random with `unique`, else from the content. Adding what is there already changes nothing.
 
         Args:
             ntype: the label, such as "Document".
@@ -212,7 +212,7 @@ class Transaction:
         """Stages new values of the fields that are named; the others stay, and so does the id.
 
         Args:
-            props: takes the place of all properties; `set_props` and `unset_props` change single ones.
+            props: takes the place of all properties; `set_props` and `unset_props` change some.
 
         Raises:
             NotFoundError: there is no such node.
@@ -220,7 +220,7 @@ class Transaction:
         """
         before = self.node(id)
         self._check_not_forgotten(id)
-        changes = {
+        changes: dict[str, Any] = {
             "ntype": ntype,
             "summary": summary,
             "context_sentence": context_sentence,
@@ -278,24 +278,8 @@ class Transaction:
         cid = self._cid(NODES, _checked("id", id, NodeId))
         return None if cid is None else Node.decode(self._buffer.get(cid))
 
-    def nodes(self, label: str) -> Iterator[Node]:
-        """Yields the nodes of a label as they are staged when it is called, by id.
-
-        It looks at every node of the graph: for work on the whole, such as pruning.
-        """
-        self._check_open()
-        cids = {**dict(self._tree(NODES).items()), **self._edits.of(NODES)}
-        mark = codec.encode(label)
-        for raw in sorted(cids):
-            cid = cids[raw]
-            # A block without the label's bytes cannot have it: most are not decoded.
-            if cid is not None and mark in (block := self._buffer.get(cid)):
-                node = Node.decode(block)
-                if node.ntype == label:
-                    yield node
-
     def nodes(self, *, label: str | None = None) -> Iterator[Node]:
-        """Yields the nodes as they are staged, by id, tombstoned ones too; those of a label if given."""
+        """Yields the nodes as staged, by id, tombstoned ones too; those of one label if given."""
         self._check_open()
         # A node's block holds its label as it is, so most of the others need no decoding.
         wanted = b"" if label is None else _check_text("label", label).encode()
@@ -377,12 +361,12 @@ class Transaction:
         """Stages the vector of a node under a model; the first use of a model registers it.
 
         Args:
-            vector: (d,) finite numbers, 1 <= d <= 4096; float16 and int8 are kept, all else is float32.
+            vector: (d,) finite numbers, 1 <= d <= 4096; float16 and int8 are kept, else float32.
             of: digest of the text it was made from; by default of the node's text at commit.
 
         Raises:
-            InvalidInputError: the vector is of another form; kind `dimension-mismatch`: the model has
-                another dimension.
+            InvalidInputError: the vector is of another form; kind `dimension-mismatch`: the model
+                has another dimension.
         """
         self._check_open()
         _checked("id", id, NodeId)

@@ -30,7 +30,8 @@ def headings(source):
 def test_each_kind_of_block_has_its_format():
     source = (
         "Text *here*\nand on.\n\n- a\n- b\n\n1. c\n\n```python title=x\nx = 1\n\n\ny = 2\n```\n\n"
-        "    indented\n\n> quoted\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n<div>\nhtml\n</div>\n\n[ref]: http://example.org\n"
+        "    indented\n\n> quoted\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n<div>\nhtml\n</div>\n\n"
+        "[ref]: http://example.org\n"
     )
     assert passages(source) == [
         ("paragraph", None, "Text *here*\nand on."),
