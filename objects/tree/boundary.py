@@ -11,11 +11,13 @@ Spec: format 6.2 and 6.3.
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from ibidem.objects.constants import TREE_BOUNDARY_BELOW, TREE_ENTRIES_MAX
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 _MASK = (1 << 64) - 1
 _STEP = 0x9E3779B97F4A7C15
@@ -50,6 +52,8 @@ def key_hashes(keys: NDArray[np.uint8], level: int) -> NDArray[np.uint64]:
     Returns:
         (n,) uint64.
     """
+    import numpy as np
+
     size, width = keys.shape
     if width % 8:
         padded = np.zeros((size, width + 8 - width % 8), np.uint8)
@@ -69,6 +73,8 @@ def key_hashes(keys: NDArray[np.uint8], level: int) -> NDArray[np.uint64]:
 
 def natural_flags(keys: Sequence[bytes], level: int) -> list[bool]:
     """Returns for each key whether it is a natural boundary at `level`."""
+    import numpy as np
+
     if len(keys) < _VECTORISE_FROM:
         return [key_hash(key, level) < TREE_BOUNDARY_BELOW for key in keys]
     rows = np.frombuffer(b"".join(keys), np.uint8).reshape(len(keys), -1)
@@ -88,6 +94,8 @@ def cut_flags(keys: NDArray[np.uint8], level: int, fences: Sequence[int] = ()) -
 
     Spec: format 6.3.
     """
+    import numpy as np
+
     hashes = key_hashes(keys, level)
     flags = hashes < np.uint64(TREE_BOUNDARY_BELOW)
     if len(flags):

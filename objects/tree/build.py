@@ -12,9 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
 from blake3 import blake3
-from numpy.typing import NDArray
 
 from ibidem.objects.cid import CID_BYTES, DAG_CBOR_PREFIX, Cid, TreeCid
 from ibidem.objects.constants import TREE_KEY_BYTES_MAX, TREE_LEVEL_MAX
@@ -24,6 +22,9 @@ from ibidem.objects.tree.boundary import cut_flags
 from ibidem.objects.tree.columns import COUNT_BYTES
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from ibidem.objects.blocks import Buffer
 
 Put = Callable[[bytes, bytes], None]
@@ -50,6 +51,8 @@ def build(entries: Iterable[tuple[bytes, Cid]], buffer: Buffer) -> TreeCid:
 
     Spec: format 6.4.
     """
+    import numpy as np
+
     pairs = sorted((key, cid.raw) for key, cid in entries)
     if not pairs:
         buffer.put(EMPTY_TREE, EMPTY_TREE_BLOCK)
@@ -77,6 +80,8 @@ def build_arrays(keys: NDArray[np.uint8], cids: NDArray[np.uint8], buffer: Buffe
 
     Spec: format 6.4.
     """
+    import numpy as np
+
     if keys.ndim != 2 or cids.shape != (len(keys), CID_BYTES):
         raise InvalidInputError(
             f"tree arrays: keys {keys.shape} and cids {cids.shape}, expected (n, width) and (n, 36)"
@@ -101,6 +106,8 @@ def build_arrays(keys: NDArray[np.uint8], cids: NDArray[np.uint8], buffer: Buffe
 
 def first_disorder(keys: NDArray[np.uint8]) -> int | None:
     """Returns the first index whose key is not below the next one, None without any."""
+    import numpy as np
+
     ordered = as_strings(keys)
     wrong = np.flatnonzero(ordered[:-1] >= ordered[1:])
     return int(wrong[0]) if len(wrong) else None
@@ -108,11 +115,15 @@ def first_disorder(keys: NDArray[np.uint8]) -> int | None:
 
 def as_strings(keys: NDArray[np.uint8]) -> NDArray[np.bytes_]:
     """Views (n, width) bytes as n fixed-width strings, which numpy compares as bytes."""
+    import numpy as np
+
     return np.ascontiguousarray(keys).view(f"S{keys.shape[1]}").reshape(-1)
 
 
 def write_levels(level: int, rows: Rows, put: Put) -> bytes:
     """Writes `rows` as the whole of `level`, then the levels above; returns the top's raw CID."""
+    import numpy as np
+
     while True:
         stops = np.flatnonzero(cut_flags(rows.keys, level)) + 1
         rows = write_blocks(level, rows, stops, put)
@@ -127,6 +138,8 @@ def write_blocks(level: int, rows: Rows, stops: NDArray[np.int64], put: Put) -> 
     Returns:
         The entries of these blocks in the level above.
     """
+    import numpy as np
+
     if level > TREE_LEVEL_MAX:
         raise InvalidInputError(
             f"tree: needs level {level}, expected at most {TREE_LEVEL_MAX}",

@@ -15,8 +15,6 @@ from bisect import bisect_right
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ibidem.objects.cid import CID_BYTES, Cid, TreeCid
 from ibidem.objects.constants import TREE_ENTRIES_MAX
 from ibidem.objects.errors import InvalidInputError
@@ -147,6 +145,8 @@ class _Editor:
 
     def _write(self, level: int, regions: list[Region]) -> Rows | None:
         """Cuts and writes the regions; returns their blocks' entries one level up, if any."""
+        import numpy as np
+
         rows, sizes = apply_edits(level, regions)
         if not len(rows.keys):
             return None

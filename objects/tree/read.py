@@ -13,9 +13,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ibidem.objects.cid import CID_BYTES, Cid, TreeCid
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import ID_BYTES
@@ -23,6 +20,9 @@ from ibidem.objects.tree.block import check_child, load
 from ibidem.objects.tree.columns import Block
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from ibidem.objects.blocks import Source
 
 KEPT_BLOCKS_MAX = 4096
@@ -126,6 +126,8 @@ class Tree:
             keys (n, width) uint8 ascending, and cids (n, 36) uint8. Without entries the width is
             the tree's, 16 for the empty tree.
         """
+        import numpy as np
+
         keys: list[bytes] = []
         cids: list[bytes] = []
         width = self.width or ID_BYTES

@@ -9,15 +9,17 @@ Spec: format 6.6.
 from __future__ import annotations
 
 from bisect import bisect_left
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from ibidem.objects.cid import CID_BYTES
 from ibidem.objects.constants import TREE_ENTRIES_MAX
 from ibidem.objects.tree.boundary import cut_flags
 from ibidem.objects.tree.build import Rows
 from ibidem.objects.tree.columns import COUNT_BYTES, Block
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 Edits = dict[bytes, bytes | None]
 """By key: the new payload (CID, then count above level 0), None to delete."""
@@ -92,6 +94,8 @@ def apply_edits(level: int, regions: list[Region]) -> tuple[Rows, list[int]]:
     Returns:
         The entries of all regions after the edits, and how many each region has.
     """
+    import numpy as np
+
     members = [member for region in regions for member in region.members]
     width = members[0].block.width
     old_keys = b"".join([member.block.keys for member in members])
@@ -139,6 +143,8 @@ def apply_edits(level: int, regions: list[Region]) -> tuple[Rows, list[int]]:
 
 
 def _column(joined: bytes, width: int) -> NDArray[np.uint8]:
+    import numpy as np
+
     return np.frombuffer(joined, np.uint8).reshape(-1, width)
 
 
@@ -146,6 +152,8 @@ def region_cuts(
     level: int, rows: Rows, regions: list[Region], sizes: list[int]
 ) -> NDArray[np.bool_]:
     """Marks the entries that end a block in the regions, one after the other in `rows`."""
+    import numpy as np
+
     stops = np.cumsum(sizes).tolist()
     fences = [stop - 1 for stop, size in zip(stops, sizes, strict=True) if size]
     if not any(region.moves_keys for region in regions):

@@ -10,9 +10,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ibidem.objects.cid import CID_BYTES, DAG_CBOR_PREFIX, RAW_PREFIX, Cid, TreeCid
 from ibidem.objects.errors import CorruptError, ErrorKind, NotFoundError
 from ibidem.objects.tree.block import EMPTY_TREE, decode
@@ -21,6 +18,9 @@ from ibidem.objects.tree.build import first_disorder
 from ibidem.objects.tree.columns import Block
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from ibidem.objects.blocks import Source
 
 
@@ -52,6 +52,8 @@ def verify(source: Source, cid: TreeCid) -> int:
 def _children(
     source: Source, parents: list[Block]
 ) -> tuple[list[bytes], list[Block], list[int] | None]:
+    import numpy as np
+
     raws = [raw for parent in parents for raw in parent.cid_list()]
     lasts = [key for parent in parents for key in parent.key_list]
     level, width = parents[0].level - 1, parents[0].width
@@ -71,6 +73,8 @@ def _children(
 
 def _check_level(raws: list[bytes], blocks: list[Block], counts: list[int] | None) -> None:
     """Checks one whole level: order, boundaries, CIDs, and the counts its parents claim."""
+    import numpy as np
+
     level, width = blocks[0].level, blocks[0].width
     keys = np.frombuffer(b"".join([block.keys for block in blocks]), np.uint8).reshape(-1, width)
     stops = np.cumsum([block.size for block in blocks])
@@ -94,6 +98,8 @@ def _check_level(raws: list[bytes], blocks: list[Block], counts: list[int] | Non
 
 
 def _check_cids(raws: list[bytes], blocks: list[Block], stops: NDArray[np.int64]) -> None:
+    import numpy as np
+
     cids = np.frombuffer(b"".join([block.cids for block in blocks]), np.uint8)
     heads = np.ascontiguousarray(cids.reshape(-1, CID_BYTES)[:, :4]).view("<u4").reshape(-1)
     valid = heads == int.from_bytes(DAG_CBOR_PREFIX, "little")
