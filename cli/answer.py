@@ -62,10 +62,11 @@ def answer_json(result: Result, locations: list[Location | None]) -> dict[str, A
 
 
 def answer_lines(
-    result: Result, locations: list[Location | None], *, receipt: object, explain: bool
+    result: Result, locations: list[Location | None], *, receipt: str | None, explain: bool
 ) -> list[str]:
     """Returns a result as lines for people."""
-    lines = [cost_line(result), faint(f"receipt {receipt}")]
+    kept = f"receipt {receipt}" if receipt else "no receipt: the answer is too long for one"
+    lines = [cost_line(result), faint(kept)]
     for rank, (item, location) in enumerate(zip(result.items, locations, strict=True), 1):
         lines += ["", *item_lines(rank, item, location)]
         if explain:

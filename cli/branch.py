@@ -32,12 +32,12 @@ def command(
         raise click.UsageError("--delete needs the NAME of a branch")
     with session.open() as repository:
         if name is None:
-            current, branches = repository.current_branch, repository.branches()
+            current = repository.current_branch
+            branches = {branch: str(commit) for branch, commit in repository.branches().items()}
         elif delete:
             repository.delete_branch(name, author=session.author(author))
         else:
-            repository.branch(name, at=at, author=session.author(author))
-            target = repository.resolve(name)
+            target = repository.branch(name, at=at, author=session.author(author))
     if name is None:
         _show(session, current, branches)
     elif session.json:
@@ -47,3 +47,15 @@ def command(
         output.say(f"deleted branch {output.one_line(name)}; repo undo brings it back")
     else:
         output.say(f"branch {output.one_line(name)} is at {target}")
+
+
+def _show(session: Session, current: str, branches: dict[str, str]) -> None:
+    if session.json:
+        rows = [{"name": name, "target": target} for name, target in branches.items()]
+        output.emit("branches", {"current": current, "branches": rows})
+        return
+    for name, target in branches.items():
+        mark, shown = ("*", output.strong(name)) if name == current else (" ", name)
+        output.say(f"{mark} {shown}  {output.faint(target)}")
+    if current not in branches:
+        output.say(f"* {output.strong(current)}  {output.faint('no commit yet')}")

@@ -29,6 +29,7 @@ REQUIRED = (
 OPTIONAL = {"cbrrr": "makes commits faster: pip install 'ibidem[fast]'"}
 SAMPLE_BLOCKS = 2000
 FAULTS_SHOWN = 10
+REINDEX = "repo reindex; no data is affected"
 RESTORE = "restore the repository from a copy, or fetch the named blocks from one"
 
 Outcome = Literal["ok", "note", "failed"]
@@ -80,7 +81,7 @@ def check_opens(open_repository: Callable[[], Repository]) -> tuple[Repository |
 
 
 def check_blocks(store: Store, *, whole: bool, advance: Advance) -> Finding:
-    """Hashes, decodes and encodes blocks again, by our codec and by the one that defines the format.
+    """Hashes, decodes and encodes blocks again, by our codec and by dag-cbor, which defines it.
 
     Args:
         store: where the blocks are.
@@ -114,15 +115,18 @@ def check_history(repository: Repository) -> Finding:
     return Finding("history", "ok", f"{len(commits):,} commits can be read")
 
 
-def check_index(repository: Repository) -> Finding:
-    """Compares what the index counts with what the head's trees hold."""
+def check_index(repository: Repository, *, whole: bool) -> Finding:
+    """Compares the index of the head with the head, and with one built anew where `whole`."""
     try:
-        indexed, held = repository.index_counts()
+        revision = repository.at()
+        indexed, held = len(revision.snapshot().live), repository.stats().node_count
+        problems = repository.index.verify(revision.root_cid) if whole else []
     except IbidemError as error:
-        return Finding("index", "failed", str(error), "repo reindex; no data is affected")
+        return Finding("index", "failed", str(error), REINDEX)
     if indexed != held:
-        detail = f"answers for {indexed:,} nodes, the head has {held:,}"
-        return Finding("index", "failed", detail, "repo reindex; no data is affected")
+        problems = [f"answers for {indexed:,} nodes, the head has {held:,}", *problems]
+    if problems:
+        return Finding("index", "failed", "; ".join(problems[:FAULTS_SHOWN]), REINDEX)
     return Finding("index", "ok", f"answers for the head's {held:,} nodes")
 
 

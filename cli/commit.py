@@ -50,6 +50,7 @@ def command(
             session,
             repository,
             paths,
+            folder=session.folder(),
             author=session.author(author),
             message=message,
             prune=prune,
@@ -72,6 +73,7 @@ def commit_paths(
     repository: Repository,
     paths: Sequence[Path],
     *,
+    folder: Path,
     author: str,
     message: str,
     prune: bool = False,
@@ -86,6 +88,6 @@ def commit_paths(
     if paths:
         with repository.staging() as tx:
             report = ingesting.ingest_paths(
-                session, tx, paths, folder=session.folder(), prune=prune, strict=strict
+                session, tx, paths, folder=folder, prune=prune, strict=strict
             )
     return report, repository.commit_stage(author=author, message=message)

@@ -1,7 +1,7 @@
 """`repo demo`: the main job on real documents, in under twenty seconds, without a network.
 
-It makes the same calls as the other commands and checks what it claims; the last step runs in a second
-process.
+It makes the same calls as the other commands and checks what it claims; the last step runs in a
+second process.
 """
 
 from __future__ import annotations
@@ -109,7 +109,12 @@ class Demo:
         self._step(1, "Commit real documents")
         started = time.monotonic()
         _, commit = commit_paths(
-            self.session, repository, [self.documents], author=_AUTHOR, message="the reference"
+            self.session,
+            repository,
+            [self.documents],
+            folder=self.folder,
+            author=_AUTHOR,
+            message="the reference",
         )
         assert commit is not None, "BUG: documents were written and nothing was committed"
         seconds = time.monotonic() - started
@@ -119,8 +124,10 @@ class Demo:
         self.facts["nodes"] = stats.node_count
         self.facts["commit"] = str(commit.cid)
         self.say(
-            f"   {plural(document_count, 'topic')} of the Python language reference, {size_bytes // 1000} kB,",
-            f"   became {plural(stats.node_count, 'node')} in {seconds:.1f} s: documents, sections, passages.",
+            f"   {plural(document_count, 'topic')} of the Python language reference, "
+            f"{size_bytes // 1000} kB, became",
+            f"   {plural(stats.node_count, 'node')} in {seconds:.1f} s: documents, sections and "
+            "passages.",
             f"   {faint(f'commit {commit.cid}')}",
         )
         self._step(2, f"Ask, with a budget of {BUDGET_TOKENS} tokens")
@@ -143,7 +150,12 @@ class Demo:
         self._step(3, "Edit one paragraph and commit")
         edited = demo_corpus.edit_corpus(self.documents)
         report, commit = commit_paths(
-            self.session, repository, [self.documents], author=_AUTHOR, message="a house rule"
+            self.session,
+            repository,
+            [self.documents],
+            folder=self.folder,
+            author=_AUTHOR,
+            message="a house rule",
         )
         assert commit is not None, "BUG: a document was edited and nothing was committed"
         self.facts["edit_commit"] = str(commit.cid)
@@ -162,22 +174,22 @@ class Demo:
         after = _retrieve(repository, "HEAD", question)
         for revision, result in (("HEAD~1", before), ("HEAD", after)):
             self.say(f"   {good(f'--at {revision}')}", *_best(repository, revision, result), "")
-        self.facts["receipt"] = str(before.receipt)
+        self.facts["receipt"] = _receipt(before)
         self.facts["result"] = str(before.cid)
         self.facts["answers_differ"] = before.cid != after.cid
         return before
 
     def _replay_elsewhere(self, result: Result) -> None:
         self._step(5, "Replay the older answer in another process")
-        self.say(f"   $ repo replay {result.receipt}")
-        replayed = _replay_in_another_process(self.folder, str(result.receipt))
+        self.say(f"   $ repo replay {_receipt(result)}")
+        replayed = _replay_in_another_process(self.folder, _receipt(result))
         if replayed.get("result") != str(result.cid) or not replayed.get("identical"):
             raise ReplayError(f"result: got {replayed.get('result')}, expected {result.cid}")
         size_bytes = len(result.to_bytes())
         self.facts["replayed_identical"] = True
         self.say(
             f"   {good('same bytes')}: {size_bytes:,} of them, hash {result.cid}",
-            "   The question was asked before the edit; the receipt names the root it was asked of.",
+            "   The receipt names the root that was asked, so later edits do not matter.",
         )
 
 
@@ -192,6 +204,11 @@ def _refuse_used(folder: Path) -> None:
 
 def _retrieve(repository: Repository, revision: str, question: str) -> Result:
     return repository.at(revision).retrieve(question, limit=LIMIT, token_budget=BUDGET_TOKENS)
+
+
+def _receipt(result: Result) -> str:
+    assert result.receipt is not None, "BUG: a short answer has a receipt"
+    return str(result.receipt.cid)
 
 
 def _best(repository: Repository, revision: str, result: Result) -> list[str]:
@@ -219,7 +236,7 @@ def _replay_in_another_process(folder: Path, receipt: str) -> dict[str, Any]:
         check=False,
     )
     if done.returncode:
-        raise ReplayError(f"replay: the second process ended with {done.returncode}: {done.stderr}")
+        raise ReplayError(f"replay: the other process ended with {done.returncode}: {done.stderr}")
     found = json.loads(done.stdout)
     assert isinstance(found, dict), "BUG: the program printed something else than an object"
     return found

@@ -10,7 +10,7 @@ from ibidem.cli import checkup, output
 from ibidem.cli.checkup import Finding
 from ibidem.cli.progress import progress_bar
 from ibidem.cli.session import Session, common_options, pass_session
-from ibidem.objects.errors import ErrorKind, NotFoundError
+from ibidem.objects.errors import NotFoundError
 
 _MARKS = {"ok": output.good, "note": output.faint, "failed": output.bad}
 
@@ -45,7 +45,6 @@ def _repository_findings(session: Session, *, full: bool) -> list[Finding]:
     try:
         session.folder()
     except NotFoundError as error:
-        assert error.kind is ErrorKind.REPOSITORY_NOT_FOUND, "BUG: another error"
         return [Finding("repository", "note", f"none here; {error.hint}")]
     repository, opened = checkup.check_opens(session.open)
     if repository is None:
@@ -55,7 +54,7 @@ def _repository_findings(session: Session, *, full: bool) -> list[Finding]:
             opened,
             checkup.check_blocks(repository.store, whole=full, advance=advance),
             checkup.check_history(repository),
-            checkup.check_index(repository),
+            checkup.check_index(repository, whole=full),
         ]
 
 

@@ -57,7 +57,7 @@ def command(session: Session, *, node: str, content: bool, text: bool, at: str) 
 
 
 def _write(data: bytes) -> None:
-    """Writes bytes as they are into a pipe or file; on a terminal what could steer it is escaped."""
+    """Writes bytes as they are into a pipe or file; a terminal gets them escaped."""
     if sys.stdout.isatty():
         output.say(output.printable(data.decode("utf-8", "backslashreplace")))
     else:

@@ -1,7 +1,7 @@
-"""What `add`, `commit` and the demo share: documents and JSON lines into a transaction, with progress.
+"""What `add`, `commit` and the demo share: documents and JSON lines into a transaction.
 
-Files below the folder of the repository are named by their path from there, so that the same files get
-the same ids from wherever the command is run.
+Files below the folder of the repository are named by their path from there, so that the same files
+get the same ids from wherever the command is run.
 """
 
 from __future__ import annotations
@@ -98,7 +98,9 @@ def report_json(report: Report) -> dict[str, Any]:
 def report_lines(report: Report) -> list[str]:
     """Returns what an ingest did as lines for people; trouble goes through `note_trouble`."""
     lines = [
-        _counted("documents", report.documents_added, report.documents_changed, report.documents_removed)
+        _counted(
+            "documents", report.documents_added, report.documents_changed, report.documents_removed
+        )
         + f", {report.documents_unchanged:,} unchanged",
         _counted("nodes", report.nodes_added, report.nodes_changed, report.nodes_removed),
     ]
@@ -125,4 +127,5 @@ def _counted(noun: str, added: int, changed: int, removed: int) -> str:
 
 
 def _is_below(path: Path, folder: Path) -> bool:
-    return Path(os.path.abspath(path)).is_relative_to(Path(os.path.abspath(folder)))
+    # Links are not followed: a path is named as it was given.
+    return Path(os.path.abspath(path)).is_relative_to(os.path.abspath(folder))  # noqa: PTH100

@@ -8,7 +8,6 @@ import click
 
 from ibidem.cli import output
 from ibidem.cli.session import (
-    FOLDER,
     Session,
     author_option,
     color_option,
@@ -32,11 +31,12 @@ def command(session: Session, path: Path, author: str | None) -> None:
     """
     import ibidem
 
-    with ibidem.init(path, author=session.author(author), clock=session.clock()) as repository:
-        head = repository.head
-    folder = path.resolve() / FOLDER
+    with ibidem.init(
+        path.resolve(), author=session.author(author), clock=session.clock()
+    ) as repository:
+        folder = repository.folder
     if session.json:
-        output.emit("init", {"path": str(folder), "head": str(head)})
+        output.emit("init", {"path": str(folder)})
     else:
         output.say(f"made an empty repository in {output.printable(str(folder))}")
         output.note(output.faint("next: repo commit PATH -m MESSAGE, or repo demo to look around"))

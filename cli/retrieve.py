@@ -63,13 +63,14 @@ def command(
         revision = repository.at(at)
         result = revision.retrieve(query, **options)
         locations = [revision.locate(item.node.id) for item in result.items]
-        receipt = result.receipt
+        receipt = None if result.receipt is None else str(result.receipt.cid)
+        commit = None if revision.commit is None else str(revision.commit.cid)
     if session.json:
         output.emit(
             "retrieve",
             {
-                "commit": str(revision.commit.cid),
-                "receipt": str(receipt),
+                "commit": commit,
+                "receipt": receipt,
                 **answer.answer_json(result, locations),
             },
         )

@@ -97,7 +97,7 @@ def test_vector_files_run_no_code(tmp_path: Path):
 
 @pytest.mark.parametrize("text", ["m", "=f.npy", "m=", ""])
 def test_vector_names_model_and_file(text: str):
-    with pytest.raises(InvalidInputError, match="expected MODEL=FILE.npy"):
+    with pytest.raises(InvalidInputError, match=r"expected MODEL=FILE\.npy"):
         parse.vector(text)
 
 

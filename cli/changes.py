@@ -1,0 +1,65 @@
+"""What differs between two states, as JSON and as lines: for `diff`, `status` and `show`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ibidem.cli import output
+
+if TYPE_CHECKING:
+    from ibidem.repo.history import Change
+
+_MARKS = {"added": "+", "removed": "-", "changed": "~"}
+_FAMILIES = {"nodes": "node", "edges": "edge", "vectors": "vector", "sparse": "sparse vector"}
+
+
+def change_json(change: Change) -> dict[str, Any]:
+    """Returns one change as JSON."""
+    return {
+        "action": change.action,
+        "family": change.family,
+        "id": str(change.id),
+        "name": change.name or None,
+        "before": None if change.before is None else str(change.before),
+        "after": None if change.after is None else str(change.after),
+        "fields": list(change.fields),
+        "properties": list(change.properties),
+    }
+
+
+def counts_json(changes: Iterable[Change]) -> dict[str, dict[str, int]]:
+    """Returns how many things of each family were added, changed and removed."""
+    counts = Counter((change.family, change.action) for change in changes)
+    families = ("nodes", "edges", "vectors", "sparse", "tombstones")
+    return {family: {action: counts[family, action] for action in _MARKS} for family in families}
+
+
+def change_lines(changes: Sequence[Change], *, limit: int | None = None) -> list[str]:
+    """Returns one line a change, and how many more there are than `limit`."""
+    lines = [_line(change) for change in changes[:limit]]
+    more = len(changes) - len(lines)
+    return [*lines, f"and {more:,} more"] if more else lines
+
+
+def summary(changes: Sequence[Change]) -> str:
+    """Returns what changed in one clause."""
+    counts = Counter((change.family, change.action) for change in changes)
+    if not counts:
+        return "no difference"
+    parts = [
+        f"{output.plural(count, _FAMILIES.get(family, 'tombstone'))} {action}"
+        for (family, action), count in sorted(counts.items())
+    ]
+    return ", ".join(parts)
+
+
+def _line(change: Change) -> str:
+    noun = _FAMILIES.get(change.family, "tombstone")
+    name = f" {output.one_line(change.name)}" if change.name else ""
+    touched = [*change.fields, *(f"props.{key}" for key in change.properties)]
+    what = f"  {output.one_line(', '.join(touched), width=100)}" if touched else ""
+    line = f"{_MARKS[change.action]} {noun} {change.id}{name}"
+    paint = {"added": output.good, "removed": output.bad, "changed": str}[change.action]
+    return paint(line) + output.faint(what)

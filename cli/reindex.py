@@ -1,0 +1,30 @@
+"""`repo reindex`: builds the index of the head again."""
+
+from __future__ import annotations
+
+import click
+
+from ibidem.cli import output
+from ibidem.cli.session import Session, common_options, pass_session
+
+
+@click.command("reindex")
+@common_options
+@pass_session
+def command(session: Session) -> None:
+    """Build the index of the head again, from nothing
+
+    Needed only when `repo doctor` says so: the index follows commits by itself, holds nothing that
+    is not in the blocks, and changes no answer.
+
+    \b
+    Example:
+      repo reindex
+    """
+    with session.open() as repository:
+        repository.reindex()
+        head = repository.head
+    if session.json:
+        output.emit("reindex", {"head": None if head is None else str(head)})
+    else:
+        output.say("the index of the head is new")

@@ -1,0 +1,38 @@
+"""`repo replay`: runs a receipt again and compares the bytes."""
+
+from __future__ import annotations
+
+import click
+
+from ibidem.cli import answer, output
+from ibidem.cli.session import Session, common_options, pass_session
+
+
+@click.command("replay")
+@click.argument("receipt")
+@click.option("--show", is_flag=True, help="Print the answer too.")
+@common_options
+@pass_session
+def command(session: Session, *, receipt: str, show: bool) -> None:
+    """Ask again what RECEIPT says was asked, and compare the bytes
+
+    RECEIPT is the CID that retrieve prints, or its beginning. Ends with 0 when the bytes are the
+    same and with 1 when they are not, saying what moved.
+
+    \b
+    Example:
+      repo replay bafyr4i... --show
+    """
+    with session.open() as repository:
+        result = repository.replay(receipt)
+        assert result.receipt is not None, "BUG: a replay without the receipt it replayed"
+        cid, size_bytes = str(result.receipt.cid), len(result.to_bytes())
+        revision = repository.at(result.root)
+        locations = [revision.locate(item.node.id) for item in result.items] if show else []
+    if session.json:
+        facts = {"receipt": cid, "identical": True, "result": str(result.cid)}
+        output.emit("replay", {**facts, "size_bytes": size_bytes})
+        return
+    output.say(f"{output.good('same bytes')}: {size_bytes:,} of them, hash {result.cid}")
+    if show:
+        output.say("", *answer.answer_lines(result, locations, receipt=cid, explain=False))

@@ -1,0 +1,112 @@
+"""`repo show`: whatever a name names: a commit, a node, an edge, any block."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ibidem.cli import changes, output, shapes
+from ibidem.cli.session import Session, at_option, common_options, pass_session
+from ibidem.objects.cid import Cid
+from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
+from ibidem.objects.ids import EdgeId, NodeId
+
+if TYPE_CHECKING:
+    from ibidem.objects.commit import Commit
+    from ibidem.repo.repository import Repository
+
+_ID = re.compile(r"[0-9a-f]{32}")
+_CHANGES_SHOWN = 20
+
+Shown = tuple[str, dict[str, Any], list[str]]
+"""What kind it is, its JSON and its lines."""
+
+
+@click.command("show")
+@click.argument("name", default="HEAD")
+@at_option
+@common_options
+@pass_session
+def command(session: Session, *, name: str, at: str) -> None:
+    """Show the commit, node, edge or block that NAME names
+
+    NAME is a revision, the id of a node or an edge (looked up at --at), or a CID.
+
+    \b
+    Examples:
+      repo show
+      repo show main~2
+      repo show 0d6c5a7b9f1e4c0f8a2b3c4d5e6f7081 --at main~2
+    """
+    with session.open() as repository:
+        kind, value, lines = _find(repository, name, at)
+    if session.json:
+        output.emit("show", {"kind": kind, "value": value})
+    else:
+        output.say(*lines)
+
+
+def _find(repository: Repository, name: str, at: str) -> Shown:
+    if _ID.fullmatch(name):
+        return _by_id(repository, name, at)
+    try:
+        commit = repository.commit_at(name)
+    except (NotFoundError, InvalidInputError) as error:
+        if error.kind is ErrorKind.AMBIGUOUS:
+            raise
+        try:
+            block_cid = Cid.parse(name)
+        except InvalidInputError:
+            raise error from None
+        return _block(repository, block_cid)
+    return _commit(repository, commit)
+
+
+def _by_id(repository: Repository, name: str, at: str) -> Shown:
+    revision = repository.at(at)
+    try:
+        node = revision.node(NodeId.parse(name))
+    except NotFoundError as error:
+        try:
+            edge = revision.edge(EdgeId.parse(name))
+        except NotFoundError:
+            raise error from None
+        return "edge", shapes.edge_json(edge), shapes.edge_lines(edge)
+    return "node", shapes.node_json(node), shapes.node_lines(node, revision.locate(node.id))
+
+
+def _commit(repository: Repository, commit: Commit) -> Shown:
+    from ibidem.objects.cid import RootCid
+    from ibidem.repo.publish import ORIGIN_CELL
+
+    # The first commit is compared with the empty state that the repository began as.
+    origin = RootCid(repository.store.cell(ORIGIN_CELL) or b"")
+    found = list(repository.diff(commit.parents[0] if commit.parents else origin, commit.cid))
+    value = {**shapes.commit_json(commit), "counts": changes.counts_json(found)}
+    listed = changes.change_lines(found, limit=_CHANGES_SHOWN)
+    lines = [*shapes.commit_lines(commit), "", changes.summary(found), *listed]
+    return "commit", value, lines
+
+
+def _block(repository: Repository, cid: Cid) -> Shown:
+    from ibidem.objects import codec
+    from ibidem.objects.edge import Edge
+    from ibidem.objects.node import Node
+
+    block = repository.store.get(cid)
+    if cid.is_raw:
+        size = {"cid": str(cid), "size_bytes": len(block)}
+        return "raw", size, [output.strong(f"raw {cid}"), output.plural(len(block), "byte")]
+    fields = codec.decode_foreign(block)
+    kind = str(fields.get("kind", "block")) if isinstance(fields, dict) else "block"
+    if kind == "node":
+        node = Node.decode(block)
+        return kind, shapes.node_json(node), shapes.node_lines(node)
+    if kind == "edge":
+        edge = Edge.decode(block)
+        return kind, shapes.edge_json(edge), shapes.edge_lines(edge)
+    value = {"cid": str(cid), "size_bytes": len(block), "fields": fields}
+    rows = [(name, shapes.value_text(fields[name])) for name in sorted(fields)]
+    return kind, value, [output.strong(f"{output.one_line(kind)} {cid}"), *output.pairs(rows)]

@@ -1,0 +1,73 @@
+"""`repo stats`: the repository in numbers."""
+
+from __future__ import annotations
+
+import click
+
+from ibidem.cli import output
+from ibidem.cli.session import Session, at_option, common_options, pass_session
+
+
+@click.command("stats")
+@at_option
+@common_options
+@pass_session
+def command(session: Session, *, at: str) -> None:
+    """Count nodes, labels, edges, vectors, blocks and bytes
+
+    \b
+    Example:
+      repo stats --at main~10
+    """
+    with session.open() as repository:
+        stats = repository.stats(at)
+        labels = dict(sorted(repository.at(at).snapshot().labels().items()))
+        index = repository.index.stats()
+    head = None if stats.head is None else str(stats.head)
+    if session.json:
+        output.emit(
+            "stats",
+            {
+                "commit": head,
+                "nodes": stats.node_count,
+                "edges": stats.edge_count,
+                "tombstones": stats.tombstone_count,
+                "labels": labels,
+                "vectors": dict(stats.vector_counts),
+                "sparse": dict(stats.sparse_counts),
+                "branches": stats.branch_count,
+                "tags": stats.tag_count,
+                "blocks": {"count": stats.block_count, "size_bytes": stats.store_bytes},
+                "index": {
+                    "snapshots": index.snapshot_count,
+                    "size_bytes": index.size_bytes,
+                    "families": [
+                        {
+                            "family": family.name,
+                            "segments": family.segment_count,
+                            "rows": family.row_count,
+                            "rows_dead": family.dead_count,
+                            "size_bytes": family.size_bytes,
+                        }
+                        for family in index.families
+                    ],
+                },
+            },
+        )
+        return
+    rows = [
+        ("commit", head or "none yet"),
+        ("nodes", f"{stats.node_count:,}"),
+        *((f"  {output.one_line(label)}", f"{count:,}") for label, count in labels.items()),
+        ("edges", f"{stats.edge_count:,}"),
+        ("tombstones", f"{stats.tombstone_count:,}"),
+        *(
+            (f"vectors {output.one_line(name)}", f"{n:,}")
+            for name, n in stats.vector_counts.items()
+        ),
+        *((f"sparse {output.one_line(name)}", f"{n:,}") for name, n in stats.sparse_counts.items()),
+        ("branches, tags", f"{stats.branch_count:,}, {stats.tag_count:,}"),
+        ("blocks", f"{stats.block_count:,} of all revisions, {stats.store_bytes:,} bytes on disk"),
+        ("index", f"{output.plural(index.snapshot_count, 'snapshot')}, {index.size_bytes:,} bytes"),
+    ]
+    output.say(*output.pairs(rows))

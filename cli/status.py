@@ -1,0 +1,44 @@
+"""`repo status`: where the repository stands and what is staged."""
+
+from __future__ import annotations
+
+import click
+
+from ibidem.cli import changes, output
+from ibidem.cli.session import Session, common_options, pass_session
+
+CHANGES_SHOWN = 20
+
+
+@click.command("status")
+@common_options
+@pass_session
+def command(session: Session) -> None:
+    """Show the current branch, its head and what is staged
+
+    \b
+    Example:
+      repo status
+    """
+    with session.open() as repository:
+        branch, head = repository.current_branch, repository.head
+        staged = list(repository.staged_changes())
+    if session.json:
+        output.emit(
+            "status",
+            {
+                "branch": branch,
+                "head": None if head is None else str(head),
+                "staged": changes.counts_json(staged),
+            },
+        )
+        return
+    output.say(
+        f"on branch {output.one_line(branch)}", f"head is {head or 'not there yet: no commit'}"
+    )
+    if staged:
+        output.say("", f"staged: {changes.summary(staged)}")
+        output.say(*(f"  {line}" for line in changes.change_lines(staged, limit=CHANGES_SHOWN)))
+        output.note(output.faint("next: repo commit -m MESSAGE"))
+    else:
+        output.say("nothing is staged")

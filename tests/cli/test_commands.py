@@ -1,0 +1,322 @@
+"""Each command does what its help says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import Result
+
+Run = Callable[..., Result]
+Data = Callable[..., dict[str, Any]]
+
+COUNTS_ZERO = {"added": 0, "changed": 0, "removed": 0}
+
+
+def test_init_is_refused_twice(run: Run):
+    run("init", "knowledge")
+    assert "knowledge" in run("init", "knowledge", code=2).stderr
+
+
+def test_the_repository_is_found_upwards_by_option_and_by_environment(
+    notes: Run, data: Data, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    head = data("status")["head"]
+    monkeypatch.chdir(tmp_path / "notes")
+    assert data("status")["head"] == head
+    monkeypatch.chdir("/")
+    assert data("status", "-R", str(tmp_path))["head"] == head
+    assert data("-R", str(tmp_path), "status")["head"] == head
+    monkeypatch.setenv("IBIDEM_REPO", str(tmp_path))
+    assert data("status")["head"] == head
+    notes("status", "-R", str(tmp_path / "notes"), code=10)
+
+
+def test_the_same_files_make_the_same_root_in_any_folder(notes: Run, data: Data, tmp_path: Path):
+    other = tmp_path / "elsewhere"
+    (other / "notes").mkdir(parents=True)
+    for file in (tmp_path / "notes").iterdir():
+        (other / "notes" / file.name).write_bytes(file.read_bytes())
+    notes("init", str(other))
+    notes("commit", str(other / "notes"), "-R", str(other), "-m", "notes on failure")
+    assert data("log")["commits"] == data("log", "-R", str(other))["commits"]
+
+
+def test_committing_the_same_again_makes_no_commit(notes: Run, data: Data):
+    again = data("commit", "notes", "-m", "again")
+    assert again["commit"] is None
+    assert again["ingested"]["documents"] == {
+        "added": 0,
+        "changed": 0,
+        "removed": 0,
+        "unchanged": 2,
+    }
+    assert "nothing to commit" in notes("commit").stdout
+    assert len(data("log")["commits"]) == 1
+
+
+def test_a_commit_has_author_time_and_message(notes: Run, data: Data):
+    (commit,) = data("log")["commits"]
+    assert (commit["author"], commit["time"]) == ("ada", 1_767_225_600_000_000)
+    assert commit["message"] == "notes on failure"
+    notes("node", "add", "Note", "--summary", "x")
+    assert data("commit", "--author", "bob")["commit"]["author"] == "bob"
+
+
+def test_add_stages_and_commit_publishes(notes: Run, data: Data, tmp_path: Path):
+    (tmp_path / "more.md").write_text("# More\n\nA third note.\n")
+    notes("add", "more.md")
+    assert data("status")["staged"]["nodes"]["added"] == 3
+    assert data("query", "--where", "source=more.md")["nodes"] == []
+    notes("commit", "-m", "more")
+    assert data("status")["staged"]["nodes"] == COUNTS_ZERO
+    assert len(data("query", "--where", "source=more.md")["nodes"]) == 1
+
+
+def test_prune_removes_documents_of_files_that_are_gone(notes: Run, data: Data, tmp_path: Path):
+    (tmp_path / "notes" / "timeouts.md").unlink()
+    assert data("add", "notes")["documents"]["removed"] == 0
+    assert data("add", "notes", "--prune")["documents"]["removed"] == 1
+    notes("commit")
+    assert len(data("query", "--label", "Document")["nodes"]) == 1
+
+
+def test_prune_wants_paths_below_the_repository(
+    notes: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    below = tmp_path / "below"
+    notes("init", str(below))
+    assert "--prune: got" in notes("add", "--prune", "notes", "-R", str(below), code=2).stderr
+
+
+def test_one_bad_file_is_reported_and_the_rest_is_committed(notes: Run, data: Data, tmp_path: Path):
+    (tmp_path / "notes" / "bad.md").write_bytes(b"\xff\xfe\xfa")
+    (tmp_path / "notes" / "good.md").write_text("# Good\n")
+    result = data("commit", "notes", code=1)
+    assert [error["path"] for error in result["ingested"]["errors"]] == ["notes/bad.md"]
+    assert result["ingested"]["documents"]["added"] == 1
+    assert "failed: notes/bad.md" in notes("commit", "notes", code=1).stderr
+
+
+def test_strict_commits_nothing_when_one_file_is_bad(notes: Run, data: Data, tmp_path: Path):
+    (tmp_path / "notes" / "bad.md").write_bytes(b"\xff\xfe\xfa")
+    (tmp_path / "notes" / "aaa.md").write_text("# Good\n")
+    notes("commit", "notes", "--strict", code=2)
+    assert len(data("log")["commits"]) == 1
+    assert data("status")["staged"]["nodes"] == COUNTS_ZERO
+
+
+def test_json_lines_come_from_standard_input(notes: Run, data: Data):
+    lines = (
+        b'{"node": {"name": "a", "ntype": "Person", "key": "ada", "summary": "Ada"}}\n'
+        b'{"node": {"name": "b", "ntype": "Person", "key": "bob", "summary": "Bob"}}\n'
+        b'{"edge": {"source": "a", "etype": "knows", "target": "b"}}\n'
+    )
+    report = data("add", "-", stdin=lines)
+    assert (report["nodes"]["added"], report["edges"]) == (2, 1)
+    notes("commit")
+    assert [n["summary"] for n in data("query", "--label", "Person")["nodes"]] != []
+
+
+def test_node_and_edge_are_staged_and_shown(notes: Run, data: Data):
+    ada = notes("node", "add", "Person", "--key", "ada", "--prop", "born=1815").stdout.strip()
+    bob = notes("node", "add", "Person", "--key", "bob", "--content", "bytes").stdout.strip()
+    edge = notes(
+        "edge", "add", ada, "knows", bob, "--weight", "0.5", "--prop", "since=1833"
+    ).stdout.strip()
+    notes("commit", "-m", "people")
+    found = data("get", ada)
+    assert found["node"]["props"] == {"born": 1815}
+    assert found["node"]["key"] == {"key": "ada", "namespace": ""}
+    assert found["location"] is None
+    (shown,) = found["edges"]
+    assert (shown["id"], shown["source"], shown["target"], shown["weight"]) == (edge, ada, bob, 0.5)
+    assert notes("get", bob, "--content").stdout_bytes == b"bytes"
+    assert f"<- knows {ada}" in notes("get", bob).stdout
+    assert data("show", edge)["kind"] == "edge"
+    assert data("show", ada)["value"] == found["node"]
+    assert data("show", found["node"]["cid"])["value"] == found["node"]
+    notes("get", ada, "--at", "main~1", code=3)
+
+
+def test_the_same_node_twice_is_one(notes: Run):
+    first = notes("node", "add", "Note", "--summary", "x").stdout
+    assert notes("node", "add", "Note", "--summary", "x").stdout == first
+    notes("node", "add", "Note", "--key", "k", "--summary", "one")
+    refused = notes("node", "add", "Note", "--key", "k", "--summary", "two", code=2)
+    assert "--replace" in refused.stderr or "replace" in refused.stderr
+    notes("node", "add", "Note", "--key", "k", "--summary", "two", "--replace")
+
+
+def test_a_documents_text_is_given_back_byte_for_byte(notes: Run, data: Data, tmp_path: Path):
+    for document in data("query", "--label", "Document")["nodes"]:
+        source = (tmp_path / document["props"]["source"]).read_bytes()
+        assert notes("get", document["id"], "--text").stdout_bytes == source
+
+
+def test_log_show_and_diff_agree_on_an_edit(notes: Run, data: Data, tmp_path: Path):
+    path = tmp_path / "notes" / "timeouts.md"
+    path.write_text(path.read_text().replace("thirty", "ten"))
+    commit = data("commit", "notes", "-m", "shorter")["commit"]["cid"]
+    assert [c["message"] for c in data("log")["commits"]] == ["shorter", "notes on failure"]
+    assert [c["message"] for c in data("log", "--at", "main~1")["commits"]] == ["notes on failure"]
+    assert len(data("log", "-n", "1")["commits"]) == 1
+    shown = data("show", commit)["value"]
+    difference = data("diff", "main~1")
+    assert shown["counts"] == difference["counts"] == data("diff", "main~1", commit)["counts"]
+    assert difference["counts"]["nodes"]["added"] == 1
+    assert difference["counts"]["nodes"]["removed"] == 1
+    assert data("diff", "main", "main~1")["counts"]["nodes"]["removed"] == 1
+    notes("diff", "main~1", "--exit-code", code=1)
+    notes("diff", "main", "--exit-code")
+    assert commit[:12] in notes("log", "--oneline").stdout
+    assert "no difference" in notes("diff").stdout
+
+
+def test_branches_tags_and_switching(notes: Run, data: Data):
+    notes("branch", "experiment")
+    notes("switch", "experiment")
+    notes("node", "add", "Note", "--summary", "x")
+    notes("commit", "-m", "on experiment")
+    listed = data("branch")
+    assert listed["current"] == "experiment"
+    assert [branch["name"] for branch in listed["branches"]] == ["experiment", "main"]
+    notes("tag", "first", "--at", "main")
+    notes("tag", "first", "--at", "experiment", code=2)
+    assert data("tag")["tags"] == [{"name": "first", "target": listed["branches"][1]["target"]}]
+    notes("switch", "main")
+    assert len(data("log")["commits"]) == 1
+    assert len(data("log", "--at", "experiment")["commits"]) == 2
+    notes("branch", "-d", "experiment")
+    notes("tag", "-d", "first")
+    assert [branch["name"] for branch in data("branch")["branches"]] == ["main"]
+    notes("switch", "-c", "other")
+    assert data("status")["branch"] == "other"
+
+
+def test_undo_and_redo_move_the_head(notes: Run, data: Data):
+    notes("node", "add", "Note", "--summary", "x")
+    notes("commit")
+    after = data("status")["head"]
+    notes("undo")
+    assert data("status")["head"] == data("log", "--at", "main")["commits"][0]["cid"] != after
+    notes("redo")
+    assert data("status")["head"] == after
+    notes("redo", code=2)
+
+
+def test_retrieve_shows_places_cost_and_receipt(notes: Run, data: Data):
+    answer = data("retrieve", "how long is a request retried", "--budget", "100")
+    assert answer["tokens_budget"] == 100
+    assert answer["tokens_used"] == sum(item["tokens"] for item in answer["items"]) <= 100
+    best = answer["items"][0]
+    assert best["location"]["source"] == "notes/retries.md"
+    assert best["location"]["heading_path"][-1] in ("Backoff", "Idempotency")
+    text = notes("retrieve", "how long is a request retried", "--budget", "100").stdout
+    assert f"{answer['tokens_used']} of 100 tokens" in text
+    assert answer["receipt"] in text
+    assert "notes/retries.md:" in text
+
+
+def test_retrieve_filters_before_it_ranks(notes: Run, data: Data):
+    for year in range(5):
+        notes(
+            "node",
+            "add",
+            "Memo",
+            "--summary",
+            f"retried request {year}",
+            "--prop",
+            f"year={2020 + year}",
+        )
+    notes("commit")
+    found = data("retrieve", "retried request", "--where", "year>=2022", "--where", "year<2024")[
+        "items"
+    ]
+    assert len(found) == 2
+    assert len(data("retrieve", "retried request", "--label", "Memo", "--limit", "0")["items"]) == 5
+    assert len(data("retrieve", "--label", "Memo", "--limit", "3")["items"]) == 3
+    assert len(data("query", "--label", "Memo", "--limit", "3")["nodes"]) == 3
+
+
+def test_retrieve_by_vector(notes: Run, data: Data, tmp_path: Path):
+    lines = b"".join(
+        b'{"node": {"name": "%d", "ntype": "Memo", "key": %d}}\n'
+        b'{"vector": {"node": "%d", "model": "m", "values": [%d, 1]}}\n' % (i, i, i, i)
+        for i in range(4)
+    )
+    data("add", "-", stdin=lines)
+    notes("commit")
+    np.save(tmp_path / "v.npy", np.array([1, 0], np.float32))
+    found = data("retrieve", "--vector", "m=v.npy", "--limit", "2")["items"]
+    assert [item["lanes"]["dense"]["rank"] for item in found] == [1, 2]
+    np.save(tmp_path / "w.npy", np.array([1, 0, 0], np.float32))
+    assert "3" in notes("retrieve", "--vector", "m=w.npy", code=2).stderr
+    notes("retrieve", "--vector", "other=v.npy", code=2)
+
+
+def test_an_older_revision_answers_as_it_did(notes: Run, data: Data, tmp_path: Path):
+    before = data("retrieve", "deadline of a call")
+    path = tmp_path / "notes" / "timeouts.md"
+    path.write_text(path.read_text().replace("thirty", "ten"))
+    notes("commit", "notes", "-m", "shorter")
+    assert data("retrieve", "deadline of a call")["result"] != before["result"]
+    assert data("retrieve", "deadline of a call", "--at", "main~1")["result"] == before["result"]
+    replayed = data("replay", before["receipt"])
+    assert replayed["identical"] is True
+    assert replayed["result"] == before["result"]
+    notes("reindex")
+    assert data("replay", before["receipt"][:21])["result"] == before["result"]
+    assert "same bytes" in notes("replay", before["receipt"]).stdout
+
+
+def test_explain_names_lanes_and_what_was_left_out(notes: Run):
+    text = notes("retrieve", "request retried deadline", "--limit", "1", "--explain").stdout
+    assert "lexical  rank 1" in text
+    assert "left out" in text
+    assert "limit" in text
+
+
+def test_warnings_go_to_standard_error(notes: Run):
+    result = notes("retrieve", "request", "--label", "Nobody")
+    assert "warning: label 'Nobody'" in result.stderr
+    assert "warning" not in result.stdout
+
+
+def test_stored_text_cannot_steer_the_terminal(notes: Run, data: Data):
+    evil = "red\x1b[31m and \u202eback"
+    node = notes("node", "add", "Note", "--summary", evil, "--prop", f"x={evil}").stdout.strip()
+    notes("commit", "-m", evil)
+    for arguments in (
+        ["get", node],
+        ["log"],
+        ["show"],
+        ["retrieve", "red"],
+        ["query"],
+        ["show", node],
+    ):
+        shown = notes(*arguments).output
+        assert "\x1b" not in shown
+        assert "\u202e" not in shown
+    assert data("get", node)["node"]["summary"] == evil
+
+
+def test_stats_count_what_is_there(notes: Run, data: Data):
+    stats = data("stats")
+    assert stats["nodes"] == len(data("query")["nodes"])
+    assert stats["labels"]["Document"] == 2
+    assert stats["blocks"]["count"] > stats["nodes"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts_name_the_program(run: Run, shell: str):
+    script = run("completion", shell).stdout
+    assert "_REPO_COMPLETE" in script
+
+
+def test_progress_and_notes_stay_out_of_a_pipe(notes: Run):
+    result = notes("commit", "notes")
+    assert "ingesting" not in result.output

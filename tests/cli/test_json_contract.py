@@ -1,0 +1,198 @@
+"""Every command's --json is one canonical object, and docs/json.md has exactly its fields."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from ibidem.cli.main import cli
+from ibidem.cli.reference import commands
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "json.md"
+SHAPES = ("node", "edge", "commit", "location", "ingest")
+COUNTS = [
+    f"{family}.{action}"
+    for family in ("nodes", "edges", "vectors", "sparse", "tombstones")
+    for action in ("added", "changed", "removed")
+]
+EMBEDDED = {
+    "ingest": {"": "ingest"},
+    "ibidem/add/1": {"": "ingest"},
+    "ibidem/commit/1": {"commit": "commit", "ingested": "ingest"},
+    "ibidem/status/1": {"staged": "counts"},
+    "ibidem/log/1": {"commits[]": "commit"},
+    "ibidem/show/1": {"value": "any"},
+    "ibidem/get/1": {"node": "node", "location": "location", "edges[]": "edge"},
+    "ibidem/query/1": {"nodes[]": "node"},
+    "ibidem/diff/1": {"counts": "counts"},
+    "ibidem/retrieve/1": {"items[].location": "location"},
+}
+"""Where a shape stands inside a command's object."""
+
+
+def documented() -> dict[str, set[str]]:
+    """Returns the paths of each table of the page, by shape or schema."""
+    text = PAGE.read_text(encoding="utf-8")
+    tables: dict[str, set[str]] = {"counts": set(COUNTS)}
+    for match in re.finditer(
+        r"^\| (\w+) \| meaning \|\n\|---\|---\|\n((?:\|.*\n)+)", text, re.MULTILINE
+    ):
+        heading = re.findall(r"^### `([^`]+)`$", text[: match.start()], re.MULTILINE)
+        name = match[1] if match[1] in SHAPES else heading[-1]
+        tables[name] = set(re.findall(r"^\| `([^`]+)` \|", match[2], re.MULTILINE))
+    return tables
+
+
+def schemas() -> set[str]:
+    return set(re.findall(r"^### `([^`]+)`$", PAGE.read_text(encoding="utf-8"), re.MULTILINE))
+
+
+def allowed(schema: str) -> set[str]:
+    tables = documented()
+    paths = set(tables.get(schema, set()))
+    for at, shape in EMBEDDED.get(schema, {}).items():
+        inner = {"{}"} if shape == "any" else tables[shape]
+        paths |= {(f"{at}.{path}" if at else path).replace(".{}", "{}") for path in inner}
+    return paths
+
+
+def flattened(value: Any, path: str = "") -> Iterator[str]:
+    if isinstance(value, dict) and value:
+        for key, inner in value.items():
+            yield from flattened(inner, f"{path}.{key}" if path else key)
+    elif isinstance(value, list) and value:
+        for inner in value:
+            yield from flattened(inner, f"{path}[]")
+    else:
+        yield path
+
+
+def is_documented(path: str, paths: set[str]) -> bool:
+    if path in paths or any(
+        known.startswith((f"{path}.", f"{path}[", f"{path}{{")) for known in paths
+    ):
+        return True
+    return any(known.endswith("{}") and path.startswith(known[:-2] + ".") for known in paths)
+
+
+RECORDS = b"""{"node": {"name": "a", "ntype": "Person", "key": "ada", "props": {"born": 1815}}}
+{"node": {"name": "b", "ntype": "Engine", "summary": "Analytical engine", "key": 7}}
+{"edge": {"source": "a", "etype": "described", "target": "b"}}
+{"vector": {"node": "a", "model": "m", "values": [1, 0, 0]}}
+not a record
+"""
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[dict[str, Any]]]:
+    """What every command prints in one rich session, by schema."""
+    folder = tmp_path_factory.mktemp("contract")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setenv("IBIDEM_AUTHOR", "ada")
+        patch.setenv("SOURCE_DATE_EPOCH", "1767225600")
+        return _session(folder)
+
+
+def _session(folder: Path) -> dict[str, list[dict[str, Any]]]:
+    found: dict[str, list[dict[str, Any]]] = {}
+
+    def run(*arguments: str, code: int = 0, stdin: bytes = b"") -> dict[str, Any]:
+        result = CliRunner().invoke(cli, [*arguments, "--json"], input=stdin, prog_name="repo")
+        assert result.exit_code == code, f"{arguments}: {result.output}"
+        line = result.stdout_bytes if code < 2 else result.stderr_bytes
+        value = json.loads(line)
+        text = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+        assert line == text.encode() + b"\n", f"{arguments}: not canonical"
+        found.setdefault(value["schema"], []).append(value)
+        assert isinstance(value, dict)
+        return value
+
+    (folder / "notes").mkdir()
+    (folder / "notes" / "a.md").write_text(
+        "# Engines\n\nThe engine weaves patterns.\n\nIt has a mill.\n"
+    )
+    (folder / "notes" / ".env").write_text("TOKEN=1\n")
+    (folder / "notes" / "bad.md").write_bytes(b"\xff\xfe\xfa")
+    run("init")
+    run("add", "-", code=1, stdin=RECORDS)
+    run("status")
+    run("commit", "notes", "-m", "first", code=1)
+    run("commit", "-m", "nothing")
+    one = run("node", "add", "Note", "--summary", "a mill and a store", "--prop", "tags=[1,2]")[
+        "id"
+    ]
+    two = run("node", "add", "Note", "--summary", "cards", "--key", "cards")["id"]
+    edge = run("edge", "add", one, "uses", two, "--prop", "how=often", "--key", "1")["id"]
+    run("diff")
+    commit = run("commit", "-m", "second")["commit"]["cid"]
+    for name in ("HEAD", one, edge, commit):
+        run("show", name)
+    run("get", one)
+    passage = run("query", "--label", "Passage")["nodes"][0]["id"]
+    run("get", passage)
+    run("query", "--where", "born>=1800")
+    run("diff", "main~1", "main")
+    run("log")
+    run("branch")
+    run("branch", "experiment")
+    run("switch", "experiment")
+    run("branch", "-d", "main")
+    run("undo")
+    run("redo")
+    run("undo")
+    run("tag", "first", "--at", "main~1")
+    run("tag")
+    run("tag", "-d", "first")
+    np.save(folder / "v.npy", np.array([1, 0, 0], np.float32))
+    asked = run(
+        *("retrieve", "the mill of the engine", "--vector", "m=v.npy", "--budget", "40"),
+        *("--label", "Passage", "--label", "Note", "--label", "Person", "--label", "Nobody"),
+    )
+    run("replay", asked["receipt"])
+    run("reindex")
+    run("stats")
+    run("doctor")
+    run("demo")
+    run("show", "nothing", code=3)
+    run("nonsense", code=2)
+    return found
+
+
+def test_every_command_that_prints_data_has_json():
+    without = {
+        path
+        for path, command, _ in commands()
+        if not hasattr(command, "commands") and not any("--json" in p.opts for p in command.params)
+    }
+    assert without == {"repo completion"}
+
+
+def test_the_session_covers_every_schema_of_the_page(seen: dict[str, list[dict[str, Any]]]):
+    assert set(seen) == schemas()
+
+
+def test_every_printed_field_is_documented(seen: dict[str, list[dict[str, Any]]]):
+    for schema, values in seen.items():
+        paths = allowed(schema)
+        for value in values:
+            body = {key: inner for key, inner in value.items() if key != "schema"}
+            unknown = {path for path in flattened(body) if not is_documented(path, paths)}
+            assert not unknown, f"{schema} prints what docs/json.md does not have"
+
+
+def test_every_documented_field_is_printed(seen: dict[str, list[dict[str, Any]]]):
+    for schema, values in seen.items():
+        printed = {path for value in values for path in flattened(value)}
+        for path in allowed(schema):
+            stem = path.removesuffix("{}")
+            assert any(p == stem or p.startswith((f"{stem}.", f"{stem}[")) for p in printed), (
+                f"{schema}: docs/json.md has {path}, which nothing printed"
+            )
