@@ -72,7 +72,8 @@ def init(
     """Creates a repository in the folder `path`, whole or not at all, and opens it.
 
     Args:
-        path: made where it is missing; what is in it stays. `memory:` for one that ends with the process.
+        path: made where it is missing; what is in it stays. `memory:` for one that ends with the
+            process.
         config: what answers depend on, recorded in every root.
         author: of the first operation.
 
@@ -219,11 +220,11 @@ class Repository:
 
         return history.changes(self.store, self.at(before).root, self.at(after).root)
 
-    def stats(self) -> RepositoryStats:
-        """Returns what the repository and its current head hold, in numbers."""
+    def stats(self, rev: object = revision.HEAD) -> RepositoryStats:
+        """Returns what the repository and one of its revisions hold, in numbers."""
         from ibidem.repo import statistics
 
-        return statistics.repository_stats(self)
+        return statistics.repository_stats(self, rev)
 
     # -- writing -------------------------------------------------------------------------------
 
@@ -237,7 +238,7 @@ class Repository:
         agent: str | None = None,
         task: str | None = None,
     ) -> Transaction:
-        """Begins a transaction on a branch, the current one by default; it commits on leaving `with`.
+        """Begins a transaction on a branch, the current one by default; leaving `with` commits.
 
         Args:
             time: microseconds since 1970 UTC, or a datetime with an offset; by default the clock's.

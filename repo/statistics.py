@@ -35,9 +35,9 @@ class RepositoryStats:
     """What the block store occupies on disk."""
 
 
-def repository_stats(repository: Repository) -> RepositoryStats:
-    """Returns the numbers of the current head; the cost does not grow with the repository."""
-    revision = repository.at()
+def repository_stats(repository: Repository, rev: object) -> RepositoryStats:
+    """Returns the numbers of a revision; the cost does not grow with the repository."""
+    revision = repository.at(rev)
     root = revision.root
 
     def count(tree: TreeCid) -> int:
