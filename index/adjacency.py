@@ -12,7 +12,7 @@ from pyroaring import BitMap
 from ibidem.index.arrays import Array, Ordinals
 from ibidem.index.family import Parts
 from ibidem.index.identity import Identities, id_order
-from ibidem.index.inverted import KeyList
+from ibidem.index.key_list import KeyList
 from ibidem.index.merge import Part
 from ibidem.index.reading import SegmentView
 from ibidem.objects.cid import DAG_CBOR_PREFIX, EdgeCid

@@ -12,14 +12,13 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
 
 from ibidem.index.manifest import Manifest, read_manifest, write_manifest
 from ibidem.index.shelf import DiskShelf
 from ibidem.index.state import State
 from ibidem.objects.cid import RootCid
-from ibidem.objects.errors import CorruptError, InvalidInputError
+from ibidem.objects.errors import CorruptError
 
 SNAPSHOTS_MAX = 16
 """Manifests kept beside those of pinned roots."""
@@ -34,13 +33,13 @@ class Catalog:
         """Bytes of manifests written by this object; `shelf.bytes_written` counts the segments."""
         self._directory = directory
         self._snapshots = directory / "snapshots"
-        self._known: dict[RootCid, Manifest] = {}
+        self._known: dict[str, Manifest] = {}
 
     def manifests(self) -> list[Manifest]:
         """Returns every readable manifest, newest first."""
         present = set(self._names())
-        self._known = {root: found for root, found in self._known.items() if str(root) in present}
-        for name in present - {str(root) for root in self._known}:
+        self._known = {name: found for name, found in self._known.items() if name in present}
+        for name in present - self._known.keys():
             self._read(name)
         return sorted(
             self._known.values(), key=lambda found: (found.sequence, found.root), reverse=True
@@ -66,12 +65,14 @@ class Catalog:
         assert state.root is not None, "BUG: only the state of a root is remembered"
         before = self.manifests()
         sequence = before[0].sequence + 1 if before else 1
-        self.bytes_written += write_manifest(self._snapshots / str(state.root), state, sequence)
-        written = self._read(str(state.root))
+        name = str(state.root)
+        manifest = Manifest.of(state, sequence)
+        self.bytes_written += write_manifest(self._snapshots / name, manifest)
+        self._known[name] = manifest
         kept = {state.root, *pinned}
         others = [found for found in before if found.root not in kept]
         replaced = [found for found in before if found.root == state.root]
-        self._drop(others[SNAPSHOTS_MAX - 1 :], replaced, keep=written)
+        self._drop(others[SNAPSHOTS_MAX - 1 :], replaced)
 
     def clear(self) -> None:
         """Removes every file; open snapshots stay usable."""
@@ -101,27 +102,25 @@ class Catalog:
                 total += sum(path.stat().st_size for path in folder.iterdir())
         return total
 
-    def _drop(
-        self, gone: list[Manifest], replaced: Iterable[Manifest] = (), keep: Manifest | None = None
-    ) -> None:
+    def _drop(self, gone: list[Manifest], replaced: Iterable[Manifest] = ()) -> None:
         """Unlinks the manifests `gone`, then the segments of `gone` and `replaced` that no other
         names."""
         for found in gone:
-            self._known.pop(found.root, None)
+            self._known.pop(str(found.root), None)
             (self._snapshots / str(found.root)).unlink(missing_ok=True)
         candidates = {name for found in (*gone, *replaced) for name in found.names()}
         if candidates:
-            kept = [*self.manifests(), *([keep] if keep else [])]
-            self.shelf.unlink(sorted(candidates.difference(*(found.names() for found in kept))))
+            kept = (found.names() for found in self.manifests())
+            self.shelf.unlink(sorted(candidates.difference(*kept)))
 
     def _read(self, name: str) -> Manifest | None:
         found = read_manifest(self._snapshots / name)
         if found is None:
-            with suppress(InvalidInputError):
-                self._known.pop(RootCid.parse(name), None)
+            self._known.pop(name, None)
             return None
-        if str(found.root) == name:
-            self._known[found.root] = found
+        if str(found.root) != name:
+            return None
+        self._known[name] = found
         return found
 
     def _names(self) -> list[str]:

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from ibidem.index.arrays import Array, to_ordinals
-from ibidem.index.inverted import KeyList, inverted
+from ibidem.index.inverted import inverted
+from ibidem.index.key_list import KeyList
 from ibidem.index.reading import SegmentView
 from ibidem.index.snapshot import Snapshot
 

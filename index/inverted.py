@@ -12,44 +12,18 @@ Nothing is decoded at open: a lookup is a binary search in the mapped bytes.
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from ibidem.index.arrays import NO_ROW, Array, Columns, offsets, ranges, smallest_unsigned
+from ibidem.index.key_list import KeyList, key_columns, union_keys
 from ibidem.index.segment import Segment
 
 _ROW_BITS = np.uint64(32)
 _ROW_MASK = np.uint64(0xFFFFFFFF)
-
-
-class KeyList:
-    """The keys of an inverted column as a sorted sequence of bytes, read in place."""
-
-    __slots__ = ("_blob", "_ends")
-
-    def __init__(self, blob: Array, ends: Array) -> None:
-        self._blob = blob.data
-        self._ends = ends.data
-
-    def __len__(self) -> int:
-        return len(self._ends)
-
-    def __getitem__(self, index: int) -> bytes:
-        ends = self._ends
-        return bytes(self._blob[ends[index - 1] if index else 0 : ends[index]])
-
-    def __iter__(self) -> Iterator[bytes]:
-        blob = bytes(self._blob)
-        start = 0
-        for end in self._ends:
-            yield blob[start:end]
-            start = end
-
-    def find(self, key: bytes, low: int = 0) -> int:
-        """Returns the index of the first key that is not below `key`, from `low` on."""
-        return bisect_left(self, key, low)
+_SMALL_SHARE = 16
+"""Postings this many times fewer than those they join are inserted, not sorted in."""
 
 
 class Inverted:
@@ -89,15 +63,6 @@ def inverted(segment: Segment, prefix: str) -> Inverted:
     if found is None:
         found = segment.cache[prefix] = Inverted(segment, prefix)
     return found
-
-
-def key_columns(prefix: str, keys: Sequence[bytes]) -> Columns:
-    """Returns the key columns for ascending byte keys."""
-    lengths = np.fromiter(map(len, keys), dtype=np.uint64, count=len(keys))
-    return {
-        f"{prefix}.keys": np.frombuffer(b"".join(keys), dtype=np.uint8),
-        f"{prefix}.ends": offsets(lengths)[1:].copy(),
-    }
 
 
 def build_inverted(
@@ -153,24 +118,25 @@ def merge_inverted(
         tables = [segment[f"{prefix}.keys"].astype(np.uint64) for segment in segments]
         packed, values = _renumber(readers, tables, renumbered)
         return _numbered_columns(prefix, packed, values)
-    lists = [list(reader.keys or ()) for reader in readers]
-    keys = sorted(set().union(*lists))
-    numbers = {key: number for number, key in enumerate(keys)}
-    tables = [
-        np.fromiter(map(numbers.__getitem__, keys_), dtype=np.uint64, count=len(keys_))
-        for keys_ in lists
-    ]
+    blob, ends, tables = union_keys([reader.keys for reader in readers if reader.keys is not None])
     packed, values = _renumber(readers, tables, renumbered)
-    used = np.zeros(len(keys), dtype=bool)
+    used = np.zeros(len(ends), dtype=bool)
     used[(packed >> _ROW_BITS).astype(np.int64)] = True
     if not used.all():
         rank = np.cumsum(used, dtype=np.uint64) - np.uint64(1)
         packed = (rank[(packed >> _ROW_BITS).astype(np.int64)] << _ROW_BITS) | (packed & _ROW_MASK)
-        keys = [keys[index] for index in np.flatnonzero(used).tolist()]
-    columns = key_columns(prefix, keys) | _posting_columns(prefix, packed, len(keys))
+        blob, ends = _kept_keys(blob, ends, used)
+    columns: Columns = {f"{prefix}.keys": blob, f"{prefix}.ends": ends}
+    columns |= _posting_columns(prefix, packed, len(ends))
     if values is not None:
         columns[f"{prefix}.values"] = values
     return columns
+
+
+def _kept_keys(blob: Array, ends: Array, used: Array) -> tuple[Array, Array]:
+    starts = np.concatenate([ends[:1] * 0, ends[:-1]])
+    lengths = (ends - starts)[used]
+    return blob[ranges(starts[used], lengths)], offsets(lengths)[1:]
 
 
 def _renumber(
@@ -187,9 +153,19 @@ def _renumber(
         packed_parts.append(packed if is_whole else packed[kept])
         if reader.values is not None:
             value_parts.append(reader.values if is_whole else reader.values[kept])
+    if len(packed_parts) == 2 and len(packed_parts[1]) * _SMALL_SHARE < len(packed_parts[0]):
+        place = np.searchsorted(packed_parts[0], packed_parts[1])
+        both = np.insert(packed_parts[0], place, packed_parts[1])
+        return both, _inserted(value_parts, place) if value_parts else None
     packed = np.concatenate(packed_parts)
     order = np.argsort(packed)  # all distinct, so any correct sort gives the same order
     return packed[order], np.concatenate(value_parts)[order] if value_parts else None
+
+
+def _inserted(parts: Sequence[Array], place: Array) -> Array:
+    large, small = parts
+    common = np.result_type(large, small)
+    return np.insert(large.astype(common, copy=False), place, small.astype(common, copy=False))
 
 
 def _posting_columns(prefix: str, packed: Array, key_count: int) -> Columns:
@@ -211,15 +187,3 @@ def _numbered_columns(prefix: str, packed: Array, values: Array | None) -> Colum
     if values is not None:
         columns[f"{prefix}.values"] = values
     return columns
-
-
-__all__ = [
-    "Inverted",
-    "KeyList",
-    "build_inverted",
-    "build_numbered",
-    "inverted",
-    "key_columns",
-    "merge_inverted",
-    "ranges",
-]

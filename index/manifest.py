@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from blake3 import blake3
 from pyroaring import BitMap
@@ -37,6 +38,21 @@ class Manifest:
     families: tuple[tuple[str, str, tuple[tuple[str, BitMap | None], ...]], ...]
     """(kind, model or vocabulary, (segment name, dead ordinals) for each part)."""
     tombstoned: BitMap
+
+    @classmethod
+    def of(cls, state: State, sequence: int) -> Self:
+        """Returns the manifest of a state."""
+        assert state.root is not None, "BUG: only the state of a root is remembered"
+        return cls(
+            state.root,
+            sequence,
+            tuple(segment.name for segment in state.identities),
+            tuple(
+                (kind, name, tuple((part.segment.name, part.dead) for part in parts))
+                for kind, name, parts in state.families()
+            ),
+            state.tombstoned,
+        )
 
     def names(self) -> set[str]:
         """Returns the names of all segments."""
@@ -69,25 +85,24 @@ class Manifest:
         )
 
 
-def write_manifest(path: Path, state: State, sequence: int) -> int:
-    """Writes the manifest of `state`; returns its size in bytes.
+def write_manifest(path: Path, manifest: Manifest) -> int:
+    """Writes a manifest; returns its size in bytes.
 
     Raises:
         StorageError: the file could not be written.
     """
-    assert state.root is not None, "BUG: only the state of a root is remembered"
-    columns: Columns = {"tombstoned": bitmap_bytes(BitMap(state.tombstoned))}
+    columns: Columns = {"tombstoned": bitmap_bytes(manifest.tombstoned)}
     families = []
-    for kind, name, parts in state.families():
-        for index, part in enumerate(parts):
-            if part.dead:
-                columns[f"{kind}/{index}/{name}"] = bitmap_bytes(part.dead)
-        families.append([kind, name, [part.segment.name for part in parts]])
+    for kind, name, parts in manifest.families:
+        for index, (_, dead) in enumerate(parts):
+            if dead:
+                columns[f"{kind}/{index}/{name}"] = bitmap_bytes(dead)
+        families.append([kind, name, [segment for segment, _ in parts]])
     meta = {
         "version": INDEX_VERSION,
-        "root": state.root,
-        "sequence": sequence,
-        "identities": [segment.name for segment in state.identities],
+        "root": manifest.root,
+        "sequence": manifest.sequence,
+        "identities": list(manifest.identities),
         "families": families,
     }
     _, pieces = segment_pieces(columns, meta)

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from pyroaring import BitMap
 
-from ibidem.index.arrays import NO_ROW, Array, Bytes, contains_rows, offsets, ranges, to_ordinals
+from ibidem.index.arrays import NO_ROW, Array, contains_rows, offsets, ranges, to_ordinals
+from ibidem.index.key_list import KeyList
 from ibidem.index.segment import Segment
 
 
@@ -120,8 +121,6 @@ def merge_codes(plan: Plan, names: str, codes: str) -> tuple[list[bytes], Array]
 
     `names` are the inverted-style key columns of each segment, `codes` the row column of numbers.
     """
-    from ibidem.index.inverted import KeyList
-
     lists = [
         list(KeyList(part.segment[f"{names}.keys"], part.segment[f"{names}.ends"]))
         for part in plan.parts
@@ -136,8 +135,3 @@ def merge_codes(plan: Plan, names: str, codes: str) -> tuple[list[bytes], Array]
         )
         result[rows[kept]] = table[part.segment[codes]][kept]
     return texts, result
-
-
-def empty_digests() -> Bytes:
-    """Returns an empty (0, 32) column."""
-    return np.empty((0, 32), dtype=np.uint8)

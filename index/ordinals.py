@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ibidem.index import family
 from ibidem.index.arrays import Array, Bytes
-from ibidem.index.family import MERGE_ROWS_MAX, TAIL_ROWS, TIER_PARTS, TIER_ROWS
 from ibidem.index.identity import Identities, id_columns, id_halves, id_order
 from ibidem.index.segment import Segment
 from ibidem.index.shelf import Shelf
@@ -48,7 +48,7 @@ class OrdinalTable:
                 hint="run 'repo reindex'",
             )
         parts = list(self._identities.parts)
-        if parts and len(parts[-1]["ids"]) + len(ids) <= TAIL_ROWS:
+        if parts and len(parts[-1]["ids"]) + len(ids) <= family.TAIL_ROWS:
             ids = np.concatenate([parts.pop()["ids"], ids])
         parts.append(self._shelf.put(id_columns(ids)))
         self._identities = Identities(_tiered(parts, self._shelf))
@@ -61,15 +61,15 @@ def merge_identities(parts: list[Segment], shelf: Shelf) -> Segment:
 
 def _tiered(parts: list[Segment], shelf: Shelf) -> list[Segment]:
     """Merges full tiers; only neighbours, since an ordinal is a position."""
-    for bound in TIER_ROWS:
+    for bound in family.TIER_ROWS:
         run = len(parts) - 1
         total = 0
         while run and len(parts[run - 1]["ids"]) < bound:
-            if total + len(parts[run - 1]["ids"]) > MERGE_ROWS_MAX:
+            if total + len(parts[run - 1]["ids"]) > family.MERGE_ROWS_MAX:
                 break
             run -= 1
             total += len(parts[run]["ids"])
-        if len(parts) - 1 - run >= TIER_PARTS:
+        if len(parts) - 1 - run >= family.TIER_PARTS:
             parts[run:-1] = [merge_identities(parts[run:-1], shelf)]
     return parts
 

@@ -77,7 +77,7 @@ def _padding(size_bytes: int) -> bytes:
     return bytes(-size_bytes % ALIGNMENT)
 
 
-def read_segment(name: str, data: bytes | bytearray | mmap.mmap) -> Segment:
+def read_segment(name: str, data: bytes | memoryview | mmap.mmap) -> Segment:
     """Returns the segment in `data`; its columns are read-only views.
 
     Raises:

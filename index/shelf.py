@@ -16,10 +16,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
 from blake3 import blake3
 
 from ibidem.index.arrays import Columns
-from ibidem.index.segment import Piece, Segment, read_segment, segment_pieces
+from ibidem.index.segment import ALIGNMENT, Piece, Segment, read_segment, segment_pieces
 from ibidem.objects.errors import CorruptError, StorageError
 
 SMALL_BYTES = 2 << 20
@@ -71,9 +72,14 @@ class DiskShelf:
         known = self._open.get(name)
         if known is not None and path.exists():
             return known
-        write_file(path, pieces, is_flushed=size > SMALL_BYTES)
         self.bytes_written += size
-        segment = read_segment(name, map_file(path) if size > SMALL_BYTES else b"".join(pieces))
+        if size > SMALL_BYTES:
+            write_file(path, pieces, is_flushed=True)
+            segment = read_segment(name, map_file(path))
+        else:
+            data = _aligned(pieces, size)
+            write_file(path, [data], is_flushed=False)
+            segment = read_segment(name, data)
         self._open[name] = segment
         return segment
 
@@ -104,6 +110,18 @@ class DiskShelf:
         """Removes files; those that are mapped stay readable until their last array is gone."""
         for name in names:
             (self.directory / name).unlink(missing_ok=True)
+
+
+def _aligned(pieces: Iterable[Piece], size_bytes: int) -> memoryview:
+    """Returns the pieces in one buffer that begins at a multiple of ALIGNMENT, as a mapping does."""
+    room = np.empty(size_bytes + ALIGNMENT, dtype=np.uint8)
+    start = -room.ctypes.data % ALIGNMENT
+    target = room[start : start + size_bytes].data
+    place = 0
+    for piece in pieces:
+        target[place : place + len(piece)] = piece
+        place += len(piece)
+    return target
 
 
 def file_hash(data: bytes | mmap.mmap) -> str:

@@ -23,8 +23,20 @@ from ibidem.store.memory import MemoryStore
 MODEL = "m"
 DIM = 4
 CONFIG = Config(models={MODEL: Model(DIM)})
-WORDS = "red green blue apple pear stone river the running ran Straße 東京 naïve of".split()
-VALUES = [True, False, 1, 1.0, 2, 2.5, -7, 2**53, 2**53 + 1, float(2**53), -(2**64), 2**64 - 1]
+WORDS = [
+    "red",
+    "green",
+    "blue",
+    "apple",
+    "pear",
+    "stone",
+    "the",
+    "running",
+    "ran",
+    "Straße",
+    "東京",
+]
+VALUES: list = [True, False, 1, 1.0, 2, 2.5, -7, 2**53, 2**53 + 1, 2.0**53, -(2**64), 2**64 - 1]
 VALUES += [
     "",
     "a",

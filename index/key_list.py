@@ -1,0 +1,107 @@
+"""Sorted byte keys, read in place, and the union of several such lists.
+
+Columns under a prefix P: P.keys, all keys concatenated; P.ends, (k,) where each one ends.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from ibidem.index.arrays import Array, Bytes, Columns, offsets
+
+_SMALL_SHARE = 16
+"""A list this many times shorter than the other is inserted key by key."""
+
+
+class KeyList:
+    """The keys of an inverted column as a sorted sequence of bytes, read in place."""
+
+    __slots__ = ("_column", "_ends", "blob")
+
+    def __init__(self, blob: Array, ends: Array) -> None:
+        self.blob = blob.data
+        self._column = ends
+        self._ends = ends.data
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    def __getitem__(self, index: int) -> bytes:
+        ends = self._ends
+        return bytes(self.blob[ends[index - 1] if index else 0 : ends[index]])
+
+    def __iter__(self) -> Iterator[bytes]:
+        blob = bytes(self.blob)
+        start = 0
+        for end in self._ends:
+            yield blob[start:end]
+            start = end
+
+    def start(self, index: int) -> int:
+        """Returns where key `index` begins in `blob`; its end for the index after the last key."""
+        return int(self._ends[index - 1]) if index else 0
+
+    def lengths(self) -> Array:
+        """Returns the length of each key, (k,) int64."""
+        return np.diff(self._column.astype(np.int64), prepend=0)
+
+    def find(self, key: bytes, low: int = 0) -> int:
+        """Returns the index of the first key that is not below `key`, from `low` on."""
+        return bisect_left(self, key, low)
+
+
+def key_columns(prefix: str, keys: Sequence[bytes]) -> Columns:
+    """Returns the key columns for ascending byte keys."""
+    lengths = np.fromiter(map(len, keys), dtype=np.uint64, count=len(keys))
+    return {
+        f"{prefix}.keys": np.frombuffer(b"".join(keys), dtype=np.uint8),
+        f"{prefix}.ends": offsets(lengths)[1:].copy(),
+    }
+
+
+def union_keys(lists: Sequence[KeyList]) -> tuple[Bytes, Array, list[Array]]:
+    """Returns the distinct keys of several lists, ascending, as blob and ends.
+
+    And for each list (k,) uint64: where each of its keys is among them.
+    """
+    if len(lists) == 2 and len(lists[1]) * _SMALL_SHARE < len(lists[0]):
+        return _with_few(lists[0], list(lists[1]))
+    split = [list(one) for one in lists]
+    keys = sorted(set().union(*split))
+    numbers = {key: number for number, key in enumerate(keys)}
+    tables = [
+        np.fromiter(map(numbers.__getitem__, one), dtype=np.uint64, count=len(one)) for one in split
+    ]
+    columns = key_columns("", keys)
+    return columns[".keys"], columns[".ends"], tables
+
+
+def _with_few(many: KeyList, few: Sequence[bytes]) -> tuple[Bytes, Array, list[Array]]:
+    """Returns the union without looking at more of `many` than the places of `few` in it."""
+    places, is_new, low = [], [], 0
+    for key in few:
+        low = many.find(key, low)
+        places.append(low)
+        is_new.append(low == len(many) or many[low] != key)
+    place = np.array(places, dtype=np.int64)
+    new = np.array(is_new, dtype=bool)
+    inserted = np.bincount(place[new], minlength=len(many) + 1).cumsum()
+    table_many = (np.arange(len(many)) + inserted[:-1]).astype(np.uint64)
+    table_few = (place + np.cumsum(new) - new).astype(np.uint64)
+    pieces: list[bytes | memoryview] = []
+    start = 0
+    for key, at, fresh in zip(few, places, is_new, strict=True):
+        if fresh:
+            stop = many.start(at)
+            pieces += (many.blob[start:stop], key)
+            start = stop
+    pieces.append(many.blob[start:])
+    sizes = np.fromiter(
+        (len(key) for key, fresh in zip(few, is_new, strict=True) if fresh), np.int64
+    )
+    lengths = np.insert(many.lengths(), place[new], sizes)
+    blob = np.frombuffer(b"".join(pieces), dtype=np.uint8)
+    return blob, offsets(lengths)[1:].copy(), [table_many, table_few]

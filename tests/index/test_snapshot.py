@@ -1,0 +1,145 @@
+"""A snapshot answers like the graph's dictionaries, whichever way it was reached."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ibidem.index import advance, extract, family
+from ibidem.index.index import Index
+from ibidem.objects.cid import RootCid
+from ibidem.objects.errors import CorruptError, InvalidInputError, NotFoundError
+from ibidem.store.memory import MemoryStore
+
+from .graphs import Graph, mutate, store_root, with_fields
+from .model import check
+
+
+@pytest.fixture(autouse=True, scope="module", params=["tiny tiers", "usual tiers"])
+def _tiers(request: pytest.FixtureRequest):
+    """Runs everything with bounds so small that every kind of merge happens, and with the real ones."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "tiny tiers":
+            patch.setattr(family, "TAIL_ROWS", 3)
+            patch.setattr(family, "TIER_ROWS", (6, 12))
+            patch.setattr(family, "TIER_PARTS", 2)
+            patch.setattr(family, "MERGE_ROWS_MAX", 12)
+            patch.setattr(family, "COMPACT_ROWS", 10)
+            patch.setattr(advance, "CHUNK_ROWS", 7)
+            patch.setattr(advance, "BATCH_BLOCKS", 4)
+            patch.setattr(extract, "CONTENT_INDEXED_BYTES_MAX", 1 << 20)
+        yield
+
+
+def history(
+    seed: int, *, commits: int, span: int
+) -> tuple[MemoryStore, list[tuple[RootCid, Graph]]]:
+    draw, store = random.Random(seed), MemoryStore()
+    graph, found = Graph(), []
+    for _ in range(commits):
+        graph = mutate(graph, draw, store, span=span, edits=draw.choice([0, 1, 5, 30]))
+        found.append((store_root(graph, store), graph))
+    return store, found
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(seed=st.integers(0, 2**32), span=st.sampled_from([3, 12, 40]))
+def test_any_walk_over_roots_answers_like_the_graph(seed: int, span: int):
+    store, roots = history(seed, commits=6, span=span)
+    index = Index(None, store)
+    draw = random.Random(seed)
+    for root, graph in [*roots, *draw.choices(roots, k=3)]:
+        check(index.snapshot(root), graph, store)
+    root, graph = draw.choice(roots)
+    check(index.compact(root), graph, store)
+    check(index.build(root), graph, store)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(40))
+def test_long_walks_answer_like_the_graph(seed: int, tmp_path: Path):
+    store, roots = history(seed, commits=25, span=60)
+    draw = random.Random(seed)
+    index = Index(tmp_path, store)
+    for root, graph in [*roots, *draw.choices(roots, k=10)]:
+        check(index.snapshot(root), graph, store)
+        if draw.random() < 0.2:
+            check(index.compact(root), graph, store)
+        if draw.random() < 0.2:
+            index = Index(tmp_path, store)
+
+
+def test_reopened_snapshots_answer_like_the_graph(tmp_path: Path):
+    store, roots = history(5, commits=8, span=30)
+    index = Index(tmp_path, store)
+    for root, _ in roots:
+        index.snapshot(root)
+    for root, graph in roots:
+        check(Index(tmp_path, store).snapshot(root), graph, store)
+        assert Index(tmp_path, store).verify(root) == []
+
+
+def test_snapshots_stay_readable_after_their_files_are_gone(tmp_path: Path):
+    store, roots = history(6, commits=3, span=30)
+    root, graph = roots[-1]
+    snapshot = Index(tmp_path, store).snapshot(root)
+    Index(tmp_path, store).forget()
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+    check(snapshot, graph, store)
+
+
+def test_another_configuration_of_texts_is_indexed_anew():
+    store, roots = history(7, commits=3, span=30)
+    root, graph = roots[-1]
+    index = Index(None, store)
+    check(index.snapshot(root), graph, store)
+    other = with_fields(graph, ("summary", "props.a"))
+    check(index.snapshot(store_root(other, store)), other, store)
+    check(index.snapshot(root), graph, store)
+
+
+def test_the_empty_root_has_a_snapshot(tmp_path: Path):
+    store = MemoryStore()
+    root = store_root(Graph(), store)
+    check(Index(tmp_path, store).snapshot(root), Graph(), store)
+    check(Index(tmp_path, store).snapshot(root), Graph(), store)
+
+
+def test_a_base_that_lost_its_blocks_is_not_used(tmp_path: Path):
+    store, roots = history(8, commits=4, span=30)
+    index = Index(tmp_path, store)
+    index.snapshot(roots[0][0])
+    store.delete([roots[0][0]])
+    for opened in (index, Index(tmp_path, store)):
+        check(opened.snapshot(roots[-1][0]), roots[-1][1], store)
+
+
+def test_a_missing_root_is_an_error(tmp_path: Path):
+    with pytest.raises(NotFoundError):
+        Index(tmp_path, MemoryStore()).snapshot(RootCid.of(b"nothing"))
+
+
+def test_a_node_under_another_key_is_refused():
+    store, roots = history(9, commits=3, span=30)
+    graph = roots[-1][1].copy()
+    raw = next(iter(graph.nodes))
+    graph.nodes[b"\xee" * 16] = graph.nodes[raw]
+    with pytest.raises(CorruptError):
+        Index(None, store).snapshot(store_root(graph, store))
+
+
+def test_ranges_without_sense_are_refused():
+    store, roots = history(10, commits=1, span=3)
+    snapshot = Index(None, store).snapshot(roots[0][0])
+    for low, high in [(None, None), (1, "a"), (True, 2), (b"a", None), (float("nan"), None)]:
+        with pytest.raises(InvalidInputError):
+            snapshot.between("a", low, high)
+    for value in ([], {}):
+        with pytest.raises(InvalidInputError):
+            snapshot.equal("a", value)
+    with pytest.raises(InvalidInputError):
+        snapshot.node_cids([10**6])
