@@ -20,6 +20,7 @@ from ibidem.objects.errors import CorruptError, ErrorKind
 from ibidem.objects.ids import EdgeId, NodeId
 
 _KNOWN = frozenset(("id", "etype", "src", "dst", "weight", "props", "key"))
+_LEFT_OUT = object()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,12 +90,14 @@ class Edge(Block):
     @classmethod
     def _read(cls, fields: Map) -> Self:
         take = fields.pop
-        if "weight" in fields and (type(fields["weight"]) is not float or fields["weight"] == 1.0):
+        weight = take("weight", _LEFT_OUT)
+        if weight is None or (type(weight) is float and weight == 1.0):
             raise CorruptError(
-                f"edge.weight: got {fields['weight']!r:.80}, "
-                "expected a float other than the default 1.0",
+                f"edge.weight: got {weight}, expected the field to be left out at its default",
                 kind=ErrorKind.NON_CANONICAL,
             )
+        if weight is not _LEFT_OUT and type(weight) is not float:
+            raise CorruptError(f"edge.weight: got {weight!r:.80}, expected a float")
         if "key" in fields and fields["key"] is None:
             raise CorruptError(
                 "edge.key: got None, expected the field to be left out",
@@ -105,7 +108,7 @@ class Edge(Block):
             etype=take("etype"),
             src=typed_id("edge", "src", take("src"), NodeId),
             dst=typed_id("edge", "dst", take("dst"), NodeId),
-            weight=take("weight", 1.0),
+            weight=1.0 if weight is _LEFT_OUT else weight,
             props=take("props", EMPTY),
             key=take("key", None),
             extra=fields,

@@ -137,7 +137,7 @@ REQUIRED = {
     "ref": {"name": _is_name, "target": _is_link, "seq": _is_count},
     "view": {"refs": _is_link, "head": _is_text, "erasures": _is_link, "seq": _is_count},
     "operation": {"view": _is_link, "time": _is_time},
-    "tree": {"level": _is_count, "keys": _is_bytes, "cids": _is_bytes},
+    "tree": {},
     "receipt": {},
     "result": {},
 }
@@ -170,7 +170,6 @@ OPTIONAL = {
     "ref": {"previous": _is_link},
     "view": {"previous": _is_link, "requires": _is_requires},
     "operation": {"parents": _is_links, "author": _is_text, "description": _is_text},
-    "tree": {"counts": _is_bytes},
 }
 
 
@@ -220,6 +219,9 @@ def _check_columns(kind: str, fields: dict) -> None:
         if any(a >= b for a, b in pairwise(tokens)):
             raise RefusedError("corrupt", "sparse order")
         numbers = struct.unpack(f"<{len(tokens)}f", weights)
+    elif kind == "tree":
+        _check_tree(fields)
+        return
     else:
         return
     if any(number - number != 0 for number in numbers):
@@ -227,6 +229,33 @@ def _check_columns(kind: str, fields: dict) -> None:
 
 
 # 6 Trees
+
+
+def _check_tree(fields: dict) -> None:
+    level, keys, cids = (fields.get(name) for name in ("level", "keys", "cids"))
+    if not (_is_count(level) and level <= 64 and _is_bytes(keys) and _is_bytes(cids)):
+        raise RefusedError("non-canonical", "tree columns")
+    names = ["v", "cids", "keys", "kind", "level"] + (["counts"] if level else [])
+    if sorted(fields) != sorted(names) or len(cids) % 36:
+        raise RefusedError("non-canonical", "tree fields")
+    size = len(cids) // 36
+    if size > 256:
+        raise RefusedError("limit-exceeded", "tree entries")
+    if size == 0:
+        if level or keys:
+            raise RefusedError("non-canonical", "empty tree block")
+    elif len(keys) % size or not 1 <= len(keys) // size <= 64:
+        raise RefusedError("non-canonical", "tree keys")
+    if level and (not _is_bytes(fields["counts"]) or len(fields["counts"]) != 8 * size):
+        raise RefusedError("non-canonical", "tree counts")
+
+
+def tree_shape(block: bytes) -> dict:
+    """Returns the level and the number of entries of a tree block."""
+    fields = read_block(block)
+    if fields["kind"] != "tree":
+        raise RefusedError("non-canonical", fields["kind"])
+    return {"level": fields["level"], "size": len(fields["cids"]) // 36}
 
 
 def tree_entries(blocks: dict[bytes, bytes], cid: bytes) -> list[tuple[bytes, bytes]]:

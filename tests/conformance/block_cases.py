@@ -1,0 +1,158 @@
+"""Blocks of every kind: accepted ones, and ones that break one rule of section 5 or 8 each."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import Any
+
+from . import mini_reader as reader
+from .mini_codec import Link, cid_of
+
+Fields = dict[str, Any]
+
+A, B = reader.node_id("", "a"), reader.node_id("", "b")
+LINK = Link(cid_of(b"\xa0"))
+OTHER = Link(cid_of(b"\x80"))
+BLOB = Link(cid_of(b"part", raw=True))
+TREES = dict.fromkeys(("nodes", "edges", "tombstones", "conflicts"), LINK)
+ONE = struct.pack("<f", 1.0)
+NAN, INFINITY = struct.pack("<f", float("nan")), struct.pack("<f", float("inf"))
+
+NODE: Fields = {"kind": "node", "v": 1, "id": A, "ntype": "Passage"}
+EDGE: Fields = {
+    "kind": "edge",
+    "v": 1,
+    "id": reader.edge_id(A, "cites", B),
+    "etype": "cites",
+    "src": A,
+    "dst": B,
+}
+VECTOR: Fields = {
+    "kind": "vector",
+    "v": 1,
+    "dtype": "f32",
+    "dim": 2,
+    "of": bytes(32),
+    "data": ONE * 2,
+}
+SPARSE: Fields = {
+    "kind": "sparse",
+    "v": 1,
+    "indices": struct.pack("<2I", 3, (1 << 32) - 1),
+    "weights": ONE * 2,
+    "of": bytes(32),
+}
+TOMBSTONE: Fields = {"kind": "tombstone", "v": 1}
+ROOT: Fields = {"kind": "root", "v": 1, **TREES}
+COMMIT: Fields = {"kind": "commit", "v": 1, "root": LINK, "time": 0}
+REF: Fields = {"kind": "ref", "v": 1, "name": "branch/main", "target": LINK, "seq": 0}
+VIEW: Fields = {"kind": "view", "v": 1, "refs": LINK, "head": "", "erasures": LINK, "seq": 0}
+OPERATION: Fields = {"kind": "operation", "v": 1, "view": LINK, "time": 0}
+SMALLEST = [NODE, EDGE, VECTOR, SPARSE, TOMBSTONE, ROOT, COMMIT, REF, VIEW, OPERATION]
+
+OPTIONAL: dict[str, Fields] = {
+    "node": {
+        "summary": "s",
+        "context_sentence": "c",
+        "props": {"n": 1, "link": LINK},
+        "content": [BLOB],
+        "key": ["", "a"],
+        "children": [[B, "\n", 4, 1]],
+        "tail": "\n",
+    },
+    "edge": {"weight": 0.5, "props": {"n": 1}, "key": 0},
+    "tombstone": {"reason": "wrong"},
+    "root": {
+        "vectors": {"m": LINK},
+        "sparse": {"v": OTHER},
+        "config": {"semantics": 1, "note": OTHER},
+    },
+    "commit": {
+        "parents": [LINK, OTHER],
+        "author": "ada",
+        "message": "why",
+        "agent": "a",
+        "task": "t",
+        "signature": b"\x00",
+    },
+    "ref": {"previous": OTHER},
+    "view": {"previous": OTHER},
+    "operation": {"parents": [OTHER], "author": "ada", "description": "commit"},
+}
+
+
+def accepted_blocks() -> Iterator[tuple[str, str, Fields]]:
+    """Yields (name, spec, fields)."""
+    for smallest in SMALLEST:
+        kind = smallest["kind"]
+        yield f"{kind}, the smallest", "5-a 5-c", smallest
+        full = {**smallest, **OPTIONAL.get(kind, {})}
+        yield f"{kind}, every field", "5-a 5-c", full
+        yield f"{kind}, unknown fields", "5-d", {**full, "later": {"a": [1.5, None]}, "x": None}
+    yield "node, content of 4096 bytes", "5.1-a", {**NODE, "content": bytes(4096)}
+    yield "edge, weight 0.0", "5.2-a", {**EDGE, "weight": 0.0}
+    yield "edge, key false", "5.2-a", {**EDGE, "key": False}
+    yield "edge, key empty text", "5.2-a", {**EDGE, "key": ""}
+    yield "vector, f16", "5.3-a", {**VECTOR, "dtype": "f16", "data": struct.pack("<2e", 1, -2)}
+    yield "vector, i8", "5.3-a", {**VECTOR, "dtype": "i8", "data": b"\x80\x7f"}
+    yield "vector, -0.0", "5.3-a", {**VECTOR, "data": struct.pack("<2f", -0.0, 1e-45)}
+    yield "sparse, empty", "5.4-a", {**SPARSE, "indices": b"", "weights": b""}
+    yield "commit, earliest time", "5-c", {**COMMIT, "time": -(1 << 63)}
+    yield "receipt", "9-a", {"kind": "receipt", "v": 1, "root": LINK, "items": [{"cid": OTHER}]}
+
+
+def refused_blocks() -> Iterator[tuple[str, str, str, Fields]]:
+    """Yields (name, spec, kind of the refusal, fields); fields may be no map at all."""
+    corrupt, form, newer = "corrupt", "non-canonical", "unsupported-format"
+    yield "a list", "5-a", corrupt, [1]  # type: ignore[misc]
+    yield "an empty map", "5-a", corrupt, {}
+    for smallest in SMALLEST:
+        kind = smallest["kind"]
+        yield f"{kind}, version 2", "8-a", newer, {**smallest, "v": 2}
+        yield f"{kind}, version 0", "8-a", newer, {**smallest, "v": 0}
+        yield f"{kind}, version true", "5-a", corrupt, {**smallest, "v": True}
+        for name in smallest:
+            rest = {field: value for field, value in smallest.items() if field != name}
+            yield f"{kind} without {name}", "5-c", corrupt, rest
+            yield f"{kind}, {name} is 1.5", "5-c", corrupt, {**smallest, name: 1.5}
+        for name in OPTIONAL.get(kind, {}):
+            if (kind, name) != ("edge", "key"):
+                yield f"{kind}, {name} is 2", "5-c", corrupt, {**smallest, name: 2}
+            yield f"{kind}, {name} is null", "5-b", form, {**smallest, name: None}
+        for name, value in OPTIONAL.get(kind, {}).items():
+            if isinstance(value, (str, bytes, list, dict)):
+                empty = type(value)()
+                yield f"{kind}, {name} is empty", "5-b", form, {**smallest, name: empty}
+    yield "an unknown kind", "8-a", newer, {"kind": "novel", "v": 1}
+    yield "node, empty label", "5-c", corrupt, {**NODE, "ntype": ""}
+    yield "node, id of 15 bytes", "5-c", corrupt, {**NODE, "id": bytes(15)}
+    yield "node, content of 4097 bytes", "5.1-a", corrupt, {**NODE, "content": bytes(4097)}
+    yield "node, content in DAG-CBOR", "5.1-a", corrupt, {**NODE, "content": [LINK]}
+    yield "node, key of three", "5-c", corrupt, {**NODE, "key": ["", 1, 2]}
+    yield "node, key without text", "5-c", corrupt, {**NODE, "key": [1, 2]}
+    for index, wrong in enumerate(([B, "", 1], [b"", "", 1, 0], [B, "", -1, 0], [B, None, 1, 0])):
+        yield f"node, child {index}", "5-c", corrupt, {**NODE, "children": [wrong]}
+    yield "edge, weight 1.0", "5-b", form, {**EDGE, "weight": 1.0}
+    yield "vector, f64", "5-c", corrupt, {**VECTOR, "dtype": "f64"}
+    yield "vector, dim 0", "5-c", corrupt, {**VECTOR, "dim": 0, "data": b""}
+    yield "vector, dim 65537", "5-c", corrupt, {**VECTOR, "dim": 65537}
+    yield "vector, a component short", "5.3-a", corrupt, {**VECTOR, "data": ONE}
+    yield "vector, NaN", "5.3-a", corrupt, {**VECTOR, "data": ONE + NAN}
+    yield "vector, infinity", "5.3-a", corrupt, {**VECTOR, "data": INFINITY + ONE}
+    half = {**VECTOR, "dtype": "f16", "data": b"\x00\x7c\x00\x00"}
+    yield "vector, infinity in f16", "5.3-a", corrupt, half
+    yield "sparse, repeated index", "5.4-a", corrupt, {**SPARSE, "indices": bytes(8)}
+    descending = struct.pack("<2I", 2, 1)
+    yield "sparse, descending", "5.4-a", corrupt, {**SPARSE, "indices": descending}
+    yield "sparse, a weight short", "5.4-a", corrupt, {**SPARSE, "weights": ONE}
+    yield "sparse, three bytes", "5.4-a", corrupt, {**SPARSE, "indices": b"abc", "weights": b"abc"}
+    yield "sparse, NaN", "5.4-a", corrupt, {**SPARSE, "weights": NAN + ONE}
+    yield "root, a raw tree", "5-c", corrupt, {**ROOT, "nodes": BLOB}
+    yield "root, a model without name", "5-c", corrupt, {**ROOT, "vectors": {"": LINK}}
+    yield "root, requires a feature", "8-b", newer, {**ROOT, "requires": ["novel"]}
+    yield "root, requires out of order", "8-b", corrupt, {**ROOT, "requires": ["b", "a"]}
+    yield "view, requires a feature", "8-b", newer, {**VIEW, "requires": ["novel"]}
+    yield "commit, a parent twice", "5-c", corrupt, {**COMMIT, "parents": [LINK, LINK]}
+    yield "commit, time out of range", "5-c", corrupt, {**COMMIT, "time": 1 << 63}
+    yield "ref, negative sequence", "5-c", corrupt, {**REF, "seq": -1}
