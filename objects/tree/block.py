@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ibidem.objects import codec
 from ibidem.objects.cid import CID_BYTES, Cid, TreeCid
 from ibidem.objects.constants import TREE_ENTRIES_MAX, TREE_KEY_BYTES_MAX, TREE_LEVEL_MAX
 from ibidem.objects.errors import CorruptError, ErrorKind, FormatError
@@ -63,7 +64,8 @@ def decode(block: bytes) -> Block:
     the place of the boundaries are `verify`'s business.
 
     Raises:
-        CorruptError: not a tree block, or not the canonical one.
+        CorruptError: not a tree block, or not the canonical one; the kind is that of the codec
+            where the encoding is at fault, `limit-exceeded` above 256 entries, otherwise `corrupt`.
         FormatError: a tree block of a newer version.
 
     Spec: format 6.1.
@@ -82,7 +84,11 @@ def decode(block: bytes) -> Block:
                 block[_LAYOUT_HEAD_BYTES : keys_start - len(middle)],
                 block[counts_start:],
             )
-    return _decode_any(block)
+    try:
+        return _decode_any(block)
+    except CorruptError:
+        codec.decode_foreign(block)  # a fault of the encoding itself comes first, with its own kind
+        raise
 
 
 def _decode_any(block: bytes) -> Block:
@@ -212,7 +218,7 @@ def _refuse_head(block: bytes) -> CorruptError | FormatError:
 
 
 def _corrupt(what: str, *, limit: bool = False) -> CorruptError:
-    kind = ErrorKind.LIMIT_EXCEEDED if limit else ErrorKind.NON_CANONICAL
+    kind = ErrorKind.LIMIT_EXCEEDED if limit else ErrorKind.CORRUPT
     return CorruptError(f"tree block: {what}", kind=kind)
 
 

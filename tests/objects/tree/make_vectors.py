@@ -94,11 +94,9 @@ def block_cases() -> list[Case]:
         "level 24 takes two bytes": (write_block(24, [b"k"], [raw_cid(1)], [9]), 24, 1),
     }
     corrupt = {
-        "level without shortest form": one.replace(b"level\x00", b"level\x18\x00"),
         "level 65": inner.replace(b"level\x01", b"level\x18\x41"),
         "leaf with counts": inner.replace(b"level\x01", b"level\x00"),
         "level above 0 without counts": one.replace(b"level\x00", b"level\x01"),
-        "fields out of order": b"\xa5" + one[4:] + one[1:4],
         "another kind": one.replace(b"tree", b"node"),
         "a sixth field": b"\xa6\x61a\x00" + one[1:],
         "bytes after the end": one + b"\x00",
@@ -111,6 +109,11 @@ def block_cases() -> list[Case]:
         "counts too short": write_block(1, [b"k", b"m"], [raw_cid(1), raw_cid(2)], [3]),
         "no entries above level 0": write_block(1, [], [], []),
     }
+    other_form = {
+        "level not in the shortest form": one.replace(b"level\x00", b"level\x18\x00"),
+        "length of keys not in the shortest form": one.replace(b"\x41k", b"\x58\x01k"),
+        "fields out of order": b"\xa5" + one[4:] + one[1:4],
+    }
     cases: list[Case] = [
         {
             "name": name,
@@ -120,7 +123,8 @@ def block_cases() -> list[Case]:
         }
         for name, (block, level, size) in accept.items()
     ]
-    errors = [(name, block, "non-canonical") for name, block in corrupt.items()]
+    errors = [(name, block, "corrupt") for name, block in corrupt.items()]
+    errors += [(name, block, "non-canonical") for name, block in other_form.items()]
     errors.append(
         ("257 entries", write_block(0, [b"k"] * 257, [raw_cid(1)] * 257, []), "limit-exceeded")
     )
