@@ -158,7 +158,7 @@ class Query:
             query = cls(**_fields(form))
         except (InvalidInputError, KeyError, TypeError, ValueError) as error:
             raise CorruptError(f"query: {error}") from error
-        if query.form() != form:
+        if query.encode() != codec.encode(form):
             raise CorruptError("query: got a form that does not write back to itself")
         return query
 

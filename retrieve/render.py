@@ -34,15 +34,15 @@ def render(node: Node, *, content: bytes | None = None, content_chars: int = 0) 
     Spec: retrieval 8.1.
     """
     lines = [f"ntype: {contain(node.ntype)}\nid: {node.id}\n"]
-    if node.context_sentence is not None:
+    if node.context_sentence:
         lines.append(f"context: {contain(clip(node.context_sentence, CLIP_CHARS))}\n")
-    if node.summary is not None:
+    if node.summary:
         lines.append(f"summary: {contain(clip(node.summary, CLIP_CHARS))}\n")
     for key in sorted(node.props):
         text = _scalar(node.props[key])
         if text is not None:
             lines.append(f"{contain(key)}: {text}\n")
-    if content_chars and content is not None and (text := readable(content)) is not None:
+    if content_chars and content and (text := readable(content)) is not None:
         lines.append(f"content: {contain(clip(text, content_chars))}\n")
     return "".join(lines)
 

@@ -108,6 +108,12 @@ class Result:
         """The identity of the answer: the hash of `to_bytes()`."""
         return ResultCid.of(self.to_bytes())
 
+    def explain(self) -> str:
+        """Returns the answer as text for a person: lanes, ranks, scores, drops and warnings."""
+        from ibidem.retrieve.explain import explain
+
+        return explain(self)
+
     def to_bytes(self) -> bytes:
         """Returns the canonical bytes, DAG-CBOR of any length.
 

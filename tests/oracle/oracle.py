@@ -337,9 +337,9 @@ def names(form: list[Any]) -> list[str]:
 
 def render(world: World, node: Node, content_chars: int) -> str:
     lines = [("ntype", contain(node.ntype)), ("id", node.id.raw.hex())]
-    if node.context_sentence is not None:
+    if node.context_sentence:
         lines.append(("context", contain(clip(node.context_sentence, 8192))))
-    if node.summary is not None:
+    if node.summary:
         lines.append(("summary", contain(clip(node.summary, 8192))))
     for key in sorted(node.props, key=lambda key: key.encode()):
         value = node.props[key]

@@ -1,0 +1,168 @@
+"""Queries: what is resolved, what is refused, and their canonical form."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ibidem.objects import codec
+from ibidem.objects.config import Config
+from ibidem.objects.errors import CorruptError, ErrorKind, FormatError, InvalidInputError
+from ibidem.retrieve import predicate
+from ibidem.retrieve.predicate import And, Between, Equal, Exists, Not, OneOf, Or
+from ibidem.retrieve.query import Query, resolve
+
+CONFIG = Config()
+NAN = float("nan")
+
+
+def test_every_default_is_resolved():
+    """[3.3-a]"""
+    query = resolve(CONFIG, text="retry")
+    assert query.form() == {
+        "kind": "query", "v": 1, "semantics": 1, "text": "retry", "labels": [], "where": None,
+        "vector": None, "sparse": None, "depth": 100, "limit": 10, "token_budget": None,
+        "content_chars": 0, "include_tombstoned": False,
+        "fusion": {"name": "rrf", "k": 60.0, "weights": {}},
+        "k1": 1.2, "b": 0.75, "estimator": "heuristic",
+    }  # fmt: skip
+
+
+def test_the_root_says_how_lanes_are_fused():
+    config = Config(fusion={"name": "convex", "weights": {"dense": 0.5}})
+    query = resolve(config, text="x")
+    assert (query.fusion.name, dict(query.fusion.weights)) == ("convex", {"dense": 0.5})
+    assert dict(resolve(config, text="x", fusion="rrf").fusion.weights) == {}
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({}, "text"),
+        ({"text": "  \n"}, "text"),
+        ({"text": 3}, "text"),
+        ({"text": "\ud800"}, "text"),
+        ({"text": "x" * 70_000}, "text"),
+        ({"text": "x", "limit": -1}, "limit"),
+        ({"text": "x", "limit": True}, "limit"),
+        ({"text": "x", "limit": 1.5}, "limit"),
+        ({"text": "x", "depth": 0}, "depth"),
+        ({"text": "x", "depth": 10**9}, "depth"),
+        ({"text": "x", "token_budget": -1}, "token_budget"),
+        ({"text": "x", "content_chars": -1}, "content_chars"),
+        ({"text": "x", "include_tombstoned": 1}, "include_tombstoned"),
+        ({"text": "x", "k1": NAN}, "k1"),
+        ({"text": "x", "b": 1.1}, "b"),
+        ({"text": "x", "fusion": "best"}, "fusion"),
+        ({"text": "x", "rrf_k": -1}, "rrf_k"),
+        ({"text": "x", "fusion": "convex", "rrf_k": 1}, "rrf_k"),
+        ({"text": "x", "weights": {"dense": 1.0}}, "weights"),
+        ({"text": "x", "fusion": "convex", "weights": {"best": 1.0}}, "weights"),
+        ({"text": "x", "fusion": "convex", "weights": {"dense": 0}}, "weights.dense"),
+        ({"text": "x", "colour": "red"}, "colour"),
+        ({"label": ""}, "label"),
+        ({"label": [3]}, "label"),
+        ({"vector": ("m", [NAN])}, "vector"),
+        ({"vector": ("m", [1e39])}, "vector"),
+        ({"vector": ("m", [[1.0]])}, "vector"),
+        ({"vector": ("m", ["a"])}, "vector"),
+        ({"vector": ("m", [])}, "vector"),
+        ({"vector": ("", [1.0])}, "vector"),
+        ({"vector": [1.0]}, "vector"),
+        ({"sparse": ("v", [1, 1], [1.0, 1.0])}, "sparse.tokens"),
+        ({"sparse": ("v", [-1], [1.0])}, "sparse.tokens"),
+        ({"sparse": ("v", [1], [1.0, 2.0])}, "sparse"),
+        ({"sparse": ("v", [], [])}, "sparse"),
+        ({"sparse": ("v", [1], [NAN])}, "sparse.weights"),
+        ({"where": {"a": {"near": 1}}}, "where.a"),
+        ({"where": {"a": {}}}, "where.a"),
+        ({"where": {"a": [1, 2]}}, "where.a"),
+        ({"where": {"a": NAN}}, "where.a"),
+        ({"where": {"a": 2**70}}, "where.a"),
+        ({"where": {"a": {"gt": 1, "gte": 1}}}, "where.a"),
+        ({"where": {"a": {"gt": 1, "lt": "z"}}}, "where.a"),
+        ({"where": {"a": {"gt": True}}}, "where.a.gt"),
+        ({"where": {"a": {"gt": None}}}, "where.a.gt"),
+        ({"where": {"a": {"in": "abc"}}}, "where.a.in"),
+        ({"where": {"a": {"exists": 1}}}, "where.a.exists"),
+        ({"where": {"or": {"a": 1}}}, "where.or"),
+        ({"where": {"not": [1]}}, "where.not"),
+        ({"where": {3: 1}}, "where"),
+        ({"where": 3}, "where"),
+    ],
+)
+def test_what_is_wrong_is_refused_by_name(options, named):
+    with pytest.raises(InvalidInputError) as caught:
+        resolve(CONFIG, **options)
+    assert str(caught.value).startswith(f"{named}:")
+
+
+def test_deep_conditions_are_refused_before_the_stack_is():
+    where: object = {"a": 1}
+    for _ in range(5000):
+        where = {"not": where}
+    with pytest.raises(InvalidInputError) as caught:
+        resolve(CONFIG, where=where)
+    assert caught.value.kind is ErrorKind.LIMIT_EXCEEDED
+
+
+def test_conditions_have_one_canonical_spelling():
+    """[3.2-c] [3.3-b]"""
+    where = {"year": {"gte": 1990, "lt": 2000}, "a": {"in": ["z", 1, 1.0, True, "z"]}}
+    expected = And((OneOf("a", (1, "z", True, 1.0)), Between("year", 1990, 2000, high_open=True)))
+    parsed = predicate.parse(where)
+    assert repr(parsed) == repr(expected)
+    assert repr(predicate.from_form(parsed.form())) == repr(expected)
+
+
+def test_a_property_named_like_an_operator_is_reached_with_a_class():
+    where = {"or": [Equal("or", 1), {"not": {"b": {"exists": True}}}]}
+    assert predicate.parse(where) == Or((Equal("or", 1), Not(Exists("b"))))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    text=st.text(st.characters(exclude_categories=["Cs"]), max_size=20),
+    vector=st.none()
+    | st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=1, max_size=5),
+    limit=st.none() | st.integers(0, 10**6),
+    labels=st.lists(
+        st.text(st.characters(exclude_categories=["Cs"]), min_size=1), min_size=1, max_size=3
+    ),
+    k1=st.floats(0, 1000),
+)
+def test_queries_come_back_from_their_bytes(text, vector, limit, labels, k1):
+    """[3.3-a] [3.3-b]"""
+    options = {} if vector is None else {"vector": ("m", vector)}
+    query = resolve(CONFIG, text=text, label=labels, limit=limit, k1=k1, **options)
+    block = query.encode()
+    assert Query.decode(block) == query
+    assert Query.decode(block).encode() == block
+
+
+def test_vectors_are_rounded_to_float32_and_lose_their_negative_zeros():
+    query = resolve(CONFIG, vector=("m", np.array([-0.0, 0.1])))
+    assert query.vector is not None
+    assert query.vector.data == np.array([0.0, 0.1], "<f4").tobytes()
+
+
+def test_forms_that_are_not_canonical_are_refused():
+    form = resolve(CONFIG, text="x").form()
+    for change in ({"depth": 0}, {"labels": ["b", "a"]}, {"text": " "}, {"more": 1}, {"k1": 1}):
+        with pytest.raises(CorruptError):
+            Query.decode(codec.encode({**form, **change}))
+    with pytest.raises(CorruptError):
+        Query.decode(codec.encode({"kind": "node"}))
+    with pytest.raises(FormatError) as caught:
+        Query.decode(codec.encode({**form, "semantics": 2}))
+    assert caught.value.kind is ErrorKind.UNSUPPORTED_SEMANTICS
+
+
+def test_queries_are_values():
+    query = resolve(CONFIG, text="x")
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        query.depth = 1  # type: ignore[misc]
