@@ -22,7 +22,7 @@ Span = tuple[str, int, int]
 
 _WORD = re.compile(r"[^.']+(?:(?<=[0-9])\.(?=[0-9])[^.']+)*")
 _CONTRACTION = re.compile(r"'(?:[sStTdDmM]|[lL][lL]|[rR][eE]|[vV][eE])(?![^.'])")
-_CAMEL_PART = re.compile(r"[A-Z]{2,}s?[0-9]*(?![a-z])|[A-Z]?[a-z]+[0-9]*|[A-Z]+[0-9]*")
+_CAMEL_PART = re.compile(r"[A-Z]{2,}s?[0-9]*(?![a-z])|[A-Z]?[a-z]+[0-9]*|[A-Z]+(?![a-z])[0-9]*")
 _CAMEL_WORD = re.compile(r"[A-Za-z][A-Za-z0-9]*\Z")
 _CAMEL_STEP = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]{2}")
 _PLAIN = re.compile(r"[^_.]+")

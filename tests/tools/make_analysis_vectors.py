@@ -20,7 +20,7 @@ TEXTS = {
     "english contractions with the other apostrophe": ("5", "We’ll see: it’s John’s, isn’t it? CAN'T"),
     "english empty": ("2", ""),
     "english only signs": ("2", "!? -- … 🎉 € + _ . '"),
-    "identifiers": ("4.3", "__init__ for_each setAttr HTTPServer XMLHttpRequest URLs utf8 sha256 B2B _"),
+    "identifiers": ("4.3", "__init__ for_each setAttr HTTPServer XMLHttpRequest URLs utf8 sha256 B2B AString IPv4Address _"),
     "numbers and versions": ("4.2", "Python 3.11.4, 3.5 kg, 1,000 and 10.000.5. See 2. Or .5 v2.0b1"),
     "addresses": ("4.2", "mail ada@example.org or see https://docs.example.org/a_b?c=d#e"),
     "long word": ("4.5", "x" * 70 + " " + "aB" * 40),
