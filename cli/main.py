@@ -45,6 +45,17 @@ class LazyGroup(click.Group):
         assert isinstance(command, click.Command), f"BUG: {cmd_name} has no command"
         return command
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Runs the command; a reader that has seen enough is no failure."""
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # Python must not try to flush the rest at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            ctx.exit(exits.OK)
+        return result
+
     def main(
         self,
         args: Sequence[str] | None = None,
@@ -64,7 +75,6 @@ def _guard(run: Any, session: Session) -> int:
     """Calls `run` and turns every expected end into an exit code."""
     try:
         status = run()
-        sys.stdout.flush()
     except IbidemError as error:
         _report(session, error.kind, str(error), error.hint)
         return exits.exit_code(error)
@@ -76,10 +86,6 @@ def _guard(run: Any, session: Session) -> int:
     except (KeyboardInterrupt, click.Abort):
         output.note("interrupted")
         return exits.INTERRUPTED
-    except BrokenPipeError:
-        # The reader has seen enough. Python must not try to flush what is left at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return exits.OK
     except OSError as error:
         where = f": {error.filename}" if error.filename else ""
         _report(session, "storage", f"{(error.strerror or str(error)).lower()}{where}", None)

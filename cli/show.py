@@ -9,11 +9,11 @@ import click
 
 from ibidem.cli import changes, output, shapes
 from ibidem.cli.session import Session, at_option, common_options, pass_session
-from ibidem.objects.cid import Cid
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
 from ibidem.objects.ids import EdgeId, NodeId
 
 if TYPE_CHECKING:
+    from ibidem.objects.cid import Cid
     from ibidem.objects.commit import Commit
     from ibidem.repo.repository import Repository
 
@@ -56,6 +56,8 @@ def _find(repository: Repository, name: str, at: str) -> Shown:
     except (NotFoundError, InvalidInputError) as error:
         if error.kind is ErrorKind.AMBIGUOUS:
             raise
+        from ibidem.objects.cid import Cid
+
         try:
             block_cid = Cid.parse(name)
         except InvalidInputError:

@@ -93,16 +93,16 @@ def test_prune_wants_paths_below_the_repository(
 
 
 def test_one_bad_file_is_reported_and_the_rest_is_committed(notes: Run, data: Data, tmp_path: Path):
-    (tmp_path / "notes" / "bad.md").write_bytes(b"\xff\xfe\xfa")
+    (tmp_path / "notes" / "bad.ndjson").write_text("not a record\n")
     (tmp_path / "notes" / "good.md").write_text("# Good\n")
     result = data("commit", "notes", code=1)
-    assert [error["path"] for error in result["ingested"]["errors"]] == ["notes/bad.md"]
+    assert [error["path"] for error in result["ingested"]["errors"]] == ["notes/bad.ndjson"]
     assert result["ingested"]["documents"]["added"] == 1
-    assert "failed: notes/bad.md" in notes("commit", "notes", code=1).stderr
+    assert "failed: notes/bad.ndjson" in notes("commit", "notes", code=1).stderr
 
 
 def test_strict_commits_nothing_when_one_file_is_bad(notes: Run, data: Data, tmp_path: Path):
-    (tmp_path / "notes" / "bad.md").write_bytes(b"\xff\xfe\xfa")
+    (tmp_path / "notes" / "bad.ndjson").write_text("not a record\n")
     (tmp_path / "notes" / "aaa.md").write_text("# Good\n")
     notes("commit", "notes", "--strict", code=2)
     assert len(data("log")["commits"]) == 1

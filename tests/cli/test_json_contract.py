@@ -120,7 +120,7 @@ def _session(folder: Path) -> dict[str, list[dict[str, Any]]]:
         "# Engines\n\nThe engine weaves patterns.\n\nIt has a mill.\n"
     )
     (folder / "notes" / ".env").write_text("TOKEN=1\n")
-    (folder / "notes" / "bad.md").write_bytes(b"\xff\xfe\xfa")
+    (folder / "notes" / "bad.ndjson").write_text("not a record\n")
     run("init")
     run("add", "-", code=1, stdin=RECORDS)
     run("status")
