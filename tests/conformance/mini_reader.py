@@ -205,6 +205,18 @@ def _check_optional(kind: str, name: str, value, check) -> None:
         raise RefusedError("corrupt", f"{kind}.{name}")
 
 
+def _check_id(kind: str, fields: dict) -> None:
+    if kind == "edge":
+        rest = [fields["key"]] if "key" in fields else []
+        derived = edge_id(fields["src"], fields["etype"], fields["dst"], *rest)
+    elif "key" in fields:
+        derived = node_id(*fields["key"])
+    else:
+        return
+    if fields["id"] != derived:
+        raise RefusedError("corrupt", f"{kind}.id")
+
+
 def _check_columns(kind: str, fields: dict) -> None:
     if kind == "vector":
         letter, width = {"f32": ("f", 4), "f16": ("e", 2), "i8": ("b", 1)}[fields["dtype"]]
@@ -220,10 +232,11 @@ def _check_columns(kind: str, fields: dict) -> None:
             raise RefusedError("corrupt", "sparse order")
         numbers = struct.unpack(f"<{len(tokens)}f", weights)
     elif kind == "tree":
-        _check_tree(fields)
-        return
+        return _check_tree(fields)
+    elif kind in ("node", "edge"):
+        return _check_id(kind, fields)
     else:
-        return
+        return None
     if any(number - number != 0 for number in numbers):
         raise RefusedError("corrupt", "a component that is not finite")
 
@@ -234,27 +247,27 @@ def _check_columns(kind: str, fields: dict) -> None:
 def _check_tree(fields: dict) -> None:
     level, keys, cids = (fields.get(name) for name in ("level", "keys", "cids"))
     if not (_is_count(level) and level <= 64 and _is_bytes(keys) and _is_bytes(cids)):
-        raise RefusedError("non-canonical", "tree columns")
+        raise RefusedError("corrupt", "tree columns")
     names = ["v", "cids", "keys", "kind", "level"] + (["counts"] if level else [])
     if sorted(fields) != sorted(names) or len(cids) % 36:
-        raise RefusedError("non-canonical", "tree fields")
+        raise RefusedError("corrupt", "tree fields")
     size = len(cids) // 36
     if size > 256:
         raise RefusedError("limit-exceeded", "tree entries")
     if size == 0:
         if level or keys:
-            raise RefusedError("non-canonical", "empty tree block")
+            raise RefusedError("corrupt", "empty tree block")
     elif len(keys) % size or not 1 <= len(keys) // size <= 64:
-        raise RefusedError("non-canonical", "tree keys")
+        raise RefusedError("corrupt", "tree keys")
     if level and (not _is_bytes(fields["counts"]) or len(fields["counts"]) != 8 * size):
-        raise RefusedError("non-canonical", "tree counts")
+        raise RefusedError("corrupt", "tree counts")
 
 
 def tree_shape(block: bytes) -> dict:
     """Returns the level and the number of entries of a tree block."""
     fields = read_block(block)
     if fields["kind"] != "tree":
-        raise RefusedError("non-canonical", fields["kind"])
+        raise RefusedError("corrupt", fields["kind"])
     return {"level": fields["level"], "size": len(fields["cids"]) // 36}
 
 
