@@ -1,1 +1,1 @@
-"""State and time: transactions, history, refs and the local log. The composition root of the library."""
+"""State and time: transactions, history, refs, the local log. Here the library is put together."""

@@ -1,4 +1,4 @@
-"""A revision: the graph as one commit left it, to read and to ask; nothing here changes anything."""
+"""A revision: the graph as one commit left it, to read and to ask; nothing here changes it."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from ibidem.objects.tombstone import Tombstone
 from ibidem.objects.tree import Tree
 from ibidem.objects.vector import Sparse, Vector
 from ibidem.repo import history
+from ibidem.repo.checks import check_id
 from ibidem.repo.edits import EDGES, NODES, TOMBSTONES, Family, tree_of
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class Revision:
         Raises:
             NotFoundError: there is no such node; kind `forgotten`: a tombstone hides it.
         """
-        cid = self._tree(NODES).get(_checked(id, NodeId).raw)
+        cid = self._tree(NODES).get(check_id("id", id, NodeId).raw)
         if cid is None:
             raise NotFoundError(f"node {id} is not in the graph at this revision")
         if not include_tombstoned and (reason := self.tombstone(id)) is not None:
@@ -60,7 +61,7 @@ class Revision:
 
     def edge(self, id: EdgeId) -> Edge:  # noqa: A002
         """Returns an edge; raises `NotFoundError` when there is none."""
-        cid = self._tree(EDGES).get(_checked(id, EdgeId).raw)
+        cid = self._tree(EDGES).get(check_id("id", id, EdgeId).raw)
         if cid is None:
             raise NotFoundError(f"edge {id} is not in the graph at this revision")
         return Edge.decode(self._store.get(cid))
@@ -74,28 +75,28 @@ class Revision:
 
     def edges(self) -> Iterator[Edge]:
         """Yields the edges by id."""
-        for _, cid in self._tree(EDGES).items():
+        for _, cid in self._tree(EDGES).items():  # noqa: PERF102  a tree is no dict
             yield Edge.decode(self._store.get(cid))
 
     def edges_of(self, id: NodeId) -> list[Edge]:  # noqa: A002
-        """Returns the edges that begin or end at a node, by id; raises `NotFoundError` without one."""
+        """Returns the edges that begin or end at a node, by id; `NotFoundError` without one."""
         self.node(id, include_tombstoned=True)
         incident = self._repository.incident(self.root_cid, self.root, id)
         return [self.edge(edge) for edge in sorted(set(incident))]
 
     def vector(self, id: NodeId, model: str) -> Vector | None:  # noqa: A002
         """Returns the vector of a node under a model, None when it has none."""
-        cid = self._tree(("vectors", model)).get(_checked(id, NodeId).raw)
+        cid = self._tree(("vectors", model)).get(check_id("id", id, NodeId).raw)
         return None if cid is None else Vector.decode(self._store.get(cid))
 
     def sparse(self, id: NodeId, vocab: str) -> Sparse | None:  # noqa: A002
         """Returns the sparse vector of a node under a vocabulary, None when it has none."""
-        cid = self._tree(("sparse", vocab)).get(_checked(id, NodeId).raw)
+        cid = self._tree(("sparse", vocab)).get(check_id("id", id, NodeId).raw)
         return None if cid is None else Sparse.decode(self._store.get(cid))
 
     def tombstone(self, id: NodeId) -> str | None:  # noqa: A002
         """Returns why a node is hidden, None when it is not."""
-        cid = self._tree(TOMBSTONES).get(_checked(id, NodeId).raw)
+        cid = self._tree(TOMBSTONES).get(check_id("id", id, NodeId).raw)
         return None if cid is None else Tombstone.decode(self._store.get(cid)).reason
 
     def content(self, id: NodeId) -> bytes:  # noqa: A002
@@ -109,7 +110,7 @@ class Revision:
     text = document
 
     def locate(self, id: NodeId) -> Location | None:  # noqa: A002
-        """Returns where a passage or section stands in its document, None for what is part of none."""
+        """Returns where a passage or section stands in its document, None without one."""
         try:
             return locate(id, self.node, self._parent)
         except InvalidInputError:
@@ -158,9 +159,3 @@ class Revision:
         import numpy as np
 
         return NodeId(snapshot.node_ids(np.array([found[0]], np.uint32)).tobytes())
-
-
-def _checked(id: Any, cls: type[Any]) -> Any:  # noqa: A002
-    if type(id) is not cls:
-        raise InvalidInputError(f"id: got {id!r:.80}, expected a {cls.__name__}")
-    return id

@@ -1,7 +1,7 @@
 """A set of changes to a root, by tree and key, and how to apply, compare and rebase it.
 
-Edits refer to value blocks by CID, so that applying them is nothing but mutating trees, comparing two
-sets is comparing CIDs, and the same edits can be laid on another root after a lost race.
+Edits refer to value blocks by CID, so that applying them is nothing but mutating trees, comparing
+two sets is comparing CIDs, and the same edits can be laid on another root after a lost race.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ def tree_of(root: Root, family: Family) -> TreeCid:
     if not key:
         tree: TreeCid = getattr(root, name)
         return tree
-    return getattr(root, name).get(key, EMPTY_TREE)
+    named: Mapping[str, TreeCid] = getattr(root, name)
+    return named.get(key, EMPTY_TREE)
 
 
 def families(*roots: Root) -> list[Family]:
@@ -121,7 +122,9 @@ def check_references(source: Source, root: Root, edits: Edits) -> None:
 
 
 def check_rebase(source: Source, base: Root, theirs: Root, ours: Edits) -> None:
-    """Refuses to lay our edits on their root where both touched the same, or one pulled the other's ground.
+    """Refuses to lay our edits on their root where both touched the same thing.
+
+    So it is too where one side removed the node that the other's new edge or vector stands on.
 
     Raises:
         ConflictError: kind `conflict`, listing the ids.

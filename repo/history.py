@@ -1,7 +1,7 @@
 """What happened: the commits behind a revision, and what lies between two of them.
 
-A difference is read off the trees, so its cost follows what changed. A changed node or edge names the
-fields and properties that differ.
+A difference is read off the trees, so its cost follows what changed. A changed node or edge names
+the fields and properties that differ.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
 from ibidem.objects import codec
+from ibidem.objects.block import Block
 from ibidem.objects.cid import Cid, CommitCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.edge import Edge
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One thing that differs between two roots: `before` None where it was added, `after` where removed."""
+    """One thing that differs; `before` is None where it was added, `after` where it was removed."""
 
     family: str
     """One of `nodes`, `edges`, `vectors`, `sparse`, `tombstones`."""
@@ -53,8 +54,8 @@ class Change:
 def commits(source: Source, start: CommitCid | None) -> Iterator[Commit]:
     """Yields a commit and everything behind it, each once, reading one commit at a time.
 
-    Of the commits whose child was yielded, the one with the latest time comes next, then the smaller
-    CID; so a straight history comes in its own order, whatever its clocks said.
+    Of the commits whose child was yielded, the one with the latest time comes next, then the
+    smaller CID; so a straight history comes in its own order, whatever its clocks said.
     """
     if start is None:
         return
@@ -85,10 +86,10 @@ def changes(source: Source, before: Root, after: Root) -> Iterator[Change]:
 def _fields(
     source: Source, family: str, was: Cid | None, now: Cid | None
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    cls = {"nodes": Node, "edges": Edge, "tombstones": Tombstone}.get(family)
-    if cls is None or was is None or now is None:
+    classes: dict[str, type[Block]] = {"nodes": Node, "edges": Edge, "tombstones": Tombstone}
+    if family not in classes or was is None or now is None:
         return (), ()
-    one, other = (cls.decode(source.get(cid)).to_map() for cid in (was, now))
+    one, other = (classes[family].decode(source.get(cid)).to_map() for cid in (was, now))
     fields = _differing(one, other)
     if "props" not in fields:
         return fields, ()

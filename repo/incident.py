@@ -1,4 +1,4 @@
-"""Which edges begin or end at a node: read one by one while there are few, else asked of the index."""
+"""Which edges begin or end at a node: read one by one while they are few, else from the index."""
 
 from __future__ import annotations
 

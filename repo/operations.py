@@ -1,7 +1,8 @@
 """The local log: every change of the refs is an operation, and one cell names the last of them.
 
-A state is an operation with its view. It moves by compare-and-swap of the cell `head`, together with all
-blocks that it needs, in one durable step; whoever loses a race reads the new state and tries again.
+A state is an operation with its view. It moves by compare-and-swap of the cell `head`, together
+with all blocks that it needs, in one durable step; who loses a race reads the new state and tries
+again.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ RETRIES_MAX = 1000
 
 _UNDONE = "undoes"
 _REDONE = "redoes"
+_VERBS = {_UNDONE: "undo", _REDONE: "redo"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +99,10 @@ class Operations:
         cells: Mapping[str, Swap] | None = None,
         extra: Mapping[str, Cid] | None = None,
     ) -> State:
-        """Makes `view` the successor of `state`, with the new blocks of `buffer`, in one durable step.
+        """Makes `view` the successor of `state`, with the buffer's blocks, in one durable step.
 
         Raises:
-            ConflictError: kind `head-moved`: another operation came first, or a cell of `cells` moved.
+            ConflictError: kind `head-moved`: another operation came first, or a cell has moved.
         """
         view = replace(view, seq=state.view.seq + 1, previous=state.operation.view)
         view_block = view.encode()
@@ -128,7 +130,7 @@ class Operations:
         time: int | None,
         description: str,
     ) -> State:
-        """Publishes the view that `make` returns, calling it again after a lost race; None changes nothing."""
+        """Publishes the view that `make` returns, called again after a lost race; None: nothing."""
         for _ in range(RETRIES_MAX):
             state = self.state()
             buffer = Buffer(self.store)
@@ -184,7 +186,7 @@ class Operations:
                     Buffer(self.store),
                     author=author,
                     time=self.time(time),
-                    description=f"{'undo' if mark == _UNDONE else 'redo'} {reverted.operation.description}",
+                    description=f"{_VERBS[mark]} {reverted.operation.description}",
                     extra={mark: reverted.cid},
                 )
             except ConflictError as error:
@@ -203,7 +205,7 @@ def lost_every_race() -> ConflictError:
 
 
 def _undo_target(operations: Operations, state: State) -> tuple[State, State]:
-    """Returns the operation to undo and the state to restore: undos and redos cancel out on the way."""
+    """Returns the operation to undo and the state to restore; undos and redos cancel out."""
     while _UNDONE in state.operation.extra:
         undone = operations.at(OperationCid(state.operation.extra[_UNDONE].raw))
         state = operations.before(undone)

@@ -1,8 +1,8 @@
 """Publishing edits: a commit on a branch by compare-and-swap, rebased when somebody else was first.
 
-All blocks of a commit and the move of the head are one durable write. A lost race costs a reading of
-what the winner changed: touching other things, our edits are laid on the winner's root; touching the
-same, the transaction ends with a conflict and nothing is changed.
+All blocks of a commit and the move of the head are one durable write. A lost race costs a reading
+of what the winner changed: if it touched other things, our edits are laid on the winner's root; if
+the same, the transaction ends with a conflict and nothing is changed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The receipt log: every answer's receipt, appended beside the history, found again by its CID.
 
 A frame is a mark, the length, the blake3 of the block, the block. The log is not flushed and pins
-nothing: a crash may lose its last frames, and a torn frame is skipped, never believed. A receipt that
-cannot be written does not make an answer fail.
+nothing: a crash may lose its last frames, and a torn frame is skipped, never believed. A receipt
+that cannot be written does not make an answer fail.
 """
 
 from __future__ import annotations
@@ -59,12 +59,14 @@ class Receipts:
         """
         if not isinstance(text, str) or len(text) < PREFIX_CHARACTERS_MIN:
             raise InvalidInputError(
-                f"receipt: got {text!r:.80}, expected {PREFIX_CHARACTERS_MIN} or more characters of a CID"
+                f"receipt: got {text!r:.80}, "
+                f"expected {PREFIX_CHARACTERS_MIN} or more characters of a CID"
             )
-        found: dict[bytes, bytes] = {}
-        for digest, block in self.blocks():
-            if str(ReceiptCid(DAG_CBOR_PREFIX + digest)).startswith(text):
-                found[digest] = block
+        found = {
+            digest: block
+            for digest, block in self.blocks()
+            if str(ReceiptCid(DAG_CBOR_PREFIX + digest)).startswith(text)
+        }
         if not found:
             raise NotFoundError(
                 f"receipt {text!r:.80} is not in the log",

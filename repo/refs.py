@@ -1,7 +1,7 @@
 """Branches and tags: names that point to commits, kept in a tree of ref blocks inside the view.
 
-A full name is `heads/NAME` or `tags/NAME`. Names are lower-case ASCII, so that no two of them look alike
-on any system. A ref counts its moves and knows what it pointed to before.
+A full name is `heads/NAME` or `tags/NAME`. Names are lower-case ASCII, so that no two of them look
+alike on any system. A ref counts its moves and knows what it pointed to before.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from ibidem.objects.cid import CommitCid, TreeCid
+from ibidem.objects.cid import Cid, CommitCid, TreeCid
 from ibidem.objects.derive import ref_key
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.view import Ref, View
@@ -45,7 +45,7 @@ def check_name(field: str, name: object) -> str:
         )
     if name.startswith((HEADS, TAGS)) or _CID_LIKE.fullmatch(name):
         raise InvalidInputError(
-            f"{field}: got {name!r:.80}, expected a name that cannot be taken for a CID or a full name"
+            f"{field}: got {name!r:.80}, expected what cannot be taken for a CID or a full name"
         )
     return name
 
@@ -68,10 +68,10 @@ def listed(source: Source, view: View, prefix: str) -> dict[str, CommitCid]:
 
 
 def changed(view: View, moves: Mapping[str, CommitCid | None], buffer: Buffer) -> TreeCid:
-    """Returns the refs tree with each full name pointed at its commit, or dropped where that is None."""
+    """Returns the refs tree with each full name at its commit, or dropped where that is None."""
     from ibidem.objects.tree import mutate
 
-    edits = {}
+    edits: dict[bytes, Cid | None] = {}
     for full_name, target in moves.items():
         before = read(buffer, view, full_name)
         if target is None:

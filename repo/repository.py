@@ -11,7 +11,6 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -26,8 +25,9 @@ from ibidem.objects.errors import (
     NotFoundError,
 )
 from ibidem.objects.ids import NodeId
-from ibidem.repo import refs, revision
-from ibidem.repo.operations import HEAD_CELL, Operations, State
+from ibidem.repo import moves, refs, revision
+from ibidem.repo.founding import founded
+from ibidem.repo.operations import Operations
 from ibidem.repo.publish import ORIGIN_CELL, BranchPublisher, Signature
 from ibidem.repo.receipts import Receipts
 from ibidem.repo.refs import HEADS, TAGS
@@ -84,7 +84,7 @@ def init(
     if path == MEMORY:
         from ibidem.store.memory import MemoryStore
 
-        return Repository(_founded(MemoryStore(), config, author, clock), None, clock)
+        return Repository(founded(MemoryStore(), config, author, clock), None, clock)
     from ibidem.store.lmdb import LmdbStore, medium_error, sync_folder
 
     folder = Path(path) / FOLDER
@@ -94,7 +94,7 @@ def init(
     try:
         building.mkdir(parents=True)
         with LmdbStore.create(building / "blocks") as store:
-            _founded(store, config, author, clock)
+            founded(store, config, author, clock)
         (building / _FORMAT_FILE).write_text(json.dumps({"version": LAYOUT_VERSION}) + "\n")
         building.replace(folder)
         sync_folder(folder.parent)
@@ -303,7 +303,7 @@ class Repository:
         time: int | datetime | None = None,
     ) -> CommitCid:
         """Creates a branch at a revision and returns its commit."""
-        return self._create(HEADS, "branch", name, at, author, time)
+        return self._create(HEADS, name, at, author, time)
 
     def tag(
         self,
@@ -314,38 +314,23 @@ class Repository:
         time: int | datetime | None = None,
     ) -> CommitCid:
         """Creates a tag at a revision and returns its commit."""
-        return self._create(TAGS, "tag", name, at, author, time)
+        return self._create(TAGS, name, at, author, time)
 
     def delete_branch(
         self, name: str, *, author: str = "", time: int | datetime | None = None
     ) -> None:
         """Deletes a branch, not the current one; its commits stay."""
-        if refs.check_name("branch", name) == self.current_branch:
-            raise InvalidInputError(
-                f"branch: {name!r} is the current one", hint="switch to another one first"
-            )
-        self._delete(HEADS, "branch", name, author, time)
+        moves.delete(self._operations, HEADS, name, author=author, time=_time(time))
 
     def delete_tag(
         self, name: str, *, author: str = "", time: int | datetime | None = None
     ) -> None:
         """Deletes a tag; its commit stays."""
-        self._delete(TAGS, "tag", name, author, time)
+        moves.delete(self._operations, TAGS, name, author=author, time=_time(time))
 
     def switch(self, name: str, *, author: str = "", time: int | datetime | None = None) -> None:
         """Makes another branch the current one; what is staged goes along."""
-        full_name = HEADS + refs.check_name("branch", name)
-
-        def make(state: State, _: object) -> Any:
-            if state.view.head == full_name:
-                return None
-            if refs.read(self.store, state.view, full_name) is None:
-                raise _no_ref("branch", name)
-            return replace(state.view, head=full_name)
-
-        self._operations.change(
-            make, author=author, time=_time(time), description=f"switch to {full_name}"
-        )
+        moves.switch(self._operations, name, author=author, time=_time(time))
 
     def operations(self) -> Iterator[Operation]:
         """Yields the local log, newest first: every change of the refs."""
@@ -432,77 +417,16 @@ class Repository:
         )
 
     def _branch(self, name: str | None) -> str:
-        state = self._operations.state()
-        if name is None:
-            return state.view.head
-        full_name = HEADS + refs.check_name("branch", name)
-        if full_name != state.view.head and refs.read(self.store, state.view, full_name) is None:
-            raise _no_ref("branch", name)
-        return full_name
+        return moves.branch_of(self._operations, name)
 
     def _create(
-        self,
-        prefix: str,
-        what: str,
-        name: str,
-        at: object,
-        author: str,
-        time: int | datetime | None,
+        self, prefix: str, name: str, at: object, author: str, time: int | datetime | None
     ) -> CommitCid:
-        full_name = prefix + refs.check_name(what, name)
+        refs.check_name("name", name)
         target = self.resolve(at)
         assert target is not None, "BUG: resolve returned None"
-
-        def make(state: State, buffer: Any) -> Any:
-            if refs.read(self.store, state.view, full_name) is not None:
-                raise InvalidInputError(
-                    f"{what}: {name!r} exists", hint="choose another name, or delete that one"
-                )
-            return replace(state.view, refs=refs.changed(state.view, {full_name: target}, buffer))
-
-        self._operations.change(
-            make, author=author, time=_time(time), description=f"create {full_name}"
-        )
+        moves.create(self._operations, prefix, name, target, author=author, time=_time(time))
         return target
-
-    def _delete(
-        self, prefix: str, what: str, name: str, author: str, time: int | datetime | None
-    ) -> None:
-        full_name = prefix + refs.check_name(what, name)
-
-        def make(state: State, buffer: Any) -> Any:
-            if refs.read(self.store, state.view, full_name) is None:
-                raise _no_ref(what, name)
-            return replace(state.view, refs=refs.changed(state.view, {full_name: None}, buffer))
-
-        self._operations.change(
-            make, author=author, time=_time(time), description=f"delete {full_name}"
-        )
-
-
-def _founded(store: Store, config: Config | None, author: str, clock: Clock) -> Store:
-    """Writes the first root, view and operation into an empty store."""
-    from ibidem.objects.cid import OperationCid, ViewCid
-    from ibidem.objects.config import Config
-    from ibidem.objects.operation import Operation
-    from ibidem.objects.root import Root
-    from ibidem.objects.tree import EMPTY_TREE, EMPTY_TREE_BLOCK
-    from ibidem.objects.view import View
-
-    chosen = Config.default() if config is None else config
-    root = Root(EMPTY_TREE, EMPTY_TREE, EMPTY_TREE, EMPTY_TREE, config=chosen.to_map()).encode()
-    view = View(EMPTY_TREE, HEADS + refs.DEFAULT_BRANCH, EMPTY_TREE).encode()
-    time = Operations(store, clock).time(None)
-    operation = Operation(ViewCid.of(view), author=author, time=time, description="init").encode()
-    root_cid, cid = RootCid.of(root), OperationCid.of(operation)
-    blocks = {
-        EMPTY_TREE: EMPTY_TREE_BLOCK,
-        root_cid: root,
-        ViewCid.of(view): view,
-        cid: operation,
-    }
-    store.publish(blocks, {ORIGIN_CELL: (None, root_cid.raw), HEAD_CELL: (None, cid.raw)})
-    return store
 
 
 def _signature(
@@ -527,14 +451,6 @@ def _time(time: int | datetime | None) -> int | None:
             f"time: got {time!r:.80}, expected microseconds since 1970 UTC, or a datetime"
         )
     return time
-
-
-def _no_ref(what: str, name: str) -> NotFoundError:
-    return NotFoundError(
-        f"{what} {name!r} does not exist",
-        kind=ErrorKind.REVISION_NOT_FOUND,
-        hint=f"run 'repo {what}' to see what there is",
-    )
 
 
 def _random_id(time: int) -> NodeId:

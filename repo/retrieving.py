@@ -1,4 +1,4 @@
-"""Asking a revision: the defaults are resolved here, the answer is computed below, the receipt is kept.
+"""Asking a revision: defaults are resolved here, the answer is computed below, the receipt is kept.
 
 A replay asks the same root the same resolved query again and compares: same bytes, or an error that
 says where they differ or why the question can not be asked any more.
@@ -57,7 +57,7 @@ def query(
 ) -> list[Node]:
     """Returns every node that passes, by id; without a condition, every node that is not hidden."""
     if label is None and not where:
-        found = []
+        found: list[Node] = []
         for node in revision.nodes():
             if limit is not None and len(found) >= limit:
                 break
@@ -75,8 +75,8 @@ def replay(repository: Repository, receipt: Receipt | Cid | str) -> Result:
 
     Raises:
         NotFoundError: no such receipt is kept here.
-        ReplayError: kind `replay-mismatch`, naming the first item that differs; kind `not-found`: the
-            root is not in this repository.
+        ReplayError: kind `replay-mismatch`, naming the first item that differs; kind `not-found`:
+            the root is not in this repository.
     """
     asked = receipt if isinstance(receipt, Receipt) else _kept(repository, receipt)
     try:
@@ -104,7 +104,10 @@ def _kept(repository: Repository, receipt: object) -> Receipt:
 def _difference(before: Receipt, after: Receipt) -> str:
     for index, (one, other) in enumerate(zip(before.items, after.items, strict=False)):
         if one != other:
-            return f"receipt: item {index} is {other.id} with {other.score!r}, expected {one.id} with {one.score!r}"
+            return (
+                f"receipt: item {index} is {other.id} with {other.score!r}, "
+                f"expected {one.id} with {one.score!r}"
+            )
     if len(before.items) != len(after.items):
         return f"receipt: {len(after.items)} items, expected {len(before.items)}"
     return f"receipt: the items agree, but the result is {after.result}, expected {before.result}"

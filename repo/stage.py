@@ -1,7 +1,7 @@
 """The stage: what was added and is not committed yet, kept across processes in one cell.
 
 The cell names the staged root and the commit it was begun on. Staging moves no ref and writes no
-operation; a commit publishes the difference between the two roots, laid on wherever the branch is then.
+operation; a commit publishes the difference of the two roots, laid on where the branch is then.
 """
 
 from __future__ import annotations

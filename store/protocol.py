@@ -78,7 +78,7 @@ class Store(Protocol):
         ...
 
     def cids(self, start: bytes = b"") -> Iterator[Cid]:
-        """Yields the CIDs from `start` on, ascending; blocks put meanwhile may or may not be seen."""
+        """Yields the CIDs from `start` on, ascending; what is put meanwhile may be seen or not."""
         ...
 
     def delete(self, cids: Iterable[Cid]) -> int:

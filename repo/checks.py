@@ -1,0 +1,45 @@
+"""Checks of arguments that several calls share; every refusal names the field and the value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.ids import EdgeId, NodeId
+
+
+def check_id(field: str, value: Any, cls: type[NodeId] | type[EdgeId]) -> Any:
+    """Returns an id that is exactly a `cls`."""
+    if type(value) is not cls:
+        raise InvalidInputError(f"{field}: got {value!r:.80}, expected a {cls.__name__}")
+    return value
+
+
+def check_text(field: str, value: str) -> str:
+    """Returns a text that is not empty."""
+    if not isinstance(value, str) or not value:
+        raise InvalidInputError(f"{field}: got {value!r:.80}, expected text that is not empty")
+    return value
+
+
+def check_content(content: object) -> bytes:
+    """Returns content as bytes; text as UTF-8, None as nothing."""
+    if content is None:
+        return b""
+    if isinstance(content, str):
+        try:
+            return content.encode()
+        except UnicodeEncodeError as error:
+            raise InvalidInputError("content: got lone surrogates, expected valid text") from error
+    if not isinstance(content, bytes):
+        raise InvalidInputError(f"content: got {type(content).__name__}, expected bytes or text")
+    return content
+
+
+def check_digest(of: object) -> bytes:
+    """Returns the digest of a text; 32 zero bytes stand for one that is taken at commit."""
+    if of is None:
+        return bytes(32)
+    if not isinstance(of, bytes) or len(of) != 32:
+        raise InvalidInputError(f"of: got {of!r:.80}, expected 32 bytes, the digest of the text")
+    return of

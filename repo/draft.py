@@ -1,0 +1,183 @@
+"""What a transaction has staged over its root: blocks, edits, vectors still without a digest.
+
+Everything asked here sees the staged state: an edit where there is one, else the tree of the base.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from ibidem.objects.blocks import Buffer
+from ibidem.objects.cid import BlobCid, Cid
+from ibidem.objects.config import Config, Model
+from ibidem.objects.edge import Edge
+from ibidem.objects.errors import ErrorKind, InvalidInputError
+from ibidem.objects.ids import EdgeId, NodeId
+from ibidem.objects.node import Node, join_content
+from ibidem.objects.text import node_text, text_digest
+from ibidem.objects.tombstone import Tombstone
+from ibidem.objects.tree import Tree
+from ibidem.objects.vector import Sparse, Vector
+from ibidem.repo.edits import EDGES, NODES, Edits, Family, dimension_mismatch, tree_of
+
+if TYPE_CHECKING:
+    from ibidem.objects.blocks import Source
+    from ibidem.objects.root import Root
+
+Staged = Node | Edge | Tombstone | Vector | Sparse
+Incident = Callable[["Root", NodeId], Iterable[EdgeId]]
+_ABSENT: Any = object()
+_NO_DIGEST = bytes(32)
+
+
+@dataclass(slots=True)
+class _Pending:
+    """A vector whose text digest, unless it was given, is taken at commit."""
+
+    value: Vector | Sparse
+    of: bytes | None
+
+
+class Draft:
+    """The staged state of one transaction."""
+
+    def __init__(self, source: Source, base: Root, incident: Incident) -> None:
+        self.base = base
+        self.edits = Edits()
+        self.blobs: dict[BlobCid, bytes] = {}
+        """Raw blocks of staged content."""
+        self._buffer = Buffer(source)
+        self._config = Config.from_map(base.config)
+        self._incident = incident
+        self._pending: dict[tuple[Family, bytes], _Pending] = {}
+        self._touching: dict[bytes, set[bytes]] = {}
+        self._trees: dict[Family, Tree] = {}
+
+    def cid(self, family: Family, raw: bytes) -> Cid | None:
+        """Returns the CID at a key, None when there is none."""
+        staged: Cid | None = self.edits.of(family).get(raw, _ABSENT)
+        return self._tree(family).get(raw) if staged is _ABSENT else staged
+
+    def block(self, cid: Cid) -> bytes:
+        """Returns a block, staged or stored."""
+        return self._buffer.get(cid)
+
+    def stage(self, family: Family, raw: bytes, value: Staged) -> None:
+        """Puts a value at a key, whatever is there."""
+        block = value.encode()
+        cid = value.CID.of(block)
+        self._buffer.put(cid, block)
+        self.edits.of(family)[raw] = cid
+        if type(value) is Edge:
+            for node in (value.src, value.dst):
+                self._touching.setdefault(node.raw, set()).add(raw)
+
+    def stage_new(
+        self, family: Family, raw: bytes, value: Node | Edge, *, may_replace: bool
+    ) -> None:
+        """Puts a value at a key that is free, or holds the same value, or may be replaced.
+
+        Raises:
+            InvalidInputError: kind `id-collision`.
+        """
+        before = self.cid(family, raw)
+        if before is not None and not may_replace and value.CID.of(value.encode()) != before:
+            raise InvalidInputError(
+                f"{value.KIND} {raw.hex()} is there with another value",
+                kind=ErrorKind.ID_COLLISION,
+                hint=f"change it with update_{value.KIND}, or say replace=True",
+            )
+        self.stage(family, raw, value)
+
+    def remove(self, family: Family, raw: bytes) -> None:
+        """Takes away what is at a key."""
+        self._pending.pop((family, raw), None)
+        self.edits.of(family)[raw] = None
+
+    def nodes(self) -> Iterator[bytes]:
+        """Yields the blocks of the nodes, by id."""
+        staged = self.edits.of(NODES)
+        cids = dict(self._tree(NODES).items())
+        cids.update((key, cid) for key, cid in staged.items() if cid is not None)
+        for key in sorted(cids):
+            if staged.get(key, _ABSENT) is not None:
+                yield self._buffer.get(cids[key])
+
+    def edges_of(self, id: NodeId) -> list[EdgeId]:  # noqa: A002
+        """Returns the edges that begin or end at a node."""
+        staged = self.edits.of(EDGES)
+        stored = [edge.raw for edge in self._incident(self.base, id)]
+        found = {*stored, *self._touching.get(id.raw, ())}
+        return [EdgeId(raw) for raw in sorted(found) if staged.get(raw, _ABSENT) is not None]
+
+    # -- vectors -------------------------------------------------------------------------------
+
+    def set_vector(self, model: str, raw: bytes, value: Vector, of: bytes | None) -> None:
+        """Puts a vector under a model, which the first use registers.
+
+        Raises:
+            InvalidInputError: kind `dimension-mismatch`.
+        """
+        known = self._config.models.get(model) or self.edits.models.get(model)
+        if known is None:
+            self.edits.models[model] = Model(value.dim, dtype=value.dtype)
+        elif known.dim != value.dim:
+            raise dimension_mismatch(model, value.dim, known.dim)
+        self._pending[("vectors", model), raw] = _Pending(value, of)
+
+    def set_sparse(self, vocab: str, raw: bytes, value: Sparse, of: bytes | None) -> None:
+        """Puts a sparse vector under a vocabulary."""
+        self._pending[("sparse", vocab), raw] = _Pending(value, of)
+
+    def has_vector(self, family: Family, raw: bytes) -> bool:
+        """Tells whether a node has a vector, dense or sparse, under a name."""
+        return (family, raw) in self._pending or self.cid(family, raw) is not None
+
+    def vector_families(self) -> list[Family]:
+        """Returns every model and vocabulary, of the base and staged."""
+        found = {family for family, _ in self._pending} | set(self.edits.trees)
+        found.update(("vectors", name) for name in self.base.vectors)
+        found.update(("sparse", name) for name in self.base.sparse)
+        return sorted(family for family in found if family[1])
+
+    # -- commit --------------------------------------------------------------------------------
+
+    def finish(self) -> tuple[Edits, Mapping[Cid, bytes]]:
+        """Returns the edits and the blocks that they refer to, digests of texts filled in."""
+        for (family, raw), pending in self._pending.items():
+            of = pending.of or self._text_digest(raw)
+            self.stage(family, raw, replace(pending.value, of=of))
+        self._pending.clear()
+        self.edits.models = {
+            name: model
+            for name, model in self.edits.models.items()
+            if any(self.edits.of(("vectors", name)).values())
+        }
+        blocks: dict[Cid, bytes] = dict(self.blobs.items())
+        new = self._buffer.new
+        for entries in self.edits.trees.values():
+            for cid in entries.values():
+                if cid is not None and (block := new.get(cid)) is not None:
+                    blocks[cid] = block
+        return self.edits, blocks
+
+    def _text_digest(self, raw: bytes) -> bytes:
+        cid = self.cid(NODES, raw)
+        if cid is None:
+            # The check of references refuses it and names the node.
+            return _NO_DIGEST
+        node = Node.decode(self._buffer.get(cid))
+        content = node.content
+        if isinstance(content, tuple):
+            content = join_content(
+                self.blobs.get(part) or self._buffer.get(part) for part in content
+            )
+        return text_digest(node_text(node, self._config.fields, content))
+
+    def _tree(self, family: Family) -> Tree:
+        tree = self._trees.get(family)
+        if tree is None:
+            tree = self._trees[family] = Tree(self._buffer, tree_of(self.base, family))
+        return tree

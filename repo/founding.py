@@ -1,0 +1,39 @@
+"""The first root, view and operation of a repository."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from ibidem.objects.cid import OperationCid, RootCid, ViewCid
+from ibidem.objects.config import Config
+from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.operation import Operation
+from ibidem.objects.root import Root
+from ibidem.objects.tree.block import EMPTY_TREE, EMPTY_TREE_BLOCK
+from ibidem.objects.view import View
+from ibidem.repo import refs
+from ibidem.repo.operations import HEAD_CELL, Operations
+from ibidem.repo.publish import ORIGIN_CELL
+from ibidem.store.protocol import Store
+
+S = TypeVar("S", bound=Store)
+
+
+def founded(store: S, config: Config | None, author: str, clock: Callable[[], int]) -> S:
+    """Writes the first root, view and operation into an empty store."""
+    chosen = Config.default() if config is None else config
+    if not isinstance(chosen, Config):
+        raise InvalidInputError(f"config: got {chosen!r:.80}, expected a Config")
+    root = Root(EMPTY_TREE, EMPTY_TREE, EMPTY_TREE, EMPTY_TREE, config=chosen.to_map()).encode()
+    view = View(EMPTY_TREE, refs.HEADS + refs.DEFAULT_BRANCH, EMPTY_TREE).encode()
+    time = Operations(store, clock).time(None)
+    operation = Operation(ViewCid.of(view), author=author, time=time, description="init").encode()
+    root_cid, cid = RootCid.of(root), OperationCid.of(operation)
+    blocks = {
+        EMPTY_TREE: EMPTY_TREE_BLOCK,
+        root_cid: root,
+        ViewCid.of(view): view,
+        cid: operation,
+    }
+    store.publish(blocks, {ORIGIN_CELL: (None, root_cid.raw), HEAD_CELL: (None, cid.raw)})
+    return store
