@@ -20,7 +20,7 @@ from ibidem.objects.errors import CorruptError, ErrorKind
 from ibidem.objects.ids import EdgeId, NodeId
 
 _KNOWN = frozenset(("id", "etype", "src", "dst", "weight", "props", "key"))
-_LEFT_OUT = object()
+_LEFT_OUT: Any = object()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,8 +13,10 @@ from ibidem.objects.block import Block
 from ibidem.objects.cid import BlobCid, Cid
 from ibidem.objects.commit import Commit
 from ibidem.objects.constants import RAW_BYTES_MAX
+from ibidem.objects.derive import edge_id, node_id
 from ibidem.objects.edge import Edge
 from ibidem.objects.errors import CorruptError, ErrorKind, InvalidInputError
+from ibidem.objects.ids import StableId
 from ibidem.objects.links import check_kind
 from ibidem.objects.node import Node
 from ibidem.objects.operation import Operation
@@ -78,6 +80,8 @@ def read_foreign(block: bytes) -> Block | None:
     value = cls.from_map(fields)
     if isinstance(value, (Vector, Sparse)):
         _check_components(value)
+    if isinstance(value, (Node, Edge)):
+        _check_id(value)
     if value.encode() != block:
         raise CorruptError(
             f"{kind}: got a block in another form than its value has, expected fields at their "
@@ -85,6 +89,16 @@ def read_foreign(block: bytes) -> Block | None:
             kind=ErrorKind.NON_CANONICAL,
         )
     return value
+
+
+def _check_id(value: Node | Edge) -> None:
+    derived: StableId | None = None
+    if isinstance(value, Edge):
+        derived = edge_id(value.src, value.etype, value.dst, value.key)
+    elif value.key is not None:
+        derived = node_id(*value.key)
+    if derived is not None and value.id != derived:
+        raise CorruptError(f"{value.KIND}.id: got {value.id}, expected {derived} by its key")
 
 
 def _check_components(value: Vector | Sparse) -> None:

@@ -88,12 +88,15 @@ def accepted_blocks() -> Iterator[tuple[str, str, Fields]]:
         kind = smallest["kind"]
         yield f"{kind}, the smallest", "5-a 5-c", smallest
         full = {**smallest, **OPTIONAL.get(kind, {})}
+        if kind == "edge":
+            full["id"] = reader.edge_id(A, "cites", B, full["key"])
         yield f"{kind}, every field", "5-a 5-c", full
         yield f"{kind}, unknown fields", "5-d", {**full, "later": {"a": [1.5, None]}, "x": None}
     yield "node, content of 4096 bytes", "5.1-a", {**NODE, "content": bytes(4096)}
     yield "edge, weight 0.0", "5.2-a", {**EDGE, "weight": 0.0}
-    yield "edge, key false", "5.2-a", {**EDGE, "key": False}
-    yield "edge, key empty text", "5.2-a", {**EDGE, "key": ""}
+    for name, key in (("false", False), ("empty text", ""), ("an empty list", [])):
+        derived = reader.edge_id(A, "cites", B, key)
+        yield f"edge, key {name}", "5.2-b 5-b", {**EDGE, "key": key, "id": derived}
     yield "vector, f16", "5.3-a", {**VECTOR, "dtype": "f16", "data": struct.pack("<2e", 1, -2)}
     yield "vector, i8", "5.3-a", {**VECTOR, "dtype": "i8", "data": b"\x80\x7f"}
     yield "vector, -0.0", "5.3-a", {**VECTOR, "data": struct.pack("<2f", -0.0, 1e-45)}
@@ -133,6 +136,11 @@ def refused_blocks() -> Iterator[tuple[str, str, str, Fields]]:
     yield "node, key without text", "5-c", corrupt, {**NODE, "key": [1, 2]}
     for index, wrong in enumerate(([B, "", 1], [b"", "", 1, 0], [B, "", -1, 0], [B, None, 1, 0])):
         yield f"node, child {index}", "5-c", corrupt, {**NODE, "children": [wrong]}
+    yield "node, id of another key", "5.1-c", corrupt, {**NODE, "key": ["", "b"]}
+    yield "node, id of another namespace", "5.1-c", corrupt, {**NODE, "key": ["x", "a"]}
+    yield "edge, id without its key", "5.2-b", corrupt, {**EDGE, "key": 0}
+    yield "edge, id of another type", "5.2-b", corrupt, {**EDGE, "etype": "refutes"}
+    yield "edge, turned around", "5.2-b", corrupt, {**EDGE, "src": B, "dst": A}
     yield "edge, weight 1.0", "5-b", form, {**EDGE, "weight": 1.0}
     yield "vector, f64", "5-c", corrupt, {**VECTOR, "dtype": "f64"}
     yield "vector, dim 0", "5-c", corrupt, {**VECTOR, "dim": 0, "data": b""}

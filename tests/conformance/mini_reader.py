@@ -232,11 +232,13 @@ def _check_columns(kind: str, fields: dict) -> None:
             raise RefusedError("corrupt", "sparse order")
         numbers = struct.unpack(f"<{len(tokens)}f", weights)
     elif kind == "tree":
-        return _check_tree(fields)
+        _check_tree(fields)
+        return
     elif kind in ("node", "edge"):
-        return _check_id(kind, fields)
+        _check_id(kind, fields)
+        return
     else:
-        return None
+        return
     if any(number - number != 0 for number in numbers):
         raise RefusedError("corrupt", "a component that is not finite")
 

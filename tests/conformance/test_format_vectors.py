@@ -140,7 +140,8 @@ def test_second_reader_reads_every_tree_block(case):
         assert (second, ours) == (expected(case), ("output", None))
         return
     assert second[0] == ours[0] == "error"
-    # These readers take the block for CBOR first and a tree second; section 1 allows the difference.
+    # These readers take the block for CBOR first and a tree second; section 1 allows the
+    # difference.
     allowed = {case["error"]} | ({"corrupt"} if case["error"] == "non-canonical" else set())
     assert {second[1], ours[1]} <= allowed
 
