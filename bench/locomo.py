@@ -2,10 +2,11 @@
 
     python bench/locomo.py DATA/locomo [--k1 K1] [--b B] [--json OUT]
 
-One repository in memory a conversation, one node a turn (`summary` is "speaker: text"), every question is
-asked for the 50 best turns. A session scores the best of its turns, ties by session number; any@k counts the
-questions for which a gold session is among the first k. A question whose evidence matches no turn is left
-out (9 of 1,986). No model, no vectors, no graph. The Rust original published .7269 and .8569 with MiniLM.
+One repository in memory a conversation, one node a turn (`summary` is "speaker: text"), every
+question is asked for the 50 best turns. A session scores the best of its turns, ties by session
+number; any@k counts the questions for which a gold session is among the first k. A question whose
+evidence matches no turn is left out (9 of 1,986). No model, no vectors, no graph. The Rust original
+published .7269 and .8569 with MiniLM.
 """
 
 import argparse
@@ -15,8 +16,9 @@ import time
 from collections import defaultdict
 from pathlib import Path
 
-import ibidem
 from quality import Collection, session_order
+
+import ibidem
 
 TURNS = 50
 COMMITTED = 1_700_000_000_000_000  # a fixed time in microseconds: the bench has no clock of its own

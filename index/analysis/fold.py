@@ -1,9 +1,9 @@
-"""Text to folded text: every code point replaced by frozen tables, never by the running interpreter's.
+"""Text to folded text, by frozen tables and never by those of the running interpreter.
 
 The folded text holds word characters, marks, `_`, `.`, `'` and spaces, the spaces being all that
-separates. It is compatibility decomposed, case folded except for ASCII letters (whose case tells the
-parts of an identifier) and canonically ordered, so that all canonically equivalent texts fold to the same.
-Hangul syllables stand composed. Code points that Unicode 14.0 did not assign separate.
+separates. It is compatibility decomposed, case folded except for ASCII letters (whose case tells
+the parts of an identifier) and canonically ordered, so that all canonically equivalent texts fold
+to the same. Hangul syllables stand composed. Code points that Unicode 14.0 did not assign separate.
 
 Spec: analysis 3.
 """
@@ -49,7 +49,7 @@ def fold(text: str) -> str:
 
 
 def fold_with_origins(text: str) -> tuple[str, list[int]]:
-    """Returns `fold(text)` and, for each of its code points, the index in `text` of the one it came from."""
+    """Returns `fold(text)`, and for each of its code points where in `text` it came from."""
     replacements = ASCII_FOLD if text.isascii() else _replacements()
     pairs = [
         (char, index) for index, source in enumerate(text) for char in replacements[ord(source)]
@@ -100,13 +100,12 @@ class _Tables:
         return chr(code)
 
     def ordered_marks(self, stop: int) -> str:
-        """Returns a character class: every code point below `stop` whose combining class is not 0."""
+        """Returns a character class: all below `stop` whose combining class is not 0."""
         stops = [*self.starts[1:], 0x110000]
+        ranges = zip(self.starts, stops, self.combining_classes, strict=True)
         return "".join(
             f"{chr(first)}-{chr(last - 1)}"
-            for first, last, combining in zip(
-                self.starts, stops, self.combining_classes, strict=True
-            )
+            for first, last, combining in ranges
             if combining and last <= stop
         )
 
@@ -130,7 +129,7 @@ def _replacements() -> dict[int, str]:
 
 
 def _mark_runs(text: str) -> re.Pattern[str]:
-    """Returns the pattern of two or more ordered marks in a row; 30 times faster without those beyond U+FFFF."""
+    """Returns the pattern of ordered marks in a row; without astral ones 30 times faster."""
     return _mark_pattern(0x110000 if _BEYOND_BMP.search(text) else 0x10000)
 
 

@@ -1,8 +1,8 @@
-"""English stemming: the Porter2 algorithm, as published for Snowball, frozen with semantics version 1.
+"""English stemming: the Porter2 algorithm as published for Snowball, frozen.
 
-Works on lower-case ASCII letters only; apostrophes are gone before (`words.py`). Words of one or two
-letters are their own stem. Stems are keys, not words: "general" and "generic" stay apart, "relate" and
-"relational" meet in "relat".
+Works on lower-case ASCII letters only; apostrophes are gone before (`words.py`). Words of one or
+two letters are their own stem. Stems are keys, not words: "general" and "generic" stay apart,
+"relate" and "relational" meet in "relat".
 
 Spec: analysis 6.
 """
@@ -22,16 +22,16 @@ _DOUBLE_ENDS = ("bb", "dd", "ff", "gg", "mm", "nn", "pp", "rr", "tt")
 _WHOLE = {
     "skis": "ski", "skies": "sky", "idly": "idl",
     "gently": "gentl", "ugly": "ugli", "early": "earli", "only": "onli", "singly": "singl",
-    "sky": "sky", "news": "news", "howe": "howe", "atlas": "atlas", "cosmos": "cosmos", "bias": "bias",
-    "andes": "andes",
+    "sky": "sky", "news": "news", "howe": "howe", "atlas": "atlas", "cosmos": "cosmos",
+    "bias": "bias", "andes": "andes",
 }  # fmt: skip
 _AFTER_STEP_1A = frozenset(
-    "inning outing canning herring earring evening proceed exceed succeed".split()
+    ("inning", "outing", "canning", "herring", "earring", "evening", "proceed", "exceed", "succeed")
 )
 
 
 def _by_last_letter(*rules: str) -> dict[str, tuple[tuple[str, str], ...]]:
-    """Sorts rules "ending" or "ending replacement" by the last letter of the ending, longest first."""
+    """Groups rules ("ending replacement") by the last letter of the ending, longest first."""
     pairs = [(ending, rest) for ending, _, rest in (rule.partition(" ") for rule in rules)]
     pairs.sort(key=lambda pair: -len(pair[0]))
     return {
@@ -40,7 +40,8 @@ def _by_last_letter(*rules: str) -> dict[str, tuple[tuple[str, str], ...]]:
     }
 
 
-# An ending is replaced when it lies in R1 (step 4: deleted when it lies in R2); the longest that fits decides.
+# An ending is replaced when it lies in R1 (step 4: deleted when it lies in R2); the longest that
+# fits decides.
 _STEP_2 = _by_last_letter(
     "ization ize", "ational ate", "fulness ful", "ousness ous", "iveness ive", "tional tion",
     "biliti ble", "lessli less", "entli ent", "ation ate", "alism al", "aliti al", "ousli ous",
@@ -59,8 +60,8 @@ _STEP_3 = _by_last_letter(
     "ful",
 )
 _STEP_4 = _by_last_letter(
-    "ement", "ance", "ence", "able", "ible", "ment", "ant", "ent", "ism", "ate", "iti", "ous", "ive",
-    "ize", "ion", "al", "er", "ic",
+    "ement", "ance", "ence", "able", "ible", "ment", "ant", "ent", "ism", "ate", "iti", "ous",
+    "ive", "ize", "ion", "al", "er", "ic",
 )  # fmt: skip
 
 

@@ -1,8 +1,9 @@
 """Folded text to terms: where words begin and end, identifiers, and scripts that write no spaces.
 
-Folded text is cut at spaces into chunks; everything here depends on one chunk alone, so that its terms can
-be remembered. A chunk is cut at `.` (not between digits) and `'` into words; a word that is an identifier
-gives itself and its parts; runs of scripts written without spaces give overlapping pairs.
+Folded text is cut at spaces into chunks; everything here depends on one chunk alone, so that its
+terms can be remembered. A chunk is cut at `.` (not between digits) and `'` into words; a word that
+is an identifier gives itself and its parts; runs of scripts written without spaces give overlapping
+pairs.
 
 Spec: analysis 4.
 """
@@ -27,13 +28,15 @@ _CAMEL_WORD = re.compile(r"[A-Za-z][A-Za-z0-9]*\Z")
 _CAMEL_STEP = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]{2}")
 _PLAIN = re.compile(r"[^_.]+")
 
-# One character of these stands for a word or most of one: Han, Hangul syllables and jamo, and other logographs.
+# One character of these stands for a word or most of one: Han, Hangul syllables and jamo, and other
+# logographs.
 _LOGOGRAPHIC_RANGES = (
     "\u1100-\u11ff\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3038-\u303b\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f"
     "\uac00-\ud7ff\uf900-\ufaff\U00012000-\U0001254f\U00013000-\U0001343f\U00014400-\U0001467f"
     "\U00016fe0-\U00018d8f\U0001b170-\U0001b2ff\U00020000-\U0003fffd"
 )
-# These write syllables or letters, without spaces: Thai, Lao, Myanmar, Khmer, Tai, Javanese, Balinese, kana, bopomofo.
+# These write syllables or letters, without spaces: Thai, Lao, Myanmar, Khmer, Tai, Javanese,
+# Balinese, kana, bopomofo.
 _UNSPACED_RANGES = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u1950-\u19ff\u1a20-\u1aaf\u1b00-\u1b7f\u3031-\u3035\u3040-\u312f"
     "\u31a0-\u31bf\u31f0-\u31ff\ua980-\ua9ff\uaa60-\uaadf\U0001aff0-\U0001b16f"
@@ -71,7 +74,8 @@ def english_spans(
 ) -> Iterator[Span]:
     """Yields the terms of a chunk as `plain_spans` does, without English endings and stop words.
 
-    `'s` and other contracted endings are dropped; a word before `n't` is an auxiliary and treated as a stop word.
+    `'s` and other contracted endings are dropped; a word before `n't` is an auxiliary and treated
+    as a stop word.
     """
     if chunk.isascii() and chunk.isalpha() and chunk[1:].islower() and len(chunk) <= TERM_MAX:
         # The common case in one step; the rest of this function gives the same.

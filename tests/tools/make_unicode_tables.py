@@ -1,7 +1,8 @@
-"""Writes `index/analysis/unicode-14.bin`: word classes, foldings and combining classes of Unicode 14.0.
+"""Writes `index/analysis/unicode-14.bin`: word classes, foldings and combining classes of Unicode
+14.0.
 
-Run once, with a Python 3.11, whose `unicodedata` is Unicode 14.0; the file is then frozen, and a test
-checks that this script still writes the same bytes. Layout: spec/analysis.md section 3.
+Run once, with a Python 3.11, whose `unicodedata` is Unicode 14.0; the file is then frozen, and a
+test checks that this script still writes the same bytes. Layout: spec/analysis.md section 3.
 
     python3.11 tests/tools/make_unicode_tables.py index/analysis/unicode-14.bin
 """
@@ -15,14 +16,16 @@ UNICODE_VERSION = "14.0.0"
 SEPARATOR, WORD, MARK, REMOVED = 0, 1, 2, 3
 IOTA_SUBSCRIPT = 0x345
 
-# Joiners, selectors, soft hyphen and other invisible signs; U+200B is absent: it separates Khmer and Thai words.
+# Joiners, selectors, soft hyphen and other invisible signs; U+200B is absent: it separates Khmer
+# and Thai words.
 INVISIBLE = (
     (0x00AD, 0x00AD), (0x034F, 0x034F), (0x061C, 0x061C), (0x115F, 0x1160), (0x17B4, 0x17B5),
     (0x180B, 0x180F), (0x200C, 0x200F), (0x202A, 0x202E), (0x2060, 0x2064), (0x2066, 0x206F),
     (0x3164, 0x3164), (0xFE00, 0xFE0F), (0xFEFF, 0xFEFF), (0xFFA0, 0xFFA0), (0x1BCA0, 0x1BCA3),
     (0x1D173, 0x1D17A), (0xE0001, 0xE0001), (0xE0020, 0xE007F), (0xE0100, 0xE01EF),
 )  # fmt: skip
-# Signs that most writers of Arabic and Hebrew leave out: vowels, cantillation, and the stretching tatweel.
+# Signs that most writers of Arabic and Hebrew leave out: vowels, cantillation, and the stretching
+# tatweel.
 OPTIONAL = (
     (0x0591, 0x05BD), (0x05BF, 0x05BF), (0x05C1, 0x05C2), (0x05C4, 0x05C5), (0x05C7, 0x05C7),
     (0x0640, 0x0640), (0x064B, 0x0652), (0x0670, 0x0670),
@@ -47,7 +50,7 @@ def char_class(code: int) -> int:
 
 
 def fold(code: int) -> str:
-    """Returns what one code point folds to: decomposed, case folded, to a fixed point; not yet classified."""
+    """Returns what one code point folds to: decomposed and case folded to a fixed point."""
     if code in SPECIAL:
         return SPECIAL[code]
     text = chr(code)
@@ -64,7 +67,7 @@ def fold(code: int) -> str:
 
 
 def resolve(code: int) -> str:
-    """Returns the final replacement of a code point: word characters, marks, and U+0020 for separators."""
+    """Returns the replacement of a code point: word characters, marks, separators as U+0020."""
     if is_removed(code):
         return ""
     out = []

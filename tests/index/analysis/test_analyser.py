@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001, the texts are in many scripts
 """Analysis by example: every vector of the spec, errors, positions."""
 
 import json

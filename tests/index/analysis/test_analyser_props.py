@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001, the texts are in many scripts
 """What holds for every text."""
 
 import unicodedata
@@ -48,7 +49,8 @@ def test_positions_agree_and_lie_in_the_text(text: str, analyser: str) -> None:
 @EXAMPLES
 @given(TEXTS, st.sampled_from(ANALYSERS))
 def test_canonically_equivalent_texts_have_the_same_terms(text: str, analyser: str) -> None:
-    # What this interpreter's Unicode knows and ours does not is a separator to us, but it may decompose.
+    # What this interpreter's Unicode knows and ours does not is a separator to us, but it may
+    # decompose.
     known = "".join(char for char in text if fold(char) != " " or char.isascii())
     expected = analyse(known, analyser)
     for form in ("NFC", "NFD"):

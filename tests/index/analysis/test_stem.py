@@ -1,4 +1,4 @@
-"""The stemmer against an implementation that is not ours (spec/vectors/PROVENANCE: snowballstemmer 3.1.1)."""
+"""The stemmer against an implementation that is not ours: snowballstemmer 3.1.1."""
 
 import json
 import string
