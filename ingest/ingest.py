@@ -133,6 +133,8 @@ def _check(options: _Options, paths: Sequence[str], stdin: BinaryIO | None) -> N
         raise InvalidInputError(
             f"size_bytes_max: got {options.size_bytes_max}, expected at least 1"
         )
+    if "" in paths:
+        raise InvalidInputError("paths: got an empty path, expected a file, a folder or '-'")
     if STANDARD_INPUT in paths and stdin is None:
         raise InvalidInputError("paths: got '-' without stdin, expected a stream to read")
 
@@ -182,7 +184,7 @@ class _Ingest:
                 else:
                     yield entry
             self._folders.append(name)
-        except (IbidemError, OSError) as error:
+        except (IbidemError, OSError, ValueError) as error:  # ValueError: a NUL in the path
             self._error(path, error)
 
     def _named_file(self, file: Path, name: str) -> Found:

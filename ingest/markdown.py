@@ -106,7 +106,8 @@ def _language(token: Token) -> str | None:
 
 def _item_starts(tokens: list[Token], index: int, lines: list[int]) -> list[int]:
     starts: list[int] = []
-    for token in tokens[index + 1 :]:
+    for place in range(index + 1, len(tokens)):  # not a slice, which would copy all that follows
+        token = tokens[place]
         if token.level == 0:
             break
         if token.type == "list_item_open" and token.level == 1 and token.map is not None:

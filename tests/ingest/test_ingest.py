@@ -213,6 +213,13 @@ def test_paths_are_named_from_the_root(tmp_path):
     assert "expected a path inside" in outside.errors[0][1]
 
 
+def test_a_path_that_no_file_system_has_is_an_error_of_its_own(tmp_path):
+    make(tmp_path, {"a.md": "a"})
+    report = Graph().ingest("nul\0.md", os.fsdecode(b"bad\xff.md"), tmp_path)
+    assert len(report.errors) == 2
+    assert report.documents_added == 1
+
+
 def test_two_files_of_one_name_are_told_apart_or_refused(tmp_path):
     make(tmp_path, {"x/a.md": "one", "y/a.md": "two"})
     graph = Graph()
@@ -327,6 +334,7 @@ def test_strict_raises_at_the_first_error_and_the_transaction_publishes_nothing(
         (["a.md"], {"media_type": "text/html"}),
         (["a.md"], {"prune": True}),
         (["-"], {}),
+        ([""], {}),
         (["a.md"], {"size_bytes_max": 0}),
     ],
 )
