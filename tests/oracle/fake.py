@@ -1,4 +1,5 @@
-"""A snapshot from plain lists: random ordinals, random segments, rows that died. Slow and simple."""
+"""A snapshot from plain lists: random ordinals, random segments, rows that died. Slow and
+simple."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""The slow, obvious answer: reads the blocks of a root and evaluates the spec's definitions one by one.
+"""The slow, obvious answer: reads the blocks of a root and evaluates the spec's definitions one by
+one.
 
-No index, no numpy, nothing of `retrieve/`. Exact sums are `Fraction`s, logarithms decimals, bytes are
-written by the `dag-cbor` package. What it shares with the engine is `objects/` and the analyser, which
-have oracles of their own.
+No index, no numpy, nothing of `retrieve/`. Exact sums are `Fraction`s, logarithms decimals, bytes
+are written by the `dag-cbor` package. What it shares with the engine is `objects/` and the
+analyser, which have oracles of their own.
 
 Spec: retrieval.
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import math
 import struct
+from contextlib import suppress
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 from typing import Any
@@ -181,7 +183,9 @@ def dense(
 
 def measure(row: list[float], query: list[float], metric: str) -> float:
     if metric == "euclidean":
-        return 0.0 - float(sum((Fraction(x) - Fraction(q)) ** 2 for x, q in zip(row, query)))
+        return 0.0 - float(
+            sum((Fraction(x) - Fraction(q)) ** 2 for x, q in zip(row, query, strict=True))
+        )
     product = exact(row, query)
     if metric == "dot":
         return product
@@ -190,7 +194,9 @@ def measure(row: list[float], query: list[float], metric: str) -> float:
 
 
 def exact(one: list[float], other: list[float]) -> float:
-    return float(sum((Fraction(x) * Fraction(y) for x, y in zip(one, other)), Fraction(0)))
+    return float(
+        sum((Fraction(x) * Fraction(y) for x, y in zip(one, other, strict=True)), Fraction(0))
+    )
 
 
 def sparse(
@@ -199,11 +205,12 @@ def sparse(
     vectors = world.sparse.get(form["sparse"]["vocab"], {})
     if not view & set(vectors):
         return [], "no_vectors"
+    query = form["sparse"]["tokens"], form["sparse"]["weights"]
     scores: dict[bytes, float] = {}
     for key in vectors:
         tokens = struct.unpack(f"<{len(vectors[key].indices) // 4}I", vectors[key].indices)
-        weights = dict(zip(tokens, floats(vectors[key].weights)))
-        for token, weight in zip(form["sparse"]["tokens"], form["sparse"]["weights"]):
+        weights = dict(zip(tokens, floats(vectors[key].weights), strict=True))
+        for token, weight in zip(*query, strict=True):
             if token in weights:
                 scores[key] = scores.get(key, 0.0) + weights[token] * weight
     return top(scores, universe, form["depth"]), "ok"
@@ -320,12 +327,11 @@ def warnings(world: World, form: dict[str, Any], status: dict[str, str], stale: 
     if stale:
         found.append(["stale_vectors", "vector", form["vector"]["model"], stale])
     nodes = [node for _, node in world.nodes.values()]
-    for label in form["labels"]:
-        if all(node.ntype != label for node in nodes):
-            found.append(["unknown_label", "label", label, None])
-    for name in sorted(set(names(form["where"]) if form["where"] else [])):
-        if all(name not in node.props for node in nodes):
-            found.append(["unknown_property", "where", name, None])
+    labels = {node.ntype for node in nodes}
+    properties = {name for node in nodes for name in node.props}
+    asked = sorted(set(names(form["where"]) if form["where"] else []))
+    found += [["unknown_label", "label", one, None] for one in form["labels"] if one not in labels]
+    found += [["unknown_property", "where", one, None] for one in asked if one not in properties]
     return found
 
 
@@ -351,10 +357,8 @@ def render(world: World, node: Node, content_chars: int) -> str:
             lines.append((contain(key), contain(value)))
     content = world.content(node)
     if content_chars and content is not None and b"\0" not in content:
-        try:
+        with suppress(UnicodeDecodeError):
             lines.append(("content", contain(clip(content.decode(), content_chars))))
-        except UnicodeDecodeError:
-            pass
     return "".join(f"{name}: {value}\n" for name, value in lines)
 
 

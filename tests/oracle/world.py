@@ -19,7 +19,19 @@ from ibidem.objects.tombstone import Tombstone
 from ibidem.objects.tree import build
 from ibidem.objects.vector import Sparse, Vector
 
-WORDS = "retry backoff queue lock the of naïve Zürich 東京 кот log_error HTTP 42".split()
+WORDS = [
+    "retry",
+    "backoff",
+    "queue",
+    "lock",
+    "the",
+    "of",
+    "naïve",
+    "Zürich",
+    "東京",
+    "log_error",
+    "42",
+]
 LABELS = ("Doc", "Part", "Note")
 MODELS = {
     "cos": Model(dim=3, metric="cosine"),
@@ -68,7 +80,8 @@ def random_facts(rng: random.Random, *, node_count_max: int = 40) -> Facts:
 
 
 def edited(rng: random.Random, facts: Facts) -> Facts:
-    """Returns a state some edits later: nodes changed, removed and added, vectors and tombstones too."""
+    """Returns a state some edits later: nodes changed, removed and added, vectors and tombstones
+    too."""
     nodes = {node.id: node for node in facts.nodes if rng.random() < 0.9}
     vectors = {
         m: {k: v for k, v in rows.items() if k in nodes} for m, rows in facts.vectors.items()

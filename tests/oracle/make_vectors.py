@@ -1,0 +1,194 @@
+"""Writes spec/vectors/retrieval/*.json from the oracle: `python -m tests.oracle.make_vectors` at
+the root.
+
+Nothing of `retrieve/` is used but `resolve`, which turns options into canonical forms.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import struct
+from decimal import ROUND_HALF_EVEN, Context, Decimal
+from pathlib import Path
+from typing import Any
+
+from ibidem.objects.ids import NodeId
+from ibidem.objects.node import Node
+from ibidem.retrieve.query import resolve
+
+from .oracle import World, answer, contain, estimate, exact, measure, render
+from .world import random_facts, random_options
+
+FOLDER = Path(__file__).parents[2] / "spec" / "vectors" / "retrieval"
+STATE_BYTES_MAX = 12_000
+STATES, QUERIES_EACH = 14, 6
+
+
+def main() -> None:
+    """Writes every file."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    write("numbers", [*logarithms(), *exponentials(), *products()])
+    write("text", texts())
+    write("answers", answers())
+
+
+def write(name: str, cases: list[dict[str, Any]]) -> None:
+    text = json.dumps(cases, indent=1, ensure_ascii=True)
+    (FOLDER / f"{name}.json").write_text(text + "\n", encoding="ascii")
+
+
+def logarithms() -> list[dict[str, Any]]:
+    pairs = [(1, 1), (2, 1), (8, 3), (202, 3), (10**12, 7), (200_002, 200_001), (3, 200_001)]
+    context = Context(prec=50, rounding=ROUND_HALF_EVEN)
+    return [
+        {
+            "name": f"ln({n} / {m})",
+            "spec": "2.3",
+            "input": {"ln": [n, m]},
+            "output": float(context.ln(context.divide(Decimal(n), Decimal(m)))).hex(),
+        }
+        for n, m in pairs
+    ]
+
+
+def exponentials() -> list[dict[str, Any]]:
+    context = Context(prec=50, rounding=ROUND_HALF_EVEN)
+    return [
+        {
+            "name": f"exp({x!r})",
+            "spec": "2.3",
+            "input": {"exp": x.hex()},
+            "output": float(context.exp(Decimal(x))).hex(),
+        }
+        for x in (0.0, 1.0, -1.0, -3.7, 0.1, -700.5, 20.25)
+    ]
+
+
+def products() -> list[dict[str, Any]]:
+    rng = random.Random(7)
+    cases = []
+    for name, row, query in (
+        ("cancels to almost nothing", [2.0**60, 1.0, -(2.0**60)], [1.0, 1.0, 1.0]),
+        ("middle of two numbers", [2.0**53, 1.0], [1.0, 1.0]),
+        ("above the middle", [2.0**53, 1.0, 2.0**-120], [1.0, 1.0, 1.0]),
+        ("zero vector", [0.0, 0.0], [1.0, -1.0]),
+        ("subnormal", [2.0**-149, 2.0**-149], [2.0**-149, 2.0**-149]),
+        ("huge", [3.0e38, -3.0e38, 1.0], [3.0e38, 3.0e38, 1.0]),
+        *((f"random {i}", *(sample(rng, 24) for _ in "xq")) for i in range(4)),
+    ):
+        row, query = [narrow(x) for x in row], [narrow(x) for x in query]
+        cases.append(
+            {
+                "name": name,
+                "spec": ["2.4-a", "4.2-a", "2.2-a"],
+                "input": {"x": [x.hex() for x in row], "q": [q.hex() for q in query]},
+                "output": {
+                    "sum": exact(row, query).hex(),
+                    "cosine": measure(row, query, "cosine").hex(),
+                    "dot": measure(row, query, "dot").hex(),
+                    "euclidean": measure(row, query, "euclidean").hex(),
+                },
+            }
+        )
+    return cases
+
+
+def texts() -> list[dict[str, Any]]:
+    cases: list[dict[str, Any]] = [
+        {
+            "name": repr(text),
+            "spec": ["8.1-c", "8.2-a"],
+            "input": {"text": text},
+            "output": {"contained": contain(text), "tokens": estimate(text)},
+        }
+        for text in (
+            "",
+            "plain",
+            "a\r\nb\rc\nd",
+            "\x1b[0m\x00\x7f\x9b",
+            "\u2028\u2029\x85\t",
+            "naïve 東京 🦊",
+        )
+    ]
+    for value in (
+        1.0,
+        -0.5,
+        1e-4,
+        1e-5,
+        1.5e16,
+        123456789012345680.0,
+        9007199254740993.0,
+        5e-324,
+        0.1 + 0.2,
+    ):
+        node = Node(id=NodeId(bytes(16)), ntype="N", props={"x": value, "y": True, "z": -3})
+        cases.append(rendered(f"float {value!r}", node, 0, "8.1-d"))
+    full = Node(
+        id=NodeId(bytes(range(16))), ntype="Doc\nid: 1", summary="s" * 8193, context_sentence="c",
+        props={"b": "x\ny", "a": [1], "é": "z", "Z\n": 1}, content=b"line\r\nline",
+    )  # fmt: skip
+    cases.append(rendered("all fields", full, 6, ["8.1-a", "8.1-b"]))
+    cases.append(
+        rendered("content with a NUL", Node(id=full.id, ntype="N", content=b"a\0"), 9, "8.1-a")
+    )
+    return cases
+
+
+def rendered(name: str, node: Node, content_chars: int, spec: Any) -> dict[str, Any]:
+    class Inline:
+        def content(self, node: Node) -> Any:
+            return node.content
+
+    text = render(Inline(), node, content_chars)  # type: ignore[arg-type]
+    return {
+        "name": name,
+        "spec": spec,
+        "input": {"node": node.encode().hex(), "content_chars": content_chars},
+        "output": {"rendered": text, "tokens": estimate(text)},
+    }
+
+
+def answers() -> list[dict[str, Any]]:
+    cases = []
+    seed = 0
+    while len(cases) < STATES:
+        seed += 1
+        rng = random.Random(seed)
+        facts = random_facts(rng, node_count_max=7)
+        blocks = {str(cid): block for cid, block in facts.buffer.new.items()}
+        if sum(map(len, blocks.values())) > STATE_BYTES_MAX or len(facts.nodes) < 3:
+            continue
+        world = World(facts.buffer, facts.root)
+        queries = []
+        for _ in range(QUERIES_EACH):
+            query = resolve(facts.config, **random_options(rng))
+            queries.append(
+                {"query": query.encode().hex(), "result": answer(world, query.form()).hex()}
+            )
+        cases.append(
+            {
+                "name": f"state {len(cases)}",
+                "spec": ["3", "4", "7", "8.3", "9"],
+                "input": {
+                    "root": str(facts.root),
+                    "blocks": {cid: block.hex() for cid, block in sorted(blocks.items())},
+                },
+                "output": queries,
+            }
+        )
+    return cases
+
+
+def sample(rng: random.Random, count: int) -> list[float]:
+    return [rng.uniform(-1, 1) * 2.0 ** rng.randint(-20, 20) for _ in range(count)]
+
+
+def narrow(value: float) -> float:
+    """Returns the nearest float32."""
+    nearest: float = struct.unpack("<f", struct.pack("<f", value))[0]
+    return nearest
+
+
+if __name__ == "__main__":
+    main()

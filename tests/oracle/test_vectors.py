@@ -1,0 +1,93 @@
+"""The vectors of spec/retrieval.md: engine and oracle both give what is written there."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ibidem.index.index import Index
+from ibidem.objects.blocks import Buffer
+from ibidem.objects.cid import Cid, RootCid
+from ibidem.objects.node import Node
+from ibidem.retrieve import numbers
+from ibidem.retrieve.dense import canonical_scores
+from ibidem.retrieve.execute import execute
+from ibidem.retrieve.query import Query
+from ibidem.retrieve.render import contain, render
+from ibidem.retrieve.tokens import HEURISTIC
+
+from . import oracle
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "spec" / "vectors" / "retrieval"
+
+
+def cases(name):
+    found = json.loads((FOLDER / f"{name}.json").read_text("ascii"))
+    assert found, f"no vectors in {name}.json"
+    return [pytest.param(case, id=case["name"]) for case in found]
+
+
+@pytest.mark.parametrize("case", cases("numbers"))
+def test_numbers(case):
+    match case["input"]:
+        case {"ln": [numerator, denominator]}:
+            assert numbers.ln_ratio(numerator, denominator).hex() == case["output"]
+        case {"exp": value}:
+            assert numbers.exp(float.fromhex(value)).hex() == case["output"]
+        case {"x": row, "q": query}:
+            row, query = ([float.fromhex(text) for text in values] for values in (row, query))
+            rows = np.array([row], np.float32)
+            array = np.array(query, np.float32)
+            assert numbers.dots(rows, array)[0].hex() == case["output"]["sum"]
+            for metric in ("cosine", "dot", "euclidean"):
+                engine = float(canonical_scores(rows, array, metric)[0])
+                assert engine.hex() == case["output"][metric]
+                assert oracle.measure(row, query, metric).hex() == case["output"][metric]
+
+
+@pytest.mark.parametrize("case", cases("text"))
+def test_text(case):
+    given, wanted = case["input"], case["output"]
+    if "text" in given:
+        assert contain(given["text"]) == oracle.contain(given["text"]) == wanted["contained"]
+        assert HEURISTIC.estimate(given["text"]) == wanted["tokens"]
+        return
+    node = Node.decode(bytes.fromhex(given["node"]))
+    text = render(node, content=node.content, content_chars=given["content_chars"])
+    assert text == wanted["rendered"]
+    assert HEURISTIC.estimate(text) == oracle.estimate(text) == wanted["tokens"]
+
+
+@pytest.mark.parametrize("case", cases("answers"))
+def test_answers(case):
+    buffer = Buffer()
+    for text, block in case["input"]["blocks"].items():
+        buffer.put(Cid.parse(text), bytes.fromhex(block))
+    root = RootCid.parse(case["input"]["root"])
+    world = oracle.World(buffer, root)
+    snapshot = Index(None, buffer).snapshot(root)
+    for pair in case["output"]:
+        query = Query.decode(bytes.fromhex(pair["query"]))
+        assert oracle.answer(world, query.form()).hex() == pair["result"]
+        result = execute(snapshot, query, lambda cid: Node.decode(buffer.get(cid)), world.content)
+        assert result.to_bytes().hex() == pair["result"]
+
+
+def test_every_statement_of_the_spec_is_tested():
+    spec = (ROOT / "spec" / "retrieval.md").read_text("utf-8")
+    anchors = set(re.findall(r"\[(\d+(?:\.\d+)*-[a-z])\]", spec))
+    cited = set()
+    for folder in ("tests/retrieve", "tests/oracle"):
+        for path in sorted((ROOT / folder).glob("*.py")):
+            cited |= set(re.findall(r"\[(\d+(?:\.\d+)*-[a-z])\]", path.read_text("utf-8")))
+    for path in sorted(FOLDER.glob("*.json")):
+        for case in json.loads(path.read_text("utf-8")):
+            spec_of = case.get("spec", []) if isinstance(case, dict) else []
+            cited |= set([spec_of] if isinstance(spec_of, str) else spec_of)
+    assert anchors
+    assert sorted(anchors - cited) == []
