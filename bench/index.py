@@ -138,7 +138,8 @@ def measure(size: int) -> str:
 def main() -> None:
     """Prints the table."""
     print(
-        "| nodes | build nodes/s | advance ms | worst | open ms | label and value ms | bytes/node | peak MB |"
+        "| nodes | build nodes/s | advance ms | worst | open ms | label and value ms "
+        "| bytes/node | peak MB |"
     )
     print("|---|---|---|---|---|---|---|---|")
     for size in [int(text) for text in sys.argv[1:]] or [1_000, 10_000, 100_000]:

@@ -15,10 +15,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ibidem.index.manifest import Manifest, read_manifest, write_manifest
-from ibidem.index.shelf import DiskShelf
+from ibidem.index.shelf import DiskShelf, unlink
 from ibidem.index.state import State
 from ibidem.objects.cid import RootCid
-from ibidem.objects.errors import CorruptError
+from ibidem.objects.errors import CorruptError, StorageError
 
 SNAPSHOTS_MAX = 16
 """Manifests kept beside those of pinned roots."""
@@ -27,11 +27,11 @@ SNAPSHOTS_MAX = 16
 class Catalog:
     """Remembered snapshots of one directory."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, is_read_only: bool = False) -> None:
         self.shelf = DiskShelf(directory / "segments")
         self.bytes_written = 0
         """Bytes of manifests written by this object; `shelf.bytes_written` counts the segments."""
-        self._directory = directory
+        self._is_read_only = is_read_only
         self._snapshots = directory / "snapshots"
         self._known: dict[str, Manifest] = {}
 
@@ -52,7 +52,7 @@ class Catalog:
             return None
         try:
             return found.open(self.shelf)
-        except CorruptError:
+        except (CorruptError, StorageError):
             self._drop([found])
             return None
 
@@ -105,9 +105,11 @@ class Catalog:
     def _drop(self, gone: list[Manifest], replaced: Iterable[Manifest] = ()) -> None:
         """Unlinks the manifests `gone`, then the segments of `gone` and `replaced` that no other
         names."""
+        if self._is_read_only:
+            return
         for found in gone:
             self._known.pop(str(found.root), None)
-            (self._snapshots / str(found.root)).unlink(missing_ok=True)
+            unlink(self._snapshots / str(found.root))
         candidates = {name for found in (*gone, *replaced) for name in found.names()}
         if candidates:
             kept = (found.names() for found in self.manifests())
@@ -126,5 +128,5 @@ class Catalog:
     def _names(self) -> list[str]:
         try:
             return [path.name for path in self._snapshots.iterdir() if path.name[0] != "."]
-        except FileNotFoundError:
+        except OSError:  # not there yet, or not readable: nothing is remembered
             return []

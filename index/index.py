@@ -68,7 +68,9 @@ class Index:
             is_read_only: what is remembered is used, nothing is written.
         """
         self._store = store
-        self._catalog = None if directory is None else Catalog(Path(directory))
+        self._catalog = (
+            None if directory is None else Catalog(Path(directory), is_read_only=is_read_only)
+        )
         self._is_read_only = is_read_only
         self._open: dict[RootCid, Snapshot] = {}
         self._pinned: frozenset[RootCid] = frozenset()
@@ -187,7 +189,7 @@ class Index:
                     continue
                 return self._step(base.state, before, after, root)
             except (NotFoundError, CorruptError):
-                continue  # the base may have lost blocks; a build tells what is wrong with this root
+                continue  # the base may have lost blocks; a build tells what is wrong here
         return None
 
     def _built(self, root: RootCid) -> Snapshot:

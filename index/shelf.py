@@ -13,6 +13,7 @@ import mmap
 import os
 import weakref
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -103,17 +104,23 @@ class DiskShelf:
         """Returns the names of all files, temporary ones included."""
         try:
             return sorted(path.name for path in self.directory.iterdir())
-        except FileNotFoundError:
+        except OSError:  # not there yet, or not readable
             return []
 
     def unlink(self, names: Iterable[str]) -> None:
         """Removes files; those that are mapped stay readable until their last array is gone."""
         for name in names:
-            (self.directory / name).unlink(missing_ok=True)
+            unlink(self.directory / name)
+
+
+def unlink(path: Path) -> None:
+    """Removes a file if that is possible; a file too many is no harm."""
+    with suppress(OSError):
+        path.unlink()
 
 
 def _aligned(pieces: Iterable[Piece], size_bytes: int) -> memoryview:
-    """Returns the pieces in one buffer that begins at a multiple of ALIGNMENT, as a mapping does."""
+    """Returns the pieces in one buffer, aligned as a mapping is."""
     room = np.empty(size_bytes + ALIGNMENT, dtype=np.uint8)
     start = -room.ctypes.data % ALIGNMENT
     target = room[start : start + size_bytes].data
@@ -163,7 +170,7 @@ def write_file(path: Path, pieces: Iterable[Piece], *, is_flushed: bool) -> None
                 os.fsync(file.fileno())
         temporary.replace(path)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        unlink(temporary)
         raise StorageError(
             f"index file {path}: {error.strerror}", hint="free space or check the permissions"
         ) from error

@@ -21,7 +21,7 @@ from .model import check
 
 @pytest.fixture(autouse=True, scope="module", params=["tiny tiers", "usual tiers"])
 def _tiers(request: pytest.FixtureRequest):
-    """Runs everything with bounds so small that every kind of merge happens, and with the real ones."""
+    """Runs all with bounds so small that every kind of merge happens, and with the real ones."""
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "tiny tiers":
             patch.setattr(family, "TAIL_ROWS", 3)

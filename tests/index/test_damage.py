@@ -1,0 +1,109 @@
+"""Damage to the files of an index costs time, never an answer."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from ibidem.index import shelf
+from ibidem.index.index import Index
+from ibidem.objects.cid import RootCid
+from ibidem.store.memory import MemoryStore
+
+from .graphs import Graph, mutate, store_root
+from .model import check
+
+
+def indexed(directory: Path) -> tuple[MemoryStore, list[tuple[RootCid, Graph]]]:
+    draw, store, graph, roots = random.Random(3), MemoryStore(), Graph(), []
+    index = Index(directory, store)
+    for _ in range(3):
+        graph = mutate(graph, draw, store, span=25, edits=40)
+        roots.append((store_root(graph, store), graph))
+        index.snapshot(roots[-1][0])
+    return store, roots
+
+
+def truncate(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def flip(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    for place in (0, len(data) // 3, len(data) // 2, len(data) - 1):
+        data[place] ^= 0x40
+    path.write_bytes(data)
+
+
+def lengthen(path: Path) -> None:
+    path.write_bytes(path.read_bytes() + b"\x00" * 64)
+
+
+def swap(path: Path) -> None:
+    """Puts a sound file of another name in its place."""
+    other = next(other for other in sorted(path.parent.iterdir()) if other != path)
+    path.write_bytes(other.read_bytes())
+
+
+@pytest.mark.parametrize("harm", [truncate, empty, flip, lengthen, swap, Path.unlink])
+def test_any_damaged_file_is_rebuilt(tmp_path: Path, harm):
+    store, roots = indexed(tmp_path)
+    files = sorted(path.relative_to(tmp_path) for path in tmp_path.rglob("*") if path.is_file())
+    assert {path.parts[0] for path in files} == {"segments", "snapshots"}
+    for number, file in enumerate(files):
+        path = tmp_path / file
+        if path.is_file():
+            harm(path)
+        root, graph = roots[number % 3]
+        check(Index(tmp_path, store).snapshot(root), graph, store)
+    for root, graph in roots:
+        check(Index(tmp_path, store).snapshot(root), graph, store)
+        assert Index(tmp_path, store).verify(root) == []
+
+
+def test_a_flipped_byte_in_a_large_segment_is_named_by_verify(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(shelf, "SMALL_BYTES", 256)
+    store, roots = indexed(tmp_path)
+    path = max((tmp_path / "segments").iterdir(), key=lambda path: path.stat().st_size)
+    data = bytearray(path.read_bytes())
+    data[-200] ^= 1
+    path.write_bytes(data)
+    problems = [Index(tmp_path, store).verify(root) for root, _ in roots]
+    assert any(path.name in problem for found in problems for problem in found)
+
+
+def test_files_of_others_in_the_directory_do_no_harm(tmp_path: Path):
+    store, roots = indexed(tmp_path)
+    (tmp_path / "snapshots" / "notes.txt").write_text("mine")
+    (tmp_path / "segments" / "notes.txt").write_text("mine")
+    root, graph = roots[-1]
+    check(Index(tmp_path, store).snapshot(root), graph, store)
+
+
+def test_a_directory_that_cannot_be_written_costs_no_answer(tmp_path: Path):
+    blocked = tmp_path / "index"
+    blocked.write_text("a file where the directory should be")
+    store, roots = indexed(blocked)
+    root, graph = roots[-1]
+    check(Index(blocked, store).snapshot(root), graph, store)
+    assert blocked.is_file()
+
+
+def test_a_read_only_index_uses_what_is_there_and_writes_nothing(tmp_path: Path):
+    store, roots = indexed(tmp_path)
+    graph = mutate(roots[-1][1], random.Random(1), store, span=25, edits=10)
+    root = store_root(graph, store)
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    index = Index(tmp_path, store, is_read_only=True)
+    check(index.snapshot(root), graph, store)
+    check(index.snapshot(roots[0][0]), roots[0][1], store)
+    index.forget()
+    assert before == {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}

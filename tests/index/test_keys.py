@@ -1,0 +1,53 @@
+"""Property keys order like the values they stand for."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ibidem.index.key_list import KeyList, key_columns, union_keys
+from ibidem.index.keys import number_order, property_keys, scalar_key
+from ibidem.objects import codec
+
+numbers = st.one_of(
+    st.integers(-(2**64), 2**64 - 1),
+    st.floats(allow_nan=False, allow_infinity=False).map(lambda number: number + 0.0),
+    st.integers(-(2**64), 2**64 - 1).map(float),
+    st.builds(lambda exponent, by: 2**exponent + by, st.integers(50, 63), st.integers(-3, 3)),
+)
+
+
+@given(numbers, numbers)
+def test_numbers_order_exactly(one: float, other: float):
+    order = number_order(one), number_order(other)
+    assert (order[0] < order[1]) == (Fraction(one) < Fraction(other))
+    assert (order[0] == order[1]) == (Fraction(one) == Fraction(other))
+
+
+@given(st.one_of(numbers, st.booleans(), st.text(), st.binary(), st.none()), st.data())
+def test_keys_are_equal_only_for_equal_canonical_values(one: object, data: st.DataObject):
+    other = data.draw(st.one_of(st.just(one), numbers, st.booleans(), st.text(), st.none()))
+    assert (scalar_key(one) == scalar_key(other)) == (codec.encode(one) == codec.encode(other))
+
+
+@given(st.text(), st.text())
+def test_no_property_has_keys_of_another(one: str, other: str):
+    keys = set(property_keys(one, ["a", 1, None])), set(property_keys(other, ["a", 1, None]))
+    assert (keys[0] == keys[1]) == (one == other)
+    assert one == other or not keys[0] & keys[1]
+
+
+lists = st.sets(st.binary(max_size=4), max_size=60)
+
+
+@given(st.lists(lists, min_size=1, max_size=4))
+def test_the_union_of_key_lists_is_that_of_the_sets(sets: list[set[bytes]]):
+    columns = [key_columns("", sorted(keys)) for keys in sets]
+    opened = [KeyList(column[".keys"], column[".ends"]) for column in columns]
+    blob, ends, tables = union_keys(opened)
+    union = sorted(set().union(*sets))
+    assert list(KeyList(blob, ends)) == union
+    for keys, table in zip(sets, tables, strict=True):
+        assert [union[place] for place in table.tolist()] == sorted(keys)
