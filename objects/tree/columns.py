@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from functools import lru_cache
-from struct import Struct
+from struct import Struct, unpack
 
 from ibidem.objects.cid import CID_BYTES
 
@@ -52,7 +52,7 @@ class Block:
         """How many leaf entries stand in and below this block."""
         if self.level == 0:
             return self.size
-        return sum(Struct(f">{self.size}Q").unpack(self.counts))
+        return sum(unpack(f">{self.size}Q", self.counts))
 
     def find(self, key: bytes) -> int:
         """Returns the index of the first key that is not below `key`; `size` when there is none."""

@@ -15,7 +15,9 @@ from bisect import bisect_right
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from ibidem.objects.cid import CID_BYTES, Cid, TreeCid
+from blake3 import blake3
+
+from ibidem.objects.cid import CID_BYTES, DAG_CBOR_PREFIX, Cid, TreeCid
 from ibidem.objects.constants import TREE_ENTRIES_MAX
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.tree.block import (
@@ -23,6 +25,7 @@ from ibidem.objects.tree.block import (
     EMPTY_TREE_BLOCK,
     check_child,
     decode,
+    encode,
     load,
 )
 from ibidem.objects.tree.boundary import natural_flags
@@ -79,6 +82,9 @@ class _Editor:
             members = self._members(level, edits)
             if not members:
                 return self._top_raw
+            if not any(member.moves_keys for member in members.values()):
+                edits = self._replace(members)
+                continue
             regions = _regions(_join(members, level, self), level)
             rows = self._write(level, regions)
             if level == self._top.level:
@@ -86,7 +92,9 @@ class _Editor:
             edits = {member.block.last: None for region in regions for member in region.members}
             if rows is not None:
                 edits.update(_payloads(rows))
-        raise AssertionError("BUG: a tree without a top level")
+        (payload,) = edits.values()
+        assert payload is not None, "BUG: the top is deleted by _finish only"
+        return payload[:CID_BYTES]
 
     def _members(self, level: int, edits: Edits) -> dict[bytes, Member]:
         """Finds the blocks of `level` that edits have an effect on, by last key, ascending."""
@@ -142,6 +150,17 @@ class _Editor:
         while member.block.level > level:
             member = self._child(member, bisect_right(member.block.key_list, last))
         return member
+
+    def _replace(self, members: dict[bytes, Member]) -> Edits:
+        """Writes members whose keys, and so boundaries, stay; returns the edits one level up."""
+        edits: Edits = {}
+        for last, member in members.items():
+            block = member.replaced()
+            encoded = encode(block.level, block.keys, block.cids, block.counts)
+            raw = DAG_CBOR_PREFIX + blake3(encoded).digest()
+            self.written[raw] = encoded
+            edits[last] = raw + block.entry_count.to_bytes(COUNT_BYTES, "big")
+        return edits
 
     def _write(self, level: int, regions: list[Region]) -> Rows | None:
         """Cuts and writes the regions; returns their blocks' entries one level up, if any."""

@@ -70,6 +70,14 @@ class Member:
                 self.inserts.append((index, key, payload))
         return bool(self.inserts or self.deletes or self.replaces)
 
+    def replaced(self) -> Block:
+        """Returns the block after its replaces; for members whose keys stay."""
+        cids, counts = bytearray(self.block.cids), bytearray(self.block.counts)
+        for index, _, payload in self.replaces:
+            cids[index * CID_BYTES : (index + 1) * CID_BYTES] = payload[:CID_BYTES]
+            counts[index * COUNT_BYTES : (index + 1) * COUNT_BYTES] = payload[CID_BYTES:]
+        return Block(self.block.level, self.block.size, self.block.keys, bytes(cids), bytes(counts))
+
 
 class Region:
     """Neighbouring members that are cut together, and how far each end is from being certain."""
