@@ -10,6 +10,7 @@ from ibidem.cli import output
 
 if TYPE_CHECKING:
     from ibidem.repo.history import Change
+    from ibidem.store.protocol import Store
 
 _MARKS = {"added": "+", "removed": "-", "changed": "~"}
 _FAMILIES = {"nodes": "node", "edges": "edge", "vectors": "vector", "sparse": "sparse vector"}
@@ -36,9 +37,9 @@ def counts_json(changes: Iterable[Change]) -> dict[str, dict[str, int]]:
     return {family: {action: counts[family, action] for action in _MARKS} for family in families}
 
 
-def change_lines(changes: Sequence[Change], *, limit: int | None = None) -> list[str]:
+def change_lines(store: Store, changes: Sequence[Change], *, limit: int | None = None) -> list[str]:
     """Returns one line a change, and how many more there are than `limit`."""
-    lines = [_line(change) for change in changes[:limit]]
+    lines = [_line(store, change) for change in changes[:limit]]
     more = len(changes) - len(lines)
     return [*lines, f"and {more:,} more"] if more else lines
 
@@ -55,11 +56,27 @@ def summary(changes: Sequence[Change]) -> str:
     return ", ".join(parts)
 
 
-def _line(change: Change) -> str:
+def _line(store: Store, change: Change) -> str:
     noun = _FAMILIES.get(change.family, "tombstone")
     name = f" {output.one_line(change.name)}" if change.name else ""
     touched = [*change.fields, *(f"props.{key}" for key in change.properties)]
-    what = f"  {output.one_line(', '.join(touched), width=100)}" if touched else ""
+    what = f"  ({output.one_line(', '.join(touched), width=100)})" if touched else ""
     line = f"{_MARKS[change.action]} {noun} {change.id}{name}"
     paint = {"added": output.good, "removed": output.bad, "changed": str}[change.action]
-    return paint(line) + output.faint(what)
+    return paint(line) + _described(store, change) + output.faint(what)
+
+
+def _described(store: Store, change: Change) -> str:
+    """Returns the type and the beginning of the text of a node, the type and ends of an edge."""
+    from ibidem.objects.edge import Edge
+    from ibidem.objects.node import Node
+
+    cid = change.after or change.before
+    assert cid is not None, "BUG: a change with neither side"
+    if change.family == "nodes":
+        node = Node.decode(store.get(cid))
+        return f"  {output.one_line(node.ntype)}  {output.one_line(node.summary or '', width=50)}"
+    if change.family == "edges":
+        edge = Edge.decode(store.get(cid))
+        return f"  {edge.src} {output.one_line(edge.etype)} {edge.dst}"
+    return ""

@@ -26,12 +26,13 @@ from ibidem.cli.session import FOLDER, Session, color_option, json_option, pass_
 from ibidem.objects.errors import ConflictError, ReplayError
 
 if TYPE_CHECKING:
+    from ibidem.objects.node import Node
     from ibidem.repo.repository import Repository
     from ibidem.retrieve.result import Result
 
 BUDGET_TOKENS = 600
 LIMIT = 3
-EXCERPT_CHARS = 240
+EXCERPT_CHARS = 400
 DOCUMENTS = "reference"
 _AUTHOR = "demo"
 
@@ -117,6 +118,7 @@ class Demo:
             message="the reference",
         )
         assert commit is not None, "BUG: documents were written and nothing was committed"
+        repository.at().snapshot()
         seconds = time.monotonic() - started
         stats = repository.stats()
         size_bytes = sum(path.stat().st_size for path in self.documents.iterdir())
@@ -126,15 +128,17 @@ class Demo:
         self.say(
             f"   {plural(document_count, 'topic')} of the Python language reference, "
             f"{size_bytes // 1000} kB, became",
-            f"   {plural(stats.node_count, 'node')} in {seconds:.1f} s: documents, sections and "
-            "passages.",
+            f"   {plural(stats.node_count, 'node')} in {seconds:.1f} s, indexed: documents, "
+            "sections and passages.",
             f"   {faint(f'commit {commit.cid}')}",
         )
         self._step(2, f"Ask, with a budget of {BUDGET_TOKENS} tokens")
         self.facts["questions"] = []
 
     def _ask(self, repository: Repository, question: str) -> None:
+        started = time.perf_counter()
         result = _retrieve(repository, "HEAD", question)
+        elapsed_ms = (time.perf_counter() - started) * 1000
         self.facts["questions"].append(
             {
                 "question": question,
@@ -144,7 +148,7 @@ class Demo:
             }
         )
         self.say(f"   {strong('? ' + question)}", *_best(repository, "HEAD", result))
-        self.say(f"     {faint(answer.cost_line(result))}", "")
+        self.say(f"     {faint(f'{answer.cost_line(result)}, {elapsed_ms:.0f} ms')}", "")
 
     def _edit(self, repository: Repository) -> None:
         self._step(3, "Edit one paragraph and commit")
@@ -219,7 +223,18 @@ def _best(repository: Repository, revision: str, result: Result) -> list[str]:
     location = repository.at(revision).locate(node.id)
     place = shapes.location_line(location) if location else node.ntype
     text = output.one_line(node.summary or "", width=EXCERPT_CHARS)
-    return [f"     {place}", *(f"     {line}" for line in output.wrapped(text, width=88))]
+    others = ", ".join(_place(repository, revision, item.node) for item in result.items[1:])
+    return [
+        f"     {place}",
+        *(f"     {line}" for line in output.wrapped(text, width=88)),
+        *([faint(f"     then {others}")] if others else []),
+    ]
+
+
+def _place(repository: Repository, revision: str, node: Node) -> str:
+    """Returns the file and lines of a node."""
+    location = repository.at(revision).locate(node.id)
+    return shapes.location_line(location).partition(" > ")[0] if location else str(node.id)
 
 
 def _replay_in_another_process(folder: Path, receipt: str) -> dict[str, Any]:

@@ -14,10 +14,10 @@ _HEADING_LENGTH_MIN = 3
 
 QUESTIONS = (
     "when is the else clause of a loop executed",
-    "are default parameter values evaluated each time a function is called",
-    "what happens when an exception is raised inside a with statement",
+    "how are default parameter values evaluated",
+    "when is a finally clause executed",
     "what is the difference between __getattr__ and __getattribute__",
-    "how does a generator resume after yield",
+    "how is an unbound local variable reported",
 )
 
 EDIT_QUESTION = QUESTIONS[1]

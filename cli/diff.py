@@ -40,6 +40,7 @@ def command(
             found = list(repository.staged_changes())
         else:
             found = list(repository.diff(before, after or "HEAD"))
+        lines = [] if session.json else changes.change_lines(repository.store, found, limit=limit)
     if session.json:
         output.emit(
             "diff",
@@ -49,5 +50,5 @@ def command(
             },
         )
     else:
-        output.say(*changes.change_lines(found, limit=limit), changes.summary(found))
+        output.say(*lines, changes.summary(found))
     context.exit(exits.FAILED if exit_code and found else exits.OK)

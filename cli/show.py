@@ -87,7 +87,7 @@ def _commit(repository: Repository, commit: Commit) -> Shown:
     origin = RootCid(repository.store.cell(ORIGIN_CELL) or b"")
     found = list(repository.diff(commit.parents[0] if commit.parents else origin, commit.cid))
     value = {**shapes.commit_json(commit), "counts": changes.counts_json(found)}
-    listed = changes.change_lines(found, limit=_CHANGES_SHOWN)
+    listed = changes.change_lines(repository.store, found, limit=_CHANGES_SHOWN)
     lines = [*shapes.commit_lines(commit), "", changes.summary(found), *listed]
     return "commit", value, lines
 

@@ -23,6 +23,7 @@ def command(session: Session) -> None:
     with session.open() as repository:
         branch, head = repository.current_branch, repository.head
         staged = list(repository.staged_changes())
+        lines = changes.change_lines(repository.store, staged, limit=CHANGES_SHOWN)
     if session.json:
         output.emit(
             "status",
@@ -38,7 +39,7 @@ def command(session: Session) -> None:
     )
     if staged:
         output.say("", f"staged: {changes.summary(staged)}")
-        output.say(*(f"  {line}" for line in changes.change_lines(staged, limit=CHANGES_SHOWN)))
+        output.say(*(f"  {line}" for line in lines))
         output.note(output.faint("next: repo commit -m MESSAGE"))
     else:
         output.say("nothing is staged")

@@ -1,0 +1,62 @@
+"""Help texts keep to the house's form, and the reference page is made from them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import click
+import pytest
+
+from ibidem.cli.main import COMMANDS
+from ibidem.cli.reference import commands, reference
+
+HOUSE = Path(__file__).resolve().parents[2]
+FOUND = [(path, command) for path, command, _ in commands()]
+LEAVES = [(path, command) for path, command in FOUND if not isinstance(command, click.Group)]
+
+
+def test_the_reference_page_is_the_help_of_today():
+    page = (HOUSE / "docs" / "cli-reference.md").read_text(encoding="utf-8")
+    # Blanks aside: where lines break depends on the version of click.
+    assert page.split() == reference().split(), (
+        "run python -m ibidem.cli.reference > docs/cli-reference.md"
+    )
+
+
+def test_every_command_has_a_module_of_its_name():
+    names = {path.stem for path in (HOUSE / "cli").glob("*.py")}
+    assert set(COMMANDS) <= names
+
+
+@pytest.mark.parametrize(("path", "command"), LEAVES, ids=[path for path, _ in LEAVES])
+def test_help_begins_with_one_imperative_line_and_has_an_example(path: str, command: click.Command):
+    lines = (command.help or "").splitlines()
+    assert lines[0][0].isupper()
+    assert not lines[0].endswith(".")
+    assert re.search(rf"^ +.*{path} ?", command.help or "", re.MULTILINE)
+
+
+@pytest.mark.parametrize(("path", "command"), FOUND, ids=[path for path, _ in FOUND])
+def test_options_are_singular_and_explained(path: str, command: click.Command):
+    for parameter in command.params:
+        if isinstance(parameter, click.Option):
+            assert parameter.help, f"{path} {parameter.opts}"
+            assert parameter.help.rstrip("].")[-1] != " "
+            assert parameter.help.endswith((".", "].")), f"{path} {parameter.opts}"
+
+
+READING = {"log", "show", "get", "query", "retrieve", "stats", "branch", "tag"}
+
+
+@pytest.mark.parametrize("name", sorted(READING))
+def test_every_command_that_reads_a_state_takes_at(name: str):
+    (command,) = [command for path, command in FOUND if path == f"repo {name}"]
+    assert any("--at" in parameter.opts for parameter in command.params)
+
+
+def test_every_command_on_a_repository_takes_its_folder():
+    elsewhere = {"repo init", "repo demo", "repo completion"}
+    for path, command in LEAVES:
+        has_option = any("--repo" in parameter.opts for parameter in command.params)
+        assert has_option is (path not in elsewhere), path

@@ -1,0 +1,25 @@
+"""What the pages point at exists, and the glossary is in order."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+HOUSE = Path(__file__).resolve().parents[2]
+PAGES = sorted([HOUSE / "README.md", HOUSE / "CHANGELOG.md", *(HOUSE / "docs").rglob("*.md")])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(HOUSE)))
+def test_links_lead_somewhere(page: Path):
+    text = page.read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", text):
+        if "://" not in target:
+            assert (page.parent / target).exists(), f"{page.name} points at {target}"
+
+
+def test_the_glossary_is_sorted_and_says_each_word_once():
+    text = (HOUSE / "docs" / "glossary.md").read_text(encoding="utf-8")
+    words = re.findall(r"^\*\*(.+?)\*\*:", text, re.MULTILINE)
+    assert words == sorted(set(words), key=str.lower)
