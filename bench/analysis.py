@@ -2,7 +2,7 @@
 
     python bench/analysis.py FOLDER [FOLDER ...]
 
-A folder holds a `corpus.jsonl.gz` with a `text` in each line. ASCII texts and others are measured apart.
+A folder holds a `corpus.jsonl.gz` with a `text` in each line. ASCII texts and others are apart.
 """
 
 import sys
