@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TypeVar
 
 from ibidem.objects.cid import OperationCid, RootCid, ViewCid

@@ -26,7 +26,6 @@ from ibidem.objects.errors import (
 )
 from ibidem.objects.ids import NodeId
 from ibidem.repo import moves, refs, revision
-from ibidem.repo.founding import founded
 from ibidem.repo.operations import Operations
 from ibidem.repo.publish import ORIGIN_CELL, BranchPublisher, Signature
 from ibidem.repo.receipts import Receipts
@@ -82,9 +81,11 @@ def init(
         StorageError: the disk refuses.
     """
     if path == MEMORY:
+        from ibidem.repo.founding import founded
         from ibidem.store.memory import MemoryStore
 
         return Repository(founded(MemoryStore(), config, author, clock), None, clock)
+    from ibidem.repo.founding import founded
     from ibidem.store.lmdb import LmdbStore, medium_error, sync_folder
 
     folder = Path(path) / FOLDER
