@@ -77,15 +77,15 @@ def check_bounds(keys: np.ndarray, count: int) -> str:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_mined_keys_stay_within_the_bound(kind: str) -> None:
-    check_bounds(mined(kind, 3000), 15)
+    check_bounds(mined(kind, 3000), 8)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_edits_among_mined_keys_equal_a_fresh_build(kind: str) -> None:
     rng = random.Random(4)
-    keys = mined(kind, 1800)
+    keys = mined(kind, 1200)
     top, blocks = built(keys)
-    for round_ in range(4):
+    for round_ in range(3):
         for edit in edits_near(keys, 2):
             more = [keys[rng.randrange(len(keys))].tobytes() for _ in range(round_ * 3)]
             edits = edit | dict.fromkeys(more)
