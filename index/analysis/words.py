@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import cache
 
 from ibidem.index.analysis.fold import ASCII_LOWER, is_mark
 
@@ -42,8 +43,6 @@ _UNSPACED_RANGES = (
     "\u31a0-\u31bf\u31f0-\u31ff\ua980-\ua9ff\uaa60-\uaadf\U0001aff0-\U0001b16f"
 )
 _MARK, _SPACED, _UNSPACED, _LOGOGRAPH = range(4)
-_LOGOGRAPHIC_CHAR = re.compile(f"[{_LOGOGRAPHIC_RANGES}]")
-_UNSPACED_CHAR = re.compile(f"[{_UNSPACED_RANGES}]")
 
 
 class _CharClasses(dict[str, int]):
@@ -52,12 +51,18 @@ class _CharClasses(dict[str, int]):
     def __missing__(self, char: str) -> int:
         if is_mark(char):
             found = _MARK
-        elif _LOGOGRAPHIC_CHAR.match(char):
+        elif _one_of(_LOGOGRAPHIC_RANGES).match(char):
             found = _LOGOGRAPH
         else:
-            found = _UNSPACED if _UNSPACED_CHAR.match(char) else _SPACED
+            found = _UNSPACED if _one_of(_UNSPACED_RANGES).match(char) else _SPACED
         self[char] = found
         return found
+
+
+@cache
+def _one_of(ranges: str) -> re.Pattern[str]:
+    """Returns a pattern whose compiling costs milliseconds, so only once it is needed."""
+    return re.compile(f"[{ranges}]")
 
 
 _CHAR_CLASSES = _CharClasses()
