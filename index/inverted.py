@@ -158,7 +158,7 @@ def _renumber(
         both = np.insert(packed_parts[0], place, packed_parts[1])
         return both, _inserted(value_parts, place) if value_parts else None
     packed = np.concatenate(packed_parts)
-    order = np.argsort(packed)  # all distinct, so any correct sort gives the same order
+    order = np.argsort(packed, kind="stable")  # sorted runs: a merge, not a sort
     return packed[order], np.concatenate(value_parts)[order] if value_parts else None
 
 

@@ -16,6 +16,14 @@ _SMALL_SHARE = 16
 """A list this many times shorter than the other is inserted key by key."""
 
 
+class Numbering(dict[bytes, int]):
+    """Gives each new key the next number."""
+
+    def __missing__(self, key: bytes) -> int:
+        number = self[key] = len(self)
+        return number
+
+
 class KeyList:
     """The keys of an inverted column as a sorted sequence of bytes, read in place."""
 
@@ -69,12 +77,17 @@ def union_keys(lists: Sequence[KeyList]) -> tuple[Bytes, Array, list[Array]]:
     """
     if len(lists) == 2 and len(lists[1]) * _SMALL_SHARE < len(lists[0]):
         return _with_few(lists[0], list(lists[1]))
-    split = [list(one) for one in lists]
-    keys = sorted(set().union(*split))
-    numbers = {key: number for number, key in enumerate(keys)}
-    tables = [
-        np.fromiter(map(numbers.__getitem__, one), dtype=np.uint64, count=len(one)) for one in split
+    numbers = Numbering()
+    met = [
+        np.fromiter(map(numbers.__getitem__, one), dtype=np.uint32, count=len(one)) for one in lists
     ]
+    keys = list(numbers)  # in order of first meeting: sorted runs, which `sort` merges
+    keys.sort()
+    rank = np.empty(len(keys), dtype=np.uint64)
+    rank[np.fromiter(map(numbers.__getitem__, keys), dtype=np.int64, count=len(keys))] = np.arange(
+        len(keys), dtype=np.uint64
+    )
+    tables = [rank[places] for places in met]
     columns = key_columns("", keys)
     return columns[".keys"], columns[".ends"], tables
 

@@ -19,19 +19,12 @@ import numpy as np
 from ibidem.index.arrays import Array, Bytes, Columns, bitmap_bytes, offsets, to_bitmap
 from ibidem.index.identity import id_array
 from ibidem.index.inverted import build_inverted, merge_inverted
+from ibidem.index.key_list import Numbering
 from ibidem.index.keys import property_keys
 from ibidem.index.merge import Part, merge_lists, merge_rows, plan_merge
 from ibidem.objects.node import Node
 
 INVERTED = ("label", "prop", "term")
-
-
-class _Numbering(dict[bytes, int]):
-    """Gives each new key the next number."""
-
-    def __missing__(self, key: bytes) -> int:
-        number = self[key] = len(self)
-        return number
 
 
 class _TermNumbering(dict[str, int]):
@@ -48,7 +41,7 @@ class NodeRows:
     def __init__(self) -> None:
         self.ids: list[bytes] = []
         self._digests: list[bytes] = []
-        self._labels, self._props, self._terms = _Numbering(), _Numbering(), _TermNumbering()
+        self._labels, self._props, self._terms = Numbering(), Numbering(), _TermNumbering()
         self._label_numbers, self._prop_numbers, self._term_numbers = (array("I") for _ in range(3))
         self._prop_counts, self._term_counts, self._child_counts = (array("I") for _ in range(3))
         self.children: list[bytes] = []
