@@ -13,7 +13,7 @@ SETUPTOOLS = PROJECT["tool"]["setuptools"]
 ROOMS = {
     name.removeprefix("ibidem."): folder
     for name, folder in SETUPTOOLS["package-dir"].items()
-    if name != "ibidem"
+    if name.count(".") == 1
 }
 
 

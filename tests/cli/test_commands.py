@@ -13,6 +13,7 @@ from click.testing import Result
 Run = Callable[..., Result]
 Data = Callable[..., dict[str, Any]]
 
+BAD_LINES = '{"node": {"ntype": "Note", "summary": "x"}}\nnot a record\n'
 COUNTS_ZERO = {"added": 0, "changed": 0, "removed": 0}
 
 
@@ -93,7 +94,7 @@ def test_prune_wants_paths_below_the_repository(
 
 
 def test_one_bad_file_is_reported_and_the_rest_is_committed(notes: Run, data: Data, tmp_path: Path):
-    (tmp_path / "notes" / "bad.ndjson").write_text("not a record\n")
+    (tmp_path / "notes" / "bad.ndjson").write_text(BAD_LINES)
     (tmp_path / "notes" / "good.md").write_text("# Good\n")
     result = data("commit", "notes", code=1)
     assert [error["path"] for error in result["ingested"]["errors"]] == ["notes/bad.ndjson"]
@@ -102,7 +103,7 @@ def test_one_bad_file_is_reported_and_the_rest_is_committed(notes: Run, data: Da
 
 
 def test_strict_commits_nothing_when_one_file_is_bad(notes: Run, data: Data, tmp_path: Path):
-    (tmp_path / "notes" / "bad.ndjson").write_text("not a record\n")
+    (tmp_path / "notes" / "bad.ndjson").write_text(BAD_LINES)
     (tmp_path / "notes" / "aaa.md").write_text("# Good\n")
     notes("commit", "notes", "--strict", code=2)
     assert len(data("log")["commits"]) == 1

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from pydoc_data.topics import topics
 from typing import Any
 
 import pytest
 from click.testing import Result
-from pydoc_data.topics import topics
 
 from ibidem.cli import demo_corpus
 

@@ -79,7 +79,10 @@ def is_documented(path: str, paths: set[str]) -> bool:
         known.startswith((f"{path}.", f"{path}[", f"{path}{{")) for known in paths
     ):
         return True
-    return any(known.endswith("{}") and path.startswith(known[:-2] + ".") for known in paths)
+    return any(
+        known.endswith("{}") and path.startswith((known[:-2] + ".", known[:-2] + "["))
+        for known in paths
+    )
 
 
 RECORDS = b"""{"node": {"name": "a", "ntype": "Person", "key": "ada", "props": {"born": 1815}}}
@@ -117,13 +120,15 @@ def _session(folder: Path) -> dict[str, list[dict[str, Any]]]:
 
     (folder / "notes").mkdir()
     (folder / "notes" / "a.md").write_text(
-        "# Engines\n\nThe engine weaves patterns.\n\nIt has a mill.\n"
+        "\ufeff# Engines\n\nThe engine weaves patterns.\n\nIt has a mill.\n"
     )
     (folder / "notes" / ".env").write_text("TOKEN=1\n")
-    (folder / "notes" / "bad.ndjson").write_text("not a record\n")
+    lines = '{"node": {"ntype": "Note", "summary": "x"}}\nnot a record\n'
+    (folder / "notes" / "bad.ndjson").write_text(lines)
     run("init")
     run("add", "-", code=1, stdin=RECORDS)
     run("status")
+    run("add", "notes", code=1)
     run("commit", "notes", "-m", "first", code=1)
     run("commit", "-m", "nothing")
     one = run("node", "add", "Note", "--summary", "a mill and a store", "--prop", "tags=[1,2]")[
@@ -139,6 +144,8 @@ def _session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     passage = run("query", "--label", "Passage")["nodes"][0]["id"]
     run("get", passage)
     run("query", "--where", "born>=1800")
+    run("node", "add", "Note", "--key", "cards", "--prop", "count=2", "--replace")
+    run("diff")
     run("diff", "main~1", "main")
     run("log")
     run("branch")
