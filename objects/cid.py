@@ -29,6 +29,8 @@ class Cid:
     raw: bytes
 
     def __init__(self, raw: bytes) -> None:
+        if type(raw) is not bytes:
+            raise CorruptError(f"cid: got {type(raw).__name__}, expected bytes")
         if len(raw) != CID_BYTES or raw[:4] not in _PREFIXES:
             raise CorruptError(
                 f"cid: got {len(raw)} bytes {raw[:8].hex()}…, expected 36 bytes: version 1, "

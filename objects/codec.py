@@ -40,7 +40,10 @@ def encode(value: object) -> bytes:
     >>> encode({"b": 1, "a": [True, 1.5]}).hex()
     'a2616182f5fb3ff8000000000000616201'
     """
-    return _write(_prepare(value, DEPTH_MAX, [BLOCK_BYTES_MAX]))
+    try:
+        return _write(_prepare(value, DEPTH_MAX, [BLOCK_BYTES_MAX]))
+    except InvalidInputError as error:
+        raise _with_place(error, value) from error
 
 
 def encode_ordered(fields: dict[str, Any]) -> bytes:
@@ -52,7 +55,10 @@ def encode_ordered(fields: dict[str, Any]) -> bytes:
     Raises:
         InvalidInputError: as `encode`.
     """
-    return _write(_prepare_items(fields, fields, DEPTH_MAX, [BLOCK_BYTES_MAX]))
+    try:
+        return _write(_prepare_items(fields, fields, DEPTH_MAX, [BLOCK_BYTES_MAX]))
+    except InvalidInputError as error:
+        raise _with_place(error, fields) from error
 
 
 def decode(block: bytes) -> Any:
@@ -218,6 +224,28 @@ def _utf8_order(key: str) -> tuple[int, bytes]:
             f"map key: got {key[:40]!r}, expected text without lone surrogates"
         ) from error
     return len(encoded), encoded
+
+
+def _with_place(error: InvalidInputError, value: object) -> InvalidInputError:
+    """Returns the error with the path of the value that caused it, looked for only now."""
+    if error.kind is ErrorKind.LIMIT_EXCEEDED:
+        return error
+    place = _place(value).lstrip(".")
+    return InvalidInputError(f"{place}: {error}") if place else error
+
+
+def _place(value: object) -> str:
+    steps: list[tuple[str, object]] = []
+    if type(value) is dict:
+        steps = [("." + ascii(key)[1:-1][:80], item) for key, item in value.items()]
+    elif isinstance(value, (list, tuple)):
+        steps = [(f"[{index}]", item) for index, item in enumerate(value)]
+    for step, item in steps:
+        try:
+            _write(_prepare(item, DEPTH_MAX, [BLOCK_BYTES_MAX]))
+        except InvalidInputError:
+            return step + _place(item)
+    return ""
 
 
 def _refuse_depth() -> NoReturn:

@@ -219,3 +219,16 @@ def test_importing_the_codec_loads_no_oracle_and_no_numpy():
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd="src"
     )
     assert found.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("value", "place"),
+    [
+        ({"props": {"a": [1, {"b": math.nan}]}}, r"props\.a\[1\]\.b: float"),
+        ([0, "\ud800"], r"\[1\]: text"),
+        ({"a": {1: 2}}, "a: map key"),
+    ],
+)
+def test_error_names_the_place_of_the_value(value, place):
+    with pytest.raises(InvalidInputError, match=place):
+        codec.encode(value)

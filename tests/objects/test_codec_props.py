@@ -110,7 +110,7 @@ def block_has_link(block: bytes) -> bool:
 
 
 @pytest.mark.slow
-@settings(QUICK, max_examples=20_000)
+@settings(QUICK, max_examples=5_000)
 @given(
     value=strategies.VALUES,
     edits=st.lists(st.tuples(st.integers(0, 4096), st.integers(0, 255)), max_size=6),
