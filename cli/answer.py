@@ -131,8 +131,8 @@ def _lane_lines(item: Item) -> list[str]:
 
 
 def _explain_lines(result: Result) -> list[str]:
-    rows = [(lane, str(status)) for lane, status in sorted(result.status.items())]
-    lines = ["", strong("lanes"), *output.table(rows, indent="  ")] if rows else []
+    lanes = [(lane, str(status)) for lane, status in sorted(result.status.items())]
+    lines = ["", strong("lanes"), *output.table(lanes, indent="  ")] if lanes else []
     if result.dropped:
         lines += ["", strong("left out")]
         rows = [

@@ -62,8 +62,9 @@ def _line(store: Store, change: Change) -> str:
     touched = [*change.fields, *(f"props.{key}" for key in change.properties)]
     what = f"  ({output.one_line(', '.join(touched), width=100)})" if touched else ""
     line = f"{_MARKS[change.action]} {noun} {change.id}{name}"
-    paint = {"added": output.good, "removed": output.bad, "changed": str}[change.action]
-    return paint(line) + _described(store, change) + output.faint(what)
+    if change.action != "changed":
+        line = output.good(line) if change.action == "added" else output.bad(line)
+    return line + _described(store, change) + output.faint(what)
 
 
 def _described(store: Store, change: Change) -> str:

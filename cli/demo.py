@@ -161,6 +161,7 @@ class Demo:
             author=_AUTHOR,
             message="a house rule",
         )
+        assert report is not None, "BUG: paths were given"
         assert commit is not None, "BUG: a document was edited and nothing was committed"
         self.facts["edit_commit"] = str(commit.cid)
         self.say(

@@ -56,7 +56,8 @@ class LazyGroup(click.Group):
             ctx.exit(exits.OK)
         return result
 
-    def main(
+    # Narrower than click's: nothing but this program calls it, and it never returns.
+    def main(  # type: ignore[override]
         self,
         args: Sequence[str] | None = None,
         prog_name: str | None = None,

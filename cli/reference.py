@@ -8,6 +8,7 @@ A test compares the page with what this returns, so it can not fall behind.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import click
 
@@ -49,7 +50,7 @@ def _below(
             yield from _below(f"{path} {name}", inner, below)
 
 
-def _settings(command: click.Command) -> dict[str, object]:
+def _settings(command: click.Command) -> dict[str, Any]:
     # Fixed width: the page must not depend on the terminal that it was made in.
     return {**command.context_settings, "terminal_width": _WIDTH, "max_content_width": _WIDTH}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ibidem.objects.cid import RootCid
@@ -129,11 +129,11 @@ class Revision:
     def query(
         self,
         *,
-        label: str | None = None,
+        label: str | Iterable[str] | None = None,
         where: Mapping[str, Any] | None = None,
         limit: int | None = None,
     ) -> list[Node]:
-        """Returns every node with the label and the properties, by id; all nodes without either."""
+        """Returns every node with one of the labels and the properties, by id; else all nodes."""
         from ibidem.repo import retrieving
 
         return retrieving.query(self._repository, self, label=label, where=where, limit=limit)

@@ -6,7 +6,7 @@ says where they differ or why the question can not be asked any more.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -51,7 +51,7 @@ def query(
     repository: Repository,
     revision: Revision,
     *,
-    label: str | None,
+    label: str | Iterable[str] | None,
     where: Mapping[str, Any] | None,
     limit: int | None,
 ) -> list[Node]:

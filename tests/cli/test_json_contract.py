@@ -143,6 +143,7 @@ def _session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     run("get", one)
     passage = run("query", "--label", "Passage")["nodes"][0]["id"]
     run("get", passage)
+    run("get", run("query", "--label", "Document")["nodes"][0]["id"])
     run("query", "--where", "born>=1800")
     run("node", "add", "Note", "--key", "cards", "--prop", "count=2", "--replace")
     run("diff")
