@@ -36,7 +36,9 @@ def rank_sparse(universe: Universe) -> LaneTop:
                 gains.append(found[1].astype(np.float64) * weight)
         if not rows:
             continue
-        touched, values = add_postings(rows, gains, segment.ordinals.shape[0])
+        touched, values = add_postings(
+            np.concatenate(rows), np.concatenate(gains), segment.ordinals.shape[0]
+        )
         keep = universe.scope.keep(segment, touched)
         if keep is not None:
             touched, values = touched[keep], values[keep]
