@@ -1,4 +1,4 @@
-"""Repositories for tests: in memory and on disk, with a clock that advances one second per reading."""
+"""Repositories in memory and on disk, with a clock that advances one second per reading."""
 
 from __future__ import annotations
 

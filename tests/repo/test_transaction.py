@@ -68,7 +68,7 @@ def test_a_commit_holds_everything_that_was_staged(repo: Repository) -> None:
 
 
 def test_an_error_inside_rolls_everything_back(repo: Repository) -> None:
-    with pytest.raises(ZeroDivisionError), repo.transaction() as tx:
+    with pytest.raises(ZeroDivisionError), repo.transaction() as tx:  # noqa: PT012  as users do
         tx.add_node("Doc", key="a")
         raise ZeroDivisionError
     assert tx.commit is None
@@ -152,8 +152,8 @@ def test_keys_true_1_and_1_0_name_different_nodes(repo: Repository) -> None:
 def test_unique_ids_are_random_and_ordered_by_time(repo: Repository) -> None:
     ids = commit(repo, lambda tx: [tx.add_node("Doc", unique=True) for _ in range(20)])
     assert len(set(ids)) == 20
-    assert {id.raw[6] >> 4 for id in ids} == {7}
-    assert {id.raw[8] >> 6 for id in ids} == {2}
+    assert {one.raw[6] >> 4 for one in ids} == {7}
+    assert {one.raw[8] >> 6 for one in ids} == {2}
     with repo.transaction() as tx:
         refused(ErrorKind.INVALID_INPUT, lambda: tx.add_node("Doc", unique=True, key="a"))
 

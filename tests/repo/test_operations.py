@@ -1,0 +1,111 @@
+"""The local log: undo, redo, and what they leave alone."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ibidem
+from ibidem.objects.cid import CommitCid
+from ibidem.objects.errors import InvalidInputError
+from ibidem.repo.repository import Repository
+
+
+def commit(repo: Repository, key: object) -> CommitCid:
+    with repo.transaction() as tx:
+        tx.add_node("Doc", key=key)
+    assert tx.commit is not None
+    return tx.commit.cid
+
+
+def test_undo_and_redo_walk_back_and_forth(repo: Repository) -> None:
+    states = [None, *(commit(repo, number) for number in range(3))]
+    for expected in (2, 1, 0):
+        repo.undo()
+        assert repo.head == states[expected]
+    with pytest.raises(InvalidInputError, match="nothing is left"):
+        repo.undo()
+    for expected in (1, 2, 3):
+        repo.redo()
+        assert repo.head == states[expected]
+    with pytest.raises(InvalidInputError, match="nothing was undone"):
+        repo.redo()
+    repo.undo()
+    repo.undo()
+    repo.redo()
+    repo.undo()
+    assert repo.head == states[1]
+
+
+def test_undo_brings_back_branches_tags_and_the_current_branch(repo: Repository) -> None:
+    commit(repo, 1)
+    repo.branch("side")
+    repo.tag("v1")
+    repo.switch("side")
+    repo.delete_branch("main")
+    assert repo.undo().description == "undo delete heads/main"
+    assert set(repo.branches()) == {"main", "side"}
+    repo.undo()
+    assert repo.current_branch == "main"
+    repo.undo()
+    repo.undo()
+    assert (set(repo.branches()), repo.tags()) == ({"main"}, {})
+
+
+def test_a_change_after_an_undo_ends_redo_and_can_be_undone(repo: Repository) -> None:
+    first = commit(repo, 1)
+    commit(repo, 2)
+    repo.undo()
+    other = commit(repo, 3)
+    with pytest.raises(InvalidInputError):
+        repo.redo()
+    assert repo.head == other
+    repo.undo()
+    assert repo.head == first
+    repo.undo()
+    assert repo.head is None
+
+
+def test_the_log_only_grows_and_its_numbers_go_on(repo: Repository) -> None:
+    commit(repo, 1)
+    repo.undo(author="ada")
+    repo.redo()
+    log = list(repo.operations())
+    assert [operation.description for operation in log] == [
+        "redo undo commit on heads/main",
+        "undo commit on heads/main",
+        "commit on heads/main",
+        "init",
+    ]
+    assert log[1].author == "ada"
+    assert [state.view.seq for state in repo._operations.history()] == [3, 2, 1, 0]
+
+
+def test_undone_commits_can_still_be_named(repo: Repository) -> None:
+    undone = commit(repo, 1)
+    repo.undo()
+    assert repo.at(undone).commit is not None
+    assert repo.branch("rescued", at=str(undone)) == undone
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.sampled_from(["commit", "undo", "redo"]), max_size=14))
+def test_undo_and_redo_are_two_stacks(steps: list[str]) -> None:
+    with ibidem.init("memory:", clock=lambda: 0) as repo:
+        done: list[CommitCid | None] = [None]
+        undone: list[CommitCid | None] = []
+        for number, step in enumerate(steps):
+            if step == "commit":
+                done.append(commit(repo, number))
+                undone.clear()
+            elif step == "undo" and len(done) > 1:
+                undone.append(done.pop())
+                repo.undo()
+            elif step == "redo" and undone:
+                done.append(undone.pop())
+                repo.redo()
+            elif step != "commit":
+                with pytest.raises(InvalidInputError):
+                    getattr(repo, step)()
+            assert repo.head == done[-1]

@@ -1,0 +1,129 @@
+"""Branches and tags, and the names that they may have."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from ibidem.objects.cid import CommitCid
+from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
+from ibidem.repo.refs import check_name
+from ibidem.repo.repository import Repository
+
+GOOD = ["main", "a", "0", "feature/retries", "v1.0", "a-b_c.d/e", "x" * 255, "2026-01-01", "con"]
+
+PARTS = ["", ".", "..", "-x", ".x", "x.", "x..y", "x.lock", "A", "é", "ä", "x y", "x\n", "\x00"]
+PARTS += ["~", "^", ":", "?", "*", "[", "\\", "@{", "@", "%2e%2e", "x\u202ey", "x\u200by", "CON"]
+PARTS += [
+    "\t",
+    "\x7f",
+    "\x1b[31m",
+    "_x",
+    "x\u0301",
+    "ﬁ",
+    "İ",
+    "\ud800",
+    "\U000e0041",
+    "{",
+    "'",
+    '"',
+]
+BAD = [*PARTS, *(f"{one}/x" for one in PARTS), *(f"x/{one}" for one in PARTS)]
+BAD += [
+    f"x{one}" for one in PARTS if one not in ("", "..", "x.", "-x", "_x", ".x", "x..y", "x.lock")
+]
+BAD += [
+    "heads/x",
+    "tags/x",
+    "x" * 256,
+    "/x",
+    "x/",
+    "x//y",
+    "bafyr4ia",
+    "bafkr4iabc",
+    "HEAD",
+    "a/b/",
+]
+
+
+def test_there_are_enough_hostile_names() -> None:
+    assert len(set(BAD)) >= 100
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_good_names_are_taken(name: str) -> None:
+    assert check_name("branch", name) == name
+
+
+@pytest.mark.parametrize("name", [*sorted(set(BAD)), None, 7, b"main", ["main"]])
+def test_hostile_names_are_refused(name: object) -> None:
+    with pytest.raises(InvalidInputError, match="branch"):
+        check_name("branch", name)
+
+
+@pytest.fixture
+def commit(repo: Repository) -> CommitCid:
+    with repo.transaction() as tx:
+        tx.add_node("Doc", key="a")
+    assert tx.commit is not None
+    return tx.commit.cid
+
+
+def test_every_call_checks_the_name(repo: Repository, commit: CommitCid) -> None:
+    for call, name in itertools.product(
+        (repo.branch, repo.tag, repo.switch, repo.delete_branch, repo.delete_tag), ("../x", "A", "")
+    ):
+        with pytest.raises(InvalidInputError):
+            call(name)
+    with pytest.raises(InvalidInputError):
+        repo.transaction(branch="../x")
+    assert repo.branches() == {"main": commit}
+
+
+def test_branches_grow_apart(repo: Repository, commit: CommitCid) -> None:
+    assert repo.branch("side") == commit
+    repo.switch("side")
+    assert repo.current_branch == "side"
+    with repo.transaction() as tx:
+        tx.add_node("Doc", key="b")
+    assert tx.commit is not None
+    assert repo.branches() == {"main": commit, "side": tx.commit.cid}
+    repo.switch("main")
+    assert repo.head == commit
+
+
+def test_tags_stay(repo: Repository, commit: CommitCid) -> None:
+    repo.tag("v1")
+    with repo.transaction() as tx:
+        tx.add_node("Doc", key="b")
+    assert repo.tags() == {"v1": commit}
+    with pytest.raises(InvalidInputError, match="exists"):
+        repo.tag("v1")
+    repo.delete_tag("v1")
+    assert repo.tags() == {}
+
+
+def test_what_does_not_exist_is_not_found(repo: Repository, commit: CommitCid) -> None:
+    for call in (repo.switch, repo.delete_branch, repo.delete_tag):
+        with pytest.raises(NotFoundError) as caught:
+            call("absent")
+        assert caught.value.kind is ErrorKind.REVISION_NOT_FOUND
+    with pytest.raises(NotFoundError):
+        repo.transaction(branch="absent")
+
+
+def test_the_current_branch_is_not_deleted(repo: Repository, commit: CommitCid) -> None:
+    with pytest.raises(InvalidInputError, match="current"):
+        repo.delete_branch("main")
+    repo.branch("side")
+    repo.delete_branch("side")
+    assert list(repo.branches()) == ["main"]
+
+
+def test_switching_to_the_current_branch_is_no_operation(
+    repo: Repository, commit: CommitCid
+) -> None:
+    before = len(list(repo.operations()))
+    repo.switch("main")
+    assert len(list(repo.operations())) == before

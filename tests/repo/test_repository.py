@@ -1,0 +1,227 @@
+"""Making, opening and asking a repository."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ibidem
+from ibidem.objects.config import Config
+from ibidem.objects.derive import node_id
+from ibidem.objects.errors import (
+    ErrorKind,
+    FormatError,
+    InvalidInputError,
+    NotFoundError,
+    ReplayError,
+)
+from ibidem.objects.location import Location
+from ibidem.objects.node import Child
+from ibidem.repo.repository import Repository
+
+
+def test_a_new_repository_is_a_folder_that_appears_whole(tmp_path: Path) -> None:
+    with ibidem.init(tmp_path / "deep" / "notes", author="ada") as repo:
+        assert (repo.head, repo.current_branch) == (None, "main")
+        assert next(repo.operations()).author == "ada"
+    folder = tmp_path / "deep" / "notes" / ".ibidem"
+    assert json.loads((folder / "format").read_text()) == {"version": 1}
+    assert sorted(path.name for path in folder.parent.iterdir()) == [".ibidem"]
+
+
+def test_a_second_init_is_refused_and_changes_nothing(tmp_path: Path) -> None:
+    with ibidem.init(tmp_path) as repo, repo.transaction() as tx:
+        tx.add_node("Doc", key="a")
+    with pytest.raises(InvalidInputError, match="exists"):
+        ibidem.init(tmp_path)
+    with ibidem.open(tmp_path) as repo:
+        assert len(list(repo.at().nodes())) == 1
+
+
+@pytest.mark.parametrize("content", [None, "", "[]", "{}", "\x00", '{"version"'])
+def test_a_path_without_a_repository_is_not_found(tmp_path: Path, content: str | None) -> None:
+    if content is not None:
+        (tmp_path / ".ibidem").mkdir()
+        (tmp_path / ".ibidem" / "format").write_text(content)
+    with pytest.raises(NotFoundError) as caught:
+        ibidem.open(tmp_path)
+    assert caught.value.kind is ErrorKind.REPOSITORY_NOT_FOUND
+    assert caught.value.hint
+
+
+def test_a_newer_layout_is_refused(tmp_path: Path) -> None:
+    ibidem.init(tmp_path).close()
+    (tmp_path / ".ibidem" / "format").write_text('{"version": 2}')
+    with pytest.raises(FormatError):
+        ibidem.open(tmp_path)
+
+
+def test_the_configuration_is_in_every_root() -> None:
+    config = Config(fields=("summary",), extra={"mine": 1})
+    with ibidem.init("memory:", config=config) as repo:
+        assert repo.at().config == config
+        with repo.transaction() as tx:
+            tx.add_node("Doc")
+        assert repo.at().config == config
+    with pytest.raises(InvalidInputError):
+        ibidem.init("memory:", config={"fields": []})  # type: ignore[arg-type]
+
+
+def test_importing_and_opening_stay_light(tmp_path: Path) -> None:
+    program = "import sys, ibidem; assert 'numpy' not in sys.modules; ibidem.Repository"
+    path = os.pathsep.join(entry for entry in sys.path if entry)
+    environment = {**os.environ, "PYTHONPATH": path}
+    subprocess.run([sys.executable, "-c", program], env=environment, check=True)
+
+
+@pytest.fixture(params=["memory", "disk"])
+def library(request: pytest.FixtureRequest, repo: Repository, disk_repo: Repository) -> Repository:
+    chosen = repo if request.param == "memory" else disk_repo
+    with chosen.transaction() as tx:
+        for number, word in enumerate(["retries", "backoff", "jitter", "queue"]):
+            node = tx.add_node("Passage", summary=f"about {word}", props={"n": number}, key=word)
+            tx.set_vector(node, model="m", vector=np.eye(4, dtype=np.float32)[number])
+    return chosen
+
+
+def test_an_empty_repository_answers_with_nothing(repo: Repository) -> None:
+    assert repo.retrieve("anything").items == ()
+    assert repo.query(label="Doc") == []
+
+
+def test_retrieving_by_text_vector_label_and_properties(library: Repository) -> None:
+    jitter = node_id("", "jitter")
+    assert [item.id for item in library.retrieve("jitter").items] == [jitter]
+    assert library.retrieve(vector=("m", [0, 0, 1, 0])).items[0].id == jitter
+    assert [node.id for node in library.query(label="Passage", where={"n": 2})] == [jitter]
+    assert len(library.query()) == len(library.query(label="Passage")) == 4
+    assert len(library.query(limit=3)) == 3
+    fluent = library.retriever().text("jitter").label("Passage").where(n=2).limit(5)
+    assert (
+        fluent.execute().to_bytes()
+        == library.retrieve("jitter", label=["Passage"], where={"n": 2}, limit=5).to_bytes()
+    )
+
+
+def test_an_edited_node_stays_retrievable_and_the_past_answers_as_before(
+    library: Repository,
+) -> None:
+    before = library.retrieve("jitter")
+    with library.transaction() as tx:
+        tx.update_node(node_id("", "jitter"), summary="about randomness")
+    assert library.retrieve("jitter").items == ()
+    assert library.retrieve("randomness").items[0].id == node_id("", "jitter")
+    assert library.at("main~1").retrieve("jitter").to_bytes() == before.to_bytes()
+
+
+def test_a_receipt_replays_to_the_same_bytes(library: Repository) -> None:
+    result = library.retrieve("jitter", token_budget=100)
+    receipt = result.receipt
+    assert receipt is not None
+    with library.transaction() as tx:
+        tx.remove_node(node_id("", "jitter"))
+    for named in (receipt, receipt.cid, str(receipt.cid), str(receipt.cid)[:24]):
+        assert library.replay(named).to_bytes() == result.to_bytes()
+
+
+def test_a_receipt_of_another_answer_is_a_mismatch(library: Repository, tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    receipt = library.retrieve("jitter").receipt
+    other = library.retrieve("backoff").receipt
+    assert receipt is not None
+    assert other is not None
+    with pytest.raises(ReplayError, match="item 0") as caught:
+        library.replay(replace(receipt, result=other.result, items=other.items))
+    assert caught.value.kind is ErrorKind.REPLAY_MISMATCH
+    with ibidem.init("memory:") as elsewhere, pytest.raises(ReplayError) as caught:
+        elsewhere.replay(receipt)
+    assert caught.value.kind is ErrorKind.NOT_FOUND
+    for bad in ("bafyr4i", 7, None):
+        with pytest.raises(InvalidInputError):
+            library.replay(bad)  # type: ignore[arg-type]
+
+
+def test_the_index_is_disposable(library: Repository) -> None:
+    before = library.retrieve("jitter").to_bytes()
+    library.reindex()
+    assert library.retrieve("jitter").to_bytes() == before
+    assert library.index_counts() == (4, 4)
+
+
+def test_two_processes_answer_with_the_same_bytes(disk_repo: Repository, tmp_path: Path) -> None:
+    with disk_repo.transaction() as tx:
+        tx.add_node("Doc", summary="retries with jitter", key="a")
+    here = disk_repo.retrieve("jitter").to_bytes().hex()
+    program = (
+        "import sys, ibidem\n"
+        "with ibidem.open(sys.argv[1]) as repo: print(repo.retrieve('jitter').to_bytes().hex())"
+    )
+    path = os.pathsep.join(entry for entry in sys.path if entry)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program, str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": path, "PYTHONHASHSEED": "7"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == here
+
+
+def test_a_passage_knows_its_place_by_its_parents(repo: Repository) -> None:
+    with repo.transaction() as tx:
+        passage = tx.add_node("Passage", summary="two\nlines", key="p")
+        document = tx.add_node(
+            "Document",
+            props={"source": "a.md"},
+            children=[Child(passage, "first\n", 9, 1)],
+            tail="\n",
+            key="d",
+        )
+    at = repo.at()
+    assert at.document(document) == "first\ntwo\nlines\n"
+    assert at.locate(passage) == Location(document, "a.md", (), 6, 15, 2, 4)
+    with repo.transaction() as tx:
+        alone = tx.add_node("Passage", key="alone")
+    assert repo.at().locate(alone) is None
+
+
+def test_diff_names_fields_and_properties(repo: Repository) -> None:
+    with repo.transaction() as tx:
+        a = tx.add_node("Doc", summary="s", props={"x": 1, "y": 1}, key="a")
+        b = tx.add_node("Doc", key="b")
+        e = tx.add_edge(a, "t", b)
+        tx.set_vector(a, model="m", vector=[1.0])
+    with repo.transaction() as tx:
+        tx.update_node(a, summary="t", set_props={"x": True, "z": 1})
+        tx.update_edge(e, weight=2.0)
+        tx.set_vector(a, model="m", vector=[2.0])
+        tx.tombstone(b)
+        tx.add_node("Doc", key="c")
+    found = {(c.family, c.id): c for c in repo.diff("main~1")}
+    assert {key[0] for key in found} == {"nodes", "edges", "vectors", "tombstones"}
+    change = found["nodes", a]
+    assert (change.action, change.fields, change.properties) == (
+        "changed",
+        ("props", "summary"),
+        ("x", "z"),
+    )
+    assert found["edges", e].fields == ("weight",)
+    assert (found["vectors", a].name, found["vectors", a].action) == ("m", "changed")
+    assert found["tombstones", b].action == "added"
+    back = {(c.family, c.id): c.action for c in repo.diff("main", "main~1")}
+    assert back["tombstones", b] == "removed"
+    assert list(repo.diff("main", "HEAD")) == []
+
+
+def test_stats_count_the_head(library: Repository) -> None:
+    stats = library.stats()
+    assert (stats.node_count, stats.edge_count, stats.vector_counts) == (4, 0, {"m": 4})
+    assert (stats.branch_count, stats.tag_count) == (1, 0)
+    assert stats.head == library.head

@@ -1,0 +1,100 @@
+"""The stage: added over several processes, committed once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import ibidem
+from ibidem.objects.derive import node_id
+from ibidem.objects.errors import ConflictError, ErrorKind, InvalidInputError
+from ibidem.repo.repository import Repository
+
+
+def stage(repo: Repository, key: str, summary: str = "") -> None:
+    with repo.staging() as tx:
+        tx.add_node("Doc", summary=summary, key=key, replace=True)
+
+
+def test_what_is_staged_is_committed_once(disk_repo: Repository, tmp_path: Path) -> None:
+    stage(disk_repo, "a")
+    with ibidem.open(tmp_path) as other:
+        stage(other, "b")
+        with other.staging() as tx:
+            tx.add_edge(node_id("", "a"), "t", node_id("", "b"))
+    assert disk_repo.head is None
+    assert [change.family for change in disk_repo.staged_changes()] == ["edges", "nodes", "nodes"]
+    commit = disk_repo.commit_stage(author="ada", message="both")
+    assert commit is not None
+    assert disk_repo.head == commit.cid
+    assert len(list(disk_repo.at().nodes())) == 2
+    assert list(disk_repo.staged_changes()) == []
+    assert disk_repo.commit_stage() is None
+    assert len(list(disk_repo.operations())) == 2
+
+
+def test_staging_makes_no_operation_and_undoing_it_empties_the_stage(repo: Repository) -> None:
+    stage(repo, "a")
+    with repo.staging() as tx:
+        tx.remove_node(node_id("", "a"))
+    assert repo.store.cell("stage") is None
+    assert len(list(repo.operations())) == 1
+
+
+def test_a_stage_is_laid_on_a_branch_that_moved(repo: Repository) -> None:
+    stage(repo, "a")
+    with repo.transaction() as tx:
+        tx.add_node("Doc", key="b")
+    commit = repo.commit_stage()
+    assert commit is not None
+    assert tx.commit is not None
+    assert commit.parents == (tx.commit.cid,)
+    assert len(list(repo.at().nodes())) == 2
+
+
+def test_a_stage_that_clashes_with_the_branch_is_a_conflict_and_stays(repo: Repository) -> None:
+    stage(repo, "a", "staged")
+    with repo.transaction() as tx:
+        tx.add_node("Doc", summary="committed", key="a")
+    with pytest.raises(ConflictError) as caught:
+        repo.commit_stage()
+    assert caught.value.kind is ErrorKind.CONFLICT
+    assert repo.store.cell("stage") is not None
+    repo.clear_stage()
+    assert repo.commit_stage() is None
+
+
+def test_a_stage_that_the_branch_already_has_ends_empty(repo: Repository) -> None:
+    stage(repo, "a", "same")
+    with repo.transaction() as tx:
+        tx.add_node("Doc", summary="same", key="a")
+    assert repo.commit_stage() is None
+    assert repo.store.cell("stage") is None
+    assert len(list(repo.log())) == 1
+
+
+def test_two_stagings_at_once_add_up_or_conflict(repo: Repository) -> None:
+    with repo.staging() as tx:
+        tx.add_node("Doc", key="a")
+        stage(repo, "b")
+    assert len(list(repo.staged_changes())) == 2
+    tx = repo.staging()
+    tx.update_node(node_id("", "a"), summary="1")
+    stage(repo, "a", "2")
+    with pytest.raises(ConflictError):
+        tx.publish()
+
+
+def test_a_dangling_reference_is_refused_when_it_is_staged(repo: Repository) -> None:
+    with pytest.raises(InvalidInputError) as caught, repo.staging() as tx:
+        tx.add_edge(node_id("", "a"), "t", node_id("", "b"))
+    assert caught.value.kind is ErrorKind.DANGLING_REFERENCE
+    assert repo.store.cell("stage") is None
+
+
+def test_models_that_were_staged_are_committed(repo: Repository) -> None:
+    with repo.staging() as tx:
+        tx.set_vector(tx.add_node("Doc", key="a"), model="m", vector=[1.0, 2.0])
+    repo.commit_stage()
+    assert repo.at().config.models["m"].dim == 2
