@@ -2,7 +2,10 @@
 
 from importlib.util import find_spec
 
-collect_ignore = ["cli", "index", "ingest", "objects", "repo", "retrieve", "store", "bench", "examples"]
+collect_ignore = [
+    *("cli", "index", "ingest", "objects", "repo", "retrieve", "store"),
+    *("bench", "examples"),
+]
 if find_spec("cbrrr") is None:
     # An optional engine; without it there is nothing to import the adapter for.
     collect_ignore.append("src/ibidem/objects/engine_cbrrr.py")
