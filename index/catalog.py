@@ -57,12 +57,17 @@ class Catalog:
             return None
 
     def remember(self, state: State, *, pinned: Iterable[RootCid] = ()) -> None:
-        """Writes the manifest of a state whose segments are on the shelf, and lets the oldest go.
+        """Writes the manifest of a state, and lets the oldest go.
 
         Raises:
             StorageError: the manifest could not be written.
         """
         assert state.root is not None, "BUG: only the state of a root is remembered"
+        if any(segment.name not in self.shelf for segment in state.segments()):
+            return  # made in memory while the disk refused
+        for segment in state.segments():
+            if not (self.shelf.directory / segment.name).exists():
+                self.shelf.put(segment.columns, segment.meta)  # unlinked by another process
         before = self.manifests()
         sequence = before[0].sequence + 1 if before else 1
         name = str(state.root)

@@ -74,15 +74,16 @@ def build_inverted(
         prefix: of the column names.
         vocabulary: key to number, numbers 0..k-1 in the order of insertion.
         numbers: (t,) number of the key of each occurrence.
-        rows: (t,) uint32, the row of each occurrence; pairs may repeat.
+        rows: (t,) uint32, the row of each occurrence, best ascending; pairs may repeat.
         is_counted: whether the repeats of a pair become its value; else they are dropped.
     """
     keys = sorted(vocabulary)
     rank = np.empty(len(keys), dtype=np.uint64)
     order = np.fromiter(map(vocabulary.__getitem__, keys), dtype=np.int64, count=len(keys))
     rank[order] = np.arange(len(keys), dtype=np.uint64)
-    packed = (rank[numbers] << _ROW_BITS) | rows
-    packed.sort()
+    ranked = rank[numbers]
+    order = _stable_order(ranked, rows)
+    packed = (ranked[order] << _ROW_BITS) | rows[order]
     is_first = np.empty(len(packed), dtype=bool)
     is_first[:1] = True
     np.not_equal(packed[1:], packed[:-1], out=is_first[1:])
@@ -137,6 +138,19 @@ def _kept_keys(blob: Array, ends: Array, used: Array) -> tuple[Array, Array]:
     starts = np.concatenate([ends[:1] * 0, ends[:-1]])
     lengths = (ends - starts)[used]
     return blob[ranges(starts[used], lengths)], offsets(lengths)[1:]
+
+
+def _stable_order(ranks: Array, rows: Array) -> Array:
+    """Returns the order by (rank, row): a radix sort, since 16 bits at a time are quick."""
+    order = None
+    if len(rows) and not bool((rows[1:] >= rows[:-1]).all()):
+        order = np.argsort(rows, kind="stable")
+        ranks = ranks[order]
+    low = np.argsort(ranks.astype(np.uint16), kind="stable")  # keeps the lower 16 bits
+    if len(ranks) and int(ranks.max()) >> 16:
+        low = low[np.argsort((ranks >> np.uint64(16)).astype(np.uint16)[low], kind="stable")]
+        assert not int(ranks.max()) >> 32, "BUG: a segment has fewer than 2^32 keys"
+    return low if order is None else order[low]
 
 
 def _renumber(

@@ -19,6 +19,7 @@ import math
 import struct
 import sys
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 from ibidem.objects import codec
@@ -42,6 +43,11 @@ def name_key(name: str) -> bytes:
     """
     if type(name) is not str:
         raise InvalidInputError(f"property name: got {name!r:.80}, expected text")
+    return _encoded(name)
+
+
+@lru_cache(4_096)
+def _encoded(name: str) -> bytes:
     return codec.encode(name)
 
 

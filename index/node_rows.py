@@ -6,6 +6,8 @@ Columns of n rows:
     frequency
     child.starts, child.items: ordinals of the ordered parts of each row
     parent.child (m,) ascending, parent.row, parent.position: the same lists the other way round
+    label.wide, prop.wide: numbers of the keys that many rows have; *.wide_starts, *.wide_sets: the
+        ordinals at each as a serialised bitmap
     set: the ordinals as a serialised bitmap
 """
 
@@ -25,6 +27,9 @@ from ibidem.index.merge import Part, merge_lists, merge_rows, plan_merge
 from ibidem.objects.node import Node
 
 INVERTED = ("label", "prop", "term")
+WIDE_ROWS = 1_024
+"""Labels and property keys with at least as many rows have a bitmap of their own."""
+_PENDING_TERMS = 65_536
 
 
 class _TermNumbering(dict[str, int]):
@@ -42,17 +47,15 @@ class NodeRows:
         self.ids: list[bytes] = []
         self._digests: list[bytes] = []
         self._labels, self._props, self._terms = Numbering(), Numbering(), _TermNumbering()
-        self._label_numbers, self._prop_numbers, self._term_numbers = (array("I") for _ in range(3))
+        self._label_numbers, self._prop_numbers = array("I"), array("I")
+        self._term_numbers: list[Array] = []
+        self._pending: list[str] = []
+        self.term_count = 0
         self._prop_counts, self._term_counts, self._child_counts = (array("I") for _ in range(3))
         self.children: list[bytes] = []
 
     def __len__(self) -> int:
         return len(self.ids)
-
-    @property
-    def term_count(self) -> int:
-        """Terms collected so far, repeats included."""
-        return len(self._term_numbers)
 
     def add(self, node: Node, digest: bytes, terms: Sequence[str]) -> None:
         """Adds one node, the digest of its CID and the terms of its text, repeats kept."""
@@ -63,8 +66,11 @@ class NodeRows:
         for name, value in node.props.items():
             self._prop_numbers.extend(map(self._props.__getitem__, property_keys(name, value)))
         self._prop_counts.append(len(self._prop_numbers) - start)
-        self._term_numbers.extend(map(self._terms.__getitem__, terms))
+        self._pending.extend(terms)
         self._term_counts.append(len(terms))
+        self.term_count += len(terms)
+        if len(self._pending) > _PENDING_TERMS:
+            self._number_terms()
         self._child_counts.append(len(node.children))
         for child in node.children:
             self.children.append(child.id.raw)
@@ -77,6 +83,7 @@ class NodeRows:
         row = np.empty(len(order), dtype=np.uint32)
         row[order] = np.arange(len(order), dtype=np.uint32)
         lengths = _numbers(self._term_counts)
+        self._number_terms()
         columns: Columns = {
             "ordinals": ordinals[order],
             "cids": np.frombuffer(b"".join(self._digests), dtype=np.uint8).reshape(-1, 32)[order],
@@ -95,12 +102,19 @@ class NodeRows:
         columns |= build_inverted(
             "term",
             {term.encode(): number for term, number in self._terms.items()},
-            _numbers(self._term_numbers),
+            np.concatenate(self._term_numbers),
             np.repeat(row, lengths),
             is_counted=True,
         )
         columns |= self._child_columns(ordinals_of, row)
         return _finish(columns)
+
+    def _number_terms(self) -> None:
+        """Turns the terms that are still texts into numbers, many at a time."""
+        pending = self._pending
+        numbers = map(self._terms.__getitem__, pending)
+        self._term_numbers.append(np.fromiter(numbers, dtype=np.uint32, count=len(pending)))
+        pending.clear()
 
     def _child_columns(self, ordinals_of: Callable[[Bytes], Array], row: Array) -> Columns:
         counts = _numbers(self._child_counts)
@@ -134,7 +148,24 @@ def _finish(columns: Columns) -> Columns:
     columns["parent.row"] = rows[order]
     columns["parent.position"] = position[order]
     columns["set"] = bitmap_bytes(to_bitmap(columns["ordinals"]))
+    for prefix in ("label", "prop"):
+        columns |= _wide_columns(prefix, columns)
     return columns
+
+
+def _wide_columns(prefix: str, columns: Columns) -> Columns:
+    """Returns the bitmaps of the keys that many rows have, ready to be read."""
+    starts, rows = columns[f"{prefix}.starts"], columns[f"{prefix}.rows"]
+    wide = np.flatnonzero(np.diff(starts.astype(np.int64)) >= WIDE_ROWS)
+    sets = [
+        bitmap_bytes(to_bitmap(columns["ordinals"][rows[int(starts[key]) : int(starts[key + 1])]]))
+        for key in wide.tolist()
+    ]
+    return {
+        f"{prefix}.wide": wide.astype(np.uint32),
+        f"{prefix}.wide_starts": offsets(np.array([len(one) for one in sets], dtype=np.int64)),
+        f"{prefix}.wide_sets": np.concatenate([np.empty(0, dtype=np.uint8), *sets]),
+    }
 
 
 def _numbers(values: array[int]) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +39,11 @@ class SegmentView:
     def name(self) -> str:
         """Names the segment: equal names, equal columns, in whichever snapshot."""
         return self.part.segment.name
+
+    @property
+    def cache(self) -> dict[Any, Any]:
+        """Room for what is derived from the columns alone; kept with them, over all snapshots."""
+        return self.part.segment.cache
 
     @property
     def ordinals(self) -> Ordinals:

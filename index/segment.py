@@ -54,7 +54,7 @@ class Segment:
 def segment_pieces(columns: Columns, meta: Mapping[str, Any]) -> tuple[int, list[Piece]]:
     """Returns the size of the file that holds `columns`, and its bytes in pieces, without copying
     columns."""
-    arrays = {name: np.ascontiguousarray(column) for name, column in columns.items()}
+    arrays = {name: np.ascontiguousarray(columns[name]) for name in sorted(columns)}
     table: dict[str, Any] = {}
     offset = 0
     for name, column in arrays.items():

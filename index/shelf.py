@@ -100,6 +100,10 @@ class DiskShelf:
         self._open[name] = segment
         return segment
 
+    def __contains__(self, name: str) -> bool:
+        """Tells whether a segment came from here, whatever became of its file."""
+        return name in self._open
+
     def names(self) -> list[str]:
         """Returns the names of all files, temporary ones included."""
         try:

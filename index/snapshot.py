@@ -16,7 +16,7 @@ import numpy.typing as npt
 from pyroaring import BitMap
 
 from ibidem.index.adjacency import Adjacency, Children, adjacency, children_of, parent_of
-from ibidem.index.arrays import Ordinals, to_bitmap
+from ibidem.index.arrays import Ordinals, bitmap_of_bytes, to_bitmap
 from ibidem.index.identity import Identities
 from ibidem.index.inverted import inverted
 from ibidem.index.keys import END, EXISTS, name_key, range_keys, scalar_key
@@ -28,6 +28,7 @@ from ibidem.index.reading import (
     VectorSegment,
     ordinal_set,
 )
+from ibidem.index.segment import Segment
 from ibidem.index.state import State
 from ibidem.objects.cid import DAG_CBOR_PREFIX, NodeCid, RootCid
 from ibidem.objects.config import Config
@@ -241,14 +242,24 @@ def _at_key(part: Part, prefix: str, key: bytes) -> BitMap:
     cache = part.segment.cache
     found: BitMap | None = cache.get((prefix, key))
     if found is None:
-        column = inverted(part.segment, prefix)
-        index = column.find(key)
-        rows = column.rows[column.span(index)] if index is not None else column.rows[:0]
-        found = to_bitmap(part.segment["ordinals"][rows])
+        found = _read_set(part.segment, prefix, inverted(part.segment, prefix).find(key))
         if len(cache) < _CACHED_KEYS_MAX:
-            found.run_optimize()
             cache[prefix, key] = found
     return found - part.dead if part.dead else found
+
+
+def _read_set(segment: Segment, prefix: str, index: int | None) -> BitMap:
+    """Returns the ordinals at a key of a segment, from its own bitmap where it has one."""
+    if index is None:
+        return BitMap()
+    wide = segment[f"{prefix}.wide"]
+    place = int(np.searchsorted(wide, np.uint32(index)))
+    if place < len(wide) and int(wide[place]) == index:
+        starts = segment[f"{prefix}.wide_starts"]
+        data = segment[f"{prefix}.wide_sets"][int(starts[place]) : int(starts[place + 1])]
+        return bitmap_of_bytes(data) or BitMap()
+    column = inverted(segment, prefix)
+    return to_bitmap(segment["ordinals"][column.rows[column.span(index)]])
 
 
 def _in_range(part: Part, start: bytes, stop: bytes) -> BitMap:

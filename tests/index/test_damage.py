@@ -107,3 +107,23 @@ def test_a_read_only_index_uses_what_is_there_and_writes_nothing(tmp_path: Path)
     check(index.snapshot(roots[0][0]), roots[0][1], store)
     index.forget()
     assert before == {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+
+
+def test_two_indexes_of_one_directory_take_nothing_from_each_other(tmp_path: Path):
+    draw, store, graph = random.Random(4), MemoryStore(), Graph()
+    first, second = Index(tmp_path, store), Index(tmp_path, store)
+    for step in range(40):
+        graph = mutate(graph, draw, store, span=25, edits=3)
+        root = store_root(graph, store)
+        index = draw.choice([first, second])
+        snapshot = index.snapshot(root)
+        if step % 8 == 0:
+            check(snapshot, graph, store)
+            check(Index(tmp_path, store, is_read_only=True).snapshot(root), graph, store)
+        if step in (15, 30):
+            (first if index is second else second).forget()
+            after = mutate(graph, draw, store, span=25, edits=1)
+            index.snapshot(store_root(after, store))
+            assert index._catalog is not None
+            remembered = index._catalog.manifests()[0]
+            assert remembered.names() <= set(index._catalog.shelf.names())
