@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, BinaryIO
 
+from ibidem.ingest.fields import Reference
 from ibidem.ingest.record import (
     EdgeRecord,
     NodeRecord,
     Record,
-    Reference,
     RemoveRecord,
     SparseRecord,
     TombstoneRecord,

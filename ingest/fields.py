@@ -1,0 +1,246 @@
+"""JSON checked field by field: every refusal names the field, the value and the expectation.
+
+`json` alone takes NaN, repeated names, lone surrogates and infinite numbers; none of them gets past
+this module.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import math
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+from ibidem.objects.derive import node_id
+from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.ids import NodeId
+
+JSON_DEPTH_MAX = 60
+
+Reference = NodeId | str
+"""A node id, or a local name."""
+
+
+def load_json(line: bytes) -> object:
+    """Returns the value of one line; a line that is not strict JSON is an InvalidInputError."""
+    try:
+        text = line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InvalidInputError(f"json: byte {error.start} is not UTF-8") from error
+    try:
+        return json.loads(text, object_pairs_hook=_object, parse_constant=_constant)
+    except RecursionError:
+        raise InvalidInputError("json: nested too deep") from None
+    except json.JSONDecodeError as error:
+        raise InvalidInputError(f"json: {error.msg} at column {error.colno}") from error
+    except InvalidInputError:
+        raise
+    except ValueError as error:  # an integer with thousands of digits
+        raise InvalidInputError(f"json: {error}") from error
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        seen: set[str] = set()
+        for name, _ in pairs:
+            if name in seen:
+                raise InvalidInputError(f"json: field {_short(name)} stands twice")
+            seen.add(name)
+    return result
+
+
+def _constant(name: str) -> NoReturn:
+    raise InvalidInputError(f"json: {name} is not a number")
+
+
+class Fields:
+    """The fields of a record's body, taken one by one; what is left over is refused."""
+
+    __slots__ = ("_body", "_form")
+
+    def __init__(self, form: str, body: object) -> None:
+        if not isinstance(body, dict):
+            refuse(form, body, "an object")
+        self._form = form
+        self._body: dict[str, Any] = dict(body)
+
+    def has(self, name: str) -> bool:
+        """Whether the field is there and not yet taken."""
+        return name in self._body
+
+    def take(self, name: str) -> Any:
+        """Returns a field that has to be there."""
+        if name not in self._body:
+            raise InvalidInputError(f"{self._form}.{name}: missing")
+        return self._body.pop(name)
+
+    def text(self, name: str) -> str:
+        """Returns text that is not empty."""
+        value = self.take(name)
+        if not isinstance(value, str) or not value:
+            refuse(f"{self._form}.{name}", value, "text that is not empty")
+        return _encodable(f"{self._form}.{name}", value)
+
+    def optional_text(self, name: str, default: str | None = None) -> str | None:
+        """Returns text, or the default where the field is missing or null."""
+        value = self._body.pop(name, None)
+        if value is None:
+            return default
+        if not isinstance(value, str):
+            refuse(f"{self._form}.{name}", value, "text")
+        return _encodable(f"{self._form}.{name}", value)
+
+    def number(self, name: str, default: float) -> float:
+        """Returns a finite number."""
+        value = self._body.pop(name, default)
+        return finite(f"{self._form}.{name}", value)
+
+    def value(self, name: str) -> Any:
+        """Returns any value that the format can hold, None where the field is missing."""
+        if name not in self._body:
+            return None
+        value = self._body.pop(name)
+        if value is None:
+            refuse(f"{self._form}.{name}", value, "a value, or no such field")
+        _check(f"{self._form}.{name}", value)
+        return value
+
+    def props(self) -> Mapping[str, Any]:
+        """Returns the properties, empty where there are none."""
+        value = self._body.pop("props", {})
+        if not isinstance(value, dict):
+            refuse(f"{self._form}.props", value, "an object")
+        _check(f"{self._form}.props", value)
+        return value
+
+    def reference(self, name: str) -> Reference:
+        """Returns the node id or local name that the field refers to."""
+        value = self.take(name)
+        field = f"{self._form}.{name}"
+        if isinstance(value, dict):
+            inner = Fields(field, value)
+            namespace, key = inner.optional_text("namespace", ""), inner.value("key")
+            inner.end()
+            if key is None:
+                refuse(field, value, 'an object with "key"')
+            return node_id(namespace or "", key)
+        if not isinstance(value, str) or not value:
+            refuse(field, value, "a local name, a node id or an object with namespace and key")
+        return NodeId.parse(value) if is_id(value) else _encodable(field, value)
+
+    def base64(self, name: str) -> bytes:
+        """Returns the bytes in base64 text."""
+        text = self.text(name)
+        try:
+            return base64.b64decode(text, validate=True)
+        except (binascii.Error, ValueError) as error:
+            raise InvalidInputError(f"{self._form}.{name}: not base64: {error}") from error
+
+    def list(self, name: str) -> list[Any]:
+        """Returns a list, its members unchecked."""
+        value = self.take(name)
+        if not isinstance(value, list):
+            refuse(f"{self._form}.{name}", value, "a list")
+        return value
+
+    def one_of(self, first: str, second: str) -> str:
+        """Returns which of two fields is there; both or neither is refused."""
+        if self.has(first) == self.has(second):
+            raise InvalidInputError(f"{self._form}: expected either {first!r} or {second!r}")
+        return first if self.has(first) else second
+
+    def end(self) -> None:
+        """Refuses whatever was not taken."""
+        if self._body:
+            names = ", ".join(_short(name) for name in self._body)
+            raise InvalidInputError(f"{self._form}: unknown field {names}")
+
+
+def _check(field: str, value: object) -> None:
+    """Refuses what the format cannot hold; the codec would too, without the field's name."""
+    found = _misfit(value, JSON_DEPTH_MAX)
+    if found is not None:
+        place, misfit, expected = found
+        refuse(field + place, misfit, expected)
+
+
+def _misfit(value: object, depth: int) -> tuple[str, object, str] | None:
+    """The first value inside that does not fit: (path to it, value, what was expected)."""
+    if depth < 0:
+        return "", "a deeper value", f"at most {JSON_DEPTH_MAX} levels"
+    match value:
+        case str():
+            return None if _is_encodable(value) else ("", value, "text without lone surrogates")
+        case bool() | None:
+            return None
+        case int():
+            fits = -(1 << 64) <= value < 1 << 64
+            return None if fits else ("", value, "an integer of at most 64 bits")
+        case float():
+            if not math.isfinite(value):
+                return "", value, "a finite number"
+            signed_zero = value == 0 and math.copysign(1.0, value) < 0
+            return ("", value, "0.0 without a sign") if signed_zero else None
+        case list():
+            for place, inner in enumerate(value):
+                if (found := _misfit(inner, depth - 1)) is not None:
+                    return f"[{place}]{found[0]}", *found[1:]
+        case dict():
+            for name, inner in value.items():
+                if not _is_encodable(name):
+                    return "", name, "names without lone surrogates"
+                if (found := _misfit(inner, depth - 1)) is not None:
+                    return f".{name}{found[0]}", *found[1:]
+    return None
+
+
+def to_float(value: float) -> float:
+    """Returns the number as a float, infinity for an integer out of range."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
+def finite(field: str, value: object) -> float:
+    """Returns a finite number, or refuses the field."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        refuse(field, value, "a number")
+    number = to_float(value)
+    if not math.isfinite(number):
+        refuse(field, value, "a finite number")
+    return number
+
+
+def _encodable(field: str, text: str) -> str:
+    if not _is_encodable(text):
+        refuse(field, text, "text without lone surrogates")
+    return text
+
+
+def _is_encodable(text: str) -> bool:
+    if text.isascii():
+        return True
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def is_id(text: str) -> bool:
+    """Whether text is 32 lower-case hexadecimal digits, the form of an id."""
+    return len(text) == 32 and all(digit in "0123456789abcdef" for digit in text)
+
+
+def refuse(field: str, value: object, expected: str) -> NoReturn:
+    """Raises InvalidInputError with field, value and expectation."""
+    raise InvalidInputError(f"{field[:200]}: got {_short(value)}, expected {expected}")
+
+
+def _short(value: object) -> str:
+    text = ascii(value) if not isinstance(value, int) or abs(value) < 10**40 else "a huge integer"
+    return text if len(text) <= 80 else text[:80] + "…"
