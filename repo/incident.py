@@ -36,7 +36,7 @@ def incident_edges(
 
 
 def _indexed(repository: Repository, root_cid: RootCid, id: NodeId) -> list[EdgeId]:  # noqa: A002
-    snapshot = repository.index.snapshot(root_cid)
+    snapshot = repository.index.snapshot(root_cid, near=[repository.at().root_cid])
     ordinal = snapshot.ordinal(id)
     if ordinal is None:
         return []

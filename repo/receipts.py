@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import suppress
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 
 from blake3 import blake3
@@ -82,21 +83,27 @@ class Receipts:
 
     def blocks(self) -> Iterator[tuple[bytes, bytes]]:
         """Yields (digest, block) of every whole frame, oldest first."""
-        data = bytes(self._kept)
-        if self._path is not None:
-            if not self._path.exists():
-                return
-            data = self._path.read_bytes()
-        at = data.find(_MARK)
-        while at >= 0:
-            size = int.from_bytes(data[at + 4 : at + 8], "little")
-            digest, block = (
-                data[at + 8 : at + _HEAD_BYTES],
-                data[at + _HEAD_BYTES : at + _HEAD_BYTES + size],
-            )
-            is_whole = 0 < size <= BLOCK_BYTES_MAX and len(block) == size
-            if is_whole and blake3(block).digest() == digest:
-                yield digest, block
-                at = data.find(_MARK, at + _HEAD_BYTES + size)
-            else:
-                at = data.find(_MARK, at + 1)
+        if self._path is None:
+            yield from _frames(bytes(self._kept))
+        elif self._path.exists() and self._path.stat().st_size:
+            with (
+                self._path.open("rb") as file,
+                mmap(file.fileno(), 0, access=ACCESS_READ) as data,
+            ):
+                yield from _frames(data)
+
+
+def _frames(data: bytes | mmap) -> Iterator[tuple[bytes, bytes]]:
+    at = data.find(_MARK)
+    while at >= 0:
+        size = int.from_bytes(data[at + 4 : at + 8], "little")
+        digest, block = (
+            data[at + 8 : at + _HEAD_BYTES],
+            data[at + _HEAD_BYTES : at + _HEAD_BYTES + size],
+        )
+        is_whole = 0 < size <= BLOCK_BYTES_MAX and len(block) == size
+        if is_whole and blake3(block).digest() == digest:
+            yield digest, block
+            at = data.find(_MARK, at + _HEAD_BYTES + size)
+        else:
+            at = data.find(_MARK, at + 1)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ibidem.objects.cid import Cid, CommitCid, TreeCid
 from ibidem.objects.derive import ref_key
-from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.errors import CorruptError, InvalidInputError
 from ibidem.objects.view import Ref, View
 
 if TYPE_CHECKING:
@@ -55,7 +55,12 @@ def read(source: Source, view: View, full_name: str) -> Ref | None:
     from ibidem.objects.tree import Tree
 
     cid = Tree(source, view.refs).get(ref_key(full_name))
-    return None if cid is None else Ref.decode(source.get(cid))
+    if cid is None:
+        return None
+    ref = Ref.decode(source.get(cid))
+    if ref.name != full_name:
+        raise CorruptError(f"ref: got {ref.name!r:.80}, expected {full_name!r:.80} at its key")
+    return ref
 
 
 def listed(source: Source, view: View, prefix: str) -> dict[str, CommitCid]:

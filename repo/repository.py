@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
@@ -86,26 +85,18 @@ def init(
 
         return Repository(founded(MemoryStore(), config, author, clock), None, clock)
     from ibidem.repo.founding import founded
-    from ibidem.store.lmdb import LmdbStore, medium_error, sync_folder
+    from ibidem.store.lmdb import LmdbStore, built_whole
 
     folder = Path(path) / FOLDER
     if folder.exists():
         raise InvalidInputError(f"path: {folder} exists, expected a folder without a repository")
-    building = folder.with_name(f"{FOLDER}.{os.getpid()}.new")
-    try:
-        building.mkdir(parents=True)
+    with built_whole(folder) as building:
         with LmdbStore.create(building / "blocks") as store:
             founded(store, config, author, clock)
-        (building / _FORMAT_FILE).write_text(json.dumps({"version": LAYOUT_VERSION}) + "\n")
-        building.replace(folder)
-        sync_folder(folder.parent)
-    except OSError as error:
-        shutil.rmtree(building, ignore_errors=True)
-        if folder.exists():
-            raise InvalidInputError(
-                f"path: {folder} exists, expected a folder without a repository"
-            ) from error
-        raise medium_error(folder, error) from error
+        with (building / _FORMAT_FILE).open("x") as file:
+            file.write(json.dumps({"version": LAYOUT_VERSION}) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
     return open(path, clock=clock)
 
 
@@ -116,11 +107,13 @@ def open(path: str | os.PathLike[str], *, clock: Clock = system_clock) -> Reposi
         NotFoundError: kind `repository-not-found`.
         FormatError: a newer program made it.
     """
-    from ibidem.store.lmdb import LmdbStore
+    from ibidem.store.lmdb import LmdbStore, medium_error
 
     folder = Path(path) / FOLDER
     try:
         found = json.loads((folder / _FORMAT_FILE).read_bytes())["version"]
+    except PermissionError as error:
+        raise medium_error(folder, error) from error
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise NotFoundError(
             f"path: {path} has no repository in it",
@@ -390,9 +383,9 @@ class Repository:
 
     def snapshot(self, root_cid: RootCid, commit: Commit | None) -> Snapshot:
         """Returns the index snapshot of a root; the roots of the commit's parents are near it."""
-        near = () if commit is None else commit.parents
-        roots = [Commit.decode(self.store.get(parent)).root for parent in near]
-        return self.index.snapshot(root_cid, near=roots)
+        parents = () if commit is None else commit.parents
+        near = [Commit.decode(self.store.get(parent)).root for parent in parents]
+        return self.index.snapshot(root_cid, near=near)
 
     def content_of(self, node: Node) -> bytes | None:
         """Returns the whole content of a node, None when it has none."""

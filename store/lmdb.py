@@ -10,8 +10,9 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import threading
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -76,17 +77,8 @@ class LmdbStore:
         """
         target = Path(path)
         _check_local(target)
-        building = target.with_name(f".{target.name}.{os.getpid()}.new")
-        try:
-            building.mkdir(parents=True)
+        with built_whole(target) as building:
             release(acquire(building, create=True, map_bytes=map_bytes))
-            building.replace(target)
-            sync_folder(target.parent)
-        except OSError as error:
-            shutil.rmtree(building, ignore_errors=True)
-            if target.exists():
-                raise InvalidInputError(f"path: {target} exists, expected a new folder") from error
-            raise medium_error(target, error) from error
         return cls.open(target, timeout_seconds=timeout_seconds, map_bytes=map_bytes)
 
     @classmethod
@@ -258,6 +250,31 @@ class LmdbStore:
             return keys
 
         return environment.read(read)
+
+
+@contextmanager
+def built_whole(target: Path) -> Iterator[Path]:
+    """Yields a folder to build in, which becomes `target` when all went well and vanishes if not.
+
+    Raises:
+        InvalidInputError: `target` exists and is not an empty folder.
+        StorageError: the disk refuses.
+    """
+    building = target.with_name(f".{target.name}.{os.getpid()}.{threading.get_ident()}.new")
+    try:
+        building.mkdir(parents=True)
+        yield building
+        for folder in (*(path for path in building.rglob("*") if path.is_dir()), building):
+            sync_folder(folder)
+        building.replace(target)
+        sync_folder(target.parent)
+    except BaseException as error:
+        shutil.rmtree(building, ignore_errors=True)
+        if isinstance(error, StorageError) or not isinstance(error, OSError):
+            raise
+        if target.exists():
+            raise InvalidInputError(f"path: {target} exists, expected a new folder") from error
+        raise medium_error(target, error) from error
 
 
 def sync_folder(path: Path) -> None:
