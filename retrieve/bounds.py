@@ -31,6 +31,7 @@ _ROUNDINGS = 2.0**-48
 """More than the relative error of the few float64 operations that lie around a dot product."""
 
 Positions = npt.NDArray[np.intp]
+Products = npt.NDArray[np.floating]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,17 +118,30 @@ def scan(rows: Float32s, norms: Norms, side: QuerySide) -> Estimate:
         side: the query.
     """
     with np.errstate(all="ignore"):
-        return _from_float32(np.dot(rows, side.scaled), norms, side)
+        return _from_float32(products(rows, side.scaled), norms, side)
 
 
 def scan_some(rows: Float32s, positions: Positions, norms: Norms, side: QuerySide) -> Estimate:
     """Returns estimates of the rows at `positions` from a float32 pass over those alone."""
-    products = np.empty(positions.shape[0], np.float32)
+    found = np.empty(positions.shape[0], np.float64)
     with np.errstate(all="ignore"):
         for start in range(0, positions.shape[0], _GATHER_ROWS):
             part = np.take(rows, positions[start : start + _GATHER_ROWS], axis=0)
-            products[start : start + _GATHER_ROWS] = np.dot(part, side.scaled)
-    return _from_float32(products, norms.take(positions), side)
+            found[start : start + _GATHER_ROWS] = products(part, side.scaled)
+    return _from_float32(found, norms.take(positions), side)
+
+
+def products(rows: Float32s, query: Float32s) -> Products:
+    """Returns dot products computed in float32 or better, in any order.
+
+    One thread of `simsimd` reads memory as fast as a core can. A BLAS takes all cores for it and
+    waits for each, which is far slower on a machine that has other work to do.
+    """
+    if rows.flags.c_contiguous and rows.shape[0]:
+        import simsimd
+
+        return np.asarray(simsimd.cdist(query[None, :], rows, "dot", threads=1)).reshape(-1)
+    return np.asarray(np.dot(rows, query))
 
 
 def scan_float64(rows: Float32s, side: QuerySide) -> Estimate:
@@ -141,13 +155,13 @@ def scan_float64(rows: Float32s, side: QuerySide) -> Estimate:
     return _estimate(products, Norms.of(norms(rows)), side, gamma(dim + 2, UNIT_64), 0.0)
 
 
-def _from_float32(products: Float32s, norms: Norms, side: QuerySide) -> Estimate:
+def _from_float32(products: Products, norms: Norms, side: QuerySide) -> Estimate:
     dim = side.query.shape[0]
     return _estimate(products, norms, side, gamma(dim + 2, UNIT_32) + 2.0**-100, 4 * dim * _FLUSHED)
 
 
 def _estimate(
-    products: npt.NDArray[np.floating],
+    products: Products,
     norms: Norms,
     side: QuerySide,
     relative: float,
@@ -167,7 +181,7 @@ def _estimate(
 
 
 def _cosine(
-    products: npt.NDArray[np.floating],
+    products: Products,
     norms: Norms,
     side: QuerySide,
     relative: float,
@@ -189,7 +203,7 @@ def _cosine(
 
 
 def _distance(
-    products: npt.NDArray[np.floating],
+    products: Products,
     norms: Norms,
     side: QuerySide,
     relative: float,

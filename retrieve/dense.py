@@ -25,7 +25,7 @@ from ibidem.retrieve.lane import LaneStatus, LaneTop, best, empty_top, has_rows
 from ibidem.retrieve.numbers import Float32s, Float64s, kth_largest_at_most
 from ibidem.retrieve.protocol import Ordinals, Snapshot, VectorSegment
 from ibidem.retrieve.query import Query
-from ibidem.retrieve.scope import Universe, cached
+from ibidem.retrieve.scope import Universe
 
 LANE = "dense"
 _FLOORS = {"cosine": -1.0, "dot": None, "euclidean": None}
@@ -119,16 +119,14 @@ def _scan(
     universe: Universe, segments: Sequence[VectorSegment], side: QuerySide
 ) -> list[Candidates]:
     """Returns an estimate of every row of the universe."""
-    query, snapshot = universe.query, universe.view.snapshot
-    assert query.vector is not None, "BUG: the dense lane runs on a vector"
     parts: list[Candidates] = []
-    for index, segment in enumerate(segments):
+    for segment in segments:
         count = segment.ordinals.shape[0]
         positions = universe.scope.positions(segment)
         wanted = count if positions is None else positions.shape[0]
         if wanted == 0:
             continue
-        norms = _norms(snapshot, query.vector.model, index, segment)
+        norms = _norms(segment)
         if positions is not None and wanted * _GATHER_SHARE < count:
             estimate = bounds.scan_some(segment.rows, positions, norms, side)
         else:
@@ -155,11 +153,11 @@ def _refine(part: Candidates, side: QuerySide) -> Candidates:
     return Candidates(part.segment, part.positions, bounds.scan_float64(rows, side))
 
 
-def _norms(snapshot: Snapshot, model: str, index: int, segment: VectorSegment) -> Norms:
-    """Returns the norms of a segment's rows, from its column or computed once a snapshot."""
-
-    def build() -> Norms:
+def _norms(segment: VectorSegment) -> Norms:
+    """Returns the norms of a segment's rows, from its column or computed once a segment."""
+    found: Norms | None = segment.cache.get("retrieve.norms")
+    if found is None:
         column: Float64s | None = getattr(segment, "norms", None)
-        return Norms.of(bounds.norms(segment.rows) if column is None else column)
-
-    return cached(snapshot, ("norms", model, index), build)
+        found = Norms.of(bounds.norms(segment.rows) if column is None else column)
+        segment.cache["retrieve.norms"] = found
+    return found

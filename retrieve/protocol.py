@@ -34,6 +34,10 @@ class Segment(Protocol):
     def live(self) -> Bools | None:
         """(n,) bool, or None when every row is live."""
 
+    @property
+    def cache(self) -> MutableMapping[Any, Any]:
+        """Room for what is derived from the columns alone; may be emptied at any time."""
+
 
 class LexicalSegment(Segment, Protocol):
     """Postings of terms."""

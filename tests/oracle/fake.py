@@ -109,7 +109,11 @@ class FakeSnapshot:
         rows, dead = part
         live = np.array([place not in dead for place in rows], np.bool_)
         is_plain = not dead and self._rng.random() < 0.7
-        return {"ordinals": np.array(list(rows), np.uint32), "live": None if is_plain else live}
+        return {
+            "ordinals": np.array(list(rows), np.uint32),
+            "live": None if is_plain else live,
+            "cache": {},
+        }
 
     def _lexical(self, part: Any) -> Any:
         texts = list(part[0].values())

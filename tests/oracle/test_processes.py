@@ -1,6 +1,7 @@
 """The same bytes in other processes: threads, BLAS kernels, hash seeds, locales, time zones."""
 
 from __future__ import annotations
+
 import os
 import subprocess
 import sys

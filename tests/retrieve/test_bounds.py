@@ -45,7 +45,7 @@ def test_intervals_hold_the_canonical_score(metric, dim):
         everything = np.arange(rows.shape[0])
         for estimate in (
             bounds.scan(rows, norms, side),
-            bounds.scan(np.asfortranarray(rows), norms, side),
+            bounds.scan(np.asfortranarray(rows), norms, side),  # not by simsimd
             bounds.scan_some(rows, everything, norms, side),
             bounds.scan_float64(rows, side),
         ):
