@@ -11,13 +11,17 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from blake3 import blake3
 from pyroaring import BitMap
+
+from ibidem.objects.errors import CorruptError
 
 Array: TypeAlias = npt.NDArray[Any]
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 Ordinals: TypeAlias = npt.NDArray[np.uint32]
 Columns: TypeAlias = dict[str, Array]
 
+_CHECKSUM_BYTES = 8
 NO_ROW = np.uint32(0xFFFFFFFF)
 """Stands for "dropped" in renumberings; also the bound on ordinals."""
 
@@ -42,17 +46,33 @@ def empty_ordinals() -> Ordinals:
 
 
 def bitmap_bytes(bitmap: BitMap | None) -> Bytes:
-    """Returns the canonical serialisation as (n,) uint8; empty for None. Optimises a copy in
-    place."""
+    """Returns the canonical serialisation and its checksum, (n,) uint8; nothing for an empty one.
+
+    The bitmap is optimised in place: without that, equal sets can have different bytes.
+    """
     if not bitmap:
         return np.empty(0, dtype=np.uint8)
     bitmap.run_optimize()
-    return np.frombuffer(bitmap.serialize(), dtype=np.uint8)
+    data: bytes = bitmap.serialize()
+    return np.frombuffer(data + _checksum(data), dtype=np.uint8)
 
 
-def bitmap_of_bytes(data: Array) -> BitMap | None:
-    """Returns the bitmap that `bitmap_bytes` wrote, None for an empty one."""
-    return BitMap.deserialize(data.tobytes()) if len(data) else None
+def bitmap_of_bytes(data: Array) -> BitMap:
+    """Returns the bitmap that `bitmap_bytes` wrote.
+
+    Raises:
+        CorruptError: the bytes are damaged; the library would trust them and might crash.
+    """
+    if not len(data):
+        return BitMap()
+    raw = data.tobytes()
+    if _checksum(raw[:-_CHECKSUM_BYTES]) != raw[-_CHECKSUM_BYTES:]:
+        raise CorruptError("index: a bitmap does not have its checksum", hint="run 'repo reindex'")
+    return BitMap.deserialize(raw[:-_CHECKSUM_BYTES])
+
+
+def _checksum(data: bytes) -> bytes:
+    return blake3(data).digest(_CHECKSUM_BYTES)
 
 
 def contains_rows(sorted_values: Array, wanted: Array) -> tuple[Array, Array]:

@@ -14,7 +14,7 @@ from typing import Self
 from blake3 import blake3
 from pyroaring import BitMap
 
-from ibidem.index.arrays import Columns, bitmap_bytes, bitmap_of_bytes
+from ibidem.index.arrays import Array, Columns, bitmap_bytes, bitmap_of_bytes
 from ibidem.index.merge import Part
 from ibidem.index.segment import read_segment, segment_pieces
 from ibidem.index.shelf import DiskShelf, write_file
@@ -143,9 +143,9 @@ def read_manifest(path: Path) -> Manifest | None:
         meta["sequence"],
         tuple(meta["identities"]),
         families,
-        _bitmap(file["tombstoned"]) or BitMap(),
+        bitmap_of_bytes(file["tombstoned"]),
     )
 
 
-def _bitmap(column: object) -> BitMap | None:
-    return None if column is None else bitmap_of_bytes(column)  # type: ignore[arg-type]
+def _bitmap(column: Array | None) -> BitMap | None:
+    return None if column is None else bitmap_of_bytes(column)

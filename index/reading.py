@@ -20,7 +20,7 @@ def ordinal_set(part: Part) -> BitMap:
     """Returns the ordinals of a segment as a bitmap, kept with it; never changed."""
     found: BitMap | None = part.segment.cache.get("set")
     if found is None:
-        found = part.segment.cache["set"] = bitmap_of_bytes(part.segment["set"]) or BitMap()
+        found = part.segment.cache["set"] = bitmap_of_bytes(part.segment["set"])
     return found
 
 

@@ -257,7 +257,7 @@ def _read_set(segment: Segment, prefix: str, index: int | None) -> BitMap:
     if place < len(wide) and int(wide[place]) == index:
         starts = segment[f"{prefix}.wide_starts"]
         data = segment[f"{prefix}.wide_sets"][int(starts[place]) : int(starts[place + 1])]
-        return bitmap_of_bytes(data) or BitMap()
+        return bitmap_of_bytes(data)
     column = inverted(segment, prefix)
     return to_bitmap(segment["ordinals"][column.rows[column.span(index)]])
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyroaring import BitMap
 
+from ibidem.index.arrays import bitmap_bytes, bitmap_of_bytes
 from ibidem.index.key_list import KeyList, key_columns, union_keys
 from ibidem.index.keys import number_order, property_keys, scalar_key
 from ibidem.objects import codec
+from ibidem.objects.errors import CorruptError
 
 numbers = st.one_of(
     st.integers(-(2**64), 2**64 - 1),
@@ -51,3 +55,14 @@ def test_the_union_of_key_lists_is_that_of_the_sets(sets: list[set[bytes]]):
     assert list(KeyList(blob, ends)) == union
     for keys, table in zip(sets, tables, strict=True):
         assert [union[place] for place in table.tolist()] == sorted(keys)
+
+
+@given(st.sets(st.integers(0, 2**32 - 2), max_size=50), st.data())
+def test_a_damaged_bitmap_is_refused(members: set[int], data: st.DataObject):
+    found = bitmap_bytes(BitMap(members))
+    assert set(bitmap_of_bytes(found)) == members
+    if members:
+        harmed = found.copy()
+        harmed[data.draw(st.integers(0, len(found) - 1))] ^= 1 << data.draw(st.integers(0, 7))
+        with pytest.raises(CorruptError):
+            bitmap_of_bytes(harmed)
