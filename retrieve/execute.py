@@ -36,8 +36,8 @@ from ibidem.retrieve.stale import count_stale
 from ibidem.retrieve.tokens import HEURISTIC, TokenEstimator
 from ibidem.retrieve.warning import Warning, WarningCode  # noqa: A004
 
-_IDS_BLOCK, _CIDS_BLOCK = 1024, 16
-"""Ranked nodes whose ids, and whose CIDs, are fetched at a time: few are read, many are listed."""
+_CIDS_BLOCK = 16
+"""Ranked nodes whose CIDs are fetched at a time: few are read."""
 
 Load = Callable[[NodeCid], Node]
 Content = Callable[[Node], bytes | None]
@@ -97,25 +97,22 @@ def execute(
 
 
 class SnapshotRanking:
-    """A ranking over a snapshot; ids and CIDs are fetched in blocks as they are asked for."""
+    """A ranking over a snapshot; ids and CIDs are fetched as they are asked for."""
 
     def __init__(self, snapshot: Snapshot, ordinals: Ordinals, scores: Float64s) -> None:
         self.ordinals = ordinals
         self._snapshot = snapshot
         self._scores = scores
-        self._ids: tuple[int, bytes] = (-1, b"")
         self._cids: tuple[int, Sequence[NodeCid]] = (-1, ())
 
     def __len__(self) -> int:
         return int(self.ordinals.shape[0])
 
-    def id(self, index: int) -> NodeId:
-        """Returns a node's id."""
-        block, place = divmod(index, _IDS_BLOCK)
-        if self._ids[0] != block:
-            wanted = self.ordinals[block * _IDS_BLOCK : (block + 1) * _IDS_BLOCK]
-            self._ids = block, self._snapshot.node_ids(wanted).tobytes()
-        return NodeId(self._ids[1][16 * place : 16 * place + 16])
+    def span(self, start: int, stop: int) -> list[tuple[NodeId, float]]:
+        """Returns the ids and scores of nodes start..stop."""
+        ids = self._snapshot.node_ids(self.ordinals[start:stop]).tobytes()
+        scores = self._scores[start:stop].tolist()
+        return [(NodeId(ids[16 * i : 16 * i + 16]), score) for i, score in enumerate(scores)]
 
     def cid(self, index: int) -> NodeCid:
         """Returns a node's CID."""

@@ -48,16 +48,12 @@ class Ranking(Protocol):
         """Returns how many there are."""
         ...
 
-    def id(self, index: int) -> NodeId:
-        """Returns a node's id."""
-        ...
-
     def cid(self, index: int) -> NodeCid:
         """Returns a node's CID."""
         ...
 
-    def score(self, index: int) -> float:
-        """Returns a node's score."""
+    def span(self, start: int, stop: int) -> list[tuple[NodeId, float]]:
+        """Returns the ids and scores of nodes start..stop."""
         ...
 
 
@@ -104,8 +100,8 @@ def pack(ranking: Ranking, reader: Reader, *, limit: int | None, budget: int | N
         if budget is not None and packed.tokens_used + tokens > budget:
             packed.counts[str(DropReason.BUDGET)] += 1
             if len(packed.drops) < DROPS_LISTED_MAX:
-                drop = Drop(ranking.id(index), DropReason.BUDGET, tokens, ranking.score(index))
-                packed.drops.append(drop)
+                [(node_id, score)] = ranking.span(index, index + 1)
+                packed.drops.append(Drop(node_id, DropReason.BUDGET, tokens, score))
             continue
         packed.taken.append(Taken(index, cid, node, rendered, tokens))
         packed.tokens_used += tokens
@@ -117,7 +113,7 @@ def _drop_rest(packed: Packed, ranking: Ranking, start: int, reason: DropReason)
     packed.counts[str(reason)] += len(ranking) - start
     stop = min(len(ranking), start + DROPS_LISTED_MAX - len(packed.drops))
     packed.drops += [
-        Drop(ranking.id(index), reason, None, ranking.score(index)) for index in range(start, stop)
+        Drop(node_id, reason, None, score) for node_id, score in ranking.span(start, stop)
     ]
 
 

@@ -27,14 +27,11 @@ class Nodes:
     def __len__(self):
         return len(self.nodes)
 
-    def id(self, index):
-        return self.nodes[index].id
-
     def cid(self, index):
         return self.cids[index]
 
-    def score(self, index):
-        return 1.0 - index / 1024
+    def span(self, start, stop):
+        return [(self.nodes[index].id, 1.0 - index / 1024) for index in range(start, stop)]
 
     def load(self, cid):
         self.loaded += 1
