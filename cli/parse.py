@@ -114,7 +114,10 @@ def text_or_file(text: str | None) -> bytes | None:
         return None if text is None else text.encode("utf-8", "surrogateescape")
     if text == "@-":
         return sys.stdin.buffer.read()
-    return Path(text[1:]).read_bytes()
+    try:
+        return Path(text[1:]).read_bytes()
+    except (OSError, ValueError) as error:
+        raise InvalidInputError(f"--content: can not read {text[1:]!r}: {error}") from error
 
 
 def _no_constant(text: str) -> Any:

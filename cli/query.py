@@ -33,7 +33,7 @@ def command(
     \b
     Examples:
       repo query --label Document
-      repo query --label Person --where born>=1800 --where born<1900 --json
+      repo query --label Person --where "born>=1800" --where "born<1900"
     """
     with session.open() as repository:
         found = repository.at(at).query(

@@ -48,7 +48,7 @@ def command(
     \b
     Examples:
       repo retrieve "how do retries work" --budget 2000
-      repo retrieve "retries" --label Passage --where lang=en --where year>=2024
+      repo retrieve "retries" --label Passage --where lang=en --where "year>=2024"
       repo retrieve "retries" --at main~3 --json
     """
     options: dict[str, Any] = {
@@ -76,4 +76,12 @@ def command(
         )
     else:
         output.note(*answer.warning_lines(result))
+        if not result.items:
+            output.note(output.faint(_why_nothing(result.candidates_seen)))
         output.say(*answer.answer_lines(result, locations, receipt=receipt, explain=explain))
+
+
+def _why_nothing(candidates_seen: int) -> str:
+    if candidates_seen:
+        return "nothing fits: allow more tokens with --budget"
+    return "nothing matches: try other words, or fewer filters"

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
-from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
+from ibidem.objects.errors import ErrorKind, IbidemError, InvalidInputError, NotFoundError
 
 if TYPE_CHECKING:
     from ibidem.repo.repository import Repository
@@ -152,6 +152,7 @@ def at_option(function: Function) -> Function:
         metavar="REV",
         default="HEAD",
         show_default=True,
+        shell_complete=complete_revision,
         help="Revision to read: a branch, a tag, HEAD~2, a CID or its beginning, or a time.",
     )(function)
 
@@ -161,6 +162,16 @@ def author_option(function: Function) -> Function:
     return click.option(
         "--author", metavar="NAME", help="Who commits [env IBIDEM_AUTHOR; default: the login name]."
     )(function)
+
+
+def complete_revision(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
+    """Returns the branches and tags that begin so; nothing where there is trouble."""
+    try:
+        with context.ensure_object(Session).open() as repository:
+            names = ["HEAD", *repository.branches(), *repository.tags()]
+    except (IbidemError, OSError):
+        return []
+    return [name for name in names if name.startswith(incomplete)]
 
 
 def _set(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:

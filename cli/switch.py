@@ -5,11 +5,17 @@ from __future__ import annotations
 import click
 
 from ibidem.cli import output
-from ibidem.cli.session import Session, author_option, common_options, pass_session
+from ibidem.cli.session import (
+    Session,
+    author_option,
+    common_options,
+    complete_revision,
+    pass_session,
+)
 
 
 @click.command("switch")
-@click.argument("name")
+@click.argument("name", shell_complete=complete_revision)
 @click.option("-c", "--create", is_flag=True, help="Make the branch first, at the head.")
 @author_option
 @common_options

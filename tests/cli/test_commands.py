@@ -321,3 +321,34 @@ def test_completion_scripts_name_the_program(run: Run, shell: str):
 def test_progress_and_notes_stay_out_of_a_pipe(notes: Run):
     result = notes("commit", "notes")
     assert "ingesting" not in result.output
+
+
+def test_an_empty_repository_can_be_looked_at(run: Run, data: Data):
+    run("init")
+    assert data("status")["head"] is None
+    assert data("log")["commits"] == []
+    assert data("stats")["nodes"] == 0
+    assert data("query")["nodes"] == []
+    assert data("diff")["changes"] == []
+    assert data("retrieve", "anything")["items"] == []
+    assert data("branch") == {"schema": "ibidem/branches/1", "current": "main", "branches": []}
+    assert data("doctor", "--full")["ok"] is True
+    assert "no commit yet" in run("branch").stdout
+    run("reindex")
+    run("show", code=3)
+    run("undo", code=2)
+    for arguments in (["status"], ["log"], ["stats"], ["query"], ["diff"], ["tag"]):
+        run(*arguments)
+
+
+def test_an_answer_without_items_says_why(notes: Run):
+    assert "nothing matches" in notes("retrieve", "zygote").stderr
+    assert "nothing fits" in notes("retrieve", "request", "--budget", "1").stderr
+
+
+def test_revisions_complete(notes: Run, monkeypatch: pytest.MonkeyPatch):
+    notes("tag", "maintained")
+    monkeypatch.setenv("_REPO_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", "repo log --at mai")
+    monkeypatch.setenv("COMP_CWORD", "3")
+    assert notes().stdout.split() == ["plain,main", "plain,maintained"]

@@ -61,6 +61,7 @@ def test_no_command_shows_help(run: Run):
         (["edge", "add", "0" * 32, "x", "1" * 32], 2, "0" * 32),
         (["node", "add", "Note", "--prop", "nonsense"], 2, "expected NAME=VALUE"),
         (["commit", "no-such-file"], 1, "no-such-file"),
+        (["node", "add", "Note", "--content", "@no-such-file"], 2, "no-such-file"),
         (["branch", "-d"], 2, "--delete needs"),
         (["tag", "../escape"], 2, "../escape"),
     ],
