@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ibidem.objects.cid import RootCid
@@ -39,7 +40,7 @@ class Revision:
         self._trees: dict[Family, Tree] = {}
         self._snapshot: Snapshot | None = None
 
-    @property
+    @cached_property
     def config(self) -> Config:
         """What answers over this root depend on."""
         return Config.from_map(self.root.config)

@@ -137,6 +137,7 @@ class Repository:
         self.receipts = Receipts(None if folder is None else folder / "receipts")
         self._operations = Operations(store, clock)
         self._index: Index | None = None
+        self._revision: tuple[CommitCid, Revision] | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -193,8 +194,11 @@ class Repository:
         found = self.resolve(rev, missing_ok=True)
         if found is None:
             return Revision(self, RootCid(self.store.cell(ORIGIN_CELL) or b""), None)
-        commit = Commit.decode(self.store.get(found))
-        return Revision(self, commit.root, commit)
+        last = self._revision
+        if last is None or last[0] != found:
+            commit = Commit.decode(self.store.get(found))
+            last = self._revision = (found, Revision(self, commit.root, commit))
+        return last[1]
 
     def commit_at(self, rev: object = revision.HEAD) -> Commit:
         """Returns the commit that a revision names."""

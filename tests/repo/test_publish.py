@@ -17,6 +17,7 @@ import ibidem
 from ibidem.objects.cid import Cid
 from ibidem.objects.derive import node_id
 from ibidem.objects.errors import ConflictError, ErrorKind, InvalidInputError, StorageError
+from ibidem.objects.ids import NodeId
 from ibidem.objects.tree import Tree
 from ibidem.repo.repository import Repository
 from ibidem.repo.transaction import Transaction
@@ -24,7 +25,7 @@ from ibidem.store.memory import MemoryStore
 from ibidem.store.protocol import Swap
 from ibidem.store.testing import RecordingStore, run_together
 
-Work = Callable[[Transaction], Any]
+Work = Callable[[Transaction], object]
 
 
 def race(repo: Repository, theirs: Work, ours: Work) -> None:
@@ -49,16 +50,25 @@ A, B, C, D = (node_id("", key) for key in "abcd")
 
 
 def test_writers_that_touch_different_things_are_both_kept(filled: Repository) -> None:
-    race(
-        filled,
-        lambda tx: (tx.add_node("Doc", key="theirs"), tx.update_node(A, summary="theirs")),
-        lambda tx: (tx.add_node("Doc", key="ours"), tx.update_node(B, summary="ours")),
-    )
+    def add(key: str, node: NodeId) -> Work:
+        def work(tx: Transaction) -> None:
+            tx.add_node("Doc", key=key)
+            tx.update_node(node, summary=key)
+
+        return work
+
+    race(filled, add("theirs", A), add("ours", B))
     at = filled.at()
     assert (at.node(A).summary, at.node(B).summary) == ("theirs", "ours")
     assert at.node(node_id("", "ours"))
     assert at.node(node_id("", "theirs"))
     assert [commit.message for commit in filled.log()] == ["ours", "theirs", ""]
+
+
+def test_two_first_commits_are_both_kept(repo: Repository) -> None:
+    race(repo, lambda tx: tx.add_node("Doc", key="1"), lambda tx: tx.add_node("Doc", key="2"))
+    assert len(list(repo.at().nodes())) == 2
+    assert len(list(repo.log())) == 2
 
 
 def test_writers_that_make_the_same_change_agree(filled: Repository) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 
 import pytest
 
@@ -71,9 +72,9 @@ def commit(repo: Repository) -> CommitCid:
 
 
 def test_every_call_checks_the_name(repo: Repository, commit: CommitCid) -> None:
-    for call, name in itertools.product(
-        (repo.branch, repo.tag, repo.switch, repo.delete_branch, repo.delete_tag), ("../x", "A", "")
-    ):
+    calls: list[Callable[[str], object]] = [repo.branch, repo.tag, repo.switch]
+    calls += [repo.delete_branch, repo.delete_tag]
+    for call, name in itertools.product(calls, ("../x", "A", "")):
         with pytest.raises(InvalidInputError):
             call(name)
     with pytest.raises(InvalidInputError):

@@ -6,24 +6,32 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import ibidem
+from ibidem.objects.blocks import Buffer
 from ibidem.objects.config import Config
-from ibidem.objects.derive import node_id
+from ibidem.objects.derive import node_id, ref_key
 from ibidem.objects.errors import (
+    CorruptError,
     ErrorKind,
     FormatError,
     InvalidInputError,
     NotFoundError,
     ReplayError,
+    StorageError,
 )
 from ibidem.objects.location import Location
 from ibidem.objects.node import Child
+from ibidem.objects.tree import mutate
+from ibidem.repo import refs
 from ibidem.repo.repository import Repository
+from ibidem.store import lmdb as lmdb_store
+from ibidem.store.memory import MemoryStore
 
 
 def test_a_new_repository_is_a_folder_that_appears_whole(tmp_path: Path) -> None:
@@ -80,6 +88,51 @@ def test_importing_and_opening_stay_light(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", program], env=environment, check=True)
 
 
+def test_a_medium_that_is_refused_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lmdb_store, "mount_table", lambda: [f"host:/x {tmp_path} nfs4 rw"])
+    with pytest.raises(StorageError, match="nfs4"):
+        ibidem.init(tmp_path / "notes")
+    assert list((tmp_path / "notes").iterdir()) == []
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may do anything")
+def test_a_folder_that_may_not_be_read_is_a_storage_error(tmp_path: Path) -> None:
+    ibidem.init(tmp_path).close()
+    (tmp_path / ".ibidem").chmod(0)
+    with pytest.raises(StorageError):
+        ibidem.open(tmp_path)
+
+
+def test_a_damaged_head_is_noticed(repo: Repository) -> None:
+    with repo.transaction() as tx:
+        tx.add_node("Doc", key="a")
+    operation = next(repo.operations())
+    store = repo.store
+    assert isinstance(store, MemoryStore)
+    for cid in (operation.cid, operation.view):
+        whole = store._blocks[cid]
+        for at in range(len(whole)):
+            store._blocks[cid] = whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :]
+            with pytest.raises(CorruptError):
+                Repository(store, None).current_branch  # noqa: B018  reading it is the test
+        store._blocks[cid] = whole
+    assert Repository(store, None).head is not None
+
+
+def test_a_ref_under_the_key_of_another_is_noticed(repo: Repository) -> None:
+    with repo.transaction() as tx:
+        tx.add_node("Doc", key="a")
+    view = repo._operations.state().view
+    buffer = Buffer(repo.store)
+    ref = refs.read(buffer, view, "heads/main")
+    assert ref is not None
+    tree = mutate(view.refs, {ref_key("tags/v1"): ref.cid}, buffer)
+    with pytest.raises(CorruptError):
+        refs.read(buffer, replace(view, refs=tree), "tags/v1")
+
+
 @pytest.fixture(params=["memory", "disk"])
 def library(request: pytest.FixtureRequest, repo: Repository, disk_repo: Repository) -> Repository:
     chosen = repo if request.param == "memory" else disk_repo
@@ -131,8 +184,6 @@ def test_a_receipt_replays_to_the_same_bytes(library: Repository) -> None:
 
 
 def test_a_receipt_of_another_answer_is_a_mismatch(library: Repository, tmp_path: Path) -> None:
-    from dataclasses import replace
-
     receipt = library.retrieve("jitter").receipt
     other = library.retrieve("backoff").receipt
     assert receipt is not None

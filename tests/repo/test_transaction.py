@@ -240,12 +240,17 @@ def test_removing_a_node_takes_its_edges_and_vectors_along(
 def test_dangling_references_are_refused_and_nothing_is_changed(repo: Repository) -> None:
     a = commit(repo, lambda tx: tx.add_node("Doc", key="a"))
     before, blocks = repo.head, repo.store.stats().block_count
+
+    def remove_and_connect(tx: Transaction) -> None:
+        tx.remove_node(a)
+        tx.add_edge(a, "t", a)
+
     cases: list[Callable[[Transaction], Any]] = [
         lambda tx: tx.add_edge(a, "t", ABSENT),
         lambda tx: tx.add_edge(ABSENT, "t", a),
         lambda tx: tx.set_vector(ABSENT, model="m", vector=[1.0]),
         lambda tx: tx.set_sparse(ABSENT, vocab="v", indices=[1], weights=[1.0]),
-        lambda tx: (tx.remove_node(a), tx.add_edge(a, "t", a)),
+        remove_and_connect,
     ]
     for case in cases:
         refused(ErrorKind.DANGLING_REFERENCE, lambda case=case: commit(repo, case))  # type: ignore[misc]
