@@ -25,8 +25,8 @@ from ibidem.objects.root import Root
 
 Make = Callable[[Shelf], State]
 
-OPEN_MAX = 8
-"""Snapshots kept open by one index."""
+OPEN_MAX = 4
+"""Snapshots kept open by one index; each may hold some bytes a row in its caches."""
 
 
 @dataclass(frozen=True, slots=True)
