@@ -1,4 +1,4 @@
-"""Builds a repository from fixed facts, in an order that a seed shuffles, and prints what it answers.
+"""Builds a repository from fixed facts, in a shuffled order, and prints what it answers.
 
 Run as a program, in another process and environment, by `test_determinism.py`.
 """

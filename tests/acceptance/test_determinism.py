@@ -1,4 +1,4 @@
-"""The same facts and the same query give the same bytes, whatever the process was given to live in."""
+"""The same facts and the same query give the same bytes, whatever the process lives in."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The defects that were found in the systems this project learned from, and that it must not have.
 
-One test a defect that concerns what is built here. The reference behind each name says where the defect
-was seen: "mnem" is the Rust original.
+One test a defect that concerns what is built here. The reference behind each name says where the
+defect was seen: "mnem" is the Rust original.
 """
 
 from __future__ import annotations
@@ -142,10 +142,10 @@ def test_an_unknown_model_is_an_error_that_names_both(repo: Repository) -> None:
     """mnem product 3: a wrong model name gave an empty answer."""
     with repo.transaction(author="t", message="m") as tx:
         tx.set_vector(tx.add_node("N", summary="x"), model="right", vector=one_hot(0))
-    with pytest.raises(InvalidInputError, match="wrong.*right") as caught:
+    with pytest.raises(InvalidInputError, match=r"wrong.*right") as caught:
         repo.retrieve(vector=("wrong", one_hot(0)))
     assert caught.value.kind is ErrorKind.UNKNOWN_MODEL
-    with pytest.raises(InvalidInputError, match="3.*8") as caught:
+    with pytest.raises(InvalidInputError, match=r"3.*8") as caught:
         repo.retrieve(vector=("right", one_hot(0, dim=3)))
     assert caught.value.kind is ErrorKind.DIMENSION_MISMATCH
 
