@@ -5,6 +5,7 @@ Columns of n rows:
     rows (n, d) float32: dense only; float16 and int8 components convert exactly
     token.* inverted by token id, values = weight float32: sparse only
     set: the ordinals as a serialised bitmap
+A column without a dot in its name has one entry a row; merging carries such columns along.
 """
 
 from __future__ import annotations
@@ -103,20 +104,23 @@ class SparseRows:
 
 def merge_vectors(parts: Sequence[Part]) -> Columns:
     """Returns the live rows of several segments of one model as the columns of one."""
-    return _merge(parts, ("cids", "of", "rows"))
+    return _merge(parts)
 
 
 def merge_sparse(parts: Sequence[Part]) -> Columns:
     """Returns the live rows of several segments of one vocabulary as the columns of one."""
     plan = plan_merge(parts)
-    return _merge(parts, ("cids", "of")) | merge_inverted("token", plan.segments, plan.renumbered)
+    return _merge(parts) | merge_inverted("token", plan.segments, plan.renumbered)
 
 
-def _merge(parts: Sequence[Part], names: Sequence[str]) -> Columns:
+def _merge(parts: Sequence[Part]) -> Columns:
+    """Merges every column of rows that all parts have; a column that one lacks is given up."""
     plan = plan_merge(parts)
     columns: Columns = {"ordinals": plan.ordinals}
-    for name in names:
-        columns[name] = merge_rows(plan, name)
+    names = set.intersection(*(set(segment.columns) for segment in plan.segments))
+    for name in sorted(names - {"ordinals", "set"}):
+        if "." not in name:
+            columns[name] = merge_rows(plan, name)
     columns["set"] = bitmap_bytes(to_bitmap(plan.ordinals))
     return columns
 
