@@ -91,11 +91,6 @@ def exp(value: float) -> float:
     return float(Decimal(value).exp(_context()))
 
 
-def positive_zero(value: float) -> float:
-    """Returns `value`, with -0.0 written as +0.0: scores are normalised before they are ordered."""
-    return value + 0.0
-
-
 def dots(rows: Float32s, query: Float32s) -> Float64s:
     """Returns the correctly rounded dot product of each row with `query`.
 
@@ -133,11 +128,6 @@ def squared_distances(rows: Float32s, query: Float32s) -> Float64s:
         return np.concatenate([x * x, x * (-2.0 * columns), q])
 
     return _by_chunk(rows, terms, terms_each=3)
-
-
-def norms(squared: Float64s) -> Float64s:
-    """Returns the square roots; IEEE 754 rounds them correctly."""
-    return np.sqrt(squared)
 
 
 def _by_chunk(

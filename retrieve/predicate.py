@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 from ibidem.objects import codec
 from ibidem.objects.errors import ErrorKind, InvalidInputError
+from ibidem.retrieve.option import show
 
 Scalar = bool | int | float | str | bytes | None
 Number = int | float
@@ -138,7 +139,7 @@ def parse(where: Mapping[str, object] | Predicate, *, depth: int = 0) -> Predica
     if isinstance(where, _CLASSES):
         return where
     if not isinstance(where, Mapping):
-        raise InvalidInputError(f"where: got {_show(where)}, expected a mapping of property names")
+        raise InvalidInputError(f"where: got {show(where)}, expected a mapping of property names")
     parts: list[Predicate] = []
     for name in sorted(where, key=_name):
         condition = where[name]
@@ -186,14 +187,12 @@ def from_form(form: object) -> Predicate:
         case ["or", [*parts]]:
             return Or(tuple(from_form(part) for part in parts))
         case _:
-            raise InvalidInputError(f"where: got {_show(form)}, expected a canonical condition")
+            raise InvalidInputError(f"where: got {show(form)}, expected a canonical condition")
 
 
 def _several(name: str, condition: object, depth: int) -> Predicate:
     if not isinstance(condition, (list, tuple)):
-        raise InvalidInputError(
-            f"where.{name}: got {_show(condition)}, expected a list of mappings"
-        )
+        raise InvalidInputError(f"where.{name}: got {show(condition)}, expected a list of mappings")
     parts = tuple(parse(_mapping(name, part), depth=depth + 1) for part in condition)
     return And(parts) if name == "and" else Or(parts)
 
@@ -221,14 +220,14 @@ def _property(name: str, condition: object) -> Iterator[Predicate]:
     if "exists" in condition:
         wanted = condition["exists"]
         if not isinstance(wanted, bool):
-            raise InvalidInputError(f"{path}.exists: got {_show(wanted)}, expected True or False")
+            raise InvalidInputError(f"{path}.exists: got {show(wanted)}, expected True or False")
         yield Exists(name) if wanted else Not(Exists(name))
 
 
 def _one_of(name: str, values: object) -> OneOf:
     path = f"where.{name}.in"
     if not isinstance(values, (list, tuple, set, frozenset)):
-        raise InvalidInputError(f"{path}: got {_show(values)}, expected a list of values")
+        raise InvalidInputError(f"{path}: got {show(values)}, expected a list of values")
     if len(values) > VALUES_MAX:
         raise InvalidInputError(
             f"{path}: got {len(values)} values, expected at most {VALUES_MAX}",
@@ -284,7 +283,7 @@ def _scalar(path: str, value: object, *, hint: str | None = None) -> Scalar:
             )
         return value
     raise InvalidInputError(
-        f"{path}: got {_show(value)}, expected a text, a number, a boolean, bytes or None",
+        f"{path}: got {show(value)}, expected a text, a number, a boolean, bytes or None",
         hint=hint,
     )
 
@@ -296,7 +295,7 @@ def _end(path: str, value: object) -> Number | str | None:
         raise InvalidInputError(f"{path}: got {value}, expected a number or a text")
     end = _scalar(path, value)
     if not isinstance(end, (int, float, str)):
-        raise InvalidInputError(f"{path}: got {_show(value)}, expected a number or a text")
+        raise InvalidInputError(f"{path}: got {show(value)}, expected a number or a text")
     return end
 
 
@@ -312,16 +311,11 @@ def _mapping(name: str, value: object) -> Mapping[str, object] | Predicate:
     if isinstance(value, (Mapping, *_CLASSES)):
         return value
     raise InvalidInputError(
-        f"where.{name}: got {_show(value)}, expected a mapping of property names"
+        f"where.{name}: got {show(value)}, expected a mapping of property names"
     )
 
 
 def _name(name: object) -> str:
     if not isinstance(name, str):
-        raise InvalidInputError(f"where: got the key {_show(name)}, expected a property name")
+        raise InvalidInputError(f"where: got the key {show(name)}, expected a property name")
     return _text("where", name)
-
-
-def _show(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else text[:80] + "…"

@@ -9,7 +9,6 @@ Spec: retrieval 3.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -20,7 +19,7 @@ import numpy as np
 from ibidem.objects import codec
 from ibidem.objects.config import Config
 from ibidem.objects.errors import CorruptError, ErrorKind, FormatError, InvalidInputError
-from ibidem.retrieve import predicate
+from ibidem.retrieve import option, predicate
 from ibidem.retrieve.fusion import RRF_K, Fusion
 from ibidem.retrieve.numbers import Float32s
 from ibidem.retrieve.predicate import Predicate
@@ -36,7 +35,6 @@ TOKENS_MAX = 65_536
 """Tokens of a sparse query."""
 LABELS_MAX = 1000
 K1_DEFAULT, B_DEFAULT = 1.2, 0.75
-_COUNT_MAX = 2**53
 _FUSION = Fusion()
 
 
@@ -223,15 +221,15 @@ def resolve(
         where=condition,
         vector=None if vector is None else _vector(vector),
         sparse=None if sparse is None else _sparse(sparse),
-        depth=_count("depth", depth, low=1, high=DEPTH_MAX),
-        limit=None if limit is None else _count("limit", limit),
-        token_budget=None if token_budget is None else _count("token_budget", token_budget),
-        content_chars=_count("content_chars", content_chars),
-        include_tombstoned=_flag("include_tombstoned", include_tombstoned),
+        depth=option.count("depth", depth, low=1, high=DEPTH_MAX),
+        limit=None if limit is None else option.count("limit", limit),
+        token_budget=None if token_budget is None else option.count("token_budget", token_budget),
+        content_chars=option.count("content_chars", content_chars),
+        include_tombstoned=option.flag("include_tombstoned", include_tombstoned),
         fusion=_fusion(config, fusion, rrf_k, weights),
-        k1=_number("k1", K1_DEFAULT if k1 is None else k1, high=1000.0),
-        b=_number("b", B_DEFAULT if b is None else b, high=1.0),
-        estimator=_name("estimator", estimator),
+        k1=option.number("k1", K1_DEFAULT if k1 is None else k1, high=1000.0),
+        b=option.number("b", B_DEFAULT if b is None else b, high=1.0),
+        estimator=option.name("estimator", estimator),
     )
     if not query.has_ranker and not query.labels and query.where is None:
         raise InvalidInputError(
@@ -253,17 +251,17 @@ def _fields(form: dict[str, Any]) -> dict[str, Any]:
         "sparse": None
         if sparse is None
         else _sparse((sparse["vocab"], sparse["tokens"], sparse["weights"])),
-        "depth": _count("depth", form["depth"], low=1, high=DEPTH_MAX),
-        "limit": None if form["limit"] is None else _count("limit", form["limit"]),
+        "depth": option.count("depth", form["depth"], low=1, high=DEPTH_MAX),
+        "limit": None if form["limit"] is None else option.count("limit", form["limit"]),
         "token_budget": None
         if form["token_budget"] is None
-        else _count("token_budget", form["token_budget"]),
-        "content_chars": _count("content_chars", form["content_chars"]),
-        "include_tombstoned": _flag("include_tombstoned", form["include_tombstoned"]),
+        else option.count("token_budget", form["token_budget"]),
+        "content_chars": option.count("content_chars", form["content_chars"]),
+        "include_tombstoned": option.flag("include_tombstoned", form["include_tombstoned"]),
         "fusion": Fusion(fusion["name"], fusion["k"], _weights(fusion["weights"])),
-        "k1": _number("k1", form["k1"], high=1000.0),
-        "b": _number("b", form["b"], high=1.0),
-        "estimator": _name("estimator", form["estimator"]),
+        "k1": option.number("k1", form["k1"], high=1000.0),
+        "b": option.number("b", form["b"], high=1.0),
+        "estimator": option.name("estimator", form["estimator"]),
     }
 
 
@@ -293,14 +291,14 @@ def _labels(label: str | Iterable[str] | None) -> tuple[str, ...]:
             f"label: got {len(labels)}, expected at most {LABELS_MAX}",
             kind=ErrorKind.LIMIT_EXCEEDED,
         )
-    return tuple(sorted({_name("label", one) for one in labels}))
+    return tuple(sorted({option.name("label", one) for one in labels}))
 
 
 def _vector(vector: object) -> QueryVector:
     if not isinstance(vector, tuple) or len(vector) != 2:
         raise InvalidInputError(f"vector: got {type(vector).__name__}, expected (model, numbers)")
-    model = _name("vector", vector[0])
-    values = _float32("vector", vector[1])
+    model = option.name("vector", vector[0])
+    values = option.float32s("vector", vector[1])
     if not 1 <= values.shape[0] <= DIM_MAX:
         raise InvalidInputError(
             f"vector: got {values.shape[0]} components, expected 1 to {DIM_MAX}",
@@ -314,9 +312,11 @@ def _sparse(sparse: object) -> QuerySparse:
         raise InvalidInputError(
             f"sparse: got {type(sparse).__name__}, expected (vocabulary, tokens, weights)"
         )
-    vocab = _name("sparse", sparse[0])
-    tokens = [_count("sparse.tokens", _plain(token), high=2**32 - 1) for token in sparse[1]]
-    weights = _float32("sparse.weights", sparse[2])
+    vocab = option.name("sparse", sparse[0])
+    tokens = [
+        option.count("sparse.tokens", option.plain(token), high=2**32 - 1) for token in sparse[1]
+    ]
+    weights = option.float32s("sparse.weights", sparse[2])
     if len(tokens) != weights.shape[0] or not 1 <= len(tokens) <= TOKENS_MAX:
         raise InvalidInputError(
             f"sparse: got {len(tokens)} tokens and {weights.shape[0]} weights, "
@@ -328,33 +328,13 @@ def _sparse(sparse: object) -> QuerySparse:
     return QuerySparse(vocab, tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs))
 
 
-def _float32(option: str, values: object) -> Float32s:
-    """Returns finite float32 numbers without -0.0, rounded to nearest from what was given."""
-    try:
-        array = np.asarray(values)
-        if array.dtype.kind not in "fiu":
-            raise ValueError(f"numbers of type {array.dtype}")
-        with np.errstate(over="ignore"):
-            array = array.astype(np.float32)
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"{option}: got {error}, expected a list of numbers") from error
-    if array.ndim != 1:
-        raise InvalidInputError(f"{option}: got shape {array.shape}, expected one dimension")
-    if not np.isfinite(array).all():
-        index = int(np.flatnonzero(~np.isfinite(array))[0])
-        raise InvalidInputError(
-            f"{option}: got {array[index]} at {index}, expected finite float32 numbers"
-        )
-    return array + np.float32(0.0)
-
-
 def _fusion(
     config: Config, name: str | None, k: float | None, weights: Mapping[str, float] | None
 ) -> Fusion:
     """Returns the fusion asked for; what is not said comes from the configuration, then from the
     spec."""
     given = config.fusion
-    chosen = _name("fusion", given.get("name", "rrf") if name is None else name)
+    chosen = option.name("fusion", given.get("name", "rrf") if name is None else name)
     if k is not None and chosen == "convex":
         raise InvalidInputError(
             "rrf_k: got one with fusion 'convex', expected 'rrf' or 'weighted_rrf'"
@@ -362,7 +342,9 @@ def _fusion(
     damping = given.get("k", RRF_K) if k is None else k
     own = given.get("weights", {}) if chosen == given.get("name", "rrf") else {}
     return Fusion(
-        chosen, _number("rrf_k", damping, high=1e9), _weights(own if weights is None else weights)
+        chosen,
+        option.number("rrf_k", damping, high=1e9),
+        _weights(own if weights is None else weights),
     )
 
 
@@ -373,45 +355,7 @@ def _weights(weights: object) -> Mapping[str, float]:
         )
     return MappingProxyType(
         {
-            _name("weights", lane): _number(f"weights.{lane}", weight, high=1e9)
+            option.name("weights", lane): option.number(f"weights.{lane}", weight, high=1e9)
             for lane, weight in sorted(weights.items())
         }
     )
-
-
-def _plain(value: object) -> object:
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def _count(option: str, value: object, *, low: int = 0, high: int = _COUNT_MAX) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise InvalidInputError(
-            f"{option}: got {value!r}, expected an integer from {low} to {high}"
-        )
-    return value
-
-
-def _number(option: str, value: object, *, high: float) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise InvalidInputError(f"{option}: got {value!r}, expected a number")
-    if not (math.isfinite(value) and 0.0 <= value <= high):
-        raise InvalidInputError(f"{option}: got {value!r}, expected a number from 0 to {high:g}")
-    return float(value) + 0.0
-
-
-def _flag(option: str, value: object) -> bool:
-    if not isinstance(value, bool):
-        raise InvalidInputError(f"{option}: got {value!r}, expected True or False")
-    return value
-
-
-def _name(option: str, value: object) -> str:
-    if not isinstance(value, str) or not value:
-        raise InvalidInputError(f"{option}: got {value!r}, expected a text that is not empty")
-    try:
-        value.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise InvalidInputError(
-            f"{option}: got a lone surrogate, expected valid Unicode"
-        ) from error
-    return value
