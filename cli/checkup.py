@@ -13,6 +13,7 @@ from importlib import metadata
 from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
+from ibidem.cli.output import plural
 from ibidem.objects.errors import CorruptError, ErrorKind, IbidemError
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def check_history(repository: Repository) -> Finding:
         commits = {commit.cid for name in repository.branches() for commit in repository.log(name)}
     except IbidemError as error:
         return Finding("history", "failed", str(error), RESTORE)
-    return Finding("history", "ok", f"{len(commits):,} commits can be read")
+    return Finding("history", "ok", f"{plural(len(commits), 'commit')} can be read")
 
 
 def check_index(repository: Repository, *, whole: bool) -> Finding:

@@ -84,10 +84,19 @@ def commit_paths(
     Returns:
         What the ingest did, None without paths; and the commit, None where nothing changed.
     """
-    report = None
-    if paths:
-        with repository.staging() as tx:
-            report = ingesting.ingest_paths(
-                session, tx, paths, folder=folder, prune=prune, strict=strict
-            )
+    if not paths:
+        return None, repository.commit_stage(author=author, message=message)
+    is_stage_empty = next(repository.staged_changes(), None) is None
+    # With nothing staged before, ingest and commit are one durable step.
+    started = (
+        repository.transaction(author=author, message=message)
+        if is_stage_empty
+        else repository.staging()
+    )
+    with started as tx:
+        report = ingesting.ingest_paths(
+            session, tx, paths, folder=folder, prune=prune, strict=strict
+        )
+    if is_stage_empty:
+        return report, tx.commit
     return report, repository.commit_stage(author=author, message=message)

@@ -98,20 +98,18 @@ def _report(session: Session, kind: str, message: str, hint: str | None) -> None
     if session.json:
         output.emit_error(kind, message, hint)
     else:
-        output.print_error(message, hint)
+        output.print_error(message, hint, color=session.colored(sys.stderr))
 
 
 def _report_usage(session: Session, error: click.UsageError) -> int:
-    if session.json:
-        output.emit_error("usage", error.format_message(), None)
-    else:
-        if error.ctx is not None and not isinstance(error, click.exceptions.NoArgsIsHelpError):
-            output.note(error.ctx.get_usage())
-        if isinstance(error, click.exceptions.NoArgsIsHelpError):
-            output.note(error.format_message())
-        else:
-            path = error.ctx.command_path if error.ctx else "repo"
-            output.print_error(error.format_message(), f"see {path} --help")
+    message = error.format_message()
+    if isinstance(error, click.exceptions.NoArgsIsHelpError) and not session.json:
+        output.note(message)
+        return exits.USAGE
+    if error.ctx is not None and not session.json:
+        output.note(error.ctx.get_usage())
+    path = error.ctx.command_path if error.ctx else "repo"
+    _report(session, "usage", message, f"see {path} --help")
     return exits.USAGE
 
 
@@ -137,4 +135,5 @@ def cli() -> None:
 
 def main() -> None:
     """Runs the program as the console script does."""
-    cli(prog_name=Path(sys.argv[0]).name)
+    name = Path(sys.argv[0]).stem
+    cli(prog_name="repo" if name == "__main__" else name)

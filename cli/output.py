@@ -116,11 +116,13 @@ def emit_error(kind: str, message: str, hint: str | None) -> None:
     click.echo(canonical_json(body), err=True)
 
 
-def print_error(message: str, hint: str | None) -> None:
+def print_error(message: str, hint: str | None, *, color: bool) -> None:
     """Writes an error and what to do next to standard error."""
-    note(f"{click.style('error:', fg='red', bold=True)} {printable(message)}")
+    title = click.style("error:", fg="red", bold=True)
+    click.echo(f"{title} {printable(message)}", err=True, color=color)
     if hint:
-        note(f"{click.style('hint:', fg='yellow')} {printable(hint)}")
+        title = click.style("hint:", fg="yellow")
+        click.echo(f"{title} {printable(hint)}", err=True, color=color)
 
 
 def canonical_json(value: Any) -> bytes:

@@ -25,7 +25,7 @@ def progress_bar(session: Session, title: str) -> Iterator[Advance]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    console = Console(stderr=True, no_color=bool(session.environment.get("NO_COLOR")))
+    console = Console(stderr=True, no_color=not session.colored(sys.stderr))
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TextIO, TypeVar
 
 import click
 
@@ -87,8 +87,8 @@ class Session:
                 "author: this system has no login name to take", hint="pass --author NAME"
             ) from error
 
-    def colored(self) -> bool:
-        """Returns whether standard output gets colour.
+    def colored(self, stream: TextIO) -> bool:
+        """Returns whether a stream gets colour.
 
         `--color`, then `NO_COLOR`, then `FORCE_COLOR`, then whether it is a terminal that can.
         """
@@ -98,7 +98,7 @@ class Session:
             return False
         if self.environment.get("FORCE_COLOR", "0") not in ("", "0"):
             return True
-        return sys.stdout.isatty() and self.environment.get("TERM") != "dumb"
+        return stream.isatty() and self.environment.get("TERM") != "dumb"
 
 
 pass_session = click.make_pass_decorator(Session, ensure=True)
@@ -180,7 +180,7 @@ def _set(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
         if value is not None:
             setattr(session, name, value)
         if name == "color":
-            context.color = session.colored()
+            context.color = session.colored(sys.stdout)
 
     return callback
 
