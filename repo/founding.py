@@ -13,8 +13,7 @@ from ibidem.objects.root import Root
 from ibidem.objects.tree.block import EMPTY_TREE, EMPTY_TREE_BLOCK
 from ibidem.objects.view import View
 from ibidem.repo import refs
-from ibidem.repo.operations import HEAD_CELL, Operations
-from ibidem.repo.publish import ORIGIN_CELL
+from ibidem.repo.operations import HEAD_CELL, ORIGIN_CELL, Operations
 from ibidem.store.protocol import Store
 
 S = TypeVar("S", bound=Store)

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from ibidem.store.protocol import Store, Swap
 
 HEAD_CELL = "head"
+ORIGIN_CELL = "origin"
+"""Names the root of a repository without commits: empty trees and the configuration."""
 RETRIES_MAX = 1000
 """Lost races in a row before giving up; each loss means that another writer got on."""
 

@@ -18,13 +18,10 @@ from ibidem.objects.errors import ConflictError, ErrorKind, InvalidInputError
 from ibidem.objects.root import Root
 from ibidem.repo import refs
 from ibidem.repo.edits import Edits, applied, check_rebase, check_references, reconciled
-from ibidem.repo.operations import RETRIES_MAX, Operations, State, lost_every_race
+from ibidem.repo.operations import ORIGIN_CELL, RETRIES_MAX, Operations, State, lost_every_race
 
 if TYPE_CHECKING:
     from ibidem.store.protocol import Swap
-
-ORIGIN_CELL = "origin"
-"""Names the root of a repository without commits: empty trees and the configuration."""
 
 
 @dataclass(frozen=True, slots=True)

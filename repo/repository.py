@@ -25,8 +25,7 @@ from ibidem.objects.errors import (
 )
 from ibidem.objects.ids import NodeId
 from ibidem.repo import moves, refs, revision
-from ibidem.repo.operations import Operations
-from ibidem.repo.publish import ORIGIN_CELL, BranchPublisher, Signature
+from ibidem.repo.operations import ORIGIN_CELL, Operations
 from ibidem.repo.receipts import Receipts
 from ibidem.repo.refs import HEADS, TAGS
 
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     from ibidem.objects.root import Root
     from ibidem.repo.at import Revision
     from ibidem.repo.history import Change
+    from ibidem.repo.publish import Signature
     from ibidem.repo.retrieving import Retriever
     from ibidem.repo.statistics import RepositoryStats
     from ibidem.repo.transaction import Transaction
@@ -242,6 +242,8 @@ class Repository:
             time: microseconds since 1970 UTC, or a datetime with an offset; by default the clock's.
         """
         signature = _signature(author, message, time, agent, task)
+        from ibidem.repo.publish import BranchPublisher
+
         return self._transaction(BranchPublisher(self._operations, self._branch(branch), signature))
 
     def staging(self) -> Transaction:
@@ -430,6 +432,8 @@ class Repository:
 def _signature(
     author: str, message: str, time: int | datetime | None, agent: str | None, task: str | None
 ) -> Signature:
+    from ibidem.repo.publish import Signature
+
     for field, value in (
         ("author", author),
         ("message", message),
