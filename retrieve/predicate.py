@@ -25,8 +25,9 @@ from ibidem.retrieve.option import show
 Scalar = bool | int | float | str | bytes | None
 Number = int | float
 
-DEPTH_MAX = 32
-"""How deep conditions may nest."""
+DEPTH_MAX = 12
+"""How deep mappings may nest: each level is up to four of a block's 64."""
+TREE_DEPTH_MAX = 2 * DEPTH_MAX
 
 VALUES_MAX = 10_000
 """How many values one `in` may list."""
@@ -137,7 +138,12 @@ def parse(where: Mapping[str, object] | Predicate, *, depth: int = 0) -> Predica
             f"where: nested deeper than {DEPTH_MAX}", kind=ErrorKind.LIMIT_EXCEEDED
         )
     if isinstance(where, _CLASSES):
-        return where
+        try:
+            _check_depth(where)
+            form = where.form()
+        except (AttributeError, TypeError) as error:
+            raise InvalidInputError(f"where: {error}, expected conditions in conditions") from error
+        return from_form(form)
     if not isinstance(where, Mapping):
         raise InvalidInputError(f"where: got {show(where)}, expected a mapping of property names")
     parts: list[Predicate] = []
@@ -174,7 +180,7 @@ def from_form(form: object) -> Predicate:
         case ["eq", str(name), value]:
             return Equal(name, _scalar(f"where.{name}", value))
         case ["in", str(name), [*values]]:
-            return OneOf(name, tuple(_scalar(f"where.{name}.in", value) for value in values))
+            return _one_of(name, values)
         case ["between", str(name), low, bool(low_open), high, bool(high_open)]:
             ends = [_end(f"where.{name}", end) for end in (low, high)]
             return _checked(Between(name, ends[0], ends[1], low_open, high_open))
@@ -188,6 +194,24 @@ def from_form(form: object) -> Predicate:
             return Or(tuple(from_form(part) for part in parts))
         case _:
             raise InvalidInputError(f"where: got {show(form)}, expected a canonical condition")
+
+
+def _check_depth(predicate: Predicate) -> None:
+    """Refuses what would end the stack, without recursion."""
+    level: list[Predicate] = [predicate]
+    for _ in range(TREE_DEPTH_MAX):
+        below: list[Predicate] = []
+        for one in level:
+            if isinstance(one, Not):
+                below.append(one.part)
+            elif isinstance(one, (And, Or)):
+                below.extend(one.parts)
+        if not below:
+            return
+        level = below
+    raise InvalidInputError(
+        f"where: nested deeper than {TREE_DEPTH_MAX}", kind=ErrorKind.LIMIT_EXCEEDED
+    )
 
 
 def _several(name: str, condition: object, depth: int) -> Predicate:

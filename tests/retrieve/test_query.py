@@ -113,6 +113,31 @@ def test_deep_conditions_are_refused_before_the_stack_is():
     assert caught.value.kind is ErrorKind.LIMIT_EXCEEDED
 
 
+def test_conditions_given_as_classes_are_checked_like_mappings():
+    deep: object = Equal("a", 1)
+    for _ in range(5000):
+        deep = Not(deep)  # type: ignore[arg-type]
+    for where in (
+        deep,
+        Equal("a", NAN),
+        Equal(3, 1),
+        Between("a", 1, "z"),
+        Between("a", None, None),
+    ):
+        with pytest.raises(InvalidInputError):
+            resolve(CONFIG, where=where)  # type: ignore[arg-type]
+    found = resolve(CONFIG, where=OneOf("a", ("z", "b", "z"))).where
+    assert found == OneOf("a", ("b", "z"))
+
+
+def test_the_deepest_condition_fits_a_block():
+    where: dict[str, object] = {"a": {"in": [1]}}
+    for _ in range(predicate.DEPTH_MAX):
+        where = {"or": [where, {"b": 1}], "c": 1}
+    query = resolve(CONFIG, where=where)
+    assert Query.decode(query.encode()).encode() == query.encode()
+
+
 def test_conditions_have_one_canonical_spelling():
     """[3.2-c] [3.3-b]"""
     where = {"year": {"gte": 1990, "lt": 2000}, "a": {"in": ["z", 1, 1.0, True, "z"]}}
