@@ -78,12 +78,15 @@ def build_inverted(
         is_counted: whether the repeats of a pair become its value; else they are dropped.
     """
     keys = sorted(vocabulary)
-    rank = np.empty(len(keys), dtype=np.uint64)
+    rank = np.empty(len(keys), dtype=np.uint32)
     order = np.fromiter(map(vocabulary.__getitem__, keys), dtype=np.int64, count=len(keys))
-    rank[order] = np.arange(len(keys), dtype=np.uint64)
+    rank[order] = np.arange(len(keys), dtype=np.uint32)
     ranked = rank[numbers]
     order = _stable_order(ranked, rows)
-    packed = (ranked[order] << _ROW_BITS) | rows[order]
+    packed = ranked[order].astype(np.uint64)
+    packed <<= _ROW_BITS
+    packed |= rows[order]
+    del ranked, order
     is_first = np.empty(len(packed), dtype=bool)
     is_first[:1] = True
     np.not_equal(packed[1:], packed[:-1], out=is_first[1:])
@@ -148,8 +151,7 @@ def _stable_order(ranks: Array, rows: Array) -> Array:
         ranks = ranks[order]
     low = np.argsort(ranks.astype(np.uint16), kind="stable")  # keeps the lower 16 bits
     if len(ranks) and int(ranks.max()) >> 16:
-        low = low[np.argsort((ranks >> np.uint64(16)).astype(np.uint16)[low], kind="stable")]
-        assert not int(ranks.max()) >> 32, "BUG: a segment has fewer than 2^32 keys"
+        low = low[np.argsort((ranks >> np.uint32(16)).astype(np.uint16)[low], kind="stable")]
     return low if order is None else order[low]
 
 
