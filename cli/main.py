@@ -21,7 +21,7 @@ from ibidem.cli.session import Session, color_option, repository_option
 from ibidem.objects.errors import IbidemError
 
 COMMANDS = (
-    *("init", "add", "node", "edge", "status", "commit"),
+    *("init", "add", "node", "edge", "status", "commit", "unstage"),
     *("log", "show", "get", "query", "diff"),
     *("branch", "switch", "tag", "undo", "redo"),
     *("retrieve", "replay", "reindex", "stats", "doctor"),

@@ -40,6 +40,6 @@ def command(session: Session) -> None:
     if staged:
         output.say("", f"staged: {changes.summary(staged)}")
         output.say(*(f"  {line}" for line in lines))
-        output.note(output.faint("next: repo commit -m MESSAGE"))
+        output.note(output.faint("next: repo commit -m MESSAGE, or repo unstage"))
     else:
         output.say("nothing is staged")

@@ -77,6 +77,13 @@ def test_add_stages_and_commit_publishes(notes: Run, data: Data, tmp_path: Path)
     assert len(data("query", "--where", "source=more.md")["nodes"]) == 1
 
 
+def test_unstage_drops_what_is_staged(notes: Run, data: Data):
+    notes("node", "add", "Note", "--summary", "x")
+    assert data("unstage")["dropped"]["nodes"]["added"] == 1
+    assert "nothing to commit" in notes("commit").stdout
+    assert "nothing was staged" in notes("unstage").stdout
+
+
 def test_prune_removes_documents_of_files_that_are_gone(notes: Run, data: Data, tmp_path: Path):
     (tmp_path / "notes" / "timeouts.md").unlink()
     assert data("add", "notes")["documents"]["removed"] == 0

@@ -27,6 +27,7 @@ EMBEDDED = {
     "ibidem/add/1": {"": "ingest"},
     "ibidem/commit/1": {"commit": "commit", "ingested": "ingest"},
     "ibidem/status/1": {"staged": "counts"},
+    "ibidem/unstage/1": {"dropped": "counts"},
     "ibidem/log/1": {"commits[]": "commit"},
     "ibidem/show/1": {"value": "any"},
     "ibidem/get/1": {"node": "node", "location": "location", "edges[]": "edge"},
@@ -147,6 +148,7 @@ def _session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     run("query", "--where", "born>=1800")
     run("node", "add", "Note", "--key", "cards", "--prop", "count=2", "--replace")
     run("diff")
+    run("unstage")
     run("diff", "main~1", "main")
     run("log")
     run("branch")

@@ -1,0 +1,27 @@
+"""`repo unstage`: drops what is staged."""
+
+from __future__ import annotations
+
+import click
+
+from ibidem.cli import changes, output
+from ibidem.cli.session import Session, common_options, pass_session
+
+
+@click.command("unstage")
+@common_options
+@pass_session
+def command(session: Session) -> None:
+    """Drop what is staged and not committed
+
+    \b
+    Example:
+      repo unstage
+    """
+    with session.open() as repository:
+        dropped = list(repository.staged_changes())
+        repository.clear_stage()
+    if session.json:
+        output.emit("unstage", {"dropped": changes.counts_json(dropped)})
+    else:
+        output.say(f"dropped: {changes.summary(dropped)}" if dropped else "nothing was staged")
