@@ -123,6 +123,8 @@ def test_conditions_given_as_classes_are_checked_like_mappings():
         Equal(3, 1),
         Between("a", 1, "z"),
         Between("a", None, None),
+        And((3,)),
+        Or(None),
     ):
         with pytest.raises(InvalidInputError):
             resolve(CONFIG, where=where)  # type: ignore[arg-type]
