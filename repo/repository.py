@@ -368,6 +368,7 @@ class Repository:
 
     def reindex(self) -> None:
         """Builds the index of the head from nothing; no data is affected."""
+        self._revision = None
         self.index.forget()
         self.index.build(self.at().root_cid)
 
@@ -389,6 +390,8 @@ class Repository:
 
     def snapshot(self, root_cid: RootCid, commit: Commit | None) -> Snapshot:
         """Returns the index snapshot of a root; the roots of the commit's parents are near it."""
+        # The head's snapshot stays remembered, however many old revisions are asked.
+        self.index.pin([self.at().root_cid])
         parents = () if commit is None else commit.parents
         near = [Commit.decode(self.store.get(parent)).root for parent in parents]
         return self.index.snapshot(root_cid, near=near)
