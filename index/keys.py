@@ -51,11 +51,16 @@ def _encoded(name: str) -> bytes:
     return codec.encode(name)
 
 
+def text_key(text: str) -> bytes:
+    """Returns UTF-8; lone surrogates, which no stored text has, become bytes that match nothing."""
+    return text.encode("utf-8", "surrogatepass")
+
+
 def scalar_key(value: object) -> bytes | None:
     """Returns tag and body of a scalar, None for a list or a map."""
     match value:
         case str():
-            return TEXT + value.encode()
+            return TEXT + text_key(value)
         case bool():
             return BOOLEAN + bytes([value])
         case int():
@@ -152,7 +157,7 @@ def _bound_tag(bound: object) -> bytes | None:
 
 def _bound(bound: object) -> bytes:
     if isinstance(bound, str):
-        return bound.encode()
+        return text_key(bound)
     assert isinstance(bound, int | float), "BUG: the bound was checked"
     if bound != bound:
         raise InvalidInputError("range: got NaN, expected numbers")

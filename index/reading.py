@@ -11,6 +11,7 @@ from pyroaring import BitMap
 
 from ibidem.index.arrays import Array, Ordinals, bitmap_of_bytes
 from ibidem.index.inverted import inverted
+from ibidem.index.keys import text_key
 from ibidem.index.merge import Part, live_mask
 
 Rows = npt.NDArray[np.uint32]
@@ -103,7 +104,7 @@ class LexicalSegment(SegmentView):
         None
         for a term that no row has."""
         column = inverted(self.part.segment, "term")
-        index = column.find(term.encode())
+        index = column.find(text_key(term))
         if index is None:
             return None
         span = column.span(index)

@@ -19,7 +19,7 @@ from ibidem.index.adjacency import Adjacency, Children, adjacency, children_of, 
 from ibidem.index.arrays import Ordinals, bitmap_of_bytes, to_bitmap
 from ibidem.index.identity import Identities
 from ibidem.index.inverted import inverted
-from ibidem.index.keys import END, EXISTS, name_key, range_keys, scalar_key
+from ibidem.index.keys import END, EXISTS, name_key, range_keys, scalar_key, text_key
 from ibidem.index.merge import Part
 from ibidem.index.reading import (
     LexicalSegment,
@@ -118,7 +118,7 @@ class Snapshot:
 
     def label(self, name: str) -> BitMap:
         """Returns the nodes of a label."""
-        return self._keyed("label", name.encode())
+        return self._keyed("label", text_key(name))
 
     def property_names(self) -> list[str]:
         """Returns the names of the properties that some node has, ascending."""

@@ -150,3 +150,16 @@ def test_ranges_without_sense_are_refused():
             snapshot.equal("a", value)
     with pytest.raises(InvalidInputError):
         snapshot.node_cids([10**6])
+
+
+def test_text_that_nothing_can_hold_matches_nothing():
+    store, roots = history(11, commits=3, span=20)
+    snapshot = Index(None, store).snapshot(roots[-1][0])
+    assert not snapshot.label("\ud800")
+    assert not snapshot.equal("a", "\ud800")
+    assert not snapshot.equal("a", float("nan"))
+    assert not snapshot.equal("a", 10**400)
+    assert all(segment.postings("\ud800") is None for segment in snapshot.lexical)
+    assert snapshot.between("a", "\ud800", None) <= snapshot.exists("a")
+    assert snapshot.between("a", -(10**400), 10**400) == snapshot.between("a", -1e308, 1e308)
+    assert not snapshot.between("a", float("inf"), None)
