@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from ibidem.objects.cid import Cid, TreeCid
 from ibidem.objects.config import Config, Model
@@ -24,6 +24,7 @@ from ibidem.objects.tree import EMPTY_TREE, EMPTY_TREE_BLOCK, Tree, diff, mutate
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Buffer, Source
+    from ibidem.objects.commit import Commit
 
 Family = tuple[str, str]
 """A tree of a root: its field, and the model or vocabulary under it, "" for the plain ones."""
@@ -44,6 +45,18 @@ class Edits:
     def of(self, family: Family) -> dict[bytes, Cid | None]:
         """Returns the changes of one family, to read and to write."""
         return self.trees.setdefault(family, {})
+
+
+class Publisher(Protocol):
+    """Where the edits of a transaction go: a branch, or the stage."""
+
+    def base(self) -> Root:
+        """Returns the root that the transaction begins on."""
+        ...
+
+    def publish(self, edits: Edits, blocks: Mapping[Cid, bytes]) -> Commit | None:
+        """Publishes the edits with their value blocks; None when they change nothing."""
+        ...
 
 
 def tree_of(root: Root, family: Family) -> TreeCid:

@@ -17,6 +17,7 @@ from ibidem.objects.commit import Commit
 from ibidem.objects.errors import ConflictError, ErrorKind, InvalidInputError
 from ibidem.objects.root import Root
 from ibidem.repo import refs
+from ibidem.repo.arguments import Signature
 from ibidem.repo.edits import Edits, applied, check_rebase, check_references, reconciled
 from ibidem.repo.operations import ORIGIN_CELL, RETRIES_MAX, Operations, State, lost_every_race
 
@@ -31,17 +32,6 @@ class Tip:
     commit: CommitCid | None
     root_cid: RootCid
     root: Root
-
-
-@dataclass(frozen=True, slots=True)
-class Signature:
-    """Who commits, when, and why."""
-
-    author: str
-    message: str
-    time: int | None
-    agent: str | None = None
-    task: str | None = None
 
 
 def tip(operations: Operations, state: State, full_name: str) -> Tip:

@@ -25,6 +25,7 @@ from ibidem.objects.errors import (
 )
 from ibidem.objects.ids import NodeId
 from ibidem.repo import moves, refs, revision
+from ibidem.repo.arguments import checked_time, random_id, signature
 from ibidem.repo.operations import ORIGIN_CELL, Operations
 from ibidem.repo.receipts import Receipts
 from ibidem.repo.refs import HEADS, TAGS
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from ibidem.objects.root import Root
     from ibidem.repo.at import Revision
     from ibidem.repo.history import Change
-    from ibidem.repo.publish import Signature
     from ibidem.repo.retrieving import Retriever
     from ibidem.repo.statistics import RepositoryStats
     from ibidem.repo.transaction import Transaction
@@ -241,10 +241,10 @@ class Repository:
         Args:
             time: microseconds since 1970 UTC, or a datetime with an offset; by default the clock's.
         """
-        signature = _signature(author, message, time, agent, task)
+        signed = signature(author, message, time, agent, task)
         from ibidem.repo.publish import BranchPublisher
 
-        return self._transaction(BranchPublisher(self._operations, self._branch(branch), signature))
+        return self._transaction(BranchPublisher(self._operations, self._branch(branch), signed))
 
     def staging(self) -> Transaction:
         """Begins a transaction whose changes go on the stage, to be committed later."""
@@ -268,8 +268,8 @@ class Repository:
         """
         from ibidem.repo import stage
 
-        signature = _signature(author, message, time, agent, task)
-        return stage.commit(self._operations, self._branch(None), signature)
+        signed = signature(author, message, time, agent, task)
+        return stage.commit(self._operations, self._branch(None), signed)
 
     def staged_changes(self) -> Iterator[Change]:
         """Yields what is staged and not committed."""
@@ -320,17 +320,17 @@ class Repository:
         self, name: str, *, author: str = "", time: int | datetime | None = None
     ) -> None:
         """Deletes a branch, not the current one; its commits stay."""
-        moves.delete(self._operations, HEADS, name, author=author, time=_time(time))
+        moves.delete(self._operations, HEADS, name, author=author, time=checked_time(time))
 
     def delete_tag(
         self, name: str, *, author: str = "", time: int | datetime | None = None
     ) -> None:
         """Deletes a tag; its commit stays."""
-        moves.delete(self._operations, TAGS, name, author=author, time=_time(time))
+        moves.delete(self._operations, TAGS, name, author=author, time=checked_time(time))
 
     def switch(self, name: str, *, author: str = "", time: int | datetime | None = None) -> None:
         """Makes another branch the current one; what is staged goes along."""
-        moves.switch(self._operations, name, author=author, time=_time(time))
+        moves.switch(self._operations, name, author=author, time=checked_time(time))
 
     def operations(self) -> Iterator[Operation]:
         """Yields the local log, newest first: every change of the refs."""
@@ -338,11 +338,11 @@ class Repository:
 
     def undo(self, *, author: str = "", time: int | datetime | None = None) -> Operation:
         """Puts the refs back to before the newest change that is not undone yet."""
-        return self._operations.undo(author=author, time=_time(time)).operation
+        return self._operations.undo(author=author, time=checked_time(time)).operation
 
     def redo(self, *, author: str = "", time: int | datetime | None = None) -> Operation:
         """Takes back the newest undo that no other change has followed."""
-        return self._operations.redo(author=author, time=_time(time)).operation
+        return self._operations.redo(author=author, time=checked_time(time)).operation
 
     # -- asking --------------------------------------------------------------------------------
 
@@ -416,7 +416,7 @@ class Repository:
             self.store,
             publisher,
             incident=lambda root, id: self.incident(None, root, id),  # noqa: A006
-            random_id=lambda: _random_id(self._operations.time(None)),
+            random_id=lambda: random_id(self._operations.time(None)),
         )
 
     def _branch(self, name: str | None) -> str:
@@ -428,38 +428,5 @@ class Repository:
         refs.check_name("name", name)
         target = self.resolve(at)
         assert target is not None, "BUG: resolve returned None"
-        moves.create(self._operations, prefix, name, target, author=author, time=_time(time))
+        moves.create(self._operations, prefix, name, target, author=author, time=checked_time(time))
         return target
-
-
-def _signature(
-    author: str, message: str, time: int | datetime | None, agent: str | None, task: str | None
-) -> Signature:
-    from ibidem.repo.publish import Signature
-
-    for field, value in (
-        ("author", author),
-        ("message", message),
-        ("agent", agent),
-        ("task", task),
-    ):
-        if not isinstance(value, str) and not (value is None and field in ("agent", "task")):
-            raise InvalidInputError(f"{field}: got {value!r:.80}, expected text")
-    return Signature(author, message, _time(time), agent, task)
-
-
-def _time(time: int | datetime | None) -> int | None:
-    if isinstance(time, datetime):
-        return revision.microseconds(time)
-    if time is not None and type(time) is not int:
-        raise InvalidInputError(
-            f"time: got {time!r:.80}, expected microseconds since 1970 UTC, or a datetime"
-        )
-    return time
-
-
-def _random_id(time: int) -> NodeId:
-    """Returns an id in the form of a UUID version 7: milliseconds first, then random bits."""
-    value = (time // 1000 & (1 << 48) - 1) << 80 | int.from_bytes(os.urandom(10), "big")
-    value = value & ~(0xF << 76) & ~(0x3 << 62) | 0x7 << 76 | 0x2 << 62
-    return NodeId(value.to_bytes(16, "big"))

@@ -15,9 +15,10 @@ from ibidem.objects.blocks import Buffer
 from ibidem.objects.cid import Cid, CommitCid, RootCid
 from ibidem.objects.errors import ConflictError, CorruptError, ErrorKind, InvalidInputError
 from ibidem.objects.root import Root
+from ibidem.repo.arguments import Signature
 from ibidem.repo.edits import Edits, applied, between, check_rebase, check_references, reconciled
 from ibidem.repo.operations import RETRIES_MAX, Operations, lost_every_race
-from ibidem.repo.publish import BranchPublisher, Signature, Tip, tip
+from ibidem.repo.publish import BranchPublisher, Tip, tip
 
 if TYPE_CHECKING:
     from ibidem.objects.commit import Commit

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from ibidem.objects import codec
 from ibidem.objects.cid import BlobCid, Cid
@@ -24,13 +24,12 @@ from ibidem.objects.tombstone import Tombstone
 from ibidem.objects.vector import Sparse, Vector
 from ibidem.repo.checks import check_content, check_digest, check_id, check_text
 from ibidem.repo.draft import Draft, Incident
-from ibidem.repo.edits import EDGES, NODES, TOMBSTONES, Edits, Family
+from ibidem.repo.edits import EDGES, NODES, TOMBSTONES, Family, Publisher
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ibidem.objects.blocks import Source
-    from ibidem.objects.root import Root
 
 VECTOR_DIM_MAX = 4096
 _PLACEHOLDER = NodeId(bytes(ID_BYTES))
@@ -45,18 +44,6 @@ class _Keep:
 
 
 KEEP: Any = _Keep()
-
-
-class Publisher(Protocol):
-    """Where the edits of a transaction go: a branch, or the stage."""
-
-    def base(self) -> Root:
-        """Returns the root that the transaction begins on."""
-        ...
-
-    def publish(self, edits: Edits, blocks: Mapping[Cid, bytes]) -> Commit | None:
-        """Publishes the edits with their value blocks; None when they change nothing."""
-        ...
 
 
 class Transaction:
