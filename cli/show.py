@@ -81,7 +81,7 @@ def _by_id(repository: Repository, name: str, at: str) -> Shown:
 
 def _commit(repository: Repository, commit: Commit) -> Shown:
     from ibidem.objects.cid import RootCid
-    from ibidem.repo.publish import ORIGIN_CELL
+    from ibidem.repo.operations import ORIGIN_CELL
 
     # The first commit is compared with the empty state that the repository began as.
     origin = RootCid(repository.store.cell(ORIGIN_CELL) or b"")
