@@ -12,7 +12,7 @@ __version__ = "0.1.0"
 __all__ = ["Repository", "__version__", "init", "open"]
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401
+def __getattr__(name: str) -> Any:
     if name in ("init", "open", "Repository"):
         from ibidem.repo import repository
 
