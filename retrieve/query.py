@@ -34,7 +34,7 @@ DIM_MAX = 4096
 TOKENS_MAX = 65_536
 """Tokens of a sparse query."""
 LABELS_MAX = 1000
-K1_DEFAULT, B_DEFAULT = 1.2, 0.75
+K1_DEFAULT, B_DEFAULT = 1.2, 0.7
 _FUSION = Fusion()
 
 

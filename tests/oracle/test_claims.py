@@ -115,7 +115,7 @@ def test_scores_are_those_of_the_formula():
     nodes = [doc(0, "retry retry queue"), doc(1, "queue"), doc(2, "lock")]
     result = ask(nodes, text="retry")
     mean = 5.0 / 3.0
-    share = ((3.0 / mean) * 0.75 + 0.25) * 1.2 + 2.0
+    share = ((3.0 / mean) * 0.7 + (1.0 - 0.7)) * 1.2 + 2.0
     assert result.items[0].score == 2.0 * 2.2 / share * 0.9808292530117262
     assert result.items[0].lanes["lexical"].score == result.items[0].score
 

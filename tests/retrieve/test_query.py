@@ -28,7 +28,7 @@ def test_every_default_is_resolved():
         "vector": None, "sparse": None, "depth": 100, "limit": 10, "token_budget": None,
         "content_chars": 0, "include_tombstoned": False,
         "fusion": {"name": "rrf", "k": 60.0, "weights": {}},
-        "k1": 1.2, "b": 0.75, "estimator": "heuristic",
+        "k1": 1.2, "b": 0.7, "estimator": "heuristic",
     }  # fmt: skip
 
 
