@@ -3,7 +3,7 @@
 from importlib.util import find_spec
 
 collect_ignore = [
-    *("cli", "index", "ingest", "objects", "repo", "retrieve", "store"),
+    *("cli", "embed", "index", "ingest", "objects", "repo", "retrieve", "store"),
     *("bench", "examples"),
 ]
 if find_spec("cbrrr") is None:

@@ -1,0 +1,96 @@
+"""What the rooms above ask of an embedder, and how its identity is written.
+
+An embedder turns texts into vectors and says which one it is. Two embedders with one digest are
+the same function as far as anybody can tell: the same weights, tokenizer, algorithm, pooling and
+length, or the same model of the same provider.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from blake3 import blake3
+from numpy.typing import NDArray
+
+from ibidem.objects import codec
+from ibidem.objects.errors import ErrorKind, InvalidInputError
+
+Float32s = NDArray[np.float32]
+
+BATCH_TEXTS = 32
+BATCH_CHARS = 1 << 18
+
+
+class Embedder(Protocol):
+    """Makes vectors of texts."""
+
+    @property
+    def name(self) -> str:
+        """The name of the model, under which vectors are kept unless another is asked for."""
+        ...
+
+    @property
+    def digest(self) -> bytes:
+        """The identity of the model, 32 bytes; see `identity`."""
+        ...
+
+    @property
+    def dim(self) -> int:
+        """The number of components."""
+        ...
+
+    def embed(self, texts: Sequence[str]) -> Float32s:
+        """Returns (n, dim) finite float32, one row for each text, in their order.
+
+        Raises:
+            InvalidInputError: a text is no valid Unicode.
+            StorageError: the provider does not answer, or refuses.
+            CorruptError: its answer is not what was asked for.
+        """
+        ...
+
+
+def identity(parts: Mapping[str, Any]) -> bytes:
+    """Returns the digest of what makes an embedder: blake3 of the parts as canonical DAG-CBOR."""
+    return blake3(codec.encode(dict(parts))).digest()
+
+
+def batches(
+    texts: Sequence[str], *, texts_max: int = BATCH_TEXTS, chars_max: int = BATCH_CHARS
+) -> Iterator[Sequence[str]]:
+    """Yields the texts in order, in parts of bounded count and length, never empty.
+
+    A text that is longer than `chars_max` has a part of its own.
+    """
+    start = chars = 0
+    for at, text in enumerate(texts):
+        if at > start and (at - start >= texts_max or chars + len(text) > chars_max):
+            yield texts[start:at]
+            start, chars = at, 0
+        chars += len(text)
+    if start < len(texts):
+        yield texts[start:]
+
+
+def checked(vectors: Any, *, count: int, dim: int, name: str) -> Float32s:
+    """Returns an embedder's answer as (count, dim) float32.
+
+    Raises:
+        InvalidInputError: kind `dimension-mismatch`, naming both dimensions; or a component is not
+            finite, or the number of rows is another.
+    """
+    array = np.asarray(vectors, np.float32)
+    if array.ndim != 2 or len(array) != count:
+        raise InvalidInputError(
+            f"model {name!r}: got an answer of shape {array.shape}, expected {count} vectors"
+        )
+    if array.shape[1] != dim:
+        raise InvalidInputError(
+            f"model {name!r}: got {array.shape[1]} dimensions, expected {dim}",
+            kind=ErrorKind.DIMENSION_MISMATCH,
+        )
+    if not np.isfinite(array).all():
+        raise InvalidInputError(f"model {name!r}: got a component that is not finite")
+    return array

@@ -1,0 +1,60 @@
+"""The two curves of the exact encoder, as tables to interpolate in: exp below 0, and GELU's tail.
+
+A table holds a value and the step to the next one, so that a point costs one multiplication and one
+addition, each rounded on its own: the same bits on every processor. No library's transcendental
+function is used; `decimal` rounds its `exp` correctly wherever it runs.
+
+Spec: embedding 4.
+"""
+
+from __future__ import annotations
+
+from decimal import Context, Decimal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Float64s = NDArray[np.float64]
+
+STEPS = 1024
+"""Entries for one unit of the argument."""
+EXP_UNITS = 16
+"""exp(-16) rounds to nothing at 2^-20."""
+GELU_UNITS = 8
+"""Beyond 8, GELU is its argument or 0 to within 2^-48."""
+
+_CONTEXT = Context(prec=40)
+_INVERSE_SQRT_TAU = float("0.398942280401432677939946059934")
+_SERIES_TERMS = 150
+
+
+def exp_table() -> tuple[Float64s, Float64s]:
+    """Returns values and steps of 2^20 exp(-i/1024), both (16385,) float64; the last is 0."""
+    units = np.array([_exp(Decimal(-unit)) for unit in range(EXP_UNITS + 1)])
+    parts = np.array([_exp(Decimal(-part) / STEPS) for part in range(STEPS)])
+    values = (units[:-1, None] * parts[None, :]).reshape(-1) * float(2**20)
+    return _with_steps(values)
+
+
+def gelu_table() -> tuple[Float64s, Float64s]:
+    """Returns values and steps of 2^18 a (1 - Phi(a)) at a = i/1024, (8193,) float64; the last is
+    0."""
+    a = np.arange(GELU_UNITS * STEPS, dtype=np.float64) / STEPS
+    half_squares = [Decimal(i * i) / (2 * STEPS * STEPS) for i in range(len(a))]
+    density = np.array([_exp(-half) for half in half_squares]) * _INVERSE_SQRT_TAU
+    # Phi(a) = 1/2 + density(a) (a + a^3/3 + a^5/15 + ...): all terms positive, nothing cancels.
+    term, total = a.copy(), a.copy()
+    for n in range(1, _SERIES_TERMS):
+        term = term * a * a / float(2 * n + 1)
+        total = total + term
+    tail = np.maximum(0.5 - density * total, 0.0)
+    return _with_steps(a * tail * float(2**18))
+
+
+def _exp(value: Decimal) -> float:
+    return float(value.exp(_CONTEXT))
+
+
+def _with_steps(values: Float64s) -> tuple[Float64s, Float64s]:
+    values = np.append(values, 0.0)
+    return values, np.append(values[1:] - values[:-1], 0.0)

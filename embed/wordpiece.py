@@ -1,0 +1,151 @@
+"""Text to the token ids of an uncased BERT, without the tables of the running interpreter.
+
+What becomes of a code point is read from a frozen table: lower case without accents, control
+characters removed, punctuation and ideographs standing alone. Then words are cut greedily into the
+longest pieces that the vocabulary has.
+
+Spec: embedding 2.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from bisect import bisect_right
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from ibidem.objects.errors import CorruptError, InvalidInputError
+
+PAD, UNKNOWN, BEGIN, END, MASK = "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"
+WORD_CHARS_MAX = 100
+"""A longer word is unknown."""
+_SPECIAL = re.compile(r"(\[(?:PAD|UNK|CLS|SEP|MASK)\])")
+_CACHE_MAX = 1 << 16
+_REMOVED, _SPACE, _ALONE = 1, 2, 3
+_SYLLABLE, _SYLLABLES, _VOWELS, _TRAILS = 0xAC00, 11172, 21, 28
+
+
+class WordPiece:
+    """A tokenizer over one vocabulary; its cache of words makes it quick and changes nothing."""
+
+    def __init__(self, vocabulary: Sequence[str]) -> None:
+        self._ids = {piece: number for number, piece in enumerate(vocabulary)}
+        missing = [piece for piece in (UNKNOWN, BEGIN, END) if piece not in self._ids]
+        if missing or len(self._ids) != len(vocabulary):
+            raise CorruptError(
+                f"vocabulary: {missing or 'a piece twice'}, expected each piece once"
+            )
+        self._special = {name: self._ids.get(name) for name in (PAD, UNKNOWN, BEGIN, END, MASK)}
+        self._unknown = [self._ids[UNKNOWN]]
+        self._words: dict[str, list[int]] = {}
+
+    @classmethod
+    def read(cls, path: Path) -> WordPiece:
+        """Returns the tokenizer of a `vocab.txt`: one piece a line, its number the token id."""
+        return cls(path.read_bytes().decode("utf-8").removesuffix("\n").split("\n"))
+
+    def tokenize(self, text: str, *, tokens_max: int) -> list[int]:
+        """Returns the ids of a text between those of [CLS] and [SEP], `tokens_max` at most in all.
+
+        Raises:
+            InvalidInputError: the text has a lone surrogate.
+        """
+        room = tokens_max - 2
+        ids: list[int] = []
+        for part in _SPECIAL.split(text) if "[" in text else (text,):
+            special = self._special.get(part)
+            if special is not None:
+                ids.append(special)
+                continue
+            for word in normalise(part).split(" "):
+                if word:
+                    ids += self._words.get(word) or self._pieces(word)
+                    if len(ids) >= room:
+                        break
+        return [self._ids[BEGIN], *ids[:room], self._ids[END]]
+
+    def _pieces(self, word: str) -> list[int]:
+        if len(self._words) >= _CACHE_MAX:
+            self._words.clear()
+        found = self._words[word] = self._cut(word)
+        return found
+
+    def _cut(self, word: str) -> list[int]:
+        """Returns the longest pieces from left to right; [UNK] when a rest begins with none."""
+        if len(word) > WORD_CHARS_MAX:
+            return self._unknown
+        pieces: list[int] = []
+        start = 0
+        while start < len(word):
+            lead = "##" if start else ""
+            stops = range(len(word), start, -1)
+            found = next((s for s in stops if lead + word[start:s] in self._ids), None)
+            if found is None:
+                return self._unknown
+            pieces.append(self._ids[lead + word[start:found]])
+            start = found
+        return pieces
+
+
+def normalise(text: str) -> str:
+    """Returns the words of a text, with one or more spaces between them.
+
+    Raises:
+        InvalidInputError: the text has a lone surrogate.
+    """
+    return text.translate(_replacements())
+
+
+class _Replacements(dict[int, str]):
+    """For `str.translate`: fills itself as code points are met."""
+
+    def __missing__(self, code: int) -> str:
+        if 0xD800 <= code <= 0xDFFF:
+            raise InvalidInputError(
+                f"text: got the lone surrogate U+{code:04X}, expected valid text"
+            )
+        found = self[code] = _table().replacement(code)
+        return found
+
+
+class _Table:
+    def __init__(self, data: bytes) -> None:
+        range_count, text_count = struct.unpack_from("<II", data)
+        numbers = np.frombuffer(data, "<u4", range_count + 2 * text_count + 1, 8).tolist()
+        self._starts = numbers[:range_count]
+        self._codes = numbers[range_count : range_count + text_count]
+        self._offsets = numbers[range_count + text_count :]
+        rest = data[8 + 4 * len(numbers) :]
+        self._kinds, self._texts = rest[:range_count], rest[range_count:]
+        self._places = {code: place for place, code in enumerate(self._codes)}
+
+    def replacement(self, code: int) -> str:
+        if _SYLLABLE <= code < _SYLLABLE + _SYLLABLES:
+            return _letters_of_syllable(code - _SYLLABLE)
+        place = self._places.get(code)
+        if place is not None:
+            return self._texts[self._offsets[place] : self._offsets[place + 1]].decode()
+        char = chr(code)
+        kind = self._kinds[bisect_right(self._starts, code) - 1]
+        return {_REMOVED: "", _SPACE: " ", _ALONE: f" {char} "}.get(kind, char)
+
+
+def _letters_of_syllable(number: int) -> str:
+    lead, rest = divmod(number, _VOWELS * _TRAILS)
+    vowel, trail = divmod(rest, _TRAILS)
+    letters = chr(0x1100 + lead) + chr(0x1161 + vowel)
+    return letters + chr(0x11A7 + trail) if trail else letters
+
+
+@cache
+def _table() -> _Table:
+    return _Table(Path(__file__).with_name("bert-uncased.bin").read_bytes())
+
+
+@cache
+def _replacements() -> _Replacements:
+    return _Replacements()
