@@ -17,6 +17,7 @@ from pyroaring import BitMap
 
 from ibidem.index.adjacency import Adjacency, Children, adjacency, children_of, parent_of
 from ibidem.index.arrays import Ordinals, bitmap_of_bytes, to_bitmap
+from ibidem.index.edge_segment import EdgeSegment
 from ibidem.index.identity import Identities
 from ibidem.index.inverted import inverted
 from ibidem.index.keys import END, EXISTS, name_key, range_keys, scalar_key, text_key
@@ -186,6 +187,11 @@ class Snapshot:
     def sparse(self, vocab: str) -> tuple[SparseSegment, ...]:
         """Returns the segments of a vocabulary, none for one without vectors."""
         return self._views("sparse", vocab, SparseSegment, self.state.sparse.get(vocab, ()))
+
+    @cached_property
+    def edges(self) -> tuple[EdgeSegment, ...]:
+        """The segments of the edges."""
+        return tuple(EdgeSegment(part) for part in self.state.edges)
 
     def outgoing(self, ordinal: int) -> Adjacency:
         """Returns the edges from a node to nodes of the root, by edge id ascending."""
