@@ -37,6 +37,8 @@ class ErrorKind(StrEnum):
     INDEX_UNAVAILABLE = "index-unavailable"
     STORAGE = "storage"
     REPLAY_MISMATCH = "replay-mismatch"
+    MODEL_MISMATCH = "model-mismatch"
+    MISSING_PACKAGE = "missing-package"
 
 
 class IbidemError(Exception):

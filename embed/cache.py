@@ -1,0 +1,130 @@
+"""Vectors by model and text, so that no text is embedded twice, by whatever process.
+
+A folder for each model, 256 files in it by the first byte of the text's digest. A file is frames of
+one width: digest of the text, vector, checksum. Frames are appended under a lock and never changed;
+a torn or damaged one is not believed. Everything may be deleted at any time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from blake3 import blake3
+from numpy.typing import NDArray
+
+from ibidem.embed.protocol import Embedder, Float32s, batches, checked
+from ibidem.objects.errors import StorageError
+from ibidem.objects.text import text_digest
+from ibidem.store.lock import writer_lock
+
+_CHECK_BYTES = 16
+_LOCK_SECONDS = 30.0
+
+
+class VectorCache:
+    """Vectors of texts, in a folder or, for a repository in memory, in a dict."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+        self._kept: dict[tuple[bytes, bytes], bytes] = {}
+
+    def find(self, model: bytes, dim: int, texts: Sequence[bytes]) -> dict[bytes, Float32s]:
+        """Returns the vectors that are there, (dim,) float32 by the digest of their text."""
+        if self._folder is None:
+            kept = ((text, self._kept.get((model, text))) for text in texts)
+            return {text: np.frombuffer(data, "<f4") for text, data in kept if data is not None}
+        by_file: dict[int, list[bytes]] = {}
+        for text in texts:
+            by_file.setdefault(text[0], []).append(text)
+        found: dict[bytes, Float32s] = {}
+        for number, wanted in by_file.items():
+            frames = self._frames(model, dim, number)
+            if frames is not None:
+                for text in wanted:
+                    vector = _frame_of(frames, model, text)
+                    if vector is not None:
+                        found[text] = vector
+        return found
+
+    def add(self, model: bytes, vectors: Mapping[bytes, Float32s]) -> None:
+        """Keeps vectors by the digest of their text; where that fails, they are not kept."""
+        if self._folder is None:
+            for text, vector in vectors.items():
+                self._kept[model, text] = vector.astype("<f4").tobytes()
+            return
+        by_file: dict[int, list[bytes]] = {}
+        for text, vector in vectors.items():
+            body = text + vector.astype("<f4").tobytes()
+            by_file.setdefault(text[0], []).append(body + _check(model, body))
+        folder = self._folder / model.hex()
+        with suppress(OSError, StorageError):
+            folder.mkdir(parents=True, exist_ok=True)
+            with writer_lock(folder / "lock", timeout_seconds=_LOCK_SECONDS):
+                for number, frames in by_file.items():
+                    _append(folder / f"{number:02x}", frames)
+
+    def _frames(self, model: bytes, dim: int, number: int) -> NDArray[Any] | None:
+        assert self._folder is not None, "BUG: frames are in files"
+        path = self._folder / model.hex() / f"{number:02x}"
+        kind = np.dtype(
+            [("head", "<u8"), ("body", "V", 24 + 4 * dim), ("check", "V", _CHECK_BYTES)]
+        )
+        try:
+            count = path.stat().st_size // kind.itemsize
+            return np.memmap(path, kind, "r", shape=(count,)) if count else None
+        except (OSError, ValueError):
+            return None
+
+
+class CachedEmbedder:
+    """An embedder that asks the cache first."""
+
+    def __init__(self, embedder: Embedder, cache: VectorCache) -> None:
+        self._embedder = embedder
+        self._cache = cache
+        self.name, self.digest, self.dim = embedder.name, embedder.digest, embedder.dim
+
+    def embed(self, texts: Sequence[str]) -> Float32s:
+        """Returns (n, dim) float32; every text is embedded once, and kept batch by batch."""
+        digests = [text_digest(text) for text in texts]
+        distinct = dict(zip(digests, texts, strict=True))
+        found = self._cache.find(self.digest, self.dim, list(distinct))
+        missing = {text: digest for digest, text in distinct.items() if digest not in found}
+        for part in batches(list(missing)):
+            vectors = checked(
+                self._embedder.embed(part), count=len(part), dim=self.dim, name=self.name
+            )
+            made = {missing[text]: row for text, row in zip(part, vectors, strict=True)}
+            self._cache.add(self.digest, made)
+            found.update(made)
+        out = np.empty((len(texts), self.dim), np.float32)
+        for row, digest in enumerate(digests):
+            out[row] = found[digest]
+        return out
+
+
+def _frame_of(frames: NDArray[Any], model: bytes, text: bytes) -> Float32s | None:
+    head = int.from_bytes(text[:8], "little")
+    for row in np.flatnonzero(frames["head"] == head).tolist():
+        frame = frames[row].tobytes()
+        body, check = frame[:-_CHECK_BYTES], frame[-_CHECK_BYTES:]
+        if body.startswith(text) and check == _check(model, body):
+            return np.frombuffer(body[len(text) :], "<f4")
+    return None
+
+
+def _check(model: bytes, body: bytes) -> bytes:
+    return blake3(model + body).digest()[:_CHECK_BYTES]
+
+
+def _append(path: Path, frames: list[bytes]) -> None:
+    """Appends frames after the last whole one: a torn one at the end is cut away."""
+    with path.open("ab") as file:
+        size = file.tell()
+        if torn := size % len(frames[0]):
+            file.truncate(size - torn)
+        file.write(b"".join(frames))

