@@ -6,6 +6,7 @@ Columns under a prefix P, p postings of k distinct keys:
     P.starts (k + 1,) where each key's postings begin
     P.rows   (p,) uint32: rows of the segment, ascending within a key, each once
     P.values (p,) what stands beside the row: term frequency or weight; may be absent
+Terms have positions as well (`positions.py`), and impacts (`impacts.py`).
 
 Nothing is decoded at open: a lookup is a binary search in the mapped bytes.
 """
@@ -18,6 +19,7 @@ import numpy as np
 
 from ibidem.index.arrays import NO_ROW, Array, Columns, offsets, ranges, smallest_unsigned
 from ibidem.index.key_list import KeyList, key_columns, union_keys
+from ibidem.index.positions import all_positions, position_columns
 from ibidem.index.segment import Segment
 
 _ROW_BITS = np.uint64(32)
@@ -42,8 +44,13 @@ class Inverted:
 
     def counts(self) -> Array:
         """Returns the number of postings of each key, (k,) int64."""
-        counts: Array = np.diff(self._starts.astype(np.int64))
+        counts: Array = np.diff(self.posting_starts())
         return counts
+
+    def posting_starts(self) -> Array:
+        """Returns where the postings of each key begin, and the end of the last, (k + 1,) int64."""
+        starts: Array = self._starts.astype(np.int64)
+        return starts
 
     def find(self, key: bytes) -> int | None:
         """Returns the index of a byte key, None when there is none."""
@@ -66,7 +73,13 @@ def inverted(segment: Segment, prefix: str) -> Inverted:
 
 
 def build_inverted(
-    prefix: str, vocabulary: dict[bytes, int], numbers: Array, rows: Array, *, is_counted: bool
+    prefix: str,
+    vocabulary: dict[bytes, int],
+    numbers: Array,
+    rows: Array,
+    *,
+    is_counted: bool,
+    positions: Array | None = None,
 ) -> Columns:
     """Returns the columns for postings given one by one.
 
@@ -76,6 +89,8 @@ def build_inverted(
         numbers: (t,) number of the key of each occurrence.
         rows: (t,) uint32, the row of each occurrence, best ascending; pairs may repeat.
         is_counted: whether the repeats of a pair become its value; else they are dropped.
+        positions: (t,) uint32, where in its row each occurrence stands, ascending in each row; they
+            get columns of their own.
     """
     keys = sorted(vocabulary)
     rank = np.empty(len(keys), dtype=np.uint32)
@@ -86,13 +101,16 @@ def build_inverted(
     packed = ranked[order].astype(np.uint64)
     packed <<= _ROW_BITS
     packed |= rows[order]
+    placed: Columns = {}
+    if positions is not None:
+        placed = position_columns(positions[order], np.bincount(ranked, minlength=len(keys)))
     del ranked, order
     is_first = np.empty(len(packed), dtype=bool)
     is_first[:1] = True
     np.not_equal(packed[1:], packed[:-1], out=is_first[1:])
     first = np.flatnonzero(is_first)
     packed_once = packed[first]
-    columns = key_columns(prefix, keys)
+    columns = key_columns(prefix, keys) | placed
     columns |= _posting_columns(prefix, packed_once, len(keys))
     if is_counted:
         columns[f"{prefix}.values"] = smallest_unsigned(np.diff(first, append=len(packed)))
@@ -118,12 +136,13 @@ def merge_inverted(
         renumbered: for each segment (rows,) uint32 from its row to the new one, NO_ROW to drop.
     """
     readers = [Inverted(segment, prefix) for segment in segments]
+    is_placed = prefix == "term" and all("position.bytes" in one.columns for one in segments)
     if readers[0].keys is None:
         tables = [segment[f"{prefix}.keys"].astype(np.uint64) for segment in segments]
-        packed, values = _renumber(readers, tables, renumbered)
+        packed, values, _ = _renumber(readers, tables, renumbered)
         return _numbered_columns(prefix, packed, values)
     blob, ends, tables = union_keys([reader.keys for reader in readers if reader.keys is not None])
-    packed, values = _renumber(readers, tables, renumbered)
+    packed, values, order = _renumber(readers, tables, renumbered)
     used = np.zeros(len(ends), dtype=bool)
     used[(packed >> _ROW_BITS).astype(np.int64)] = True
     if not used.all():
@@ -134,7 +153,43 @@ def merge_inverted(
     columns |= _posting_columns(prefix, packed, len(ends))
     if values is not None:
         columns[f"{prefix}.values"] = values
+    if is_placed:
+        assert values is not None, "BUG: positions come with frequencies"
+        columns |= _merged_positions(segments, readers, renumbered, order, values, columns)
     return columns
+
+
+def _merged_positions(
+    segments: Sequence[Segment],
+    readers: Sequence[Inverted],
+    renumbered: Sequence[Array],
+    order: Array,
+    values: Array,
+    columns: Columns,
+) -> Columns:
+    """Returns the position columns of merged postings.
+
+    `order` says for each posting which one it is among the kept ones of all segments, `values` how
+    many positions it has.
+    """
+    kept_positions, kept_counts = [], []
+    for segment, reader, rows_new in zip(segments, readers, renumbered, strict=True):
+        assert reader.values is not None, "BUG: positions come with frequencies"
+        counts = reader.values.astype(np.int64)
+        starts = segment["position.starts"]
+        ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+        by_term = np.diff(ends[reader.posting_starts()])
+        positions = all_positions(segment["position.bytes"], starts, by_term)
+        kept = rows_new[reader.rows] != NO_ROW
+        if not kept.all():
+            positions, counts = positions[np.repeat(kept, counts)], counts[kept]
+        kept_positions.append(positions)
+        kept_counts.append(counts)
+    counts = np.concatenate(kept_counts)
+    firsts = (np.cumsum(counts) - counts)[order]
+    positions = np.concatenate(kept_positions)[ranges(firsts, values)]
+    ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(values, dtype=np.int64)])
+    return position_columns(positions, np.diff(ends[columns["term.starts"].astype(np.int64)]))
 
 
 def _kept_keys(blob: Array, ends: Array, used: Array) -> tuple[Array, Array]:
@@ -157,8 +212,11 @@ def _stable_order(ranks: Array, rows: Array) -> Array:
 
 def _renumber(
     readers: Sequence[Inverted], tables: Sequence[Array], renumbered: Sequence[Array]
-) -> tuple[Array, Array | None]:
-    """Returns all kept postings, packed as key << 32 | row and ascending, and their values."""
+) -> tuple[Array, Array | None, Array]:
+    """Returns all kept postings, packed as key << 32 | row and ascending, and their values.
+
+    And which one each was among the kept ones, (p,) int64.
+    """
     packed_parts, value_parts = [], []
     for reader, table, rows_new in zip(readers, tables, renumbered, strict=True):
         counts = reader.counts()
@@ -172,10 +230,12 @@ def _renumber(
     if len(packed_parts) == 2 and len(packed_parts[1]) * _SMALL_SHARE < len(packed_parts[0]):
         place = np.searchsorted(packed_parts[0], packed_parts[1])
         both = np.insert(packed_parts[0], place, packed_parts[1])
-        return both, _inserted(value_parts, place) if value_parts else None
+        first, second = len(packed_parts[0]), len(packed_parts[1])
+        order = np.insert(np.arange(first), place, np.arange(first, first + second))
+        return both, _inserted(value_parts, place) if value_parts else None, order
     packed = np.concatenate(packed_parts)
     order = np.argsort(packed, kind="stable")  # sorted runs: a merge, not a sort
-    return packed[order], np.concatenate(value_parts)[order] if value_parts else None
+    return packed[order], np.concatenate(value_parts)[order] if value_parts else None, order
 
 
 def _inserted(parts: Sequence[Array], place: Array) -> Array:

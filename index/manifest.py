@@ -22,7 +22,7 @@ from ibidem.index.state import State
 from ibidem.objects.cid import RootCid
 from ibidem.objects.errors import CorruptError
 
-INDEX_VERSION = 1
+INDEX_VERSION = 2
 """Version of everything in an index directory; another one is never read, only rebuilt."""
 _HASH_BYTES = 32
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from ibidem.index.arrays import Array, Bytes, Columns, bitmap_bytes, offsets, to_bitmap
 from ibidem.index.identity import id_array
+from ibidem.index.impacts import impact_columns
 from ibidem.index.inverted import build_inverted, merge_inverted
 from ibidem.index.key_list import Numbering
 from ibidem.index.keys import property_keys
@@ -105,6 +106,7 @@ class NodeRows:
             np.concatenate(self._term_numbers),
             np.repeat(row, lengths),
             is_counted=True,
+            positions=_places(lengths),
         )
         columns |= self._child_columns(ordinals_of, row)
         return _finish(columns)
@@ -150,7 +152,14 @@ def _finish(columns: Columns) -> Columns:
     columns["set"] = bitmap_bytes(to_bitmap(columns["ordinals"]))
     for prefix in ("label", "prop"):
         columns |= _wide_columns(prefix, columns)
-    return columns
+    return columns | impact_columns(columns)
+
+
+def _places(lengths: Array) -> Array:
+    """Returns 0 to n - 1 for each length n, one after the other, (sum,) uint32."""
+    ends = np.cumsum(lengths, dtype=np.int64)
+    total = int(ends[-1]) if len(ends) else 0
+    return (np.arange(total) - np.repeat(ends - lengths, lengths)).astype(np.uint32)
 
 
 def _wide_columns(prefix: str, columns: Columns) -> Columns:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
@@ -13,6 +14,7 @@ from ibidem.index.arrays import Array, Ordinals, bitmap_of_bytes
 from ibidem.index.inverted import inverted
 from ibidem.index.keys import text_key
 from ibidem.index.merge import Part, live_mask
+from ibidem.index.term import Term
 
 Rows = npt.NDArray[np.uint32]
 
@@ -87,10 +89,7 @@ class LexicalSegment(SegmentView):
     def totals(self) -> tuple[int, int]:
         """(rows with a term, terms) over the live rows; costs what is dead, not what is live."""
         lengths = self.lengths
-        cache = self.part.segment.cache
-        if "totals" not in cache:
-            cache["totals"] = int(np.count_nonzero(lengths)), int(lengths.sum(dtype=np.uint64))
-        documents, terms = cache["totals"]
+        documents, terms = (int(one) for one in self.part.segment["term.reference"][3:5])
         if self.part.dead:
             gone = lengths[
                 np.searchsorted(self.ordinals, np.array(self.part.dead.to_array(), dtype=np.uint32))
@@ -110,6 +109,30 @@ class LexicalSegment(SegmentView):
         span = column.span(index)
         assert column.values is not None, "BUG: terms have frequencies"
         return column.rows[span], column.values[span]
+
+    @property
+    def longest(self) -> int:
+        """The length of the longest row, live or not."""
+        return int(self.part.segment["term.reference"][5])
+
+    @property
+    def reference(self) -> tuple[float, float, float]:
+        """k1, b and the mean length that impacts are made for."""
+        k1, b, mean = self.part.segment["term.reference"][:3].tolist()
+        return k1, b, mean
+
+    def term(self, text: str) -> Term | None:
+        """Returns what is kept of a term, None for one that no row has."""
+        segment = self.part.segment
+        index = inverted(segment, "term").find(text_key(text))
+        return None if index is None else Term(segment, index)
+
+    def terms_from(self, text: str) -> Iterator[str]:
+        """Yields the terms in text order, from the first that is not below `text` on."""
+        keys = inverted(self.part.segment, "term").keys
+        assert keys is not None, "BUG: terms are byte keys"
+        for index in range(keys.find(text_key(text)), len(keys)):
+            yield keys[index].decode()
 
 
 class VectorSegment(SegmentView):
