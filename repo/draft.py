@@ -114,6 +114,22 @@ class Draft:
 
     # -- vectors -------------------------------------------------------------------------------
 
+    def register_model(self, name: str, model: Model) -> None:
+        """Puts what the vectors of a model have in common; equal to what is there, nothing happens.
+
+        Raises:
+            InvalidInputError: kind `model-mismatch`.
+        """
+        known = self._config.models.get(name) or self.edits.models.get(name)
+        if known is None:
+            self.edits.models[name] = model
+        elif known != model:
+            raise InvalidInputError(
+                f"model {name!r}: got {model}, expected {known} as it is registered",
+                kind=ErrorKind.MODEL_MISMATCH,
+                hint="use another model name for another model",
+            )
+
     def set_vector(self, model: str, raw: bytes, value: Vector, of: bytes | None) -> None:
         """Puts a vector under a model, which the first use registers.
 

@@ -31,6 +31,8 @@ from ibidem.repo.receipts import Receipts
 from ibidem.repo.refs import HEADS, TAGS
 
 if TYPE_CHECKING:
+    from ibidem.embed.cache import VectorCache
+    from ibidem.embed.protocol import Embedder
     from ibidem.index.index import Index
     from ibidem.index.snapshot import Snapshot
     from ibidem.objects.config import Config
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from ibidem.objects.operation import Operation
     from ibidem.objects.root import Root
     from ibidem.repo.at import Revision
+    from ibidem.repo.embedding import EmbedReport
     from ibidem.repo.history import Change
     from ibidem.repo.retrieving import Retriever
     from ibidem.repo.statistics import RepositoryStats
@@ -136,6 +139,9 @@ class Repository:
         """The `.ibidem` folder; None in memory."""
         self.receipts = Receipts(None if folder is None else folder / "receipts")
         self._operations = Operations(store, clock)
+        self.embedders: dict[str, Embedder] = {}
+        """By the name of the model: what `retrieve(model=...)` embeds questions with."""
+        self._vector_cache: VectorCache | None = None
         self._index: Index | None = None
         self._revision: tuple[CommitCid, Revision] | None = None
 
@@ -347,7 +353,10 @@ class Repository:
     # -- asking --------------------------------------------------------------------------------
 
     def retrieve(self, text: str | None = None, **options: Any) -> Result:
-        """Returns the ranked answer at the head; `retrieve.query.resolve` lists the options."""
+        """Returns the ranked answer at the head; `retrieve.query.resolve` lists the options.
+
+        With `model=` or `embedder=`, the text is embedded and ranks by closeness too.
+        """
         return self.at().retrieve(text, **options)
 
     def retriever(self, rev: object = revision.HEAD) -> Retriever:
@@ -376,6 +385,68 @@ class Repository:
         """Returns how many nodes the index answers for at the head, and how many there are."""
         found = self.at()
         return len(found.snapshot().live), self.stats().node_count - self.stats().tombstone_count
+
+    # -- vectors -------------------------------------------------------------------------------
+
+    def use_embedder(self, embedder: Embedder, *, model: str | None = None) -> None:
+        """Lets `retrieve(text, model=...)` embed questions with it, under its name or another."""
+        self.embedders[model if model is not None else embedder.name] = embedder
+
+    def embed(
+        self,
+        embedder: Embedder,
+        *,
+        model: str | None = None,
+        label: str | None = None,
+        batch_nodes: int = 256,
+        is_dry_run: bool = False,
+        author: str = "",
+        message: str = "",
+        progress: Callable[[int, int], None] | None = None,
+    ) -> EmbedReport:
+        """Makes the vectors that nodes of the current branch lack, or have of another text.
+
+        Every batch is a commit, so that what is done stays done. Texts that were embedded before
+        come from the cache. What a node's text is, the fields in the root's configuration say.
+
+        Args:
+            model: the name to keep them under, by default the embedder's; the first use records
+                the embedder's digest with it.
+            label: only nodes of this type.
+            batch_nodes: in one commit.
+            is_dry_run: only counts.
+            message: of every commit; by default it says what was made.
+            progress: called with how many are done, and of how many.
+
+        Raises:
+            InvalidInputError: kind `model-mismatch`: vectors of that name were made by another
+                embedder; kind `dimension-mismatch`.
+        """
+        from ibidem.repo import embedding
+
+        report = embedding.embed(
+            self,
+            embedder,
+            model=model,
+            label=label,
+            batch_nodes=batch_nodes,
+            is_dry_run=is_dry_run,
+            author=author,
+            message=message,
+            progress=progress,
+        )
+        self.use_embedder(embedder, model=report.model)
+        return report
+
+    @property
+    def vector_cache(self) -> VectorCache:
+        """The vectors of texts that were embedded here before."""
+        if self._vector_cache is None:
+            from ibidem.embed.cache import VectorCache
+
+            folder = None if self.folder is None else self.folder / "embeddings"
+            self._vector_cache = VectorCache(folder)
+        return self._vector_cache
 
     # -- for the rooms above and beside --------------------------------------------------------
 

@@ -25,12 +25,34 @@ from ibidem.retrieve.receipt import Receipt, receipt_of
 from ibidem.retrieve.result import Result
 
 if TYPE_CHECKING:
+    from ibidem.embed.protocol import Embedder
     from ibidem.repo.repository import Repository
 
 
-def retrieve(repository: Repository, revision: Revision, **options: Any) -> Result:
-    """Returns the answer to a question over a revision, with its receipt."""
+def retrieve(
+    repository: Repository,
+    revision: Revision,
+    *,
+    model: str | None = None,
+    embedder: Embedder | None = None,
+    **options: Any,
+) -> Result:
+    """Returns the answer to a question over a revision, with its receipt.
+
+    Args:
+        model: embeds the text, with `embedder` or the one in use for the model, and ranks by its
+            vector too; the vector that was used is in the receipt, so a replay needs no model.
+        embedder: likewise; its name is the model's unless that is given.
+    """
     config = revision.config
+    if model is not None or embedder is not None:
+        if options.get("vector") is not None:
+            raise InvalidInputError("vector: got one beside a model, expected one of them")
+        from ibidem.repo.embedding import query_vector
+
+        options["vector"] = query_vector(
+            repository, config, options.get("text"), model=model, embedder=embedder
+        )
     query = resolve(config, **options)
     result = _execute(repository, revision, query)
     digests = {name: model.digest for name, model in config.models.items() if model.digest}
@@ -145,6 +167,11 @@ class Retriever:
     def vector(self, model: str, vector: Any) -> Self:
         """Ranks by closeness to a vector of a model."""
         return self._with(vector=(model, vector))
+
+    def model(self, name: str) -> Self:
+        """Ranks by closeness to the vector that the embedder in use for a model makes of the
+        text."""
+        return self._with(model=name)
 
     def sparse(self, vocab: str, indices: Any, weights: Any) -> Self:
         """Ranks by a sparse vector of a vocabulary."""

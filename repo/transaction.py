@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ibidem.objects.blocks import Source
+    from ibidem.objects.config import Model
 
 VECTOR_DIM_MAX = 4096
 _PLACEHOLDER = NodeId(bytes(ID_BYTES))
@@ -332,6 +333,15 @@ class Transaction:
                 kind=ErrorKind.DIMENSION_MISMATCH,
             )
         self._draft.set_vector(model, id.raw, value, of)
+
+    def register_model(self, name: str, model: Model) -> None:
+        """Stages what the vectors of a model have in common; recorded with its first vector.
+
+        Raises:
+            InvalidInputError: kind `model-mismatch`: it is registered, and otherwise.
+        """
+        self._check_open()
+        self._draft.register_model(check_text("model", name), model)
 
     def set_sparse(
         self,

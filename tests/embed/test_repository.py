@@ -1,0 +1,225 @@
+"""Filling a repository with vectors, asking with a model, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from blake3 import blake3
+
+import ibidem
+from ibidem.embed.protocol import identity
+from ibidem.objects.config import Model
+from ibidem.objects.errors import ErrorKind, IbidemError, InvalidInputError
+from ibidem.objects.text import text_digest
+
+
+class Letters:
+    """Counts letters: a small embedder whose every call is recorded."""
+
+    name = "letters"
+    dim = 26
+
+    def __init__(self, version: int = 1) -> None:
+        self.digest = identity({"letters": version})
+        self.asked: list[str] = []
+
+    def embed(self, texts: Sequence[str]) -> np.ndarray:
+        self.asked += texts
+        rows = [[text.lower().count(chr(97 + letter)) for letter in range(26)] for text in texts]
+        return np.array(rows, np.float32)
+
+
+class Dying(Letters):
+    """Fails at the nth call, as a killed process does."""
+
+    def __init__(self, calls: int) -> None:
+        super().__init__()
+        self.calls = calls
+
+    def embed(self, texts: Sequence[str]) -> np.ndarray:
+        self.calls -= 1
+        if self.calls < 0:
+            raise KeyboardInterrupt
+        return super().embed(texts)
+
+
+@pytest.fixture
+def repo(tmp_path: Path):
+    with ibidem.init(tmp_path / "r") as found:
+        yield found
+
+
+def add(repo: ibidem.Repository, *texts: str, label: str = "Note") -> None:
+    with repo.transaction(author="ada", message="notes") as tx:
+        for text in texts:
+            tx.add_node(label, summary=text)
+
+
+def test_every_node_with_a_text_gets_the_vector_of_its_text(repo: ibidem.Repository):
+    add(repo, "abba", "zoo")
+    with repo.transaction(author="ada", message="empty") as tx:
+        tx.add_node("Note", props={"n": 1})
+    report = repo.embed(Letters())
+    counts = (report.node_count, report.textless_count, report.wanting_count)
+    assert (*counts, report.embedded_count) == (3, 1, 2, 2)
+    for node in repo.at().nodes():
+        vector = repo.at().vector(node.id, "letters")
+        if node.summary is None:
+            assert vector is None
+        else:
+            assert vector is not None
+            assert vector.of == text_digest(node.summary)
+            assert np.array_equal(vector.to_array(), Letters().embed([node.summary])[0])
+
+
+def test_the_model_is_registered_with_its_digest_by_the_first_vector(repo: ibidem.Repository):
+    repo.embed(Letters())
+    assert "letters" not in repo.at().config.models
+    add(repo, "abba")
+    repo.embed(Letters())
+    assert repo.at().config.models["letters"] == Model(26, digest=Letters().digest)
+
+
+def test_a_second_run_does_nothing_and_an_edit_refreshes_one_vector(repo: ibidem.Repository):
+    add(repo, "abba", "zoo")
+    repo.embed(Letters())
+    again = Letters()
+    assert repo.embed(again).commits == ()
+    assert again.asked == []
+    node = next(node for node in repo.at().nodes() if node.summary == "zoo")
+    with repo.transaction(author="ada", message="edit") as tx:
+        tx.update_node(node.id, summary="bazaar")
+    report = repo.embed(again)
+    assert (again.asked, report.embedded_count) == (["bazaar"], 1)
+    assert repo.at().vector(node.id, "letters").of == text_digest("bazaar")
+
+
+def test_a_dry_run_counts_and_changes_nothing(repo: ibidem.Repository):
+    add(repo, "abba")
+    head, embedder = repo.head, Letters()
+    report = repo.embed(embedder, is_dry_run=True)
+    assert (report.wanting_count, report.embedded_count, embedder.asked) == (1, 0, [])
+    assert repo.head == head
+
+
+def test_only_nodes_of_the_label_that_is_asked_for(repo: ibidem.Repository):
+    add(repo, "abba")
+    add(repo, "zoo", label="Place")
+    assert repo.embed(Letters(), label="Place").embedded_count == 1
+    assert repo.embed(Letters()).embedded_count == 1
+
+
+def test_hidden_nodes_get_no_vector(repo: ibidem.Repository):
+    add(repo, "abba", "zoo")
+    node = next(iter(repo.at().nodes()))
+    with repo.transaction(author="ada", message="hide") as tx:
+        tx.tombstone(node.id)
+    assert repo.embed(Letters()).node_count == 1
+
+
+def test_what_was_done_before_a_kill_is_kept_and_the_rest_follows(repo: ibidem.Repository):
+    add(repo, *(f"note {number}" for number in range(7)))
+    with pytest.raises(KeyboardInterrupt):
+        repo.embed(Dying(2), batch_nodes=2)
+    rest = Letters()
+    report = repo.embed(rest, batch_nodes=2)
+    assert (len(rest.asked), report.embedded_count, len(report.commits)) == (3, 3, 2)
+
+
+def test_a_text_is_embedded_once_whoever_asks(tmp_path: Path):
+    with ibidem.init(tmp_path / "r") as repo:
+        add(repo, "abba", "zoo")
+        repo.embed(Letters())
+    with ibidem.open(tmp_path / "r") as repo:
+        embedder = Letters()
+        repo.embed(embedder, model="other name")
+        repo.retrieve("zoo", embedder=embedder)
+        repo.retrieve("oz", embedder=embedder)
+        repo.retrieve("oz", embedder=embedder)
+        assert embedder.asked == ["oz"]
+
+
+def test_the_root_does_not_depend_on_the_batches(tmp_path: Path):
+    roots = set()
+    for size in (1, 3, 100):
+        with ibidem.init(tmp_path / str(size)) as repo:
+            add(repo, *(f"note {number}" for number in range(7)))
+            repo.embed(Letters(), batch_nodes=size)
+            roots.add(repo.at().root_cid)
+    assert len(roots) == 1
+
+
+def test_a_question_ranks_by_the_model_and_replays_without_it(repo: ibidem.Repository):
+    add(repo, "abba", "zoo", "xyz")
+    repo.embed(Letters())
+    result = repo.retrieve("baab", model="letters")
+    assert result.items[0].node.summary == "abba"
+    assert result.receipt.models == {"letters": Letters().digest}
+    repo.embedders.clear()
+    assert repo.replay(result.receipt).to_bytes() == result.to_bytes()
+    vector = ("letters", Letters().embed(["baab"])[0])
+    assert repo.retrieve("baab", vector=vector).to_bytes() == result.to_bytes()
+    steps = repo.retriever().text("baab").option(embedder=Letters())
+    assert steps.execute().to_bytes() == result.to_bytes()
+
+
+def refusal(repo: ibidem.Repository, **options: object) -> IbidemError:
+    with pytest.raises(InvalidInputError) as caught:
+        repo.retrieve("abba", **options)
+    return caught.value
+
+
+def test_a_model_without_vectors_or_embedder_is_refused_by_name(repo: ibidem.Repository):
+    add(repo, "abba")
+    found = refusal(repo, model="letters")
+    assert found.kind is ErrorKind.UNKNOWN_MODEL
+    assert "'letters'" in str(found)
+    found = refusal(repo, embedder=Letters())
+    assert found.kind is ErrorKind.UNKNOWN_MODEL
+    assert "none" in str(found)
+    repo.embed(Letters())
+    found = refusal(repo, embedder=Letters(), model="pictures")
+    assert found.kind is ErrorKind.UNKNOWN_MODEL
+    assert "'pictures'" in str(found)
+    assert "'letters'" in str(found)
+
+
+def test_another_embedder_than_that_of_the_vectors_is_refused(repo: ibidem.Repository):
+    add(repo, "abba")
+    repo.embed(Letters())
+    found = refusal(repo, embedder=Letters(2))
+    assert found.kind is ErrorKind.MODEL_MISMATCH
+    assert Letters(1).digest.hex()[:16] in str(found)
+    assert Letters(2).digest.hex()[:16] in str(found)
+    with pytest.raises(InvalidInputError) as caught:
+        repo.embed(Letters(2))
+    assert caught.value.kind is ErrorKind.MODEL_MISMATCH
+
+
+def test_vectors_from_elsewhere_can_be_asked_but_not_added_to(repo: ibidem.Repository):
+    with repo.transaction(author="ada", message="vectors") as tx:
+        node = tx.add_node("Note", summary="abba")
+        tx.set_vector(node, model="letters", vector=Letters().embed(["abba"])[0])
+    assert len(repo.retrieve("ab", embedder=Letters()).items) == 1
+    with pytest.raises(InvalidInputError) as caught:
+        repo.embed(Letters())
+    assert caught.value.kind is ErrorKind.MODEL_MISMATCH
+
+
+def test_a_model_beside_a_vector_or_without_a_text_is_refused(repo: ibidem.Repository):
+    add(repo, "abba")
+    repo.embed(Letters())
+    assert "vector" in str(refusal(repo, model="letters", vector=("letters", [1.0])))
+    with pytest.raises(InvalidInputError, match="text"):
+        repo.retrieve(model="letters")
+
+
+def test_a_registration_that_differs_is_refused(repo: ibidem.Repository):
+    add(repo, "abba")
+    repo.embed(Letters())
+    with pytest.raises(InvalidInputError) as caught, repo.transaction() as tx:
+        tx.register_model("letters", Model(26, digest=blake3(b"other").digest()))
+    assert caught.value.kind is ErrorKind.MODEL_MISMATCH
