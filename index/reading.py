@@ -89,7 +89,7 @@ class LexicalSegment(SegmentView):
     def totals(self) -> tuple[int, int]:
         """(rows with a term, terms) over the live rows; costs what is dead, not what is live."""
         lengths = self.lengths
-        documents, terms = (int(one) for one in self.part.segment["term.reference"][3:5])
+        documents, terms, _ = self.counted
         if self.part.dead:
             gone = lengths[
                 np.searchsorted(self.ordinals, np.array(self.part.dead.to_array(), dtype=np.uint32))
@@ -111,9 +111,10 @@ class LexicalSegment(SegmentView):
         return column.rows[span], column.values[span]
 
     @property
-    def longest(self) -> int:
-        """The length of the longest row, live or not."""
-        return int(self.part.segment["term.reference"][5])
+    def counted(self) -> tuple[int, int, int]:
+        """(rows with a term, terms in them, terms in the longest), dead rows included."""
+        documents, terms, longest = self.part.segment["term.reference"][3:].tolist()
+        return int(documents), int(terms), int(longest)
 
     @property
     def reference(self) -> tuple[float, float, float]:

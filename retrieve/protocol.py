@@ -7,7 +7,7 @@ says that it is live, and then its node is one of the root's.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -39,6 +39,33 @@ class Segment(Protocol):
         """Room for what is derived from the columns alone; may be emptied at any time."""
 
 
+class Term(Protocol):
+    """A term of one segment."""
+
+    @property
+    def rows(self) -> Rows:
+        """(m,) uint32 ascending: the rows that have it, dead ones included."""
+
+    @property
+    def frequencies(self) -> npt.NDArray[np.unsignedinteger]:
+        """(m,): how often each has it."""
+
+    @property
+    def impacts(self) -> npt.NDArray[np.uint8] | None:
+        """(m,) uint8 bounds of what each posting adds, see the segment's `reference`; may be None."""
+
+    @property
+    def top(self) -> int:
+        """The largest impact."""
+
+    @property
+    def dense(self) -> npt.NDArray[np.uint8] | None:
+        """(n,) uint8: impacts by row, 0 for rows without the term; may be None."""
+
+    def positions(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.unsignedinteger]]:
+        """Returns (ends, positions): posting i stands at positions[ends[i - 1]:ends[i]]."""
+
+
 class LexicalSegment(Segment, Protocol):
     """Postings of terms."""
 
@@ -46,8 +73,19 @@ class LexicalSegment(Segment, Protocol):
     def lengths(self) -> npt.NDArray[np.uint32]:
         """(n,) uint32: terms in each row's text, repeats counted."""
 
-    def postings(self, term: str) -> tuple[Rows, npt.NDArray[np.uint32]] | None:
-        """Returns (rows ascending, term frequencies), or None for a term that no row has."""
+    @property
+    def counted(self) -> tuple[int, int, int]:
+        """(rows with a term, terms in them, terms in the longest), dead rows included."""
+
+    @property
+    def reference(self) -> tuple[float, float, float] | None:
+        """k1, b and the mean length of impacts; None where terms have none."""
+
+    def term(self, text: str) -> Term | None:
+        """Returns a term, or None for one that no row has."""
+
+    def terms_from(self, text: str) -> Iterator[str]:
+        """Yields the terms from the first that is not below `text` on, in text order."""
 
 
 class VectorSegment(Segment, Protocol):

@@ -11,12 +11,13 @@ from __future__ import annotations
 import numpy as np
 
 from ibidem.retrieve.lane import LaneStatus, LaneTop, best, empty_top, has_rows
-from ibidem.retrieve.lexical import add_postings
 from ibidem.retrieve.numbers import Float64s
 from ibidem.retrieve.protocol import Ordinals, Rows
 from ibidem.retrieve.scope import Universe
 
 LANE = "sparse"
+_SPARSE_SHARE = 16
+"""Below one posting in so many rows, sums go through the touched rows and not a whole column."""
 
 
 def rank_sparse(universe: Universe) -> LaneTop:
@@ -36,7 +37,7 @@ def rank_sparse(universe: Universe) -> LaneTop:
                 gains.append(found[1].astype(np.float64) * weight)
         if not rows:
             continue
-        touched, values = add_postings(
+        touched, values = _add_postings(
             np.concatenate(rows), np.concatenate(gains), segment.ordinals.shape[0]
         )
         keep = universe.scope.keep(segment, touched)
@@ -48,3 +49,18 @@ def rank_sparse(universe: Universe) -> LaneTop:
     if found_ordinals.shape[0] == 0 and not has_rows(universe.view, segments):
         return empty_top(LANE, LaneStatus.NO_VECTORS)
     return LaneTop(LANE, found_ordinals, found_scores)
+
+
+def _add_postings(touched: Rows, gain: Float64s, row_count: int) -> tuple[Rows, Float64s]:
+    """Returns the distinct rows, ascending, with their gains added in list order, from 0.0 on.
+
+    `bincount` is a plain loop over its input, so the order of addition is the order of the lists.
+    """
+    if touched.shape[0] * _SPARSE_SHARE < row_count:
+        distinct, where = np.unique(touched, return_inverse=True)
+        return distinct, np.bincount(where, weights=gain, minlength=distinct.shape[0])
+    sums = np.bincount(touched, weights=gain, minlength=row_count)
+    flags = np.zeros(row_count, np.bool_)
+    flags[touched] = True
+    distinct = np.flatnonzero(flags).astype(np.uint32)
+    return distinct, sums[distinct]

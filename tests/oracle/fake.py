@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from itertools import chain
 from types import SimpleNamespace
 from typing import Any
 
@@ -117,10 +118,15 @@ class FakeSnapshot:
 
     def _lexical(self, part: Any) -> Any:
         texts = list(part[0].values())
+        lengths = [len(terms) for terms in texts]
+        vocabulary = sorted(set(chain.from_iterable(texts)))
         return SimpleNamespace(
             **self._base(part),
-            lengths=np.array([len(terms) for terms in texts], np.uint32),
-            postings=_postings([Counter(terms) for terms in texts], np.uint32),
+            lengths=np.array(lengths, np.uint32),
+            counted=(sum(map(bool, lengths)), sum(lengths), max(lengths, default=0)),
+            reference=None,
+            term=lambda term: FakeTerm(texts, term) if term in vocabulary else None,
+            terms_from=lambda term: (one for one in vocabulary if one >= term),
         )
 
     def _dense(self, part: Any, rows: Any) -> Any:
@@ -139,6 +145,24 @@ class FakeSnapshot:
             for one in part[0].values()
         ]
         return SimpleNamespace(**self._base(part), postings=_postings(vectors, np.float32))
+
+
+class FakeTerm:
+    """A term of a segment, without bounds."""
+
+    impacts = dense = None
+    top = 255
+
+    def __init__(self, texts: list[list[str]], term: str) -> None:
+        places = [[i for i, one in enumerate(text) if one == term] for text in texts]
+        self._places = [row for row in places if row]
+        self.rows = np.array([i for i, row in enumerate(places) if row], np.uint32)
+        self.frequencies = np.array([len(row) for row in self._places], np.uint32)
+
+    def positions(self) -> Any:
+        return np.cumsum(self.frequencies, dtype=np.int64), np.array(
+            list(chain.from_iterable(self._places)), np.uint32
+        )
 
 
 def _postings(rows: list[Any], dtype: Any) -> Any:
