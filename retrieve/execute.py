@@ -23,6 +23,7 @@ from ibidem.objects.node import Node
 from ibidem.retrieve import predicate
 from ibidem.retrieve.dense import check_model, rank_dense
 from ibidem.retrieve.fuse import Fused, fuse
+from ibidem.retrieve.graph.lane import GraphTop, paths_of, run_graph_lanes, unknown_etypes
 from ibidem.retrieve.lane import LaneStatus, LaneTop
 from ibidem.retrieve.lexical import rank_lexical
 from ibidem.retrieve.numbers import Float64s, rank
@@ -73,14 +74,16 @@ def execute(
         check_model(snapshot, query)
     scope = universe(snapshot, query)
     tops = run_lanes(scope)
+    walks = run_graph_lanes(scope, tops)
+    tops += [walk.top for walk in walks]
     ranking, fused = _rank(scope, tops)
     reader = Reader(load, content or _inline, estimator, query.content_chars)
     packed = pack(ranking, reader, limit=query.limit, budget=query.token_budget)
     ordinals = ranking.ordinals[[one.place for one in packed.taken]]
     lanes = _lane_scores(ordinals, tops, fused)
     items = tuple(
-        Item(one.node, one.cid, ranking.score(one.place), one.rendered, one.tokens, scores)
-        for one, scores in zip(packed.taken, lanes, strict=True)
+        Item(one.node, one.cid, ranking.score(one.place), one.rendered, one.tokens, scores, paths)
+        for one, scores, paths in zip(packed.taken, lanes, paths_of(walks, ordinals), strict=True)
     )
     stale = count_stale(snapshot, query, ordinals, items, reader.content)
     return Result(
@@ -91,7 +94,7 @@ def execute(
         candidates_seen=len(ranking),
         dropped=tuple(packed.drops),
         dropped_counts=MappingProxyType(packed.counts),
-        warnings=tuple(_warnings(scope, tops, stale)),
+        warnings=tuple(_warnings(scope, tops, walks, stale)),
         status=MappingProxyType({top.lane: top.status for top in tops}),
     )
 
@@ -198,7 +201,9 @@ def _places(among: Ordinals, wanted: Ordinals) -> npt.NDArray[np.intp]:
     return np.where(among[order][near] == wanted, order[near], -1)
 
 
-def _warnings(scope: Universe, tops: Sequence[LaneTop], stale: int) -> Iterator[Warning]:
+def _warnings(
+    scope: Universe, tops: Sequence[LaneTop], walks: Sequence[GraphTop], stale: int
+) -> Iterator[Warning]:
     """Yields warnings in the order of the closed list, then of their subjects."""
     query, snapshot = scope.query, scope.view.snapshot
     status = {top.lane: top.status for top in tops}
@@ -210,6 +215,12 @@ def _warnings(scope: Universe, tops: Sequence[LaneTop], stale: int) -> Iterator[
         yield Warning(WarningCode.NO_SPARSE_VECTORS, "sparse", query.sparse.vocab)
     if query.vector is not None and stale:
         yield Warning(WarningCode.STALE_VECTORS, "vector", query.vector.model, stale)
+    for walk in walks:
+        if walk.top.status is LaneStatus.NO_EDGES:
+            yield Warning(WarningCode.NO_EDGES, walk.top.lane)
+    for walk in walks:
+        if walk.left_out:
+            yield Warning(WarningCode.FRONTIER_CUT, walk.top.lane, None, walk.left_out)
     for name in query.labels:
         if not snapshot.live & snapshot.label(name):
             yield Warning(WarningCode.UNKNOWN_LABEL, "label", name)
@@ -217,6 +228,8 @@ def _warnings(scope: Universe, tops: Sequence[LaneTop], stale: int) -> Iterator[
         for name in sorted(set(predicate.names(query.where))):
             if not snapshot.live & snapshot.exists(name):
                 yield Warning(WarningCode.UNKNOWN_PROPERTY, "where", name)
+    for lane, etype in unknown_etypes(scope):
+        yield Warning(WarningCode.UNKNOWN_EDGE_TYPE, lane, etype)
 
 
 def _inline(node: Node) -> bytes | None:

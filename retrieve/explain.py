@@ -34,6 +34,8 @@ def _lines(result: Result) -> Iterator[str]:
                 f"   {name}: rank {lane_score.rank}, score {lane_score.score!r}, "
                 f"contributes {lane_score.contribution!r}"
             )
+            if name in item.paths:
+                yield f"      from {' to '.join(str(node) for node in item.paths[name])}"
     for reason, count in result.dropped_counts.items():
         if count:
             yield f"{count} left out by {reason}"

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from ibidem.objects.block import empty
 from ibidem.objects.errors import InvalidInputError
 
-LANES = ("lexical", "dense", "sparse")
+LANES = ("lexical", "dense", "sparse", "graph", "community")
 """Every lane, in the order in which fusion adds them."""
 
 RRF_K = 60.0

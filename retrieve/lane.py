@@ -25,6 +25,8 @@ class LaneStatus(StrEnum):
     OK = "ok"
     NO_TERMS = "no_terms"
     NO_VECTORS = "no_vectors"
+    NO_SEEDS = "no_seeds"
+    NO_EDGES = "no_edges"
 
 
 @dataclass(frozen=True, slots=True)

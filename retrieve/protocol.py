@@ -107,6 +107,40 @@ class SparseSegment(Segment, Protocol):
         """Returns (rows ascending, weights), or None for a token that no row has."""
 
 
+class Arcs(Protocol):
+    """Edges of several nodes, seen from these, in no order that means anything."""
+
+    @property
+    def places(self) -> npt.NDArray[np.intp]:
+        """(m,) the node of each arc, as its place among those asked for; ascending."""
+
+    @property
+    def neighbours(self) -> Ordinals:
+        """(m,) uint32: the node at the other end, which need not exist."""
+
+    @property
+    def weights(self) -> npt.NDArray[np.float64]:
+        """(m,) float64, finite."""
+
+    @property
+    def codes(self) -> npt.NDArray[np.uint32]:
+        """(m,) the edge's type, as its place in the segment's `etypes`."""
+
+
+class EdgeSegment(Protocol):
+    """Rows of the edges; only live ones are told of."""
+
+    @property
+    def etypes(self) -> Sequence[str]:
+        """The types of the rows."""
+
+    def etype_counts(self) -> npt.NDArray[np.int64]:
+        """Returns how many live rows there are of each type."""
+
+    def arcs(self, nodes: Ordinals, *, outgoing: bool) -> Arcs:
+        """Returns the arcs from nodes to their targets, or from nodes to their sources."""
+
+
 class Snapshot(Protocol):
     """The index of one root."""
 
@@ -167,6 +201,10 @@ class Snapshot(Protocol):
 
     def vectors(self, model: str) -> Sequence[VectorSegment]:
         """Returns the segments of a model, none for a model without vectors."""
+
+    @property
+    def edges(self) -> Sequence[EdgeSegment]:
+        """The segments of the edges."""
 
     def sparse(self, vocab: str) -> Sequence[SparseSegment]:
         """Returns the segments of a vocabulary, none for one without vectors."""

@@ -21,6 +21,7 @@ from ibidem.objects.config import Config
 from ibidem.objects.errors import CorruptError, ErrorKind, FormatError, InvalidInputError
 from ibidem.retrieve import option, predicate
 from ibidem.retrieve.fusion import RRF_K, Fusion
+from ibidem.retrieve.graph import option as graph_option
 from ibidem.retrieve.numbers import Float32s
 from ibidem.retrieve.predicate import Predicate
 
@@ -76,6 +77,8 @@ class Query:
     where: Predicate | None = None
     vector: QueryVector | None = None
     sparse: QuerySparse | None = None
+    graph: graph_option.Graph | None = None
+    community: graph_option.Community | None = None
     depth: int = DEPTH_DEFAULT
     """How many nodes each lane returns."""
     limit: int | None = LIMIT_DEFAULT
@@ -111,6 +114,8 @@ class Query:
                 "tokens": list(sparse.tokens),
                 "weights": list(sparse.weights),
             },
+            "graph": graph_option.form(self.graph),
+            "community": graph_option.form(self.community),
             "depth": self.depth,
             "limit": self.limit,
             "token_budget": self.token_budget,
@@ -154,6 +159,7 @@ class Query:
             )
         try:
             query = cls(**_fields(form))
+            _check_seeds(query)
         except (InvalidInputError, KeyError, TypeError, ValueError) as error:
             raise CorruptError(f"query: {error}") from error
         if query.encode() != codec.encode(form):
@@ -169,6 +175,8 @@ def resolve(
     where: Mapping[str, object] | Predicate | None = None,
     vector: tuple[str, Any] | None = None,
     sparse: tuple[str, Any, Any] | None = None,
+    graph: Mapping[str, object] | None = None,
+    community: Mapping[str, object] | None = None,
     depth: int = DEPTH_DEFAULT,
     limit: int | None = LIMIT_DEFAULT,
     token_budget: int | None = None,
@@ -191,6 +199,8 @@ def resolve(
         where: conditions on properties, see `predicate`.
         vector: (model, (d,) numbers).
         sparse: (vocabulary, tokens, weights), tokens in any order, none twice.
+        graph: what edges lead to counts too: `{"mode": "ppr" | "decay", ...}`, see `graph.option`.
+        community: what belongs together with the best nodes counts too; see `graph.option`.
         depth: how many nodes each lane returns.
         limit: how many items are returned at most, None for all.
         token_budget: how many tokens they may cost together, None for any.
@@ -221,6 +231,8 @@ def resolve(
         where=condition,
         vector=None if vector is None else _vector(vector),
         sparse=None if sparse is None else _sparse(sparse),
+        graph=None if graph is None else graph_option.graph(graph),
+        community=None if community is None else graph_option.community(community),
         depth=option.count("depth", depth, low=1, high=DEPTH_MAX),
         limit=None if limit is None else option.count("limit", limit),
         token_budget=None if token_budget is None else option.count("token_budget", token_budget),
@@ -236,7 +248,18 @@ def resolve(
             "text: got nothing to look for, "
             "expected a text, a vector, a sparse vector, a label or a condition"
         )
+    _check_seeds(query)
     return query
+
+
+def _check_seeds(query: Query) -> None:
+    """Refuses lanes that walk edges where no other lane gives them seeds."""
+    for name, value in (("graph", query.graph), ("community", query.community)):
+        if value is not None and not query.has_ranker:
+            raise InvalidInputError(
+                f"{name}: got it without anything that ranks, "
+                "expected a text, a vector or a sparse vector to begin from"
+            )
 
 
 def _fields(form: dict[str, Any]) -> dict[str, Any]:
@@ -251,6 +274,10 @@ def _fields(form: dict[str, Any]) -> dict[str, Any]:
         "sparse": None
         if sparse is None
         else _sparse((sparse["vocab"], sparse["tokens"], sparse["weights"])),
+        "graph": None if form["graph"] is None else graph_option.graph(form["graph"]),
+        "community": None
+        if form["community"] is None
+        else graph_option.community(form["community"]),
         "depth": option.count("depth", form["depth"], low=1, high=DEPTH_MAX),
         "limit": None if form["limit"] is None else option.count("limit", form["limit"]),
         "token_budget": None

@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from ibidem.objects import codec
+from ibidem.objects.block import empty
 from ibidem.objects.cid import NodeCid, ResultCid, RootCid
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
@@ -56,6 +57,9 @@ class Item:
     rendered: str
     tokens: int
     lanes: Mapping[str, LaneScore]
+    paths: Mapping[str, tuple[NodeId, ...]] = field(default_factory=empty, compare=False)
+    """By lane that walked edges, a shortest way from a seed to this node. No part of
+    `to_bytes()`."""
 
     @property
     def id(self) -> NodeId:

@@ -19,8 +19,11 @@ class WarningCode(StrEnum):
     NO_VECTORS = "no_vectors"
     NO_SPARSE_VECTORS = "no_sparse_vectors"
     STALE_VECTORS = "stale_vectors"
+    NO_EDGES = "no_edges"
+    FRONTIER_CUT = "frontier_cut"
     UNKNOWN_LABEL = "unknown_label"
     UNKNOWN_PROPERTY = "unknown_property"
+    UNKNOWN_EDGE_TYPE = "unknown_edge_type"
 
 
 _TEXTS = {
@@ -28,8 +31,11 @@ _TEXTS = {
     WarningCode.NO_VECTORS: "no visible node has a vector of this model",
     WarningCode.NO_SPARSE_VECTORS: "no visible node has a sparse vector of this vocabulary",
     WarningCode.STALE_VECTORS: "vectors of returned nodes were made from another text",
+    WarningCode.NO_EDGES: "no visible edge of these types touches a seed that way",
+    WarningCode.FRONTIER_CUT: "nodes were not walked from because there were too many",
     WarningCode.UNKNOWN_LABEL: "no node of this root has such a label",
     WarningCode.UNKNOWN_PROPERTY: "no node of this root has such a property",
+    WarningCode.UNKNOWN_EDGE_TYPE: "no edge of this root is of such a type",
 }
 
 
@@ -41,7 +47,7 @@ class Warning:  # noqa: A001  the word that the field knows; Python's own is not
     option: str
     """The option of the query that it is about."""
     subject: str | None = None
-    """The model, vocabulary, label or property as the query itself named it."""
+    """The model, vocabulary, label, property or edge type as the query itself named it."""
     count: int | None = None
     """How many nodes it is about."""
 

@@ -1,0 +1,1 @@
+"""The lanes that walk edges: decay, personalised PageRank, communities."""

@@ -1,0 +1,76 @@
+"""Best paths from the seeds: what a step keeps is multiplied along, and a node takes its best.
+
+Each step walks from the nodes that the last one improved, all at once. Where there are more of
+them than may be walked from, the best are, and the answer says how many were not.
+
+Spec: retrieval 5.3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ibidem.retrieve.graph.arcs import WEIGHT_HIGH, Int64s, Neighbourhood, Places
+from ibidem.retrieve.graph.option import Decay
+from ibidem.retrieve.numbers import Float64s, rank
+from ibidem.retrieve.scope import Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Walked:
+    """What a walk gave: by place of the neighbourhood."""
+
+    scores: Float64s
+    """(n,) 0.0 for a node that got nothing."""
+    origins: Int64s
+    """(n,) the seed, from 0, that the best path begins at; -1 without one."""
+    left_out: int
+    """Nodes that were not walked from because there were too many."""
+
+
+def walk_decay(near: Neighbourhood, strengths: Float64s, view: Scope, options: Decay) -> Walked:
+    """Returns the best path score of every node within `options.depth` steps of the seeds.
+
+    Args:
+        near: whose first nodes are the seeds, in their order.
+        strengths: (s,) of the seeds, above zero, descending.
+        view: names the nodes.
+        options: the walk.
+    """
+    scores, origins = strengths.copy(), np.arange(strengths.shape[0], dtype=np.int64)
+    frontier = np.arange(strengths.shape[0], dtype=np.intp)
+    left_out = 0
+    for _ in range(options.depth):
+        order = rank(scores[frontier], view.snapshot.node_ids(near.ordinals[frontier]))
+        left_out += max(0, frontier.shape[0] - options.max_frontier)
+        frontier = frontier[order[: options.max_frontier]]
+        near.walk(frontier)
+        extra = near.count - scores.shape[0]
+        scores = np.concatenate([scores, np.zeros(extra, np.float64)])
+        origins = np.concatenate([origins, np.full(extra, -1, np.int64)])
+        reached, values, starts = _arrivals(near, frontier, scores, origins, options.decay)
+        better = values > scores[reached]
+        frontier = reached[better]
+        scores[frontier], origins[frontier] = values[better], starts[better]
+        if frontier.shape[0] == 0:
+            break
+    return Walked(scores, origins, left_out)
+
+
+def _arrivals(
+    near: Neighbourhood, frontier: Places, scores: Float64s, origins: Int64s, decay: float
+) -> tuple[Places, Float64s, Int64s]:
+    """Returns by node that an arc reaches: the best arrival, and its seed, the first of equals."""
+    owners, arcs = near.arcs_of(frontier)
+    kept = scores[frontier] * decay
+    with np.errstate(over="ignore", under="ignore"):
+        values = np.minimum(kept[owners] * near.weights[arcs], WEIGHT_HIGH)
+    starts = origins[frontier][owners]
+    targets = near.targets[arcs]
+    order = np.lexsort((starts, -values, targets))
+    first = np.ones(order.shape[0], np.bool_)
+    first[1:] = targets[order[1:]] != targets[order[:-1]]
+    best = order[first]
+    return targets[best], values[best], starts[best]

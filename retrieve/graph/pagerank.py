@@ -1,0 +1,119 @@
+"""Personalised PageRank in integers: local, synchronous, the same to the unit on every machine.
+
+Mass comes in units of 2^-40. A round takes what every node holds, if that is enough for its number
+of arcs, keeps the restart share as the node's rank and sends the rest along the arcs. All nodes of
+a round send at once, so no order plays a part; what does not divide stays where it is, so nothing
+is ever lost: ranks and what is held always add up to what the seeds were given.
+
+No step can overflow int64. All mass together is at most 2^40. Restart shares, arc shares and seed
+shares are at most 2^20, so products are at most 2^60. Mass that arrives is summed by `bincount` in
+float64, where integers up to 2^53 add exactly.
+
+Spec: retrieval 5.4.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ibidem.retrieve.graph.arcs import SHARE_BITS, Int64s, Neighbourhood, Places, shares
+from ibidem.retrieve.graph.option import PageRank
+from ibidem.retrieve.numbers import Float64s
+
+UNIT_BITS = 40
+UNIT = 1 << UNIT_BITS
+
+
+def seed_mass(strengths: Float64s) -> Int64s:
+    """Returns the units that each seed is given: floor(RN(strength / total) · 2^40).
+
+    The total is added one by one in the order of the seeds.
+    """
+    total = 0.0
+    for strength in strengths.tolist():
+        total += strength
+    return np.asarray((strengths / total) * float(UNIT), np.float64).astype(np.int64)
+
+
+def walk_pagerank(near: Neighbourhood, strengths: Float64s, options: PageRank) -> Float64s:
+    """Returns the rank of every node that was met: (n,) float64, 0.0 for none.
+
+    Args:
+        near: whose first nodes are the seeds, in their order.
+        strengths: (s,) of the seeds, above zero.
+        options: damping, epsilon and rounds.
+    """
+    mass = seed_mass(strengths)
+    restart = (1 << SHARE_BITS) - int(options.damping * (1 << SHARE_BITS))
+    enough = int(options.epsilon * UNIT)
+    flow = _Flow(near, mass)
+    held, ranks = mass.copy(), np.zeros(mass.shape[0], np.int64)
+    for _ in range(options.rounds):
+        active = flow.active(held, enough)
+        if active.shape[0] == 0:
+            break
+        held, ranks = flow.fit(held), flow.fit(ranks)
+        sent = held[active]
+        kept = (sent * restart) >> SHARE_BITS
+        ranks[active] += kept
+        held[active] = 0
+        held += flow.send(active, sent - kept)
+    final = flow.fit(ranks) + ((flow.fit(held) * restart) >> SHARE_BITS)
+    return final.astype(np.float64) / float(UNIT)
+
+
+class _Flow:
+    """The arcs of the nodes walked from, their weights as integers, and the seeds' shares."""
+
+    def __init__(self, near: Neighbourhood, mass: Int64s) -> None:
+        self._near = near
+        self._seeds = mass >> (UNIT_BITS - SHARE_BITS)
+        self._parts = np.zeros(0, np.int64)
+        self._sums = np.zeros(0, np.int64)
+
+    def active(self, held: Int64s, enough: int) -> Places:
+        """Returns the nodes that hold `enough` units or more for each of their arcs, counting one
+        for a node without any; walks from whatever may be among them."""
+        near = self._near
+        able = np.flatnonzero(held >= max(1, enough))
+        near.walk(able)
+        self._read()
+        return able[held[able] // np.maximum(near.degrees[able], 1) >= enough]
+
+    def send(self, active: Places, mass: Int64s) -> Int64s:
+        """Returns by node what arrives where `active` send `mass` out; nothing is lost."""
+        near = self._near
+        owners, arcs = near.arcs_of(active)
+        moved = (mass[owners] * self._parts[arcs]) // self._sums[active][owners]
+        arrived = _added(near.targets[arcs], moved, near.count)
+        stays = mass - _added(owners, moved, active.shape[0])
+        is_dangling = near.degrees[active] == 0
+        arrived[active] += np.where(is_dangling, 0, stays)
+        returned = int(stays[is_dangling].sum())
+        if returned:
+            back = (returned * self._seeds) >> SHARE_BITS
+            arrived[: back.shape[0]] += back
+            arrived[0] += returned - int(back.sum())
+        return arrived
+
+    def fit(self, values: Int64s) -> Int64s:
+        """Returns (n,) values, 0 for the nodes that were met since."""
+        return np.concatenate([values, np.zeros(self._near.count - values.shape[0], np.int64)])
+
+    def _read(self) -> None:
+        """Takes in the arcs that were read since."""
+        near, start = self._near, self._parts.shape[0]
+        self._sums = self.fit(self._sums)
+        sources = near.sources[start:]
+        if sources.shape[0] == 0:
+            return
+        begins = np.flatnonzero(np.concatenate([[True], sources[1:] != sources[:-1]]))
+        counts = np.diff(np.append(begins, sources.shape[0]))
+        parts, sums = shares(near.weights[start:], begins, counts)
+        self._parts = np.concatenate([self._parts, parts])
+        self._sums[sources[begins]] = sums
+
+
+def _added(places: Places, units: Int64s, count: int) -> Int64s:
+    """Returns the units by place; exact, as all of them together are below 2^53."""
+    return np.asarray(np.bincount(places, units, minlength=count), np.float64).astype(np.int64)
