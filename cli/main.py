@@ -24,7 +24,7 @@ COMMANDS = (
     *("init", "add", "node", "edge", "status", "commit", "unstage"),
     *("log", "show", "get", "query", "diff"),
     *("branch", "switch", "tag", "undo", "redo"),
-    *("retrieve", "replay", "reindex", "stats", "doctor"),
+    *("retrieve", "embed", "replay", "reindex", "stats", "doctor"),
     *("demo", "completion"),
 )
 """In the order of the help. Each is the object `command` of the module of its name."""

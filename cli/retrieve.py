@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ibidem.cli import answer, output, parse
+from ibidem.cli import answer, embedders, output, parse
 from ibidem.cli.session import Session, at_option, common_options, pass_session
 
 
@@ -19,6 +19,7 @@ from ibidem.cli.session import Session, at_option, common_options, pass_session
     metavar="NAME=VALUE",
     help="Only nodes whose property compares so: = != < <= > >=, or NAME? to exist; again for all.",
 )
+@click.option("--model", metavar="MODEL", help="Rank by the vector of QUERY too, as `repo embed`.")
 @click.option("--vector", metavar="MODEL=FILE.npy", help="Rank by this query vector too.")
 @click.option("--budget", type=int, metavar="TOKENS", help="Tokens the items may cost together.")
 @click.option("--limit", type=int, default=10, show_default=True, help="Items at most; 0 for all.")
@@ -33,6 +34,7 @@ def command(
     query: str | None,
     label: tuple[str, ...],
     where: tuple[str, ...],
+    model: str | None,
     vector: str | None,
     budget: int | None,
     limit: int,
@@ -49,11 +51,13 @@ def command(
     Examples:
       repo retrieve "how do retries work" --budget 2000
       repo retrieve "retries" --label Passage --where lang=en --where "year>=2024"
+      repo retrieve "retries" --model minilm
       repo retrieve "retries" --at main~3 --json
     """
     options: dict[str, Any] = {
         "label": label or None,
         "where": parse.conditions(where),
+        "embedder": embedders.embedder(session, model) if model else None,
         "vector": parse.vector(vector) if vector else None,
         "limit": limit or None,
         "token_budget": budget,

@@ -56,7 +56,7 @@ def test_every_command_that_reads_a_state_takes_at(name: str):
 
 
 def test_every_command_on_a_repository_takes_its_folder():
-    elsewhere = {"repo init", "repo demo", "repo completion"}
+    elsewhere = {"repo init", "repo demo", "repo completion", "repo embed install"}
     for path, command in LEAVES:
         has_option = any("--repo" in parameter.opts for parameter in command.params)
         assert has_option is (path not in elsewhere), path

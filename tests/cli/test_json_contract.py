@@ -168,6 +168,7 @@ def _session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     )
     run("replay", asked["receipt"])
     run("reindex")
+    run("embed", "--dry-run")
     run("stats")
     run("doctor")
     run("demo")
@@ -182,7 +183,7 @@ def test_every_command_that_prints_data_has_json():
         for path, command, _ in commands()
         if not hasattr(command, "commands") and not any("--json" in p.opts for p in command.params)
     }
-    assert without == {"repo completion"}
+    assert without == {"repo completion", "repo embed install"}
 
 
 def test_the_session_covers_every_schema_of_the_page(seen: dict[str, list[dict[str, Any]]]):

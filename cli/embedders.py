@@ -1,0 +1,87 @@
+"""Which embedder `--model` names, and where its weights, address and key come from.
+
+The environment is read here and nowhere below: the data folder, the addresses, and the keys under
+the names that the providers themselves use.
+"""
+
+from __future__ import annotations
+
+import urllib.request
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from ibidem.cli.session import Session
+from ibidem.objects.errors import ErrorKind, InvalidInputError
+
+if TYPE_CHECKING:
+    from ibidem.embed.protocol import Embedder
+
+FORMS = "minilm, openai:NAME, ollama:NAME, sentence-transformers:FOLDER or onnx:FOLDER"
+"""What `--model` takes; `minilm:FOLDER` too, where it was installed with `--to`."""
+_OPENAI_URL = "https://api.openai.com/v1"
+_OLLAMA_URL = "http://127.0.0.1:11434"
+
+
+def models_folder(session: Session) -> Path:
+    """Returns where models are installed: below `XDG_DATA_HOME`, else below `~/.local/share`."""
+    base = session.environment.get("XDG_DATA_HOME")
+    data = Path(base) if base and Path(base).is_absolute() else Path.home() / ".local" / "share"
+    return data / "ibidem" / "models"
+
+
+def embedder(session: Session, model: str) -> Embedder:
+    """Returns the embedder that `--model` names; nothing is loaded or asked before it is used.
+
+    Args:
+        session: for the environment.
+        model: one of the forms in FORMS.
+
+    Raises:
+        InvalidInputError: kind `unknown-model`: it is of no known form.
+    """
+    provider, colon, name = model.partition(":")
+    if provider == "minilm" and bool(colon) == bool(name):
+        from ibidem.embed.minilm import ExactMiniLM
+
+        return ExactMiniLM(Path(name) if name else models_folder(session) / "minilm")
+    if colon and name:
+        if provider == "sentence-transformers":
+            from ibidem.embed.local import SentenceTransformersEmbedder
+
+            return SentenceTransformersEmbedder(Path(name))
+        if provider == "onnx":
+            from ibidem.embed.local import OnnxEmbedder
+
+            return OnnxEmbedder(Path(name))
+        if provider in ("openai", "ollama"):
+            return _remote(session.environment, provider, name)
+    raise InvalidInputError(
+        f"--model: got {model!r}, expected {FORMS}", kind=ErrorKind.UNKNOWN_MODEL
+    )
+
+
+def _remote(environment: Mapping[str, str], provider: str, name: str) -> Embedder:
+    from ibidem.embed.http import Service
+    from ibidem.embed.remote import OllamaEmbedder, OpenAiEmbedder
+
+    proxies = urllib.request.getproxies()
+    if provider == "ollama":
+        base = environment.get("OLLAMA_HOST") or _OLLAMA_URL
+        base = base if "://" in base else f"http://{base}"
+        # Ollama's own programs take an address without a port too, and mean this one.
+        if urlsplit(base).port is None:
+            base = f"{base.rstrip('/')}:11434"
+        url = f"{base.rstrip('/')}/api/embed"
+        return OllamaEmbedder(Service(url, "ollama", proxies=_proxies(proxies, url)), name)
+    base = environment.get("OPENAI_BASE_URL") or _OPENAI_URL
+    url = f"{base.rstrip('/')}/embeddings"
+    key = environment.get("OPENAI_API_KEY") or None
+    return OpenAiEmbedder(Service(url, "openai", key, proxies=_proxies(proxies, url)), name)
+
+
+def _proxies(proxies: dict[str, str], url: str) -> dict[str, str]:
+    host = urlsplit(url).hostname or ""
+    is_direct = host in ("localhost", "127.0.0.1", "::1") or urllib.request.proxy_bypass(host)
+    return {} if is_direct else proxies

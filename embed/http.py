@@ -1,0 +1,145 @@
+"""One JSON request to an embedding service: bounded in time, size and number of tries.
+
+A service is not trusted: redirects are not followed (a key could leave with one), an answer has a
+greatest size, and what an error says is cut short and never holds the key. Only what can pass is
+tried again: a busy or failing server, a connection that breaks.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from http.client import HTTPException
+from typing import Any
+from urllib.parse import urlsplit
+
+from ibidem.objects.errors import CorruptError, InvalidInputError, StorageError
+
+ANSWER_BYTES_MAX = 64 << 20
+_ERROR_CHARS = 200
+_ERROR_BYTES = 1 << 16
+_TRIED_AGAIN = (408, 425, 429, 500, 502, 503, 504, 529)
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """Where a service is and how patient its caller is."""
+
+    url: str
+    """Of the request: http or https."""
+    name: str
+    """What errors call it."""
+    key: str | None = field(default=None, repr=False)
+    """Sent as a bearer token."""
+    timeout_seconds: float = 60.0
+    """Of one try, for connecting and for every read."""
+    tries: int = 4
+    pause_seconds: float = 0.5
+    """Before the second try; doubled before each further one."""
+    pause_seconds_max: float = 20.0
+    """The longest pause, also where the service asks for a longer one."""
+    answer_bytes_max: int = ANSWER_BYTES_MAX
+    proxies: Mapping[str, str] = field(default_factory=dict)
+    """By scheme; none unless said."""
+    sleep: Callable[[float], object] = time.sleep
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise InvalidInputError(f"url: got {self.url!r:.80}, expected http:// or https://")
+        if self.key is not None and not (self.key.isascii() and self.key.isprintable()):
+            raise InvalidInputError(f"{self.name}: the key has characters that no key has")
+        if self.tries < 1:
+            raise InvalidInputError(f"tries: got {self.tries}, expected 1 or more")
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_: Any) -> None:
+        """Follows nothing: the answer is an error with the code of the redirection."""
+        return
+
+
+def post_json(service: Service, body: Mapping[str, Any]) -> Any:
+    """Sends one JSON object and returns the JSON of the answer.
+
+    Raises:
+        InvalidInputError: the service refuses the request: the key, the model or the texts.
+        StorageError: it does not answer, or still fails after the last try.
+        CorruptError: the answer is no JSON, or too large.
+    """
+    headers = {"Content-Type": "application/json", "Accept": "application/json"}
+    if service.key:
+        headers["Authorization"] = f"Bearer {service.key}"
+    data = json.dumps(body).encode()
+    opener = urllib.request.build_opener(
+        urllib.request.ProxyHandler(dict(service.proxies)), _NoRedirect
+    )
+    pause = service.pause_seconds
+    for left in reversed(range(service.tries)):
+        asked = urllib.request.Request(service.url, data, headers)  # noqa: S310  scheme checked
+        try:
+            with opener.open(asked, timeout=service.timeout_seconds) as answer:
+                return _parsed(service, answer.read(service.answer_bytes_max + 1))
+        except urllib.error.HTTPError as error:
+            with error:
+                said = _said(service, error)
+                if error.code not in _TRIED_AGAIN:
+                    raise _refused(service, error.code, said) from error
+                wished = _seconds(error.headers.get("Retry-After"))
+            trouble = f"status {error.code}: {said}"
+        except (OSError, HTTPException) as error:
+            trouble, wished = str(getattr(error, "reason", error)) or type(error).__name__, 0.0
+        if left:
+            service.sleep(min(max(pause, wished), service.pause_seconds_max))
+            pause *= 2
+    raise StorageError(
+        f"{service.name}: no answer from {_place(service)} in {service.tries} tries: {trouble}",
+        hint="is the service running, and is its address right?",
+    )
+
+
+def _parsed(service: Service, data: bytes) -> Any:
+    if len(data) > service.answer_bytes_max:
+        raise CorruptError(
+            f"{service.name}: the answer has more than {service.answer_bytes_max} bytes"
+        )
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise CorruptError(f"{service.name}: the answer is not JSON: {data[:60]!r}") from error
+
+
+def _said(service: Service, error: urllib.error.HTTPError) -> str:
+    """Returns the message in an error's body, on one line, without the key."""
+    try:
+        text = error.read(_ERROR_BYTES).decode("utf-8", "replace")
+    except (OSError, HTTPException):
+        text = ""
+    try:
+        found = json.loads(text)["error"]
+        text = str(found["message"] if isinstance(found, dict) else found)
+    except (ValueError, KeyError, TypeError, RecursionError):
+        pass
+    if service.key:
+        text = text.replace(service.key, "[key]")
+    return " ".join(text.split())[:_ERROR_CHARS] or "no reason given"
+
+
+def _refused(service: Service, code: int, said: str) -> InvalidInputError:
+    hint = {401: "set the key that the service gave you", 403: "this key is not allowed to do this"}
+    return InvalidInputError(
+        f"{service.name}: {_place(service)} refuses with status {code}: {said}", hint=hint.get(code)
+    )
+
+
+def _place(service: Service) -> str:
+    parts = urlsplit(service.url)
+    return f"{parts.scheme}://{parts.hostname}{f':{parts.port}' if parts.port else ''}"
+
+
+def _seconds(text: str | None) -> float:
+    return float(text) if text and text.isascii() and text.isdigit() and len(text) < 6 else 0.0
