@@ -1,6 +1,6 @@
 """Execute: a pure function from a snapshot and a resolved query to a result.
 
-    view -> universe -> lanes -> fuse -> pack -> result
+    view -> universe -> lanes -> fuse -> rerank -> diversify -> pack -> result
 
 Nothing here reads a clock, randomness or the environment, and nothing is remembered but statistics
 that follow from the snapshot.
@@ -10,15 +10,13 @@ Spec: retrieval 3 to 9.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
 
 from ibidem.objects.cid import NodeCid
-from ibidem.objects.errors import InvalidInputError
-from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.retrieve import predicate
 from ibidem.retrieve.dense import check_model, rank_dense
@@ -26,19 +24,20 @@ from ibidem.retrieve.fuse import Fused, fuse
 from ibidem.retrieve.graph.lane import GraphTop, paths_of, run_graph_lanes, unknown_etypes
 from ibidem.retrieve.lane import LaneStatus, LaneTop
 from ibidem.retrieve.lexical import rank_lexical
-from ibidem.retrieve.numbers import Float64s, rank
+from ibidem.retrieve.numbers import rank
 from ibidem.retrieve.pack import Reader, pack
 from ibidem.retrieve.protocol import Ordinals, Snapshot
 from ibidem.retrieve.query import Query
+from ibidem.retrieve.ranking import SnapshotRanking
+from ibidem.retrieve.reorder import reorder
+from ibidem.retrieve.rerank import LANE as RERANK
+from ibidem.retrieve.rerank import Reranker, RerankRecord, RerankStatus
 from ibidem.retrieve.result import DROPS_LISTED_MAX, Item, LaneScore, Result
 from ibidem.retrieve.scope import Universe, universe
 from ibidem.retrieve.sparse import rank_sparse
 from ibidem.retrieve.stale import count_stale
-from ibidem.retrieve.tokens import HEURISTIC, TokenEstimator
-from ibidem.retrieve.warning import Warning, WarningCode  # noqa: A004
-
-_CIDS_BLOCK = 16
-"""Ranked nodes whose CIDs are fetched at a time: few are read."""
+from ibidem.retrieve.tokens import HEURISTIC, TokenEstimator, check_estimator
+from ibidem.retrieve.warning import Warning, WarningCode, capped  # noqa: A004
 
 Load = Callable[[NodeCid], Node]
 Content = Callable[[Node], bytes | None]
@@ -51,6 +50,7 @@ def execute(
     content: Content | None = None,
     *,
     estimator: TokenEstimator = HEURISTIC,
+    reranker: Reranker | RerankRecord | None = None,
 ) -> Result:
     """Returns the answer to a query over a snapshot's root.
 
@@ -61,15 +61,14 @@ def execute(
         content: reads the whole content of a node, for those that keep it in raw blocks. Without it
             only inline content is known.
         estimator: counts tokens; the query names it.
+        reranker: the one that the query names, or the record of what it said before.
 
     Raises:
-        InvalidInputError: the query names an unknown model, has another dimension or another
-        estimator.
+        InvalidInputError: the query names an unknown model, has another dimension, or names another
+        estimator or reranker.
+        ReplayError: the record is of another ranking.
     """
-    if query.estimator != estimator.name:
-        raise InvalidInputError(
-            f"estimator: got {estimator.name!r}, expected the query's {query.estimator!r}"
-        )
+    check_estimator(query, estimator)
     if query.vector is not None:
         check_model(snapshot, query)
     scope = universe(snapshot, query)
@@ -78,11 +77,24 @@ def execute(
     tops += [walk.top for walk in walks]
     ranking, fused = _rank(scope, tops)
     reader = Reader(load, content or _inline, estimator, query.content_chars)
+    after = reorder(snapshot, query, ranking, reader, reranker)
+    ranking, opinions = after.ranking, after.opinions()
     packed = pack(ranking, reader, limit=query.limit, budget=query.token_budget)
     ordinals = ranking.ordinals[[one.place for one in packed.taken]]
     lanes = _lane_scores(ordinals, tops, fused)
+    for one, scores in zip(packed.taken, lanes, strict=True):
+        if one.node.id in opinions:
+            scores[RERANK] = opinions[one.node.id]
     items = tuple(
-        Item(one.node, one.cid, ranking.score(one.place), one.rendered, one.tokens, scores, paths)
+        Item(
+            one.node,
+            one.cid,
+            ranking.score(one.place),
+            one.rendered,
+            one.tokens,
+            MappingProxyType(scores),
+            paths,
+        )
         for one, scores, paths in zip(packed.taken, lanes, paths_of(walks, ordinals), strict=True)
     )
     stale = count_stale(snapshot, query, ordinals, items, reader.content)
@@ -94,40 +106,12 @@ def execute(
         candidates_seen=len(ranking),
         dropped=tuple(packed.drops),
         dropped_counts=MappingProxyType(packed.counts),
-        warnings=tuple(_warnings(scope, tops, walks, stale)),
-        status=MappingProxyType({top.lane: top.status for top in tops}),
+        warnings=capped(
+            [*_warnings(scope, tops, walks, stale), *_rerank_warning(query, after.record)]
+        ),
+        status=MappingProxyType(_status(tops, after.record)),
+        rerank=after.record,
     )
-
-
-class SnapshotRanking:
-    """A ranking over a snapshot; ids and CIDs are fetched as they are asked for."""
-
-    def __init__(self, snapshot: Snapshot, ordinals: Ordinals, scores: Float64s) -> None:
-        self.ordinals = ordinals
-        self._snapshot = snapshot
-        self._scores = scores
-        self._cids: tuple[int, Sequence[NodeCid]] = (-1, ())
-
-    def __len__(self) -> int:
-        return int(self.ordinals.shape[0])
-
-    def span(self, start: int, stop: int) -> list[tuple[NodeId, float]]:
-        """Returns the ids and scores of nodes start..stop."""
-        ids = self._snapshot.node_ids(self.ordinals[start:stop]).tobytes()
-        scores = self._scores[start:stop].tolist()
-        return [(NodeId(ids[16 * i : 16 * i + 16]), score) for i, score in enumerate(scores)]
-
-    def cid(self, index: int) -> NodeCid:
-        """Returns a node's CID."""
-        block, place = divmod(index, _CIDS_BLOCK)
-        if self._cids[0] != block:
-            wanted = self.ordinals[block * _CIDS_BLOCK : (block + 1) * _CIDS_BLOCK]
-            self._cids = block, self._snapshot.node_cids(wanted)
-        return self._cids[1][place]
-
-    def score(self, index: int) -> float:
-        """Returns a node's score."""
-        return float(self._scores[index])
 
 
 def run_lanes(scope: Universe) -> list[LaneTop]:
@@ -179,7 +163,7 @@ def _by_id(snapshot: Snapshot, ordinals: Ordinals, query: Query) -> Ordinals:
 
 def _lane_scores(
     ordinals: Ordinals, tops: Sequence[LaneTop], fused: Fused | None
-) -> list[Mapping[str, LaneScore]]:
+) -> list[dict[str, LaneScore]]:
     """Returns what each lane said about each of some nodes."""
     found: list[dict[str, LaneScore]] = [{} for _ in ordinals]
     for top in tops if fused is not None else ():
@@ -189,7 +173,16 @@ def _lane_scores(
         for lanes, place, share in zip(found, places.tolist(), shares.tolist(), strict=True):
             if place >= 0:
                 lanes[top.lane] = LaneScore(place + 1, float(top.scores[place]), share)
-    return [MappingProxyType(lanes) for lanes in found]
+    return found
+
+
+def _status(
+    tops: Sequence[LaneTop], record: RerankRecord | None
+) -> dict[str, LaneStatus | RerankStatus]:
+    status: dict[str, LaneStatus | RerankStatus] = {top.lane: top.status for top in tops}
+    if record is not None:
+        status[RERANK] = record.status
+    return status
 
 
 def _places(among: Ordinals, wanted: Ordinals) -> npt.NDArray[np.intp]:
@@ -230,6 +223,16 @@ def _warnings(
                 yield Warning(WarningCode.UNKNOWN_PROPERTY, "where", name)
     for lane, etype in unknown_etypes(scope):
         yield Warning(WarningCode.UNKNOWN_EDGE_TYPE, lane, etype)
+
+
+def _rerank_warning(query: Query, record: RerankRecord | None) -> Iterator[Warning]:
+    """Yields a warning where a reranker was asked for, was called, and gave nothing to use."""
+    if (
+        query.rerank is not None
+        and record is not None
+        and record.status not in (RerankStatus.OK, RerankStatus.TOO_FEW)
+    ):
+        yield Warning(WarningCode.RERANK_FAILED, "rerank", query.rerank.name)
 
 
 def _inline(node: Node) -> bytes | None:

@@ -55,19 +55,21 @@ def fuse(tops: Sequence[LaneTop], fusion: Fusion) -> Fused:
 def _shares(top: LaneTop, fusion: Fusion) -> Float64s:
     """Returns what a lane adds to each node of its top, in the top's order."""
     if fusion.name == "convex":
-        return fusion.weight(top.lane) * _min_max(top)
+        return fusion.weight(top.lane) * _min_max(top, top.floor)
+    if fusion.name == "score_normalised":
+        return fusion.weight(top.lane) * _min_max(top, None)
     weight = fusion.weight(top.lane)
     ranks = np.arange(1, top.scores.shape[0] + 1, dtype=np.float64)
     return weight / (fusion.k + ranks)
 
 
-def _min_max(top: LaneTop) -> Float64s:
-    """Returns the scores moved to between 0 and 1: the top score is 1, the lane's lower bound is
-    0."""
+def _min_max(top: LaneTop, floor: float | None) -> Float64s:
+    """Returns the scores moved to between 0 and 1: the top score is 1, the floor, or without one
+    the last score, is 0."""
     if top.scores.shape[0] == 0:
         return top.scores
     high = top.scores[0]
-    low = top.scores[-1] if top.floor is None else top.floor
+    low = top.scores[-1] if floor is None else floor
     if high == low:
         return np.ones(top.scores.shape[0], np.float64)
     moved: Float64s = (top.scores - low) / (high - low)

@@ -10,7 +10,7 @@ Spec: retrieval 8.3.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from ibidem.objects.cid import NodeCid
@@ -32,13 +32,30 @@ class Reader:
     content: Callable[[Node], bytes | None]
     estimator: TokenEstimator
     content_chars: int
+    _peeked: dict[NodeCid, tuple[Node, str]] = field(default_factory=dict)
+
+    def peek(self, cid: NodeCid) -> tuple[Node, str]:
+        """Returns a node and its text, and remembers both for when it is read."""
+        found = self._peeked.get(cid)
+        if found is None:
+            found = self._peeked[cid] = self._render(cid)
+        return found
+
+    def source(self, cid: NodeCid) -> tuple[Node, bytes | None]:
+        """Returns a node and its whole content."""
+        node = self._peeked[cid][0] if cid in self._peeked else self.load(cid)
+        return node, self.content(node)
 
     def read(self, cid: NodeCid) -> tuple[Node, str, int]:
         """Returns a node, its text and what the text costs."""
+        found = self._peeked.pop(cid, None) if self._peeked else None
+        node, rendered = self._render(cid) if found is None else found
+        return node, rendered, self.estimator.estimate(rendered)
+
+    def _render(self, cid: NodeCid) -> tuple[Node, str]:
         node = self.load(cid)
         content = self.content(node) if self.content_chars else None
-        rendered = render(node, content=content, content_chars=self.content_chars)
-        return node, rendered, self.estimator.estimate(rendered)
+        return node, render(node, content=content, content_chars=self.content_chars)
 
 
 class Ranking(Protocol):

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
@@ -20,10 +19,14 @@ from ibidem.objects import codec
 from ibidem.objects.config import Config
 from ibidem.objects.errors import CorruptError, ErrorKind, FormatError, InvalidInputError
 from ibidem.retrieve import option, predicate
-from ibidem.retrieve.fusion import RRF_K, Fusion
+from ibidem.retrieve.fusion import Fusion, checked_weights, resolve_fusion
 from ibidem.retrieve.graph import option as graph_option
+from ibidem.retrieve.mmr import Mmr, resolve_mmr
 from ibidem.retrieve.numbers import Float32s
 from ibidem.retrieve.predicate import Predicate
+from ibidem.retrieve.rerank import Rerank, resolve_rerank
+from ibidem.retrieve.tokens import TokenEstimator, checked_digest, checked_estimator
+from ibidem.retrieve.validity import Valid, resolve_valid
 
 SEMANTICS = 1
 """The version of every rule that decides an answer."""
@@ -35,6 +38,8 @@ DIM_MAX = 4096
 TOKENS_MAX = 65_536
 """Tokens of a sparse query."""
 LABELS_MAX = 1000
+ADJACENCY_MAX = 1000
+"""Edges that a rendering shows in each direction."""
 K1_DEFAULT, B_DEFAULT = 1.2, 0.7
 _FUSION = Fusion()
 
@@ -75,6 +80,7 @@ class Query:
     labels: tuple[str, ...] = ()
     """A node must carry one of them; empty for any."""
     where: Predicate | None = None
+    valid: Valid | None = None
     vector: QueryVector | None = None
     sparse: QuerySparse | None = None
     graph: graph_option.Graph | None = None
@@ -84,17 +90,28 @@ class Query:
     limit: int | None = LIMIT_DEFAULT
     token_budget: int | None = None
     content_chars: int = 0
+    adjacency: int = 0
+    """How many edges a rendering shows in each direction."""
     include_tombstoned: bool = False
     fusion: Fusion = _FUSION
     k1: float = K1_DEFAULT
     b: float = B_DEFAULT
+    rerank: Rerank | None = None
+    mmr: Mmr | None = None
     estimator: str = "heuristic"
+    estimator_digest: bytes | None = None
+    """The identity of an estimator whose name does not say it all, 32 bytes."""
     semantics: int = SEMANTICS
 
     @property
     def has_ranker(self) -> bool:
         """Whether a lane ranks; otherwise every match comes in id order."""
         return self.text is not None or self.vector is not None or self.sparse is not None
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether the universe may be smaller than the view."""
+        return bool(self.labels) or self.where is not None or self.valid is not None
 
     def form(self) -> dict[str, Any]:
         """Returns the canonical form, every field present."""
@@ -106,6 +123,7 @@ class Query:
             "text": self.text,
             "labels": list(self.labels),
             "where": None if self.where is None else self.where.form(),
+            "valid": None if self.valid is None else self.valid.form(),
             "vector": None if vector is None else {"model": vector.model, "data": vector.data},
             "sparse": None
             if sparse is None
@@ -120,6 +138,7 @@ class Query:
             "limit": self.limit,
             "token_budget": self.token_budget,
             "content_chars": self.content_chars,
+            "adjacency": self.adjacency,
             "include_tombstoned": self.include_tombstoned,
             "fusion": {
                 "name": self.fusion.name,
@@ -128,7 +147,10 @@ class Query:
             },
             "k1": self.k1,
             "b": self.b,
+            "rerank": None if self.rerank is None else self.rerank.form(),
+            "mmr": None if self.mmr is None else self.mmr.form(),
             "estimator": self.estimator,
+            "estimator_digest": self.estimator_digest,
         }
 
     def encode(self) -> bytes:
@@ -173,6 +195,8 @@ def resolve(
     text: str | None = None,
     label: str | Iterable[str] | None = None,
     where: Mapping[str, object] | Predicate | None = None,
+    valid_at: int | None = None,
+    valid_missing: str | None = None,
     vector: tuple[str, Any] | None = None,
     sparse: tuple[str, Any, Any] | None = None,
     graph: Mapping[str, object] | None = None,
@@ -181,13 +205,18 @@ def resolve(
     limit: int | None = LIMIT_DEFAULT,
     token_budget: int | None = None,
     content_chars: int = 0,
+    adjacency: int = 0,
     include_tombstoned: bool = False,
     fusion: str | None = None,
     rrf_k: float | None = None,
     weights: Mapping[str, float] | None = None,
     k1: float | None = None,
     b: float | None = None,
-    estimator: str = "heuristic",
+    rerank: object = None,
+    rerank_text: str | None = None,
+    rerank_depth: int | None = None,
+    mmr: Mapping[str, float] | None = None,
+    estimator: str | TokenEstimator = "heuristic",
     **unknown: object,
 ) -> Query:
     """Returns the query that a person's options mean under a root's configuration.
@@ -197,6 +226,8 @@ def resolve(
         text: ranks by its terms; blank text counts as none.
         label: one label or several, any of which will do.
         where: conditions on properties, see `predicate`.
+        valid_at: keeps nodes that hold at a time, microseconds since 1970 UTC, see `validity`.
+        valid_missing: whether nodes that say nothing about time `pass` (the default) or `drop`.
         vector: (model, (d,) numbers).
         sparse: (vocabulary, tokens, weights), tokens in any order, none twice.
         graph: what edges lead to counts too: `{"mode": "ppr" | "decay", ...}`, see `graph.option`.
@@ -205,12 +236,17 @@ def resolve(
         limit: how many items are returned at most, None for all.
         token_budget: how many tokens they may cost together, None for any.
         content_chars: how many characters of a node's content are shown.
+        adjacency: how many edges of a node are shown in each direction.
         include_tombstoned: whether nodes that a tombstone hides count as well.
-        fusion: `rrf`, `weighted_rrf` or `convex`.
+        fusion: `rrf`, `weighted_rrf`, `convex` or `score_normalised`.
         rrf_k: the damping constant of the first two.
-        weights: by lane, for the last two.
+        weights: by lane, for all but the first.
         k1: BM25's saturation. b: BM25's length normalisation.
-        estimator: the name of the token estimator.
+        rerank: a reranker, or anything with its `name` and `digest`; see `rerank`.
+        rerank_text: what it compares with, the query's text unless given.
+        rerank_depth: how many of the fused order it scores, 25 unless given.
+        mmr: `{"lambda": 0.7, "depth": 40}` or a part of it; see `mmr`.
+        estimator: the token estimator, or the name of one without a digest.
         unknown: refused.
 
     Raises:
@@ -225,10 +261,13 @@ def resolve(
     condition = None if where is None else predicate.parse(where)
     if condition == predicate.And(()):
         condition = None
+    counter, counter_digest = checked_estimator(estimator)
+    has_ranker = lane_text is not None or vector is not None or sparse is not None
     query = Query(
         text=lane_text,
         labels=_labels(label),
         where=condition,
+        valid=resolve_valid(valid_at, valid_missing),
         vector=None if vector is None else _vector(vector),
         sparse=None if sparse is None else _sparse(sparse),
         graph=None if graph is None else graph_option.graph(graph),
@@ -237,13 +276,17 @@ def resolve(
         limit=None if limit is None else option.count("limit", limit),
         token_budget=None if token_budget is None else option.count("token_budget", token_budget),
         content_chars=option.count("content_chars", content_chars),
+        adjacency=option.count("adjacency", adjacency, high=ADJACENCY_MAX),
         include_tombstoned=option.flag("include_tombstoned", include_tombstoned),
-        fusion=_fusion(config, fusion, rrf_k, weights),
+        fusion=resolve_fusion(config, fusion, rrf_k, weights),
         k1=option.number("k1", K1_DEFAULT if k1 is None else k1, high=1000.0),
         b=option.number("b", B_DEFAULT if b is None else b, high=1.0),
-        estimator=option.name("estimator", estimator),
+        rerank=resolve_rerank(rerank, lane_text, rerank_text, rerank_depth),
+        mmr=resolve_mmr(mmr, has_ranker=has_ranker),
+        estimator=counter,
+        estimator_digest=counter_digest,
     )
-    if not query.has_ranker and not query.labels and query.where is None:
+    if not query.has_ranker and not query.is_narrowed:
         raise InvalidInputError(
             "text: got nothing to look for, "
             "expected a text, a vector, a sparse vector, a label or a condition"
@@ -270,6 +313,7 @@ def _fields(form: dict[str, Any]) -> dict[str, Any]:
         "text": _query_text(form["text"]),
         "labels": _labels(form["labels"]),
         "where": None if form["where"] is None else predicate.from_form(form["where"]),
+        "valid": None if form["valid"] is None else Valid.from_form(form["valid"]),
         "vector": None if vector is None else _vector((vector["model"], raw)),
         "sparse": None
         if sparse is None
@@ -284,11 +328,15 @@ def _fields(form: dict[str, Any]) -> dict[str, Any]:
         if form["token_budget"] is None
         else option.count("token_budget", form["token_budget"]),
         "content_chars": option.count("content_chars", form["content_chars"]),
+        "adjacency": option.count("adjacency", form["adjacency"], high=ADJACENCY_MAX),
         "include_tombstoned": option.flag("include_tombstoned", form["include_tombstoned"]),
-        "fusion": Fusion(fusion["name"], fusion["k"], _weights(fusion["weights"])),
+        "fusion": Fusion(fusion["name"], fusion["k"], checked_weights(fusion["weights"])),
         "k1": option.number("k1", form["k1"], high=1000.0),
         "b": option.number("b", form["b"], high=1.0),
+        "rerank": None if form["rerank"] is None else Rerank.from_form(form["rerank"]),
+        "mmr": None if form["mmr"] is None else Mmr.from_form(form["mmr"]),
         "estimator": option.name("estimator", form["estimator"]),
+        "estimator_digest": checked_digest(form["estimator_digest"]),
     }
 
 
@@ -353,36 +401,3 @@ def _sparse(sparse: object) -> QuerySparse:
         raise InvalidInputError("sparse.tokens: got one twice, expected each once")
     pairs = sorted(zip(tokens, weights.tolist(), strict=True))
     return QuerySparse(vocab, tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs))
-
-
-def _fusion(
-    config: Config, name: str | None, k: float | None, weights: Mapping[str, float] | None
-) -> Fusion:
-    """Returns the fusion asked for; what is not said comes from the configuration, then from the
-    spec."""
-    given = config.fusion
-    chosen = option.name("fusion", given.get("name", "rrf") if name is None else name)
-    if k is not None and chosen == "convex":
-        raise InvalidInputError(
-            "rrf_k: got one with fusion 'convex', expected 'rrf' or 'weighted_rrf'"
-        )
-    damping = given.get("k", RRF_K) if k is None else k
-    own = given.get("weights", {}) if chosen == given.get("name", "rrf") else {}
-    return Fusion(
-        chosen,
-        option.number("rrf_k", damping, high=1e9),
-        _weights(own if weights is None else weights),
-    )
-
-
-def _weights(weights: object) -> Mapping[str, float]:
-    if not isinstance(weights, Mapping):
-        raise InvalidInputError(
-            f"weights: got {type(weights).__name__}, expected lanes and numbers"
-        )
-    return MappingProxyType(
-        {
-            option.name("weights", lane): option.number(f"weights.{lane}", weight, high=1e9)
-            for lane, weight in sorted(weights.items())
-        }
-    )

@@ -21,6 +21,7 @@ from ibidem.objects.cid import Cid, CommitCid, NodeCid, ReceiptCid, ResultCid, R
 from ibidem.objects.errors import CorruptError, ErrorKind, FormatError, IbidemError
 from ibidem.objects.ids import NodeId
 from ibidem.retrieve.query import SEMANTICS, Query
+from ibidem.retrieve.rerank import RerankRecord
 from ibidem.retrieve.result import Result
 
 C = TypeVar("C", bound=Cid)
@@ -49,6 +50,8 @@ class Receipt:
     notes_head: CommitCid | None = None
     models: Mapping[str, bytes] = field(default_factory=empty)
     """By model, the digest of its files, where it is known."""
+    rerank: RerankRecord | None = None
+    """What the reranker said; a replay takes it in the model's place."""
     semantics: int = SEMANTICS
 
     def encode(self) -> bytes:
@@ -67,6 +70,8 @@ class Receipt:
             fields["commit"] = self.commit
         if self.notes_head is not None:
             fields["notes_head"] = self.notes_head
+        if self.rerank is not None:
+            fields["rerank"] = self.rerank.form()
         return codec.encode(fields)
 
     @property
@@ -105,6 +110,7 @@ class Receipt:
     @classmethod
     def _read(cls, fields: Mapping[str, Any]) -> Self:
         commit, notes = fields.get("commit"), fields.get("notes_head")
+        said = fields.get("rerank")
         return cls(
             root=_link(RootCid, fields["root"]),
             query=Query.from_form(fields["query"]),
@@ -116,6 +122,7 @@ class Receipt:
             commit=None if commit is None else _link(CommitCid, commit),
             notes_head=None if notes is None else _link(CommitCid, notes),
             models=MappingProxyType(dict(fields["models"])),
+            rerank=None if said is None else RerankRecord.from_form(said),
         )
 
 
@@ -146,6 +153,7 @@ def receipt_of(
         commit=commit,
         notes_head=notes_head,
         models=MappingProxyType(dict(models)),
+        rerank=result.rerank,
     )
 
 

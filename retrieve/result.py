@@ -20,6 +20,7 @@ from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.retrieve.lane import LaneStatus
 from ibidem.retrieve.query import Query
+from ibidem.retrieve.rerank import RerankRecord, RerankStatus
 from ibidem.retrieve.warning import Warning  # noqa: A004
 
 if TYPE_CHECKING:
@@ -92,8 +93,10 @@ class Result:
     dropped_counts: Mapping[str, int]
     """By reason, all of them; every reason is present."""
     warnings: tuple[Warning, ...]
-    status: Mapping[str, LaneStatus]
-    """By lane, those that ran."""
+    status: Mapping[str, LaneStatus | RerankStatus]
+    """By lane, those that ran; `rerank` too where it was asked for."""
+    rerank: RerankRecord | None = None
+    """What the reranker said, which a replay takes in its place; None where none was asked for."""
     receipt: Receipt | None = field(default=None, compare=False, repr=False)
     """What replays the answer; the repository puts it here. No part of `to_bytes()`."""
 
@@ -142,6 +145,7 @@ class Result:
                 "dropped_counts": codec.encode(dict(self.dropped_counts)),
                 "warnings": _array(codec.encode(warning.form()) for warning in self.warnings),
                 "status": codec.encode({lane: str(status) for lane, status in self.status.items()}),
+                "rerank": codec.encode(None if self.rerank is None else self.rerank.form()),
             }
         )
 

@@ -97,13 +97,15 @@ class Universe:
 def universe(snapshot: Snapshot, query: Query) -> Universe:
     """Returns the view and the universe of a query."""
     view = view_of(snapshot, include_tombstoned=query.include_tombstoned)
-    if not query.labels and query.where is None:
+    if not query.is_narrowed:
         return Universe(query, view, view)
     members = view.members
     if query.labels:
         members = members & _union([snapshot.label(name) for name in query.labels])
     if query.where is not None:
         members = members & matches(snapshot, query.where)
+    if query.valid is not None:
+        members = members & matches(snapshot, query.valid.condition())
     return Universe(query, view, Scope(snapshot, members))
 
 

@@ -10,6 +10,9 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from ibidem.objects.errors import InvalidInputError
+from ibidem.retrieve import option
+
 
 class TokenEstimator(Protocol):
     """Counts the tokens of a text: pure, the same for the same text for ever under one name."""
@@ -18,8 +21,24 @@ class TokenEstimator(Protocol):
     def name(self) -> str:
         """Names the estimator and its version; stored in every query that used it."""
 
+    @property
+    def digest(self) -> bytes | None:
+        """The identity of the data that it counts with, 32 bytes; None where the name says all."""
+
     def estimate(self, text: str) -> int:
         """Returns the number of tokens, 0 for the empty text."""
+
+
+class Estimated(Protocol):
+    """Names an estimator, as queries do."""
+
+    @property
+    def estimator(self) -> str:
+        """The estimator's name."""
+
+    @property
+    def estimator_digest(self) -> bytes | None:
+        """The estimator's digest."""
 
 
 class HeuristicEstimator:
@@ -36,6 +55,11 @@ class HeuristicEstimator:
         """The name that queries record."""
         return "heuristic"
 
+    @property
+    def digest(self) -> None:
+        """None: the name says it all."""
+        return None
+
     def estimate(self, text: str) -> int:
         """Returns ceil(ascii / 4) + ceil(non_ascii * 2 / 3), in integers."""
         if text.isascii():
@@ -47,3 +71,42 @@ class HeuristicEstimator:
 
 HEURISTIC = HeuristicEstimator()
 """The default estimator."""
+
+
+def check_estimator(wanted: Estimated, estimator: TokenEstimator) -> None:
+    """Raises `InvalidInputError` unless the estimator is the one that a query names."""
+    if (estimator.name, estimator.digest) != (wanted.estimator, wanted.estimator_digest):
+        raise InvalidInputError(
+            f"estimator: got {_shown(estimator.name, estimator.digest)}, "
+            f"expected the query's {_shown(wanted.estimator, wanted.estimator_digest)}"
+        )
+
+
+def checked_estimator(estimator: object) -> tuple[str, bytes | None]:
+    """Returns the name and digest of an estimator, given as itself or by a name without a digest.
+
+    Raises:
+        InvalidInputError: it is neither.
+    """
+    if isinstance(estimator, str):
+        return option.name("estimator", estimator), None
+    try:
+        name, digest = estimator.name, estimator.digest  # type: ignore[attr-defined]
+    except AttributeError as error:
+        raise InvalidInputError(
+            f"estimator: got {option.show(estimator)}, expected a name or an estimator"
+        ) from error
+    return option.name("estimator", name), checked_digest(digest)
+
+
+def checked_digest(digest: object) -> bytes | None:
+    """Returns the digest of an estimator, 32 bytes or None."""
+    if digest is not None and (not isinstance(digest, bytes) or len(digest) != 32):
+        raise InvalidInputError(
+            f"estimator.digest: got {option.show(digest)}, expected 32 bytes or None"
+        )
+    return digest
+
+
+def _shown(name: str, digest: bytes | None) -> str:
+    return repr(name) if digest is None else f"{name!r} {digest.hex()}"

@@ -8,8 +8,12 @@ Spec: retrieval 9.3.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+
+WARNINGS_MAX = 8
+"""Warnings of one result."""
 
 
 class WarningCode(StrEnum):
@@ -24,6 +28,8 @@ class WarningCode(StrEnum):
     UNKNOWN_LABEL = "unknown_label"
     UNKNOWN_PROPERTY = "unknown_property"
     UNKNOWN_EDGE_TYPE = "unknown_edge_type"
+    RERANK_FAILED = "rerank_failed"
+    WARNINGS_TRUNCATED = "warnings_truncated"
 
 
 _TEXTS = {
@@ -36,6 +42,8 @@ _TEXTS = {
     WarningCode.UNKNOWN_LABEL: "no node of this root has such a label",
     WarningCode.UNKNOWN_PROPERTY: "no node of this root has such a property",
     WarningCode.UNKNOWN_EDGE_TYPE: "no edge of this root is of such a type",
+    WarningCode.RERANK_FAILED: "the reranker gave nothing to use, the fused order stands",
+    WarningCode.WARNINGS_TRUNCATED: "there were more warnings than are shown",
 }
 
 
@@ -59,3 +67,13 @@ class Warning:  # noqa: A001  the word that the field knows; Python's own is not
     def form(self) -> list[object]:
         """Returns the canonical form."""
         return [str(self.code), self.option, self.subject, self.count]
+
+
+def capped(warnings: Sequence[Warning]) -> tuple[Warning, ...]:
+    """Returns at most WARNINGS_MAX warnings; where there are more, the last says how many were left
+    out."""
+    if len(warnings) <= WARNINGS_MAX:
+        return tuple(warnings)
+    kept = tuple(warnings[: WARNINGS_MAX - 1])
+    more = len(warnings) - len(kept)
+    return (*kept, Warning(WarningCode.WARNINGS_TRUNCATED, "warnings", None, more))

@@ -162,14 +162,21 @@ def answers() -> list[dict[str, Any]]:
         world = World(facts.buffer, facts.root)
         queries = []
         for _ in range(QUERIES_EACH):
-            query = resolve(facts.config, **random_options(rng))
-            queries.append(
-                {"query": query.encode().hex(), "result": answer(world, query.form()).hex()}
-            )
+            options = random_options(rng)
+            said = options.get("rerank")
+            scores = None if said is None else list(said.scores)
+            query = resolve(facts.config, **options)
+            case = {
+                "query": query.encode().hex(),
+                "result": answer(world, query.form(), scores).hex(),
+            }
+            if scores is not None:
+                case["rerank"] = [None if score is None else repr(score) for score in scores]
+            queries.append(case)
         cases.append(
             {
                 "name": f"state {len(cases)}",
-                "spec": ["3", "4", "7", "8.3", "9"],
+                "spec": ["3", "4", "6", "7", "8.3", "9"],
                 "input": {
                     "root": str(facts.root),
                     "blocks": {cid: block.hex() for cid, block in sorted(blocks.items())},

@@ -30,6 +30,8 @@ from ibidem.objects.text import node_text, text_digest
 from ibidem.objects.tree import Tree
 from ibidem.objects.vector import Sparse, Vector
 
+from .after import diversified, is_valid, jaccard, rerank
+
 BREAKS = ("\r\n", "\n", "\r", "\x0b", "\x0c", "\x85", "\u2028", "\u2029")
 LANES = ("lexical", "dense", "sparse")
 
@@ -65,14 +67,16 @@ class World:
         return node_text(node, self.config.fields, self.content(node))
 
 
-def answer(world: World, form: dict[str, Any]) -> bytes:
-    """Returns the bytes of the result of a query's canonical form."""
+def answer(world: World, form: dict[str, Any], said: list[Any] | None = None) -> bytes:
+    """Returns the bytes of the result of a query's canonical form; `said` are a reranker's
+    scores."""
     view = {key for key in world.nodes if form["include_tombstoned"] or key not in world.tombstones}
     universe = {
         key
         for key in view
         if (not form["labels"] or world.nodes[key][1].ntype in form["labels"])
         and (form["where"] is None or holds(form["where"], world.nodes[key][1].props))
+        and is_valid(form["valid"], world.nodes[key][1].props)
     }
     lanes: dict[str, list[tuple[float, bytes]]] = {}
     status: dict[str, str] = {}
@@ -86,7 +90,30 @@ def answer(world: World, form: dict[str, Any]) -> bytes:
     if form["sparse"] is not None:
         lanes["sparse"], status["sparse"] = sparse(world, form, view, universe)
     ranking, shares = fuse(lanes, floors, form, universe)
-    return pack(world, form, lanes, ranking, shares, status)
+    record = None
+    if form["rerank"] is not None:
+        ranking, record = rerank(ranking, form["rerank"], said or [])
+        status["rerank"] = record["status"]
+    if form["mmr"] is not None:
+        scores = [score for score, _ in ranking]
+        if record is not None and record["status"] == "ok":
+            found = [score for _, score in record["scores"] if score is not None]
+            scores = sorted(found, reverse=True)
+        ranking = diversified(
+            ranking, form["mmr"], scores, lambda x, y: likeness(world, form, x, y)
+        )
+    return pack(world, form, lanes, ranking, shares, status, record)
+
+
+def likeness(world: World, form: dict[str, Any], one: bytes, other: bytes) -> float:
+    vectors = world.vectors.get(form["vector"]["model"], {}) if form["vector"] else {}
+    if one in vectors and other in vectors:
+        rows = [[float(x) for x in vectors[key].to_array().tolist()] for key in (one, other)]
+        return measure(rows[0], rows[1], "cosine")
+    terms = [
+        set(analyse(world.text(world.nodes[key][1]), world.config.analyser)) for key in (one, other)
+    ]
+    return jaccard(terms[0], terms[1])
 
 
 def holds(form: list[Any], props: Any) -> bool:
@@ -241,8 +268,8 @@ def fuse(
         weight = fusion["weights"].get(name, 1.0)
         ranked = lanes[name]
         for index, (score, key) in enumerate(ranked):
-            if fusion["name"] == "convex":
-                floor = floors[name]
+            if fusion["name"] in ("convex", "score_normalised"):
+                floor = floors[name] if fusion["name"] == "convex" else None
                 low = ranked[-1][0] if floor is None else floor
                 high = ranked[0][0]
                 share = weight * (1.0 if high == low else (score - low) / (high - low))
@@ -262,7 +289,11 @@ def pack(
     ranking: list[tuple[float, bytes]],
     shares: dict[str, dict[bytes, float]],
     status: dict[str, str],
+    record: dict[str, Any] | None,
 ) -> bytes:
+    given = [(key, score) for key, score in record["scores"] if score is not None] if record else []
+    given.sort(key=lambda pair: -pair[1])
+    opinions = {key: [rank, score, 0.0] for rank, (key, score) in enumerate(given, 1)}
     items: list[dict[str, Any]] = []
     drops: list[list[Any]] = []
     counts = {"limit": 0, "budget": 0}
@@ -285,6 +316,8 @@ def pack(
             for index, (native, other) in enumerate(ranked):
                 if other == key:
                     said[name] = [index + 1, native, shares[name][key]]
+        if key in opinions:
+            said["rerank"] = opinions[key]
         if "dense" in said:
             made_from = world.vectors[form["vector"]["model"]][key].of
             stale += made_from != text_digest(world.text(node))
@@ -312,6 +345,7 @@ def pack(
             "dropped_counts": counts,
             "warnings": warnings(world, form, status, stale),
             "status": status,
+            "rerank": record,
         }
     )
 
@@ -332,6 +366,10 @@ def warnings(world: World, form: dict[str, Any], status: dict[str, str], stale: 
     asked = sorted(set(names(form["where"]) if form["where"] else []))
     found += [["unknown_label", "label", one, None] for one in form["labels"] if one not in labels]
     found += [["unknown_property", "where", one, None] for one in asked if one not in properties]
+    if status.get("rerank") not in (None, "ok", "too_few"):
+        found.append(["rerank_failed", "rerank", form["rerank"]["name"], None])
+    if len(found) > 8:
+        found = [*found[:7], ["warnings_truncated", "warnings", None, len(found) - 7]]
     return found
 
 

@@ -40,15 +40,27 @@ def check(seed: int) -> None:
     world = World(facts.buffer, facts.root)
     snapshots = snapshots_of(facts, before, rng)
     for _ in range(QUERIES_EACH):
-        query = resolve(facts.config, **random_options(rng))
+        options = random_options(rng)
+        said = options.get("rerank")
+        query = resolve(facts.config, **options)
         assert Query.decode(query.encode()) == query
-        expected = answer(world, query.form())
+        expected = answer(world, query.form(), None if said is None else list(said.scores))
         for snapshot in snapshots:
-            result = execute(
-                snapshot, query, lambda cid: Node.decode(facts.buffer.get(cid)), facts.content
-            )
+
+            def ask(reranker, snapshot=snapshot, query=query):
+                return execute(
+                    snapshot,
+                    query,
+                    lambda cid: Node.decode(facts.buffer.get(cid)),
+                    facts.content,
+                    reranker=reranker,
+                )
+
+            result = ask(said)
             assert result.to_bytes() == expected
-            assert Receipt.decode(receipt_of(result).encode()).result == result.cid
+            receipt = Receipt.decode(receipt_of(result).encode())
+            assert receipt.result == result.cid
+            assert ask(receipt.rerank).to_bytes() == expected
 
 
 @pytest.mark.parametrize("block", range(8))

@@ -63,6 +63,16 @@ def test_text(case):
     assert HEURISTIC.estimate(text) == oracle.estimate(text) == wanted["tokens"]
 
 
+class Says:
+    """The reranker of a vector."""
+
+    def __init__(self, asked, scores):
+        self.name, self.digest, self._scores = asked.name, asked.digest, scores
+
+    def rerank(self, text, rendered):
+        return self._scores[: len(rendered)]
+
+
 @pytest.mark.parametrize("case", cases("answers"))
 def test_answers(case):
     buffer = Buffer()
@@ -73,8 +83,16 @@ def test_answers(case):
     snapshot = Index(None, buffer).snapshot(root)
     for pair in case["output"]:
         query = Query.decode(bytes.fromhex(pair["query"]))
-        assert oracle.answer(world, query.form()).hex() == pair["result"]
-        result = execute(snapshot, query, lambda cid: Node.decode(buffer.get(cid)), world.content)
+        said = pair.get("rerank")
+        scores = None if said is None else [None if one is None else float(one) for one in said]
+        assert oracle.answer(world, query.form(), scores).hex() == pair["result"]
+        result = execute(
+            snapshot,
+            query,
+            lambda cid: Node.decode(buffer.get(cid)),
+            world.content,
+            reranker=None if scores is None else Says(query.rerank, scores),
+        )
         assert result.to_bytes().hex() == pair["result"]
 
 

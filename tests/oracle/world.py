@@ -189,6 +189,10 @@ def random_props(rng: random.Random) -> dict[str, Any]:
         if rng.random() < 0.5:
             value = rng.choice(VALUES)
             props[name] = rng.choice((value, value, [value, rng.choice(VALUES)], [], {"a": 1}))
+    for name in ("valid_from", "valid_to"):
+        if rng.random() < 0.4:
+            value = rng.randint(0, 5)
+            props[name] = rng.choice((value, value, float(value), [value, 9], None, "x"))
     return props
 
 
@@ -231,14 +235,18 @@ def random_options(rng: random.Random) -> dict[str, Any]:
         options["label"] = rng.choice(("Doc", ["Doc", "Note"], "Nothing"))
     if rng.random() < 0.4 or not options:
         options["where"] = random_where(rng)
+    if rng.random() < 0.3:
+        options["valid_at"] = rng.randint(-1, 6)
+        options["valid_missing"] = rng.choice((None, "pass", "drop"))
+    options |= random_stages(rng, options)
     options["depth"] = rng.choice((1, 2, 5, 100))
     options["limit"] = rng.choice((0, 1, 3, 10, None))
     options["token_budget"] = rng.choice((None, None, 0, 20, 60, 400))
     options["content_chars"] = rng.choice((0, 0, 5, 3000))
     options["include_tombstoned"] = rng.random() < 0.2
-    fusion = rng.choice((None, "rrf", "weighted_rrf", "convex"))
+    fusion = rng.choice((None, "rrf", "weighted_rrf", "convex", "score_normalised"))
     options["fusion"] = fusion
-    if fusion in ("weighted_rrf", "convex") and rng.random() < 0.7:
+    if fusion in ("weighted_rrf", "convex", "score_normalised") and rng.random() < 0.7:
         options["weights"] = {
             rng.choice(("lexical", "dense", "sparse")): rng.choice((0.3, 2, 1e-3))
         }
@@ -247,6 +255,45 @@ def random_options(rng: random.Random) -> dict[str, Any]:
     if rng.random() < 0.3:
         options["k1"], options["b"] = rng.choice((0.0, 0.9, 2)), rng.choice((0, 0.4, 1))
     return options
+
+
+def random_stages(rng: random.Random, options: dict[str, Any]) -> dict[str, Any]:
+    """Returns options of what comes after fusion."""
+    found: dict[str, Any] = {}
+    if rng.random() < 0.3:
+        found["rerank"] = Said.random(rng)
+        found["rerank_depth"] = rng.choice((None, 1, 3, 25))
+        if "text" not in options or rng.random() < 0.2:
+            found["rerank_text"] = "which"
+    if rng.random() < 0.3 and {"text", "vector", "sparse"} & set(options):
+        found["mmr"] = rng.choice(
+            ({}, {"lambda": 0.3}, {"lambda": 1, "depth": 3}, {"depth": 2}, {"lambda": 0})
+        )
+    return found
+
+
+@dataclass(frozen=True)
+class Said:
+    """A reranker that says the same whatever it is shown."""
+
+    scores: tuple[float | None, ...]
+    name: str = "said"
+
+    @property
+    def digest(self) -> bytes:
+        return text_digest(repr(self.scores))
+
+    @classmethod
+    def random(cls, rng: random.Random) -> Said:
+        choices: tuple[float | None, ...] = (None, 0, 1, 1.5, -2.0, -0.0, 1e300)
+        scores = [rng.choice(choices) for _ in range(rng.choice((2, 60, 60, 60)))]
+        if rng.random() < 0.1:
+            scores[rng.randrange(2)] = float("nan")
+        return cls(tuple(scores))
+
+    def rerank(self, text: str, rendered: Any) -> Any:
+        """Returns one for each text, as far as there are some."""
+        return self.scores[: len(rendered)]
 
 
 def random_where(rng: random.Random, depth: int = 0) -> dict[str, Any]:

@@ -25,7 +25,9 @@ def test_every_default_is_resolved():
     query = resolve(CONFIG, text="retry")
     assert query.form() == {
         "kind": "query", "v": 1, "semantics": 1, "text": "retry", "labels": [], "where": None,
-        "vector": None, "sparse": None, "graph": None, "community": None, "depth": 100, "limit": 10, "token_budget": None,
+        "valid": None, "adjacency": 0, "rerank": None, "mmr": None, "estimator_digest": None,
+        "vector": None, "sparse": None, "graph": None, "community": None,
+        "depth": 100, "limit": 10, "token_budget": None,
         "content_chars": 0, "include_tombstoned": False,
         "fusion": {"name": "rrf", "k": 60.0, "weights": {}},
         "k1": 1.2, "b": 0.7, "estimator": "heuristic",

@@ -1,0 +1,60 @@
+"""A ranking over a snapshot: ordinals and scores in order; ids and CIDs are fetched as they are
+asked for, since an answer reads few of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ibidem.objects.cid import NodeCid
+from ibidem.objects.ids import NodeId
+from ibidem.retrieve.numbers import Float64s
+from ibidem.retrieve.protocol import Ordinals, Snapshot
+
+_CIDS_BLOCK = 16
+"""Ranked nodes whose CIDs are fetched at a time: few are read."""
+
+
+class SnapshotRanking:
+    """Nodes best first."""
+
+    def __init__(self, snapshot: Snapshot, ordinals: Ordinals, scores: Float64s) -> None:
+        self.ordinals = ordinals
+        self._snapshot = snapshot
+        self._scores = scores
+        self._cids: tuple[int, Sequence[NodeCid]] = (-1, ())
+
+    def __len__(self) -> int:
+        return int(self.ordinals.shape[0])
+
+    def span(self, start: int, stop: int) -> list[tuple[NodeId, float]]:
+        """Returns the ids and scores of nodes start..stop."""
+        ids = self._snapshot.node_ids(self.ordinals[start:stop]).tobytes()
+        scores = self._scores[start:stop].tolist()
+        return [(NodeId(ids[16 * i : 16 * i + 16]), score) for i, score in enumerate(scores)]
+
+    def cid(self, index: int) -> NodeCid:
+        """Returns a node's CID."""
+        block, place = divmod(index, _CIDS_BLOCK)
+        if self._cids[0] != block:
+            wanted = self.ordinals[block * _CIDS_BLOCK : (block + 1) * _CIDS_BLOCK]
+            self._cids = block, self._snapshot.node_cids(wanted)
+        return self._cids[1][place]
+
+    def score(self, index: int) -> float:
+        """Returns a node's score."""
+        return float(self._scores[index])
+
+    def reordered(self, places: Sequence[int]) -> SnapshotRanking:
+        """Returns the ranking with its first nodes in another order, each with its own score.
+
+        Args:
+            places: a permutation of 0..m-1; what comes after stays.
+        """
+        if list(places) == list(range(len(places))):
+            return self
+        order = np.arange(len(self))
+        order[: len(places)] = places
+        return SnapshotRanking(self._snapshot, self.ordinals[order], self._scores[order])

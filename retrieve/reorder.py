@@ -1,0 +1,108 @@
+"""After fusion: the first of the ranking shown to a reranker, then taken again for diversity.
+
+Both only move nodes near the top; neither adds, drops nor scores one: an item's score stays the
+fused one, and what a reranker said stands beside what the lanes said.
+
+Spec: retrieval 6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.ids import NodeId
+from ibidem.retrieve.likeness import Likeness
+from ibidem.retrieve.mmr import diversify
+from ibidem.retrieve.pack import Reader
+from ibidem.retrieve.protocol import Snapshot
+from ibidem.retrieve.query import Query
+from ibidem.retrieve.ranking import SnapshotRanking
+from ibidem.retrieve.rerank import Reranker, RerankRecord, RerankStatus, ask
+from ibidem.retrieve.result import LaneScore
+
+
+@dataclass(frozen=True, slots=True)
+class Reordered:
+    """The ranking that is packed, and what made it so."""
+
+    ranking: SnapshotRanking
+    record: RerankRecord | None = None
+
+    def opinions(self) -> Mapping[NodeId, LaneScore]:
+        """Returns the reranker's rank and score of each node that it scored."""
+        if self.record is None:
+            return {}
+        ordered = [self.record.scores[place] for place in self.record.order()]
+        return {
+            node: LaneScore(rank, score, 0.0)
+            for rank, (node, score) in enumerate(ordered, 1)
+            if score is not None
+        }
+
+
+def reorder(
+    snapshot: Snapshot,
+    query: Query,
+    ranking: SnapshotRanking,
+    reader: Reader,
+    reranker: Reranker | RerankRecord | None,
+) -> Reordered:
+    """Returns the ranking after reranking and diversification, as far as the query asks for them.
+
+    Raises:
+        InvalidInputError: the query and `reranker` do not name the same one.
+        ReplayError: a record is about other nodes.
+    """
+    record = _reranked(query, ranking, reader, reranker)
+    if record is not None:
+        ranking = ranking.reordered(record.order())
+    if query.mmr is not None:
+        ranking = _diversified(snapshot, query, ranking, reader, record)
+    return Reordered(ranking, record)
+
+
+def _reranked(
+    query: Query,
+    ranking: SnapshotRanking,
+    reader: Reader,
+    reranker: Reranker | RerankRecord | None,
+) -> RerankRecord | None:
+    if query.rerank is None:
+        if reranker is not None:
+            raise InvalidInputError("rerank: got a reranker, expected none: the query names none")
+        return None
+    if reranker is None:
+        raise InvalidInputError(
+            f"rerank: got no reranker, expected the query's {query.rerank.name!r}",
+            hint="pass the reranker, or the record in the receipt",
+        )
+    count = min(query.rerank.depth, len(ranking))
+    ids = [node for node, _ in ranking.span(0, count)]
+    shown = [(node, reader.peek(ranking.cid(place))[1]) for place, node in enumerate(ids)]
+    return ask(reranker, query.rerank, shown)
+
+
+def _diversified(
+    snapshot: Snapshot,
+    query: Query,
+    ranking: SnapshotRanking,
+    reader: Reader,
+    record: RerankRecord | None,
+) -> SnapshotRanking:
+    """Returns the ranking with its first nodes taken again: those that a reranker scored, or
+    all."""
+    assert query.mmr is not None, "BUG: diversity was not asked for"
+    if record is not None and record.status is RerankStatus.OK:
+        scores = record.scored()[: query.mmr.depth]
+    else:
+        scores = [score for _, score in ranking.span(0, query.mmr.depth)]
+    model = None if query.vector is None else query.vector.model
+    likeness = Likeness(
+        snapshot,
+        model,
+        ranking.ordinals[: len(scores)],
+        lambda place: reader.source(ranking.cid(place)),
+    )
+    return ranking.reordered(diversify(scores, query.mmr.share, likeness))

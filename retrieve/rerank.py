@@ -1,0 +1,218 @@
+"""Reranking: a model's opinion on the first few of the fused order, recorded so that a replay needs
+no model.
+
+A reranker is the one part of an answer that this project cannot define, so the scores that were
+used become part of the answer. It is asked once, and it may fail: then the fused order stands and
+the status says why.
+
+Spec: retrieval 6.1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Protocol, Self
+
+from ibidem.objects.errors import InvalidInputError, ReplayError
+from ibidem.objects.ids import NodeId
+from ibidem.retrieve import option
+
+LANE = "rerank"
+DEPTH_DEFAULT, DEPTH_MAX = 25, 1000
+
+
+class Reranker(Protocol):
+    """Scores texts for a question; higher is better, None says nothing about a text."""
+
+    @property
+    def name(self) -> str:
+        """Names the model for people."""
+
+    @property
+    def digest(self) -> bytes:
+        """The identity of model, prompt and settings, 32 bytes."""
+
+    def rerank(self, text: str, rendered: Sequence[str]) -> Sequence[float | None]:
+        """Returns one score for each text, in their order. Whatever it raises is a failure."""
+
+
+class RerankStatus(StrEnum):
+    """What became of the reranking; a closed list."""
+
+    OK = "ok"
+    TOO_FEW = "too_few"
+    ERROR = "error"
+    WRONG_COUNT = "wrong_count"
+    NOT_NUMBERS = "not_numbers"
+    TIMEOUT = "timeout"
+
+
+@dataclass(frozen=True, slots=True)
+class Rerank:
+    """Asks for a reranking."""
+
+    name: str
+    digest: bytes
+    text: str
+    """What the texts are compared with."""
+    depth: int = DEPTH_DEFAULT
+    """How many of the fused order are scored at most."""
+
+    def form(self) -> dict[str, Any]:
+        """Returns the canonical form."""
+        return {
+            "name": self.name,
+            "digest": self.digest,
+            "text": self.text,
+            "depth": self.depth,
+        }
+
+    @classmethod
+    def from_form(cls, form: Mapping[str, Any]) -> Self:
+        """Returns the option of a canonical form."""
+        return cls.checked(form["name"], form["digest"], form["text"], form["depth"])
+
+    @classmethod
+    def checked(cls, name: object, digest: object, text: object, depth: object) -> Self:
+        """Returns the option; raises `InvalidInputError` that names what is wrong."""
+        if not isinstance(digest, bytes) or len(digest) != 32:
+            raise InvalidInputError(f"rerank.digest: got {option.show(digest)}, expected 32 bytes")
+        if not isinstance(text, str) or not text.strip():
+            raise InvalidInputError(
+                f"rerank_text: got {option.show(text)}, expected a text that is not blank",
+                hint="give a text, or rerank_text when only vectors rank",
+            )
+        return cls(
+            option.name("rerank.name", name),
+            digest,
+            option.name("rerank_text", text),
+            option.count("rerank_depth", depth, low=1, high=DEPTH_MAX),
+        )
+
+
+def resolve_rerank(
+    reranker: object, text: str | None, own_text: object, depth: object
+) -> Rerank | None:
+    """Returns the option that a person gave, None where they gave no reranker.
+
+    Args:
+        reranker: anything with a `name` and a `digest`.
+        text: the query's text, compared with unless there is another.
+        own_text: the other, or None.
+        depth: how many are scored, or None for the default.
+    """
+    if reranker is None:
+        for name, value in (("rerank_text", own_text), ("rerank_depth", depth)):
+            if value is not None:
+                raise InvalidInputError(
+                    f"{name}: got {option.show(value)} without rerank, expected both"
+                )
+        return None
+    try:
+        name, digest = reranker.name, reranker.digest  # type: ignore[attr-defined]
+    except AttributeError as error:
+        raise InvalidInputError(
+            f"rerank: got {type(reranker).__name__}, expected a reranker: {error}"
+        ) from error
+    wanted = text if own_text is None else own_text
+    return Rerank.checked(name, digest, wanted, DEPTH_DEFAULT if depth is None else depth)
+
+
+@dataclass(frozen=True, slots=True)
+class RerankRecord:
+    """What a reranker said of the first of one fused order."""
+
+    status: RerankStatus
+    scores: tuple[tuple[NodeId, float | None], ...] = ()
+    """In the order that was shown; empty unless the status is `ok`."""
+
+    def form(self) -> dict[str, Any]:
+        """Returns the canonical form."""
+        scores = [[node.raw, score] for node, score in self.scores]
+        return {"status": str(self.status), "scores": scores}
+
+    @classmethod
+    def from_form(cls, form: Mapping[str, Any]) -> Self:
+        """Returns the record of a canonical form; raises `ValueError` or `TypeError` for others."""
+        scores = tuple((NodeId(raw), _score(score)) for raw, score in form["scores"])
+        return cls(RerankStatus(form["status"]), scores)
+
+    def order(self) -> list[int]:
+        """Returns the places of the shown nodes in their new order; empty when nothing moves.
+
+        By score descending, ties as they stood; those without a score after them, as they stood.
+        """
+        places = range(len(self.scores))
+        return sorted(places, key=lambda place: (_descending(self.scores[place][1]), place))
+
+    def scored(self) -> list[float]:
+        """Returns the scores in the new order, without those that have none."""
+        return sorted((score for _, score in self.scores if score is not None), reverse=True)
+
+
+def ask(
+    reranker: Reranker | RerankRecord, asked: Rerank, shown: Sequence[tuple[NodeId, str]]
+) -> RerankRecord:
+    """Returns what a reranker says now, or what a record says that it said.
+
+    Args:
+        reranker: a model, or the record of an earlier answer to the same query.
+        asked: the option of the query.
+        shown: ids and rendered texts of the first of the fused order.
+
+    Raises:
+        InvalidInputError: another reranker than the query names.
+        ReplayError: the record is about other nodes.
+    """
+    if isinstance(reranker, RerankRecord):
+        return _checked(reranker, [node for node, _ in shown])
+    if (reranker.name, reranker.digest) != (asked.name, asked.digest):
+        raise InvalidInputError(
+            f"rerank: got {reranker.name!r} {reranker.digest.hex()}, "
+            f"expected the query's {asked.name!r} {asked.digest.hex()}"
+        )
+    if len(shown) <= 1:
+        return RerankRecord(RerankStatus.TOO_FEW)
+    try:
+        answer = list(reranker.rerank(asked.text, [rendered for _, rendered in shown]))
+    except TimeoutError:
+        return RerankRecord(RerankStatus.TIMEOUT)
+    except Exception:
+        return RerankRecord(RerankStatus.ERROR)
+    if len(answer) != len(shown):
+        return RerankRecord(RerankStatus.WRONG_COUNT)
+    try:
+        scores = [_score(score) for score in answer]
+    except (TypeError, ValueError, OverflowError):
+        return RerankRecord(RerankStatus.NOT_NUMBERS)
+    ids = (node for node, _ in shown)
+    return RerankRecord(RerankStatus.OK, tuple(zip(ids, scores, strict=True)))
+
+
+def _checked(record: RerankRecord, ids: list[NodeId]) -> RerankRecord:
+    if record.status is RerankStatus.OK and [node for node, _ in record.scores] != ids:
+        raise ReplayError(
+            f"rerank record: got scores of {len(record.scores)} nodes, "
+            f"expected those of the {len(ids)} nodes that come first"
+        )
+    return record
+
+
+def _score(value: object) -> float | None:
+    """Returns a finite number as float64 without -0.0, or None; raises for anything else."""
+    value = option.plain(value)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError("a score is a number or None")
+    number = float(value)
+    if not math.isfinite(number):
+        raise ValueError("a score is finite")
+    return number + 0.0
+
+
+def _descending(score: float | None) -> tuple[bool, float]:
+    return (score is None, 0.0 if score is None else -score)

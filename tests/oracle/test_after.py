@@ -1,0 +1,265 @@
+"""What comes after the lanes: validity, reranking, diversity, fusions; each changes an answer."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ibidem.index.index import Index
+from ibidem.objects.blocks import Buffer
+from ibidem.objects.config import Config
+from ibidem.objects.errors import CorruptError, InvalidInputError, ReplayError
+from ibidem.objects.node import Node
+from ibidem.objects.text import text_digest
+from ibidem.objects.vector import Vector
+from ibidem.retrieve.execute import execute
+from ibidem.retrieve.mmr import diversify
+from ibidem.retrieve.query import Query, resolve
+from ibidem.retrieve.receipt import Receipt, receipt_of
+from ibidem.retrieve.rerank import RerankRecord, RerankStatus
+from ibidem.retrieve.warning import WARNINGS_MAX, WarningCode
+
+from .test_claims import MODELS, ask, doc, ident, ids
+from .world import finish
+
+TEXTS = ["retry retry retry retry", "retry retry retry", "retry retry", "retry"]
+
+
+class Model:
+    """A reranker that does what it is told and counts how often it is asked."""
+
+    name = "told"
+    digest = bytes(32)
+
+    def __init__(self, answer):
+        self.answer = answer
+        self.calls = []
+
+    def rerank(self, text, rendered):
+        self.calls.append((text, list(rendered)))
+        return self.answer(text, rendered) if callable(self.answer) else self.answer
+
+
+def given(texts, *, vectors=None, **options):
+    config = Config(models=MODELS, fields=("summary",))
+    nodes = [doc(i, f"{text} {'filler ' * (9 - i)}") for i, text in enumerate(texts)]
+    rows = {
+        ident(i): Vector.from_array(np.array(row, np.float32), of=text_digest(""))
+        for i, row in (vectors or {}).items()
+    }
+    facts = finish(config, nodes, {"m": rows} if rows else {}, {}, set(), Buffer())
+    snapshot = Index(None, facts.buffer).snapshot(facts.root)
+
+    def run(reranker, query=None):
+        wanted = resolve(config, rerank=reranker, **options) if query is None else query
+        return execute(
+            snapshot, wanted, lambda cid: Node.decode(facts.buffer.get(cid)), reranker=reranker
+        )
+
+    return run
+
+
+def test_a_node_holds_from_its_beginning_until_before_its_end():
+    """[3.2-e]"""
+    nodes = [
+        doc(0, valid_from=10, valid_to=20),
+        doc(1, valid_from=20, valid_to=None),
+        doc(2, valid_to=10),
+        doc(3),
+        doc(4, valid_from="soon"),
+        doc(5, valid_from=[0, 99]),
+    ]
+    assert ids(ask(nodes, valid_at=19)) == [0, 3, 5]
+    assert ids(ask(nodes, valid_at=20)) == [1, 3, 5]
+    assert ids(ask(nodes, valid_at=9)) == [2, 3, 5]
+    assert ids(ask(nodes, valid_at=19, valid_missing="drop")) == [0, 5]
+    assert ids(ask(nodes, text="retry", limit=None)) == [0, 1, 2, 3, 4, 5]
+
+
+def test_validity_narrows_before_lanes_rank():
+    """[3.2-e] [3.2-a]"""
+    nodes = [doc(i, valid_to=5) for i in range(30)] + [doc(30, valid_from=5)]
+    assert ids(ask(nodes, text="retry", valid_at=5, depth=1)) == [30]
+
+
+def test_a_reranker_moves_what_it_scores_and_nothing_else():
+    """[6.1-b] [6-a]"""
+    run = given(TEXTS, text="retry", rerank_depth=3)
+    before = given(TEXTS, text="retry")(None)
+    assert ids(before) == [0, 1, 2, 3]
+    model = Model([1.0, None, 2.0])
+    result = run(model)
+    assert ids(result) == [2, 0, 1, 3]
+    assert model.calls == [("retry", [item.rendered for item in before.items[:3]])]
+    assert {item.id: item.score for item in result.items} == {
+        item.id: item.score for item in before.items
+    }
+    assert [item.lanes.get("rerank") for item in result.items] == [
+        (1, 2.0, 0.0), (2, 1.0, 0.0), None, None,
+    ]  # fmt: skip
+    assert result.status["rerank"] is RerankStatus.OK
+    assert "rerank: rank 1, score 2.0" in result.explain()
+    assert ids(given(TEXTS, text="retry")(Model([1, 1, 2, 2]))) == [2, 3, 0, 1]
+
+
+def test_the_text_compared_with_can_be_another():
+    model = Model([1, 2, 3, 4])
+    given(TEXTS, text="retry", rerank_text="why?")(model)
+    assert model.calls[0][0] == "why?"
+
+
+@pytest.mark.parametrize(
+    ("answer", "status"),
+    [
+        ([1.0], "wrong_count"),
+        (None, "error"),
+        ([1.0, float("nan"), 1.0, 1.0], "not_numbers"),
+        ([1.0, "2", 1.0, 1.0], "not_numbers"),
+        ([1.0, True, 1.0, 1.0], "not_numbers"),
+        ([1.0, 10**400, 1.0, 1.0], "not_numbers"),
+        (lambda *_: [][0], "error"),
+        (lambda *_: (_ for _ in ()).throw(TimeoutError()), "timeout"),
+    ],
+)
+def test_a_reranker_that_fails_changes_no_order_and_says_so(answer, status):
+    """[6.1-c]"""
+    run = given(TEXTS, text="retry")
+    result = run(Model(answer))
+    assert ids(result) == [0, 1, 2, 3]
+    assert result.status["rerank"] == status
+    assert result.rerank == RerankRecord(RerankStatus(status))
+    assert [w.code for w in result.warnings] == [WarningCode.RERANK_FAILED]
+    again = run(receipt_of(result).rerank, result.query)
+    assert again.to_bytes() == result.to_bytes()
+
+
+def test_one_candidate_is_not_worth_a_call():
+    """[6.1-a]"""
+    model = Model([1.0])
+    result = given(TEXTS[:1], text="retry")(model)
+    assert model.calls == []
+    assert result.status["rerank"] is RerankStatus.TOO_FEW
+    assert result.warnings == ()
+
+
+def test_a_replay_takes_the_record_and_needs_no_model():
+    """[6.1-d]"""
+    run = given(TEXTS, text="retry", mmr={"lambda": 0.5})
+    result = run(Model([0.1, 0.4, 0.3, 0.2]))
+    receipt = Receipt.decode(receipt_of(result).encode())
+    assert run(receipt.rerank, receipt.query).to_bytes() == result.to_bytes()
+    assert receipt.rerank.scores == result.rerank.scores
+    other = RerankRecord(RerankStatus.OK, result.rerank.scores[:2])
+    with pytest.raises(ReplayError):
+        run(other, receipt.query)
+    with pytest.raises(InvalidInputError, match="no reranker"):
+        run(None, receipt.query)
+    stranger = Model([1, 2, 3, 4])
+    stranger.name = "stranger"
+    with pytest.raises(InvalidInputError, match="stranger"):
+        run(stranger, receipt.query)
+    with pytest.raises(CorruptError):
+        Receipt.decode(receipt_of(result).encode().replace(b"bok", b"bno"))
+
+
+def test_a_reranker_without_its_option_is_refused():
+    run = given(TEXTS, text="retry")
+    with pytest.raises(InvalidInputError, match="the query names none"):
+        run(Model([1]), resolve(Config(), text="retry"))
+
+
+def test_diversity_takes_the_unlike_first():
+    """[6.2-a]"""
+    alike = [[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+
+    def similarity(one, others):
+        return [alike[one][other] for other in others]
+
+    scores = (0.95, 0.94, 0.70)
+    assert diversify(scores, 0.7, similarity) == [0, 2, 1]
+    assert diversify(scores, 1.0, similarity) == [0, 1, 2]
+    assert diversify(scores, 0.0, similarity) == [0, 2, 1]
+    assert diversify((), 0.7, similarity) == []
+    assert diversify((-1.0, -1.0), 0.7, similarity) == [0, 1]
+
+
+def test_near_duplicates_go_down_by_vector_or_by_terms():
+    """[6.2-b]"""
+    vectors = {0: [1.0, 0.1], 1: [1.0, 0.11], 2: [0.6, -0.8]}
+    texts = ["a", "b", "c"]
+    options = {"vector": ("m", [1.0, 0.1])}
+    assert ids(given(texts, vectors=vectors, **options)(None)) == [0, 1, 2]
+    assert ids(given(texts, vectors=vectors, mmr={"lambda": 0.5}, **options)(None)) == [0, 2, 1]
+    assert ids(given(texts, vectors=vectors, mmr={"lambda": 0.5, "depth": 2}, **options)(None)) == [
+        0,
+        1,
+        2,
+    ]
+    nodes = [doc(0, "retry queue lock"), doc(1, "retry queue lock"), doc(2, "retry zebra wolf cat")]
+    assert ids(ask(nodes, text="retry")) == [0, 1, 2]
+    assert ids(ask(nodes, text="retry", mmr={"lambda": 0.5})) == [0, 2, 1]
+
+
+def test_diversity_does_not_undo_a_reranking():
+    """[6.2-a]"""
+    options = {"text": "retry", "mmr": {"lambda": 0.9}}
+    plain = given(TEXTS, **options)(None)
+    result = given(TEXTS, **options)(Model([0.2, 0.1, 0.9, 0.3]))
+    assert ids(plain) == [0, 1, 2, 3]
+    assert ids(result) == [2, 3, 0, 1]
+
+
+def test_score_normalised_starts_at_the_last_of_each_lane():
+    """[7-c]"""
+    nodes = [doc(i) for i in range(3)]
+    vectors = {"m": {ident(i): [1.0, float(i)] for i in range(3)}}
+    asked = {"vector": ("m", [1.0, 0.0]), "text": "retry", "limit": None}
+    convex = ask(nodes, vectors=vectors, fusion="convex", **asked)
+    own = ask(nodes, vectors=vectors, fusion="score_normalised", **asked)
+    assert own.items[-1].lanes["dense"].contribution == 0.0
+    assert convex.items[-1].lanes["dense"].contribution > 0.5
+    weighted = ask(
+        nodes, vectors=vectors, fusion="score_normalised", weights={"dense": 0.5}, **asked
+    )
+    assert weighted.items[0].lanes["dense"].contribution == 0.5
+
+
+def test_warnings_are_capped():
+    """[9.3-b]"""
+    result = ask([doc(0)], label=[f"L{i}" for i in range(12)])
+    assert len(result.warnings) == WARNINGS_MAX
+    assert result.warnings[-1].form() == ["warnings_truncated", "warnings", None, 5]
+    assert {w.code for w in result.warnings[:-1]} == {WarningCode.UNKNOWN_LABEL}
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"valid_at": 1.5}, "valid_at"),
+        ({"valid_at": 2**63}, "valid_at"),
+        ({"valid_at": 1, "valid_missing": "lenient"}, "valid_missing"),
+        ({"text": "x", "valid_missing": "drop"}, "valid_missing"),
+        ({"text": "x", "mmr": {"lambda": 1.5}}, "mmr.lambda"),
+        ({"text": "x", "mmr": {"depth": 0}}, "mmr.depth"),
+        ({"text": "x", "mmr": {"lamda": 1}}, "mmr"),
+        ({"text": "x", "mmr": True}, "mmr"),
+        ({"label": "x", "mmr": {}}, "mmr"),
+        ({"text": "x", "rerank": 3}, "rerank"),
+        ({"text": "x", "rerank_depth": 3}, "rerank_depth"),
+        ({"text": "x", "rerank_text": "y"}, "rerank_text"),
+        ({"text": "x", "rerank": Model([]), "rerank_depth": 0}, "rerank_depth"),
+        ({"label": "x", "rerank": Model([])}, "rerank_text"),
+        ({"text": "x", "adjacency": -1}, "adjacency"),
+        ({"text": "x", "estimator": 3}, "estimator"),
+    ],
+)
+def test_options_are_refused_by_name(options, named):
+    with pytest.raises(InvalidInputError, match=f"^{named}: "):
+        resolve(Config(), **options)
+
+
+def test_a_query_with_every_stage_writes_back():
+    query = resolve(
+        Config(), text="x", valid_at=3, mmr={"lambda": 1}, rerank=Model([]), rerank_depth=2
+    )
+    assert Query.decode(query.encode()) == query
