@@ -31,9 +31,10 @@ from ibidem.objects.tree import Tree
 from ibidem.objects.vector import Sparse, Vector
 
 from .after import diversified, is_valid, jaccard, rerank
+from .graph import unknown_types, walk_lanes
 
 BREAKS = ("\r\n", "\n", "\r", "\x0b", "\x0c", "\x85", "\u2028", "\u2029")
-LANES = ("lexical", "dense", "sparse")
+LANES = ("lexical", "dense", "sparse", "graph", "community")
 
 
 class World:
@@ -89,6 +90,10 @@ def answer(world: World, form: dict[str, Any], said: list[Any] | None = None) ->
         lanes["dense"], status["dense"] = dense(world, form, view, universe, metric)
     if form["sparse"] is not None:
         lanes["sparse"], status["sparse"] = sparse(world, form, view, universe)
+    walks: list[list[Any]] = []
+    if form["graph"] is not None or form["community"] is not None:
+        first, _ = fuse(lanes, floors, form, universe)
+        walks = walk_lanes(world, form, view, universe, first, lanes, floors, status)
     ranking, shares = fuse(lanes, floors, form, universe)
     record = None
     if form["rerank"] is not None:
@@ -102,7 +107,7 @@ def answer(world: World, form: dict[str, Any], said: list[Any] | None = None) ->
         ranking = diversified(
             ranking, form["mmr"], scores, lambda x, y: likeness(world, form, x, y)
         )
-    return pack(world, form, lanes, ranking, shares, status, record)
+    return pack(world, form, lanes, ranking, shares, status, record, walks)
 
 
 def likeness(world: World, form: dict[str, Any], one: bytes, other: bytes) -> float:
@@ -290,6 +295,7 @@ def pack(
     shares: dict[str, dict[bytes, float]],
     status: dict[str, str],
     record: dict[str, Any] | None,
+    walks: list[list[Any]],
 ) -> bytes:
     given = [(key, score) for key, score in record["scores"] if score is not None] if record else []
     given.sort(key=lambda pair: -pair[1])
@@ -343,14 +349,16 @@ def pack(
             "candidates_seen": len(ranking),
             "dropped": drops[:1000],
             "dropped_counts": counts,
-            "warnings": warnings(world, form, status, stale),
+            "warnings": warnings(world, form, status, stale, walks),
             "status": status,
             "rerank": record,
         }
     )
 
 
-def warnings(world: World, form: dict[str, Any], status: dict[str, str], stale: int) -> list[Any]:
+def warnings(
+    world: World, form: dict[str, Any], status: dict[str, str], stale: int, walks: list[list[Any]]
+) -> list[Any]:
     found: list[Any] = []
     if status.get("lexical") == "no_terms":
         found.append(["no_query_terms", "text", None, None])
@@ -360,12 +368,14 @@ def warnings(world: World, form: dict[str, Any], status: dict[str, str], stale: 
         found.append(["no_sparse_vectors", "sparse", form["sparse"]["vocab"], None])
     if stale:
         found.append(["stale_vectors", "vector", form["vector"]["model"], stale])
+    found += walks
     nodes = [node for _, node in world.nodes.values()]
     labels = {node.ntype for node in nodes}
     properties = {name for node in nodes for name in node.props}
     asked = sorted(set(names(form["where"]) if form["where"] else []))
     found += [["unknown_label", "label", one, None] for one in form["labels"] if one not in labels]
     found += [["unknown_property", "where", one, None] for one in asked if one not in properties]
+    found += unknown_types(world, form)
     if status.get("rerank") not in (None, "ok", "too_few"):
         found.append(["rerank_failed", "rerank", form["rerank"]["name"], None])
     if len(found) > 8:
