@@ -34,6 +34,8 @@ HEAD_BITS = 17
 """Queries, keys and values are integers times 2^-17, at most 2^23."""
 HEAD_MAX = float(2**23)
 RESIDUAL_MAX = float(2**26)
+EMBEDDING_BITS = 22
+"""Sums of embeddings are integers times 2^-22: they are small, and normalised before use."""
 TOKENS_MAX = 256
 HIDDEN_MAX = 512
 HEAD_DIM_MAX = 64
@@ -146,9 +148,9 @@ class Encoder:
         x = self._weights["words"][ids].astype(np.float64)
         x += self._weights["places"][places]
         x += self._weights["kind"]
-        x *= float(2**UNIT_BITS)
+        x *= float(2**EMBEDDING_BITS)
         for rows in _blocks(len(x)):
-            self._normalise(x[rows], "norm")
+            self._normalise(x[rows], "norm", bits=EMBEDDING_BITS)
         return x
 
     def _attend(self, x: Float64s, heads: Float64s, spans: list[tuple[int, int]], at: str) -> None:
@@ -222,16 +224,18 @@ class Encoder:
         out *= self._weights[f"{name}.scale"]
         out += self._weights[f"{name}.bias"]
 
-    def _normalise(self, x: Float64s, name: str) -> None:
-        """Replaces rows `x`, in units of 2^-18, by their layer norm, rounded to integers."""
+    def _normalise(self, x: Float64s, name: str, *, bits: int = UNIT_BITS) -> None:
+        """Replaces rows `x`, in units of 2^-bits, by their layer norm, rounded to 2^-18."""
         square = self._hidden_rows[1, : len(x)]
         _round(x, RESIDUAL_MAX)
         x -= x.sum(axis=1, keepdims=True) / float(self._hidden)
         np.multiply(x, x, out=square)
         square *= 2.0**-10
         np.rint(square, out=square)
-        variance = square.sum(axis=1, keepdims=True) / (float(self._hidden) * float(2**26))
-        x /= np.sqrt(variance + 1e-12)
+        whole = square.sum(axis=1, keepdims=True)
+        variance = whole / (float(self._hidden) * float(2 ** (2 * bits - 10)))
+        # Exact: the square root times a power of two.
+        x /= np.sqrt(variance + 1e-12) * float(2 ** (bits - UNIT_BITS))
         x *= self._weights[f"{name}.gain"]
         x += self._weights[f"{name}.offset"]
         _round(x, ACTIVATION_MAX)
