@@ -1,4 +1,4 @@
-"""Random edges for random repositories: parallel, looping, dangling, hubs, weights of every kind."""
+"""Random edges for random repositories: parallel, looping, dangling, hubs, weights of all kinds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ibidem.objects.root import Root
 from ibidem.objects.tree import Tree, build
 
 from .fake import FakeSnapshot
-from .world import Facts, random_options
+from .world import WORDS, Facts, random_options
 
 ETYPES = ("cites", "has", "near")
 WEIGHTS = (1.0, 1.0, 1.0, 0.5, 2.0, 0.0, -1.0, 1e300, 1.7e308, 5e-324, 1e-9, 3.25)
@@ -64,9 +64,14 @@ def edges_in(facts: Facts) -> list[Edge]:
 def random_walk_options(rng: random.Random) -> dict[str, Any]:
     """Returns options for `resolve` with a lane that walks edges, or two."""
     options = random_options(rng)
-    options.pop("mmr", None)
-    if not {"text", "vector", "sparse"} & set(options):
-        options["text"] = rng.choice(("retry backoff", "queue of the lock", "absent"))
+    for name, share in (("where", 0.8), ("label", 0.7), ("valid_at", 0.9), ("token_budget", 0.7)):
+        if rng.random() < share:
+            options.pop(name, None)
+    for name in ("rerank", "rerank_text", "rerank_depth", "mmr", "valid_missing"):
+        options.pop(name, None)
+    if rng.random() < 0.7 or not {"text", "vector", "sparse"} & set(options):
+        options["text"] = " ".join(rng.sample(WORDS, 3))
+    options["limit"] = rng.choice((None, None, 3, 10))
     which = rng.random()
     if which < 0.8:
         options["graph"] = random_graph(rng)
