@@ -80,7 +80,7 @@ class Model:
 
 
 def _default_fusion() -> Mapping[str, Any]:
-    return {"name": "rrf", "k": 60}
+    return {"name": "score_normalised", "weights": {"dense": 0.7}}
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ def test_default_configuration_is_the_documented_one():
         "analyser": "english-1",
         "fields": ["context_sentence", "summary", "content"],
         "models": {},
-        "fusion": {"name": "rrf", "k": 60},
+        "fusion": {"name": "score_normalised", "weights": {"dense": 0.7}},
     }
 
 

@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[2]
 PROGRAM = """
 import json, sys
 from pathlib import Path
+import dag_cbor
 import numpy as np
 from blake3 import blake3
 from ibidem.index.index import Index
@@ -26,6 +27,7 @@ from ibidem.objects.tree import build
 from ibidem.objects.vector import Vector
 from ibidem.retrieve.execute import execute
 from ibidem.retrieve.query import Query, resolve
+from ibidem.retrieve.rerank import RerankRecord
 
 digest = blake3()
 for case in json.loads(Path("spec/vectors/retrieval/answers.json").read_text("ascii"))[:6]:
@@ -35,8 +37,10 @@ for case in json.loads(Path("spec/vectors/retrieval/answers.json").read_text("as
     snapshot = Index(None, buffer).snapshot(RootCid.parse(case["input"]["root"]))
     for pair in case["output"]:
         query = Query.decode(bytes.fromhex(pair["query"]))
-        result = execute(snapshot, query, lambda cid: Node.decode(buffer.get(cid)))
-        digest.update(result.to_bytes())
+        said = dag_cbor.decode(bytes.fromhex(pair["result"]))["rerank"]
+        record = None if said is None else RerankRecord.from_form(said)
+        load = lambda cid: Node.decode(buffer.get(cid))
+        digest.update(execute(snapshot, query, load, reranker=record).to_bytes())
 
 rng = np.random.default_rng(5)
 rows = rng.standard_normal((600, 96)).astype(np.float32)
@@ -61,7 +65,7 @@ root = Root(
 buffer.put(RootCid.of(root.encode()), root.encode())
 snapshot = Index(None, buffer).snapshot(RootCid.of(root.encode()))
 for row in (rows[0], rows[5] * 1e-20, rows[0] * 1e20):
-    query = resolve(config, text="text 3", vector=("m", row), fusion="convex")
+    query = resolve(config, text="text 3", vector=("m", row), fusion="convex", mmr={})
     result = execute(snapshot, query, lambda cid: Node.decode(buffer.get(cid)))
     digest.update(result.to_bytes())
 print(digest.hexdigest())

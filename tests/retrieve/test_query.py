@@ -29,7 +29,7 @@ def test_every_default_is_resolved():
         "vector": None, "sparse": None, "graph": None, "community": None,
         "depth": 100, "limit": 10, "token_budget": None,
         "content_chars": 0, "include_tombstoned": False,
-        "fusion": {"name": "rrf", "k": 60.0, "weights": {}},
+        "fusion": {"name": "score_normalised", "k": 60.0, "weights": {"dense": 0.7}},
         "k1": 1.2, "b": 0.7, "estimator": "heuristic",
     }  # fmt: skip
 
@@ -65,7 +65,7 @@ def test_the_root_says_how_lanes_are_fused():
         ({"text": "x", "fusion": "best"}, "fusion"),
         ({"text": "x", "rrf_k": -1}, "rrf_k"),
         ({"text": "x", "fusion": "convex", "rrf_k": 1}, "rrf_k"),
-        ({"text": "x", "weights": {"dense": 1.0}}, "weights"),
+        ({"text": "x", "fusion": "rrf", "weights": {"dense": 1.0}}, "weights"),
         ({"text": "x", "fusion": "convex", "weights": {"best": 1.0}}, "weights"),
         ({"text": "x", "fusion": "convex", "weights": {"dense": 0}}, "weights.dense"),
         ({"text": "x", "colour": "red"}, "colour"),
