@@ -53,10 +53,11 @@ class RemoteEmbedder:
             StorageError: it does not answer.
             CorruptError: the answer is of another form.
         """
-        rows = [
-            checked(self._ask(part), count=len(part), dim=self.dim, name=self.name)
-            for part in batches(texts, texts_max=self._batch_texts)
-        ]
+        rows = []
+        for part in batches(texts, texts_max=self._batch_texts):
+            found = self._ask(part)
+            self._dim = self._dim or found.shape[1]
+            rows.append(checked(found, count=len(part), dim=self._dim, name=self.name))
         return np.concatenate(rows) if rows else np.empty((0, self.dim), np.float32)
 
     def _options(self) -> dict[str, Any]:
