@@ -6,13 +6,13 @@ library itself.
 
     python bench/fusion.py DATA [--vectors FOLDER] [--set SET ...] [--json OUT]
 
-DATA holds one folder a set, see `quality.py`: locomo, cranfield, cacm, musique100. Vectors of a
-set are `SET.npz` in FOLDER, or `minilm_f32.npz` in the set's own folder, with float32 arrays
-`corpus` and `queries` in the order of the files; `--embed MODEL` makes those that are missing with
-the exact embedder installed in the folder MODEL.
+DATA holds one folder a set, see `quality.py`. Vectors of a set are `SET.npz` in FOLDER, or
+`minilm_f32.npz` in the set's own folder, with float32 arrays `corpus` and `queries` in the order of
+the files; `--embed MODEL` makes those that are missing with the exact embedder installed in the
+folder MODEL.
 
-Columns: nDCG@10 (of turns for locomo, and any@5 and any@10 of sessions), recall@5 for musique100.
-In brackets, the difference to the better single lane of that column in standard errors of the
+Columns: nDCG@10 (of turns for locomo, and any@5 and any@10 of sessions), recall@5 for the multi-hop
+sets. In brackets, the difference to the better single lane of that column in standard errors of the
 paired differences: below -2 a fusion loses to it.
 """
 
@@ -31,7 +31,7 @@ from ibidem.retrieve.fuse import fuse
 from ibidem.retrieve.fusion import Fusion
 from ibidem.retrieve.lane import LaneTop
 
-SETS = ("locomo", "cranfield", "cacm", "musique100")
+SETS = ("locomo", "cranfield", "cacm", "musique100", "hotpotqa100")
 DEPTH = 100
 SINGLE = ("lexical", "dense")
 Ranked = tuple[np.ndarray, np.ndarray]
@@ -61,7 +61,7 @@ def methods() -> dict[str, Method]:
         found[f"weighted_rrf dense {share}"] = weighted("weighted_rrf", dense=share)
     for share in (0.5, 1.0, 1.5, 2.0, 3.0, 4.0):
         found[f"convex dense {share}"] = weighted("convex", dense=share)
-    for share in (0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0):
+    for share in (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 1.0):
         found[f"score_normalised dense {share}"] = weighted("score_normalised", dense=share)
     return found
 
@@ -129,7 +129,7 @@ def plain_scores(
             out[name][folder].append(ndcg(ranked, grades))
             if folder.endswith("100"):
                 found = len(gold.intersection(ranked[:5])) / max(1, len(gold))
-                out[name]["musique r@5"].append(found)
+                out[name][f"{folder[:-3]} r@5"].append(found)
     return arrays(out)
 
 
