@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from ibidem.objects.operation import Operation
     from ibidem.objects.root import Root
     from ibidem.repo.at import Revision
+    from ibidem.repo.bisect import Bisection
+    from ibidem.repo.compare import Comparison
     from ibidem.repo.embedding import EmbedReport
     from ibidem.repo.history import Change
     from ibidem.repo.retrieving import Retriever
@@ -369,11 +371,52 @@ class Repository:
         """Returns every node at the head with a label and properties, by id."""
         return self.at().query(**options)
 
-    def replay(self, receipt: Receipt | Cid | str) -> Result:
-        """Asks again what a receipt says was asked; raises `ReplayError` unless the bytes agree."""
+    def replay(self, receipt: Receipt | Cid | str, **options: Any) -> Result:
+        """Asks again what a receipt says was asked; raises `ReplayError` unless the bytes agree.
+
+        `estimator=` gives the one that counted, where its recorded name does not find it.
+        """
         from ibidem.repo import retrieving
 
-        return retrieving.replay(self, receipt)
+        return retrieving.replay(self, receipt, **options)
+
+    def compare(
+        self,
+        text: str | None = None,
+        *,
+        before: object,
+        after: object = revision.HEAD,
+        **options: Any,
+    ) -> Comparison:
+        """Returns how the answer to one question differs between two revisions, and why."""
+        from ibidem.repo.compare import compare_revisions
+
+        return compare_revisions(self, before, after, lambda at: at.retrieve(text, **options))
+
+    def bisect(
+        self,
+        text: str | None = None,
+        *,
+        expect: NodeId,
+        rank_max: int | None = None,
+        good: object = None,
+        bad: object = revision.HEAD,
+        **options: Any,
+    ) -> Bisection:
+        """Returns the first commit whose answer lacks a node, or has it below a rank.
+
+        Args:
+            text: what is asked; `options` as for `retrieve`.
+            expect: the node. rank_max: the last rank that will do, None for any.
+            good: a revision whose answer has it; None for wherever the node came to be.
+            bad: the last revision to consider.
+        """
+        from ibidem.repo.bisect import bisect_node
+
+        def ask(at: Revision) -> Result:
+            return at.retrieve(text, **options)
+
+        return bisect_node(self, ask, expect, rank_max=rank_max, good=good, bad=bad)
 
     def reindex(self) -> None:
         """Builds the index of the head from nothing; no data is affected."""

@@ -1,0 +1,172 @@
+"""Bisection: the first commit at which an expectation of an answer fails.
+
+The line searched is that of first parents. Of n commits at most ceil(log2(n + 1)) are asked, since
+none of them may be the one. As with every bisection the expectation is taken to hold up to some
+commit and to fail from there on; where it comes and goes, one place where it fails is found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ibidem.objects.commit import Commit
+from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.ids import NodeId
+from ibidem.objects.root import Root
+from ibidem.objects.tree import Tree
+from ibidem.repo.checks import check_id
+from ibidem.repo.compare import Ask, Cause, explain_step, first_parents
+from ibidem.retrieve.result import Result
+
+if TYPE_CHECKING:
+    from ibidem.repo.repository import Repository
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One commit that was asked."""
+
+    commit: Commit
+    holds: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Bisection:
+    """Where an expectation began to fail."""
+
+    first_bad: Commit | None
+    """None where it holds at every commit that was asked, the last one included."""
+    last_good: Commit | None
+    """The commit before the first bad one; None where it fails from the first commit on."""
+    steps: tuple[Step, ...]
+    """In the order in which they were asked."""
+    commits_count: int
+    """Commits that it could have been."""
+    cause: Cause | None
+    """What the first bad commit did; None where nothing was found or no commit is before it."""
+
+    @property
+    def evaluations_count(self) -> int:
+        """How many commits were asked in the search."""
+        return len(self.steps)
+
+
+def bisect(
+    repository: Repository,
+    ask: Ask,
+    holds: Callable[[Result], bool],
+    *,
+    good: object = None,
+    bad: object = "HEAD",
+) -> Bisection:
+    """Returns the first commit at which what is expected of an answer fails.
+
+    Args:
+        repository: where the commits are.
+        ask: returns the answer at a revision.
+        holds: whether an answer is as expected.
+        good: a revision where it is known to hold, on the line of first parents of `bad`; None for
+            before the first commit.
+        bad: the last revision to consider.
+
+    Raises:
+        InvalidInputError: `good` is not on that line.
+    """
+    line = _line(repository, good, bad)
+    known = line[0] if good is not None else None
+    candidates = line[1:] if known is not None else line
+    return search(repository, ask, holds, candidates, known)
+
+
+def bisect_node(
+    repository: Repository,
+    ask: Ask,
+    expect: NodeId,
+    *,
+    rank_max: int | None = None,
+    good: object = None,
+    bad: object = "HEAD",
+) -> Bisection:
+    """Returns the first commit whose answer lacks a node, or has it too far down.
+
+    Without `good`, the search begins at the commit that first had the node.
+
+    Args:
+        repository: where the commits are.
+        ask: returns the answer at a revision.
+        expect: the node.
+        rank_max: the last rank that will do, None for any.
+        good: see `bisect`. bad: likewise.
+    """
+    check_id("expect", expect, NodeId)
+    if rank_max is not None and (type(rank_max) is not int or rank_max < 1):
+        raise InvalidInputError(f"rank_max: got {rank_max!r}, expected a rank from 1 on, or None")
+
+    def holds(result: Result) -> bool:
+        return any(item.node.id == expect for item in result.items[:rank_max])
+
+    if good is not None:
+        return bisect(repository, ask, holds, good=good, bad=bad)
+    line = _line(repository, None, bad)
+    having = (index for index, commit in enumerate(line) if _has(repository, commit, expect))
+    start = next(having, None)
+    if start is None:
+        raise InvalidInputError(f"expect: node {expect} is in no commit up to {bad}")
+    return search(repository, ask, holds, line[start:], None)
+
+
+def search(
+    repository: Repository,
+    ask: Ask,
+    holds: Callable[[Result], bool],
+    candidates: list[Commit],
+    known_good: Commit | None,
+) -> Bisection:
+    """Returns the first of the candidates, oldest first, at which the expectation fails.
+
+    Args:
+        repository: where the commits are.
+        ask: returns the answer at a revision.
+        holds: whether an answer is as expected.
+        candidates: each the first parent of the next.
+        known_good: the first parent of the first of them, where it is known to hold there.
+    """
+    steps: list[Step] = []
+    answers: dict[int, Result] = {}
+    start, stop = 0, len(candidates)
+    while start < stop:
+        middle = (start + stop) // 2
+        answers[middle] = ask(repository.at(candidates[middle].cid))
+        steps.append(Step(candidates[middle], holds(answers[middle])))
+        start, stop = (middle + 1, stop) if steps[-1].holds else (start, middle)
+    if start == len(candidates):
+        return Bisection(None, None, tuple(steps), len(candidates), None)
+    first_bad = candidates[start]
+    last_good = candidates[start - 1] if start else known_good
+    cause = None
+    if last_good is not None:
+        before = answers.get(start - 1) or ask(repository.at(last_good.cid))
+        cause = explain_step(repository, last_good, first_bad, (before, answers[start]))
+    return Bisection(first_bad, last_good, tuple(steps), len(candidates), cause)
+
+
+def _line(repository: Repository, good: object, bad: object) -> list[Commit]:
+    """Returns the commits from `good`, or the first, to `bad`, oldest first."""
+    newest_first = first_parents(repository, repository.commit_at(bad).cid)
+    if good is None:
+        return newest_first[::-1]
+    start = repository.commit_at(good).cid
+    places = [index for index, commit in enumerate(newest_first) if commit.cid == start]
+    if not places:
+        raise InvalidInputError(
+            f"good: got {good!r:.80}, expected a first parent of {bad!r:.80}, some steps back",
+            hint="run 'repo log' to see the commits behind it",
+        )
+    return newest_first[places[0] :: -1]
+
+
+def _has(repository: Repository, commit: Commit, id_: NodeId) -> bool:
+    root = Root.decode(repository.store.get(commit.root))
+    return Tree(repository.store, root.nodes).get(id_.raw) is not None
