@@ -28,7 +28,7 @@ ANALYSERS = (ENGLISH, UNICODE)
 """Every analyser that this version knows, the default first."""
 
 _CHUNK = re.compile("[^ ]+")
-_GENERATION_MAX = 1 << 15
+_GENERATION_MAX = 1 << 16
 _REMEMBERED_LENGTH_MAX = 64
 
 
