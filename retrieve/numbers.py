@@ -225,6 +225,6 @@ def kth_largest_at_most(values: Float64s, count: int) -> float:
     width = min(64, size // (4 * count))
     if width >= 4:
         blocks = size // width
-        values = values[: blocks * width].reshape(blocks, width).max(axis=1)
+        values = values[: blocks * width].reshape(width, blocks).max(axis=0)
         size = blocks
     return float(np.partition(values, size - count)[size - count])

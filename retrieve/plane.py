@@ -1,0 +1,289 @@
+"""The lexical rows of a view as one plane, over all segments.
+
+A *slot* is a row plus the start of its segment. Statistics are those of the view's nodes that have
+text; what they cost follows what is dead or hidden, not what is there. A term is joined over the
+segments when it is first asked for, and remembered; with one segment nothing is copied.
+
+Spec: retrieval 4.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from ibidem.retrieve.numbers import Float64s
+from ibidem.retrieve.protocol import Bools, LexicalSegment, Ordinals, Term
+from ibidem.retrieve.scope import Scope, cached
+
+LEVELS = 255
+_SPREAD_MAX = 1.25
+"""A segment whose impacts are further off than this for the view gets new ones."""
+_POSTINGS_KEPT, _TERMS_KEPT = 6_000_000, 16_384
+"""What a plane remembers of terms: 36 MB at most."""
+_DOWN = 1.0 - 2.0**-40
+
+Slots = npt.NDArray[np.uint32]
+Impacts = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """What BM25 knows of a collection: the view's nodes that have at least one term."""
+
+    documents: int
+    terms: int
+    """Their lengths, added up."""
+    longest: int
+    """No row is longer."""
+    masks: tuple[Bools | None, ...]
+    """By segment, the rows that count; None when all do."""
+    gone: tuple[npt.NDArray[np.intp] | None, ...]
+    """By segment, the rows that do not, ascending; None when all do."""
+
+    @property
+    def mean_length(self) -> float:
+        """The average length, rounded once."""
+        return self.terms / self.documents
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """The part of a term that lies in one segment."""
+
+    first: int
+    """Where its postings begin among the term's, and `last` where they end."""
+    last: int
+    start: int
+    """Where the segment's slots begin, and `stop` where they end."""
+    stop: int
+    dense: Impacts | None
+    """(stop - start,): the impacts by row, 0 for rows without the term; None where not kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """A term over all segments."""
+
+    slots: Slots
+    """(m,) uint32 ascending, dead rows included."""
+    frequencies: npt.NDArray[np.unsignedinteger]
+    impacts: Impacts
+    """(m,): a posting's ratio is at most `width` / 255 times its impact."""
+    width: float
+    spread: float
+    """And at least `width` · `spread` / 255 times its impact less one."""
+    top: float
+    """No posting's ratio is above this."""
+    frequency: int
+    """Documents of the view that have the term."""
+    pieces: tuple[Piece, ...]
+    """The same by segment."""
+
+    @property
+    def count(self) -> int:
+        """The number of postings."""
+        return int(self.slots.shape[0])
+
+    def has(self, slots: Slots) -> Bools:
+        """Returns which of some slots have the term."""
+        if not self.count:
+            return np.zeros(slots.shape[0], np.bool_)
+        found: Bools = self.slots.take(self.slots.searchsorted(slots), mode="clip") == slots
+        return found
+
+    def frequencies_at(self, slots: Slots, out: Float64s) -> None:
+        """Writes how often each of some slots has the term."""
+        places = self.slots.searchsorted(slots)
+        has = self.slots.take(places, mode="clip") == slots
+        np.multiply(self.frequencies.take(places, mode="clip"), has, out=out)
+
+
+@dataclass(frozen=True, slots=True)
+class Plane:
+    """The lexical rows of a view."""
+
+    segments: Sequence[LexicalSegment]
+    starts: tuple[int, ...]
+    """(segments + 1,)"""
+    lengths: npt.NDArray[np.uint32]
+    """(slots,)"""
+    ordinals: Ordinals
+    """(slots,)"""
+    empty: npt.NDArray[np.float32]
+    """(slots,) what sums start from: 0 in the view, -inf outside."""
+    _spare: list[npt.NDArray[np.float32]] = field(default_factory=list)
+    _terms: dict[tuple[str, float, float], Joined] = field(default_factory=dict)
+    _kept: list[int] = field(default_factory=lambda: [0])
+
+    @property
+    def size(self) -> int:
+        """The number of slots."""
+        return self.starts[-1]
+
+    def take(self) -> npt.NDArray[np.float32]:
+        """Returns sums that nobody else uses, equal to `empty`."""
+        try:
+            return self._spare.pop()
+        except IndexError:
+            return self.empty.copy()
+
+    def give(self, sums: npt.NDArray[np.float32]) -> None:
+        """Takes sums back, equal to `empty` again."""
+        if len(self._spare) < 2:
+            self._spare.append(sums)
+
+    def term(self, text: str, statistics: Statistics, k1: float, b: float) -> Joined:
+        """Returns a term; one that no row has is empty."""
+        found = self._terms.get((text, k1, b))
+        if found is None:
+            found = _join(self, statistics, text, k1, b)
+            if len(self._terms) >= _TERMS_KEPT or self._kept[0] > _POSTINGS_KEPT:
+                self._terms.clear()
+                self._kept[0] = 0
+            self._kept[0] += found.count
+            self._terms[text, k1, b] = found
+        return found
+
+
+def statistics_of(view: Scope, *, include_tombstoned: bool) -> Statistics:
+    """Returns the statistics of a view, computed once a snapshot."""
+
+    def build() -> Statistics:
+        documents = terms = longest = 0
+        masks: list[Bools | None] = []
+        gone: list[npt.NDArray[np.intp] | None] = []
+        for segment in view.snapshot.lexical:
+            mask = view.mask(segment)
+            out = None if mask is None else np.flatnonzero(~mask)
+            if out is None or out.shape[0] == 0:
+                mask = out = None
+            counted = segment.counted
+            documents, terms = documents + counted[0], terms + counted[1]
+            longest = max(longest, counted[2])
+            if out is not None:
+                lengths = segment.lengths[out]
+                documents -= int(np.count_nonzero(lengths))
+                terms -= int(lengths.sum(dtype=np.uint64))
+            masks.append(mask)
+            gone.append(out)
+        return Statistics(documents, terms, longest, tuple(masks), tuple(gone))
+
+    return cached(view.snapshot, ("lexical", include_tombstoned), build)
+
+
+def plane_of(view: Scope, statistics: Statistics, *, include_tombstoned: bool) -> Plane:
+    """Returns the plane of a view, made once a snapshot."""
+
+    def build() -> Plane:
+        segments = view.snapshot.lexical
+        starts = [0]
+        for segment in segments:
+            starts.append(starts[-1] + segment.ordinals.shape[0])
+        empty = np.zeros(starts[-1], np.float32)
+        for start, gone in zip(starts, statistics.gone, strict=False):
+            if gone is not None:
+                empty[start + gone] = -np.inf
+        lengths = [np.zeros(0, np.uint32), *(one.lengths for one in segments)]
+        ordinals = [np.zeros(0, np.uint32), *(one.ordinals for one in segments)]
+        return Plane(
+            segments,
+            tuple(starts),
+            segments[0].lengths if len(segments) == 1 else np.concatenate(lengths),
+            segments[0].ordinals if len(segments) == 1 else np.concatenate(ordinals),
+            empty,
+        )
+
+    return cached(view.snapshot, ("plane", include_tombstoned), build)
+
+
+def shares(lengths: npt.NDArray[np.unsignedinteger], mean: float, k1: float, b: float) -> Float64s:
+    """Returns k1 · ((1 - b) + b · (length / mean)) of each length, step by step."""
+    share = lengths.astype(np.float64)
+    share /= mean
+    share *= b
+    share += 1.0 - b
+    share *= k1
+    return share
+
+
+def _join(plane: Plane, statistics: Statistics, text: str, k1: float, b: float) -> Joined:
+    pieces: list[Piece] = []
+    slots: list[Slots] = []
+    frequencies: list[npt.NDArray[np.unsignedinteger]] = []
+    impacts: list[Impacts] = []
+    frequency, high, low, top = 0, 1.0, 1.0, 0.0
+    count = 0
+    for index, segment in enumerate(plane.segments):
+        part = segment.term(text)
+        if part is None:
+            continue
+        start, stop = plane.starts[index], plane.starts[index + 1]
+        slots.append(part.rows + np.uint32(start) if start else part.rows)
+        frequencies.append(part.frequencies)
+        frequency += part.rows.shape[0] - _gone(statistics, index, part)
+        first, count = count, count + part.rows.shape[0]
+        widths = _widths(segment, statistics, k1, b)
+        is_new = widths is None or part.impacts is None
+        pieces.append(Piece(first, count, start, stop, None if is_new else part.dense))
+        if widths is None or part.impacts is None:
+            lengths = segment.lengths[part.rows]
+            made = _impacts(part, shares(lengths, statistics.mean_length, k1, b))
+            impacts.append(made)
+            top = max(top, float(made.max()) / LEVELS)
+        else:
+            impacts.append(part.impacts)
+            low, high = min(low, widths[0]), max(high, widths[1])
+            top = max(top, widths[1] * part.top / LEVELS)
+    one = len(slots) == 1
+    nothing = np.zeros(0, np.uint32)
+    return Joined(
+        slots[0] if one else np.concatenate([nothing, *slots]),
+        frequencies[0] if one else np.concatenate([np.zeros(0, np.uint8), *frequencies]),
+        impacts[0] if one else np.concatenate([np.zeros(0, np.uint8), *impacts]),
+        high,
+        low / high,
+        min(1.0, top),
+        frequency,
+        tuple(pieces),
+    )
+
+
+def _widths(
+    segment: LexicalSegment, statistics: Statistics, k1: float, b: float
+) -> tuple[float, float] | None:
+    """Returns bounds of a ratio here divided by the one that the segment's impacts are made for.
+
+    None where they are too far apart, or the segment has no impacts.
+
+    Spec: retrieval 4.1.1.
+    """
+    slope = k1 * b / statistics.mean_length
+    if segment.reference is None or slope == 0.0:
+        return None
+    known, weight, mean = segment.reference
+    ratios = (1.0 + known * (1.0 - weight)) / (1.0 + k1 * (1.0 - b)), known * weight / mean / slope
+    low, high = min(1.0, *ratios) * (1.0 - 2.0**-30), max(1.0, *ratios) * (1.0 + 2.0**-30)
+    return None if high > low * _SPREAD_MAX else (low, high)
+
+
+def _impacts(part: Term, share: Float64s) -> Impacts:
+    """Returns impacts for what the share of each posting is here, as the index makes them."""
+    ratio = part.frequencies.astype(np.float64)
+    ratio /= share + ratio
+    ratio *= LEVELS * _DOWN
+    found: Impacts = np.floor(ratio).astype(np.uint8) + np.uint8(1)
+    return found
+
+
+def _gone(statistics: Statistics, index: int, part: Term) -> int:
+    """Returns how many postings belong to rows that do not count."""
+    mask, gone = statistics.masks[index], statistics.gone[index]
+    if mask is None or gone is None:
+        return 0
+    if part.dense is not None and gone.shape[0] < part.rows.shape[0]:
+        return int(np.count_nonzero(part.dense[gone]))
+    return part.rows.shape[0] - int(np.count_nonzero(mask[part.rows]))
