@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from pyroaring import BitMap
 
-from ibidem.index.arrays import Array, Ordinals, bitmap_of_bytes
+from ibidem.index.arrays import Array, Columns, Ordinals, bitmap_of_bytes
+from ibidem.index.codes import CODE_COLUMNS
 from ibidem.index.inverted import inverted
 from ibidem.index.keys import text_key
 from ibidem.index.merge import Part, live_mask
@@ -143,6 +144,12 @@ class VectorSegment(SegmentView):
     def rows(self) -> npt.NDArray[np.float32]:
         """(n, d) float32, C-contiguous, 64-byte aligned."""
         return self.part.segment["rows"]
+
+    @property
+    def codes(self) -> Columns | None:
+        """The columns of `codes.py`, None for a segment that was written without them."""
+        columns = self.part.segment.columns
+        return columns if columns.keys() >= set(CODE_COLUMNS) else None
 
     @property
     def digests(self) -> npt.NDArray[np.uint8]:

@@ -3,6 +3,7 @@
 Columns of n rows:
     ordinals (n,) ascending, cids (n, 32) digests, of (n, 32) digests of the embedded texts
     rows (n, d) float32: dense only; float16 and int8 components convert exactly
+    codes, norms, residual, scale: dense only, see `codes.py`
     token.* inverted by token id, values = weight float32: sparse only
     set: the ordinals as a serialised bitmap
 A column without a dot in its name has one entry a row; merging carries such columns along.
@@ -15,6 +16,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ibidem.index.arrays import Array, Bytes, Columns, bitmap_bytes, to_bitmap
+from ibidem.index.codes import CODE_COLUMNS, encode_rows
 from ibidem.index.identity import id_array
 from ibidem.index.inverted import build_numbered, merge_inverted
 from ibidem.index.merge import Part, merge_rows, plan_merge
@@ -62,7 +64,8 @@ class VectorRows:
         for row, source in enumerate(order.tolist()):
             rows[row] = np.frombuffer(self._rows[source], dtype="<f4")
         self._rows.clear()
-        return _finish(ordinals, order, self._digests, self._of) | {"rows": rows}
+        dense = {"rows": rows} | encode_rows(rows)
+        return _finish(ordinals, order, self._digests, self._of) | dense
 
 
 class SparseRows:
@@ -103,8 +106,14 @@ class SparseRows:
 
 
 def merge_vectors(parts: Sequence[Part]) -> Columns:
-    """Returns the live rows of several segments of one model as the columns of one."""
-    return _merge(parts)
+    """Returns the live rows of several segments of one model as the columns of one.
+
+    Codes are copied; they are made again only where a part was written without them.
+    """
+    columns = _merge(parts)
+    if not columns.keys() >= set(CODE_COLUMNS):
+        columns |= encode_rows(columns["rows"])
+    return columns
 
 
 def merge_sparse(parts: Sequence[Part]) -> Columns:

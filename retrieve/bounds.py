@@ -1,11 +1,10 @@
-"""Bounds: estimates of canonical scores that say how wrong they can be.
+"""Bounds: estimates of canonical scores that say how wrong they can be, and the finest of them.
 
 Write u for the unit roundoff of the arithmetic and gamma_d = d·u / (1 - d·u). A dot product of d
 terms computed in any order, with or without fused multiply-add, differs from the true one by at
-most gamma_d·Σ|x||q| <= gamma_d·|x||q|, plus what underflow loses: at most 2^-126 a product, an
-addition or an input, even where a library has turned on flush to zero. The query is scaled by a
-power of two so that its largest component lies in [1/2, 1); |q| is then at least 1/2, and the loss
-is small beside anything but subnormal rows, which simply survive.
+most gamma_d·Σ|x||q| <= gamma_d·|x||q|. In float64 the products of float32 are exact, and neither
+overflow nor underflow. The query is scaled by a power of two so that its largest component lies in
+[1/2, 1).
 
 Spec: retrieval 4.2.1.
 """
@@ -19,19 +18,16 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from ibidem.retrieve.numbers import UNIT_32, UNIT_64, Float32s, Float64s, gamma, squares
+from ibidem.retrieve.numbers import UNIT_64, Float32s, Float64s, gamma, squares
 
 _NORM_ERROR = 2.0**-38
 """Relative error allowed to a norm; a float64 sum over 4,096 components errs by less than 2^-40."""
-_FLUSHED = 2.0**-126
-_CHUNK_ROWS = 8192
-_GATHER_ROWS = 256
-"""Rows gathered at a time, so that the copy stays in a cache near the core."""
+_CHUNK_COMPONENTS = 1 << 16
+"""Components converted at a time: half a megabyte, so that the copy stays in a near cache."""
 _ROUNDINGS = 2.0**-48
 """More than the relative error of the few float64 operations that lie around a dot product."""
 
 Positions = npt.NDArray[np.intp]
-Products = npt.NDArray[np.floating]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,28 +55,6 @@ class QuerySide:
 
 
 @dataclass(frozen=True, slots=True)
-class Norms:
-    """The norms of some rows, in the forms that estimates use."""
-
-    values: Float64s
-    """(n,) float64; exactly 0.0 for a zero vector and for no other."""
-    divisors: Float64s
-    """The same with 1.0 for 0.0."""
-    least: float
-    """The smallest divisor, at most 1.0."""
-
-    @classmethod
-    def of(cls, values: Float64s) -> Self:
-        """Returns the forms of a column of norms."""
-        divisors = values if values.all() else np.where(values > 0.0, values, 1.0)
-        return cls(values, divisors, float(divisors.min(initial=1.0)))
-
-    def take(self, index: Positions) -> Norms:
-        """Returns the norms of some rows."""
-        return Norms(self.values[index], self.divisors[index], self.least)
-
-
-@dataclass(frozen=True, slots=True)
 class Estimate:
     """(n,) float64 each: every canonical score lies in [lower, upper], which may be infinite."""
 
@@ -97,124 +71,44 @@ class Estimate:
         return Estimate(self.lower[index], self.upper[index])
 
 
-def norms(rows: Float32s) -> Float64s:
-    """Returns about the norm of each row; exactly 0.0 for a zero vector and for no other.
-
-    float64 squares of float32 neither overflow nor underflow.
-    """
-    out = np.empty(rows.shape[0], np.float64)
-    for start in range(0, rows.shape[0], _CHUNK_ROWS):
-        part = rows[start : start + _CHUNK_ROWS].astype(np.float64)
-        out[start : start + _CHUNK_ROWS] = np.sqrt(np.einsum("ij,ij->i", part, part))
-    return out
-
-
-def scan(rows: Float32s, norms: Norms, side: QuerySide) -> Estimate:
-    """Returns estimates of all rows from a float32 pass.
-
-    Args:
-        rows: (n, d) float32.
-        norms: of the rows.
-        side: the query.
-    """
-    with np.errstate(all="ignore"):
-        return _from_float32(products(rows, side.scaled), norms, side)
-
-
-def scan_some(rows: Float32s, positions: Positions, norms: Norms, side: QuerySide) -> Estimate:
-    """Returns estimates of the rows at `positions` from a float32 pass over those alone."""
-    found = np.empty(positions.shape[0], np.float64)
-    with np.errstate(all="ignore"):
-        for start in range(0, positions.shape[0], _GATHER_ROWS):
-            part = np.take(rows, positions[start : start + _GATHER_ROWS], axis=0)
-            found[start : start + _GATHER_ROWS] = products(part, side.scaled)
-    return _from_float32(found, norms.take(positions), side)
-
-
-def products(rows: Float32s, query: Float32s) -> Products:
-    """Returns dot products computed in float32 or better, in any order.
-
-    One thread of `simsimd` reads memory as fast as a core can. A BLAS takes all cores for it and
-    waits for each, which is far slower on a machine that has other work to do.
-    """
-    if rows.flags.c_contiguous and rows.shape[0]:
-        import simsimd
-
-        return np.asarray(simsimd.cdist(query[None, :], rows, "dot", threads=1)).reshape(-1)
-    return np.asarray(np.dot(rows, query))
-
-
 def scan_float64(rows: Float32s, side: QuerySide) -> Estimate:
-    """Returns estimates from a float64 pass, in which products are exact and nothing underflows."""
-    dim = rows.shape[1]
+    """Returns estimates of (n, d) float32 rows from a float64 pass."""
     exact = np.ldexp(side.query.astype(np.float64), -side.exponent)
-    products = np.empty(rows.shape[0], np.float64)
-    for start in range(0, rows.shape[0], _CHUNK_ROWS):
-        part = rows[start : start + _CHUNK_ROWS].astype(np.float64)
-        products[start : start + _CHUNK_ROWS] = part @ exact
-    return _estimate(products, Norms.of(norms(rows)), side, gamma(dim + 2, UNIT_64), 0.0)
-
-
-def _from_float32(products: Products, norms: Norms, side: QuerySide) -> Estimate:
-    dim = side.query.shape[0]
-    return _estimate(products, norms, side, gamma(dim + 2, UNIT_32) + 2.0**-100, 4 * dim * _FLUSHED)
-
-
-def _estimate(
-    products: Products,
-    norms: Norms,
-    side: QuerySide,
-    relative: float,
-    absolute: float,
-) -> Estimate:
-    """Returns the metric's estimate from dot products with errors `relative·|x||q| + absolute`."""
-    with np.errstate(all="ignore"):
-        if side.metric == "cosine":
-            value, slack = _cosine(products, norms, side, relative, absolute)
-        else:
-            value, slack = _distance(products, norms, side, relative, absolute)
-        lower, upper = value - slack, value + slack
-        if not math.isfinite(float(lower.sum() + upper.sum())):
-            blind = ~(np.isfinite(lower) & np.isfinite(upper))
-            lower[blind], upper[blind] = -np.inf, np.inf
-    return Estimate(lower, upper)
+    count, dim = rows.shape
+    products, norms = np.empty(count, np.float64), np.empty(count, np.float64)
+    step = max(1, _CHUNK_COMPONENTS // dim)
+    for start in range(0, count, step):
+        part = rows[start : start + step].astype(np.float64)
+        # Not by a BLAS, whose threads would go on waiting for more in a loop.
+        np.einsum("ij,j->i", part, exact, out=products[start : start + step])
+        np.einsum("ij,ij->i", part, part, out=norms[start : start + step])
+    np.sqrt(norms, out=norms)
+    relative = gamma(dim + 2, UNIT_64)
+    make = _cosine if side.metric == "cosine" else _distance
+    value, slack = make(products, norms, side, relative)
+    return Estimate(value - slack, value + slack)
 
 
 def _cosine(
-    products: Products,
-    norms: Norms,
-    side: QuerySide,
-    relative: float,
-    absolute: float,
+    products: Float64s, norms: Float64s, side: QuerySide, relative: float
 ) -> tuple[Float64s, Float64s | float]:
-    """Returns estimates of the cosine.
-
-    The error relative to |x||q| is that of the product, of two norms and of the roundings; where
-    the absolute part counts at all, it is added row by row.
-    """
+    """Returns cosines and their error: that of the product, of two norms and of the roundings."""
     if side.norm == 0.0:
         return np.zeros(products.shape[0], np.float64), 0.0
     slack = (relative * (1.0 + 2.0**-20) + 2.0 * _NORM_ERROR) * (1.0 + 2.0**-19)
-    value: Float64s = products / norms.divisors
-    value *= 1.0 / side.norm
-    if absolute <= slack * norms.least * side.norm * 2.0**-20:
-        return value, slack
-    return value, slack + absolute / side.norm / norms.divisors * (1.0 + 2.0**-20)
+    value = np.divide(products, norms, out=np.zeros_like(products), where=norms > 0.0)
+    return value * (1.0 / side.norm), slack
 
 
 def _distance(
-    products: Products,
-    norms: Norms,
-    side: QuerySide,
-    relative: float,
-    absolute: float,
-) -> tuple[Float64s, Float64s]:
-    """Returns estimates of the dot product or of the negated squared distance."""
+    products: Float64s, norms: Float64s, side: QuerySide, relative: float
+) -> tuple[Float64s, Float64s | float]:
+    """Returns dot products or negated squared distances, and their errors."""
     power = math.ldexp(1.0, side.exponent)
-    product = products.astype(np.float64) * power
-    length = norms.values * (side.norm * power)
-    error = (length * relative + absolute * power) * (1.0 + 2.0**-20)
+    product = products * power
+    length = norms * (side.norm * power)
+    slack = length * (relative * (1.0 + 2.0**-20) + _ROUNDINGS)
     if side.metric == "dot":
-        return product, error + length * _ROUNDINGS
-    reach = norms.values * norms.values + (side.norm * power) ** 2
-    return 2.0 * product - reach, 2.0 * error + reach * (4.0 * _NORM_ERROR)
+        return product, slack
+    reach = norms * norms + (side.norm * power) ** 2
+    return 2.0 * product - reach, 2.0 * slack + reach * (4.0 * _NORM_ERROR)

@@ -1,10 +1,10 @@
-"""The dense lane: exact nearest vectors by canonical score, found by a fast pass that carries a
-proof.
+"""The dense lane: exact nearest vectors by canonical score, found by passes that carry a proof.
 
-The fast pass is a float32 product over whole segments, in whatever order a BLAS likes. Each row's
-canonical score lies within a slack of its estimate (`bounds.py`, any order of summation, with or
-without fused multiply-add or flush to zero), so every row that could be among the best survives and
-is scored exactly. Where the estimate overflowed or says nothing, the row survives.
+From coarse to fine: eight-bit codes of all rows; float32, over everything where codes can not tell
+rows apart, and over what they leave where that is much; float64 over what is then left; canonical
+scores of the rest. Each pass bounds the canonical score of every row that it keeps, and leaves out
+only rows that are provably not among the best (`scan.py`, `bounds.py`). Queries of one universe and
+model share the scan.
 
 Spec: retrieval 4.2.
 """
@@ -13,66 +13,53 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from ibidem.objects.config import Model
 from ibidem.objects.errors import ErrorKind, InvalidInputError
 from ibidem.retrieve import bounds, numbers
-from ibidem.retrieve.bounds import Estimate, Norms, Positions, QuerySide
-from ibidem.retrieve.lane import LaneStatus, LaneTop, best, empty_top, has_rows
+from ibidem.retrieve.bounds import QuerySide
+from ibidem.retrieve.lane import LaneStatus, LaneTop, best, has_rows
 from ibidem.retrieve.numbers import Float32s, Float64s, kth_largest_at_most
+from ibidem.retrieve.passes import CODES, FLOATS
 from ibidem.retrieve.protocol import Ordinals, Snapshot, VectorSegment
 from ibidem.retrieve.query import Query
-from ibidem.retrieve.scope import Universe
+from ibidem.retrieve.scan import Kept, Part, scan
+from ibidem.retrieve.scope import Scope, Universe
 
 LANE = "dense"
 _FLOORS = {"cosine": -1.0, "dot": None, "euclidean": None}
+_FEW = 8
+"""Below one member in so many rows, members are looked up one by one."""
 _GATHER_SHARE = 6
 """Below one wanted row in so many, rows are gathered first and not masked after."""
+_FLOAT_ROWS = 4_096
+"""From so many rows on, those that codes leave are read in float32 before float64."""
 _REFINE_ROWS = 64
-"""A second pass in float64 pays when so many more rows survive than are wanted."""
-
-
-@dataclass(frozen=True, slots=True)
-class Candidates:
-    """Rows of one segment that are still in."""
-
-    segment: VectorSegment
-    positions: Positions | None
-    """Which rows, ascending; None for all."""
-    estimate: Estimate
-
-    def keep(self, least: float) -> Candidates:
-        """Returns the candidates whose score may be `least` or more."""
-        index = np.flatnonzero(self.estimate.upper >= least)
-        positions = index if self.positions is None else self.positions[index]
-        return Candidates(self.segment, positions, self.estimate.take(index))
+"""A pass in float64 pays when so many more rows survive than are wanted."""
 
 
 def rank_dense(universe: Universe) -> LaneTop:
     """Returns the best nodes for the query's vector."""
-    query, snapshot = universe.query, universe.view.snapshot
-    assert query.vector is not None, "BUG: the dense lane runs on a vector"
-    model = check_model(snapshot, query)
-    floor = _FLOORS[model.metric]
-    side = QuerySide.of(query.vector.array(), model.metric)
-    segments = snapshot.vectors(query.vector.model)
-    survivors = _narrow(_scan(universe, segments, side), query.depth)
-    if sum(part.estimate.size for part in survivors) > query.depth + _REFINE_ROWS:
-        survivors = _narrow([_refine(part, side) for part in survivors], query.depth)
-    ordinals: list[Ordinals] = []
-    scores: list[Float64s] = []
-    for part in survivors:
-        assert part.positions is not None, "BUG: narrowing leaves positions"
-        ordinals.append(part.segment.ordinals[part.positions])
-        rows = np.take(part.segment.rows, part.positions, axis=0)
-        scores.append(canonical_scores(rows, side.query, model.metric))
-    found, values = best(snapshot, ordinals, scores, query.depth)
-    if found.shape[0] == 0 and not has_rows(universe.view, segments):
-        return empty_top(LANE, LaneStatus.NO_VECTORS, floor=floor)
-    return LaneTop(LANE, found, values, LaneStatus.OK, floor)
+    return rank_dense_many([universe])[0]
+
+
+def rank_dense_many(universes: Sequence[Universe]) -> list[LaneTop]:
+    """Returns the best nodes for the vector of each query; the same as one by one.
+
+    Queries whose universes have one scope object and whose vectors have one model share a scan.
+    """
+    groups: dict[tuple[int, str], list[int]] = {}
+    for number, universe in enumerate(universes):
+        vector = universe.query.vector
+        assert vector is not None, "BUG: the dense lane runs on a vector"
+        groups.setdefault((id(universe.scope), vector.model), []).append(number)
+    tops: dict[int, LaneTop] = {}
+    for numbers_of_group in groups.values():
+        found = _rank_group([universes[number] for number in numbers_of_group])
+        tops.update(zip(numbers_of_group, found, strict=True))
+    return [tops[number] for number in range(len(universes))]
 
 
 def check_model(snapshot: Snapshot, query: Query) -> Model:
@@ -115,49 +102,108 @@ def canonical_scores(rows: Float32s, query: Float32s, metric: str) -> Float64s:
     return scores + 0.0
 
 
-def _scan(
-    universe: Universe, segments: Sequence[VectorSegment], side: QuerySide
-) -> list[Candidates]:
-    """Returns an estimate of every row of the universe."""
-    parts: list[Candidates] = []
+def _rank_group(universes: Sequence[Universe]) -> list[LaneTop]:
+    """Returns the tops of queries with one scope and model."""
+    first, queries = universes[0], [universe.query for universe in universes]
+    snapshot = first.view.snapshot
+    metric = check_model(snapshot, queries[0]).metric
+    for query in queries[1:]:
+        check_model(snapshot, query)
+    vectors = [query.vector for query in queries if query.vector is not None]
+    segments = snapshot.vectors(vectors[0].model)
+    parts = _parts(first.scope, segments)
+    sides = [QuerySide.of(vector.array(), metric) for vector in vectors]
+    depths = [query.depth for query in queries]
+    kept = _coarse(parts, sides, depths)
+    tops: list[LaneTop] = []
+    for number, (side, depth) in enumerate(zip(sides, depths, strict=True)):
+        ordinals, scores = _scored(kept.pop(number), parts, side, depth)
+        found, values = best(snapshot, ordinals, scores, depth)
+        status = LaneStatus.OK
+        if found.shape[0] == 0 and not has_rows(first.view, segments):
+            status = LaneStatus.NO_VECTORS
+        tops.append(LaneTop(LANE, found, values, status, _FLOORS[metric]))
+    return tops
+
+
+def _parts(scope: Scope, segments: Sequence[VectorSegment]) -> list[Part]:
+    """Returns the rows of a scope, as positions where they are few."""
+    parts: list[Part] = []
     for segment in segments:
-        count = segment.ordinals.shape[0]
-        positions = universe.scope.positions(segment)
-        wanted = count if positions is None else positions.shape[0]
-        if wanted == 0:
-            continue
-        norms = _norms(segment)
-        if positions is not None and wanted * _GATHER_SHARE < count:
-            estimate = bounds.scan_some(segment.rows, positions, norms, side)
+        count = int(segment.ordinals.shape[0])
+        if scope.hidden is None and len(scope.members) * _FEW < count:
+            part = Part(segment, positions=scope.positions(segment))
         else:
-            estimate = bounds.scan(segment.rows, norms, side)
-            estimate = estimate if positions is None else estimate.take(positions)
-        parts.append(Candidates(segment, positions, estimate))
+            mask = scope.mask(segment)
+            wanted = count if mask is None else int(np.count_nonzero(mask))
+            if mask is None or wanted == count:
+                part = Part(segment)
+            elif wanted * _GATHER_SHARE < count:
+                part = Part(segment, positions=np.flatnonzero(mask))
+            else:
+                part = Part(segment, mask=mask)
+        if part.size:
+            parts.append(part)
     return parts
 
 
-def _narrow(parts: list[Candidates], depth: int) -> list[Candidates]:
+def _coarse(
+    parts: list[Part], sides: list[QuerySide], depths: list[int]
+) -> dict[int, list[Kept] | None]:
+    """Returns by number of the query what can be among its best; None for a query without length,
+    from which all rows have the same angle."""
+    found: dict[int, list[Kept] | None] = dict.fromkeys(range(len(sides)))
+    for one in (CODES, FLOATS):
+        left = [number for number, kept in found.items() if kept is None and sides[number].norm]
+        if left:
+            picked = [sides[number] for number in left], [depths[number] for number in left]
+            found.update(zip(left, scan(parts, *picked, one, gives_up=one is CODES), strict=True))
+    return found
+
+
+def _scored(
+    kept: list[Kept] | None, parts: list[Part], side: QuerySide, depth: int
+) -> tuple[list[Ordinals], list[Float64s]]:
+    """Returns ordinals and canonical scores by segment; all of the best are there."""
+    if kept is None:
+        return _without_length(parts, side)
+    if sum(one.positions.shape[0] for one in kept) > max(_FLOAT_ROWS, 2 * depth):
+        again = [Part(one.segment, positions=one.positions) for one in kept]
+        (finer,) = scan(again, [side], [depth], FLOATS, gives_up=False)
+        assert finer is not None, "BUG: nothing is given up here"
+        kept = finer
+    if sum(one.positions.shape[0] for one in kept) > depth + _REFINE_ROWS:
+        kept = _narrow([_refine(one, side) for one in kept], depth)
+    scores = [
+        canonical_scores(np.take(one.segment.rows, one.positions, axis=0), side.query, side.metric)
+        for one in kept
+    ]
+    return [one.segment.ordinals[one.positions] for one in kept], scores
+
+
+def _without_length(parts: list[Part], side: QuerySide) -> tuple[list[Ordinals], list[Float64s]]:
+    """Returns ordinals and canonical scores for a zero vector: 0.0, or the negated square norms."""
+    ordinals: list[Ordinals] = []
+    scores: list[Float64s] = []
+    for part in parts:
+        at = part.positions if part.mask is None else np.flatnonzero(part.mask)
+        found = part.segment.ordinals if at is None else part.segment.ordinals[at]
+        values = np.zeros(found.shape[0], np.float64)
+        if side.metric == "euclidean":
+            rows = part.segment.rows if at is None else np.take(part.segment.rows, at, axis=0)
+            values -= numbers.squares(rows)
+        ordinals.append(found)
+        scores.append(values + 0.0)
+    return ordinals, scores
+
+
+def _narrow(parts: list[Kept], depth: int) -> list[Kept]:
     """Returns what can still be among the best `depth`."""
-    if not parts:
-        return parts
-    lowers = [part.estimate.lower for part in parts]
-    lower = lowers[0] if len(lowers) == 1 else np.concatenate(lowers)
-    least = kth_largest_at_most(lower, depth)
+    least = kth_largest_at_most(np.concatenate([part.estimate.lower for part in parts]), depth)
     return [part.keep(least) for part in parts]
 
 
-def _refine(part: Candidates, side: QuerySide) -> Candidates:
+def _refine(part: Kept, side: QuerySide) -> Kept:
     """Returns the same rows with float64 estimates, whose slack is a million times smaller."""
-    assert part.positions is not None, "BUG: narrowing leaves positions"
     rows = np.take(part.segment.rows, part.positions, axis=0)
-    return Candidates(part.segment, part.positions, bounds.scan_float64(rows, side))
-
-
-def _norms(segment: VectorSegment) -> Norms:
-    """Returns the norms of a segment's rows, from its column or computed once a segment."""
-    found: Norms | None = segment.cache.get("retrieve.norms")
-    if found is None:
-        column: Float64s | None = getattr(segment, "norms", None)
-        found = Norms.of(bounds.norms(segment.rows) if column is None else column)
-        segment.cache["retrieve.norms"] = found
-    return found
+    return Kept(part.segment, part.positions, bounds.scan_float64(rows, side))

@@ -96,6 +96,10 @@ class VectorSegment(Segment, Protocol):
         """(n, d) float32, finite."""
 
     @property
+    def codes(self) -> Mapping[str, npt.NDArray[Any]] | None:
+        """The columns of `index.codes` that belong to the rows, or None where there are none."""
+
+    @property
     def digests(self) -> npt.NDArray[np.uint8]:
         """(n, 32) uint8: the digest of the text that each vector was made from."""
 

@@ -136,6 +136,7 @@ class FakeSnapshot:
         return SimpleNamespace(
             **self._base(part),
             rows=np.array(arrays, np.float32).reshape(-1, dim),
+            codes=None,
             digests=np.frombuffer(b"".join(v.of for v in vectors), np.uint8).reshape(-1, 32),
         )
 

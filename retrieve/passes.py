@@ -1,0 +1,170 @@
+"""The two passes over dense rows, as the scan sees them: eight-bit codes, and float32.
+
+Both estimate the cosine of a row and a query as (row scale)·(query scale)·product, and know how far
+that can be off, as a residual of the row and one of the query: p + (1 + p) z.
+
+*Codes.* x = |x|(s c + r), |r| <= p and q = |q|(t e + w), |w| <= z, so that cos(x, q) = s t <c, e> +
+s <c, w> + <r, q/|q|>, where <c, e> is an integer and exact.
+
+*Float32.* The product of d terms errs by at most gamma |x||q|, in any order of summation, with or
+without fused multiply-add. The query is scaled by a power of two to a norm of 1/2 or more; what
+underflow loses, at most 2^-126 a product, an addition or an input, is then nothing beside rows of
+norms between 2^-60 and 2^60. Rows outside are *wild*: their estimate is infinite, they are kept.
+
+Spec: retrieval 4.2.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from ibidem.index.codes import CODE_COLUMNS, encode_rows
+from ibidem.retrieve.bounds import Positions, QuerySide
+from ibidem.retrieve.kernel import Int8s, Products, code_products, float_products
+from ibidem.retrieve.numbers import UNIT_32, Float32s, Float64s, gamma
+from ibidem.retrieve.protocol import VectorSegment
+
+ROUNDINGS = 2.0**-20
+"""Absolute, on a cosine: more than the roundings to float32 of a product and its row scale, the
+relative errors of norms, the underflow of rows that are not wild, and a few float64 operations."""
+TAME = 2.0**60
+"""Norms between this and its inverse are not wild."""
+
+At = slice | Positions
+
+
+class Rows(Protocol):
+    """The rows of one segment in one pass."""
+
+    @property
+    def worst(self) -> float:
+        """The largest residual."""
+
+    @property
+    def norms(self) -> Float64s:
+        """(n,) float64, relative error below 2^-38."""
+
+    def take(self, at: At) -> npt.NDArray[Any]:
+        """Returns some rows, C-contiguous, for the products."""
+
+    def scaled(self, products: Float32s, at: At) -> Float32s:
+        """Returns (n, m) products times the rows' scales, in place."""
+
+    def residual(self, positions: Positions) -> Float64s:
+        """Returns the residuals of some rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Queries:
+    """m queries in one pass, none of them zero."""
+
+    body: npt.NDArray[Any]
+    """(m, d) codes or float32."""
+    scale: Float64s
+    """(m,)."""
+    residual: Float64s
+    """(m,)."""
+    norms: Float64s
+    """(m,) |q|."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """How rows, queries and products are made."""
+
+    rows: Callable[[VectorSegment], Rows]
+    queries: Callable[[list[QuerySide]], Queries]
+    products: Callable[[npt.NDArray[Any]], Products]
+
+
+@dataclass(frozen=True, slots=True)
+class CodedRows:
+    """The code columns of one segment."""
+
+    codes: Int8s
+    scale: Float32s
+    residuals: Float32s
+    norms: Float64s
+    worst: float
+
+    @classmethod
+    def of(cls, segment: VectorSegment) -> Self:
+        """Returns a segment's columns, made once where it was written without them."""
+        found: Self | None = segment.cache.get("retrieve.codes")
+        if found is None:
+            kept = segment.codes
+            columns = encode_rows(segment.rows) if kept is None else kept
+            codes, norms, residual, scale = (columns[name] for name in CODE_COLUMNS)
+            worst = float(residual.max(initial=0.0))
+            found = segment.cache["retrieve.codes"] = cls(codes, scale, residual, norms, worst)
+        return found
+
+    def take(self, at: At) -> npt.NDArray[Any]:
+        """Returns the codes of some rows."""
+        return self.codes[at] if isinstance(at, slice) else np.take(self.codes, at, axis=0)
+
+    def scaled(self, products: Float32s, at: At) -> Float32s:
+        """Returns the products times the scales."""
+        products *= self.scale[at][:, None]
+        return products
+
+    def residual(self, positions: Positions) -> Float64s:
+        """Returns the residuals of some rows."""
+        return self.residuals[positions].astype(np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class FloatRows:
+    """The float32 rows of one segment."""
+
+    rows: Float32s
+    norms: Float64s
+    worst: float
+
+    @classmethod
+    def of(cls, segment: VectorSegment) -> Self:
+        """Returns a segment's rows."""
+        rows = segment.rows
+        return cls(rows, CodedRows.of(segment).norms, gamma(rows.shape[1] + 2, UNIT_32))
+
+    def take(self, at: At) -> npt.NDArray[Any]:
+        """Returns some rows."""
+        rows = self.rows[at] if isinstance(at, slice) else np.take(self.rows, at, axis=0)
+        return np.ascontiguousarray(rows)
+
+    def scaled(self, products: Float32s, at: At) -> Float32s:
+        """Returns the products over the norms, infinity for wild rows and 0 for zero rows."""
+        norms = self.norms[at]
+        products *= np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0.0).astype(
+            np.float32
+        )[:, None]
+        wild = (norms > TAME) | ((norms < 1.0 / TAME) & (norms > 0.0))
+        if wild.any():
+            products[wild] = np.inf
+        return products
+
+    def residual(self, positions: Positions) -> Float64s:
+        """Returns the residuals of some rows."""
+        return np.full(positions.shape[0], self.worst)
+
+
+def _coded_queries(sides: list[QuerySide]) -> Queries:
+    columns = encode_rows(np.stack([side.query for side in sides]))
+    codes, norms, residual, scale = (columns[name] for name in CODE_COLUMNS)
+    return Queries(codes, scale.astype(np.float64), residual.astype(np.float64), norms)
+
+
+def _float_queries(sides: list[QuerySide]) -> Queries:
+    lengths = np.array([side.norm for side in sides])
+    exponents = np.array([side.exponent for side in sides])
+    body = np.stack([side.scaled for side in sides])
+    return Queries(body, 1.0 / lengths, np.zeros(len(sides)), np.ldexp(lengths, exponents))
+
+
+CODES = Pass(CodedRows.of, _coded_queries, code_products)
+FLOATS = Pass(FloatRows.of, _float_queries, float_products)
