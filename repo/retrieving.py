@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self
 
 from ibidem.objects.cid import Cid
@@ -19,10 +20,15 @@ from ibidem.objects.errors import (
 )
 from ibidem.objects.node import Node
 from ibidem.repo.at import Revision
+from ibidem.repo.estimators import estimator_of
+from ibidem.repo.reranking import limited
+from ibidem.repo.revision import microseconds
 from ibidem.retrieve.execute import execute
 from ibidem.retrieve.query import Query, resolve
 from ibidem.retrieve.receipt import Receipt, receipt_of
+from ibidem.retrieve.rerank import Reranker, RerankRecord
 from ibidem.retrieve.result import Result
+from ibidem.retrieve.tokens import HEURISTIC, TokenEstimator
 
 if TYPE_CHECKING:
     from ibidem.embed.protocol import Embedder
@@ -35,6 +41,10 @@ def retrieve(
     *,
     model: str | None = None,
     embedder: Embedder | None = None,
+    valid_at: int | datetime | None = None,
+    rerank: Reranker | None = None,
+    rerank_timeout: float | None = None,
+    estimator: str | TokenEstimator = HEURISTIC.name,
     **options: Any,
 ) -> Result:
     """Returns the answer to a question over a revision, with its receipt.
@@ -43,6 +53,11 @@ def retrieve(
         model: embeds the text, with `embedder` or the one in use for the model, and ranks by its
             vector too; the vector that was used is in the receipt, so a replay needs no model.
         embedder: likewise; its name is the model's unless that is given.
+        valid_at: keeps nodes that hold then, a moment with an offset or microseconds since 1970.
+        rerank: scores the first of the fused order; what it says is kept in the receipt.
+        rerank_timeout: seconds that it may take, 8 unless given; after them the order stands.
+        estimator: counts tokens, itself or by a name that `estimators` knows.
+        options: as `retrieve.query.resolve` lists them.
     """
     config = revision.config
     if model is not None or embedder is not None:
@@ -53,8 +68,16 @@ def retrieve(
         options["vector"] = query_vector(
             repository, config, options.get("text"), model=model, embedder=embedder
         )
-    query = resolve(config, **options)
-    result = _execute(repository, revision, query)
+    counter = estimator_of(estimator)
+    query = resolve(
+        config,
+        valid_at=microseconds(valid_at) if isinstance(valid_at, datetime) else valid_at,
+        rerank=rerank,
+        estimator=counter,
+        **options,
+    )
+    reranker = limited(rerank, rerank_timeout)
+    result = _execute(repository, revision, query, estimator=counter, reranker=reranker)
     digests = {name: model.digest for name, model in config.models.items() if model.digest}
     used = {} if query.vector is None else {query.vector.model}
     commit = None if revision.commit is None else revision.commit.cid
@@ -89,11 +112,19 @@ def query(
     return [item.node for item in _execute(repository, revision, asked).items]
 
 
-def replay(repository: Repository, receipt: Receipt | Cid | str) -> Result:
+def replay(
+    repository: Repository,
+    receipt: Receipt | Cid | str,
+    *,
+    estimator: str | TokenEstimator | None = None,
+) -> Result:
     """Asks again what a receipt says was asked, and returns the answer when it is the same.
+
+    What a reranker said is in the receipt; no model is asked again.
 
     Args:
         receipt: the receipt, its CID, or the beginning of that of 8 characters or more.
+        estimator: the one that counted tokens, where the receipt's name does not find it.
 
     Raises:
         NotFoundError: no such receipt is kept here.
@@ -109,10 +140,25 @@ def replay(repository: Repository, receipt: Receipt | Cid | str) -> Result:
             kind=ErrorKind.NOT_FOUND,
             hint="fetch the history that it belongs to",
         ) from error
-    result = _execute(repository, revision, asked.query)
+    counter = _estimator_of(asked.query, estimator)
+    result = _execute(repository, revision, asked.query, estimator=counter, reranker=asked.rerank)
     if result.cid != asked.result:
         raise ReplayError(_difference(asked, receipt_of(result)), hint="run 'repo doctor --full'")
     return replace(result, receipt=asked)
+
+
+def _estimator_of(asked: Query, given: str | TokenEstimator | None) -> TokenEstimator:
+    """Returns the estimator of a query, given or found by its recorded name."""
+    if given is not None:
+        return estimator_of(given)
+    try:
+        return estimator_of(asked.estimator)
+    except InvalidInputError as error:
+        raise ReplayError(
+            f"receipt: its estimator {asked.estimator!r} is not found by its name",
+            kind=ErrorKind.NOT_FOUND,
+            hint="pass estimator=, the one that counted",
+        ) from error
 
 
 def _kept(repository: Repository, receipt: object) -> Receipt:
@@ -135,10 +181,22 @@ def _difference(before: Receipt, after: Receipt) -> str:
     return f"receipt: the items agree, but the result is {after.result}, expected {before.result}"
 
 
-def _execute(repository: Repository, revision: Revision, asked: Query) -> Result:
+def _execute(
+    repository: Repository,
+    revision: Revision,
+    asked: Query,
+    *,
+    estimator: TokenEstimator = HEURISTIC,
+    reranker: Reranker | RerankRecord | None = None,
+) -> Result:
     store = repository.store
     return execute(
-        revision.snapshot(), asked, lambda cid: Node.decode(store.get(cid)), repository.content_of
+        revision.snapshot(),
+        asked,
+        lambda cid: Node.decode(store.get(cid)),
+        repository.content_of,
+        estimator=estimator,
+        reranker=reranker,
     )
 
 
@@ -192,6 +250,18 @@ class Retriever:
     def fusion(self, name: str, **options: Any) -> Self:
         """Fuses the lanes by a method, with its `rrf_k` or `weights`."""
         return self._with(fusion=name, **options)
+
+    def valid_at(self, moment: int | datetime, *, missing: str = "pass") -> Self:
+        """Keeps nodes that hold at a moment; see `retrieve.validity` for those that say nothing."""
+        return self._with(valid_at=moment, valid_missing=missing)
+
+    def rerank(self, reranker: Reranker, **options: Any) -> Self:
+        """Has the first of the order scored, with `rerank_depth`, `_text` and `_timeout`."""
+        return self._with(rerank=reranker, **options)
+
+    def mmr(self, *, share: float = 0.7, depth: int = 40) -> Self:
+        """Takes the first of the order again, each unlike those before it; `share` is lambda."""
+        return self._with(mmr={"lambda": share, "depth": depth})
 
     def option(self, **options: Any) -> Self:
         """Sets options that have no step of their own."""
