@@ -9,7 +9,7 @@ Spec: embedding 4.
 
 from __future__ import annotations
 
-from decimal import Context, Decimal
+from decimal import ROUND_HALF_EVEN, Context, Decimal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,15 +23,16 @@ EXP_UNITS = 16
 GELU_UNITS = 8
 """Beyond 8, GELU is its argument or 0 to within 2^-48."""
 
-_CONTEXT = Context(prec=40)
+_CONTEXT = Context(prec=40, rounding=ROUND_HALF_EVEN, Emin=-999_999, Emax=999_999, traps=[])
+"""Never that of the running thread, which belongs to the caller."""
 _INVERSE_SQRT_TAU = float("0.398942280401432677939946059934")
 _SERIES_TERMS = 150
 
 
 def exp_table() -> tuple[Float64s, Float64s]:
     """Returns values and steps of 2^20 exp(-i/1024), both (16385,) float64; the last is 0."""
-    units = np.array([_exp(Decimal(-unit)) for unit in range(EXP_UNITS + 1)])
-    parts = np.array([_exp(Decimal(-part) / STEPS) for part in range(STEPS)])
+    units = np.array([_exp(-unit, 1) for unit in range(EXP_UNITS + 1)])
+    parts = np.array([_exp(-part, STEPS) for part in range(STEPS)])
     values = (units[:-1, None] * parts[None, :]).reshape(-1) * float(2**20)
     return _with_steps(values)
 
@@ -40,8 +41,8 @@ def gelu_table() -> tuple[Float64s, Float64s]:
     """Returns values and steps of 2^18 a (1 - Phi(a)) at a = i/1024, (8193,) float64; the last is
     0."""
     a = np.arange(GELU_UNITS * STEPS, dtype=np.float64) / STEPS
-    half_squares = [Decimal(i * i) / (2 * STEPS * STEPS) for i in range(len(a))]
-    density = np.array([_exp(-half) for half in half_squares]) * _INVERSE_SQRT_TAU
+    falls = np.array([_exp(-i * i, 2 * STEPS * STEPS) for i in range(len(a))])
+    density = falls * _INVERSE_SQRT_TAU
     # Phi(a) = 1/2 + density(a) (a + a^3/3 + a^5/15 + ...): all terms positive, nothing cancels.
     term, total = a.copy(), a.copy()
     for n in range(1, _SERIES_TERMS):
@@ -51,8 +52,9 @@ def gelu_table() -> tuple[Float64s, Float64s]:
     return _with_steps(a * tail * float(2**18))
 
 
-def _exp(value: Decimal) -> float:
-    return float(value.exp(_CONTEXT))
+def _exp(numerator: int, power_of_two: int) -> float:
+    """Returns exp of a fraction whose decimal expansion is exact in 40 digits."""
+    return float(_CONTEXT.exp(_CONTEXT.divide(Decimal(numerator), Decimal(power_of_two))))
 
 
 def _with_steps(values: Float64s) -> tuple[Float64s, Float64s]:
