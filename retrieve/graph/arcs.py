@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from ibidem.objects.ids import NodeId
 from ibidem.retrieve.numbers import Float64s
-from ibidem.retrieve.protocol import Ordinals
+from ibidem.retrieve.protocol import Arcs, Ordinals
 from ibidem.retrieve.scope import Scope
 
 WEIGHT_HIGH = 1.7976931348623157e308
@@ -52,6 +52,8 @@ class Neighbourhood:
             )
             for segment in view.snapshot.edges
         ]
+        self._flags = view.flags()
+        self._is_all_visible = bool(self._flags.all())
         # By ordinal, place + 1; 0 for a node not met, so that pages not touched cost nothing.
         self._number = np.zeros(view.snapshot.ordinal_count, np.int32)
         self.ordinals = np.zeros(0, np.uint32)
@@ -123,7 +125,6 @@ class Neighbourhood:
 
     def _read(self, places: Places) -> tuple[Places, Ordinals, Float64s]:
         """Returns (index into `places`, neighbour, weight) of visible arcs, by index ascending."""
-        flags = self._view.flags()
         nodes = self.ordinals[places]
         found: list[tuple[Places, Ordinals, Float64s]] = []
         for segment, factors in zip(self._view.snapshot.edges, self._factors, strict=True):
@@ -131,12 +132,12 @@ class Neighbourhood:
                 continue
             for outgoing in self._ways:
                 arcs = segment.arcs(nodes, outgoing=outgoing)
-                with np.errstate(over="ignore", under="ignore"):
-                    weights = np.minimum(arcs.weights * factors[arcs.codes], WEIGHT_HIGH)
-                keep = flags[arcs.neighbours] & (weights > 0.0)
-                found.append((arcs.places[keep], arcs.neighbours[keep], weights[keep]))
+                if arcs.places.shape[0]:
+                    found.append(self._visible(arcs, factors))
         if not found:
             return np.zeros(0, np.intp), np.zeros(0, np.uint32), np.zeros(0, np.float64)
+        if len(found) == 1:
+            return found[0]
         owners = np.concatenate([part[0] for part in found])
         order = np.argsort(owners, kind="stable")
         return (
@@ -145,13 +146,27 @@ class Neighbourhood:
             np.concatenate([part[2] for part in found])[order],
         )
 
+    def _visible(self, arcs: Arcs, factors: Float64s) -> tuple[Places, Ordinals, Float64s]:
+        """Returns what of some arcs counts, with the weights that count."""
+        places, neighbours, weights = arcs.places, arcs.neighbours, arcs.weights
+        if (factors != 1.0).any():
+            with np.errstate(over="ignore", under="ignore"):
+                weights = np.minimum(weights * factors[arcs.codes], WEIGHT_HIGH)
+        keep = weights > 0.0
+        if not self._is_all_visible:
+            keep &= self._flags[neighbours]
+        if keep.all():
+            return places, neighbours, weights
+        return places[keep], neighbours[keep], weights[keep]
+
     def _meet(self, nodes: Ordinals) -> None:
         """Numbers the nodes that are new."""
         fresh = nodes[self._number[nodes] == 0]
         if fresh.shape[0] == 0:
             return
-        if self._step:
-            fresh = np.unique(fresh)
+        trial = np.arange(1, fresh.shape[0] + 1, dtype=np.int32)
+        self._number[fresh] = trial
+        fresh = fresh[self._number[fresh] == trial]  # of a node that is there twice, one
         extra = fresh.shape[0]
         self._number[fresh] = np.arange(self.count + 1, self.count + extra + 1, dtype=np.int32)
         self.ordinals = np.concatenate([self.ordinals, fresh])

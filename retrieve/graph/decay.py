@@ -69,8 +69,10 @@ def _arrivals(
         values = np.minimum(kept[owners] * near.weights[arcs], WEIGHT_HIGH)
     starts = origins[frontier][owners]
     targets = near.targets[arcs]
-    order = np.lexsort((starts, -values, targets))
-    first = np.ones(order.shape[0], np.bool_)
-    first[1:] = targets[order[1:]] != targets[order[:-1]]
-    best = order[first]
-    return targets[best], values[best], starts[best]
+    best = np.zeros(near.count, np.float64)
+    np.maximum.at(best, targets, values)
+    tied = np.flatnonzero((values == best[targets]) & (values > 0.0))
+    first = np.full(near.count, near.count, np.int64)
+    np.minimum.at(first, targets[tied], starts[tied])
+    reached = np.flatnonzero(best)
+    return reached, best[reached], first[reached]
