@@ -62,9 +62,10 @@ def command(
     """
     if context.invoked_subcommand is not None:
         return
+    embedder = embedders.embedder(session, model)
     with session.open() as repository, progress_bar(session, "embedding") as advance:
         report = repository.embed(
-            embedders.embedder(session, model),
+            embedder,
             label=label,
             batch_nodes=batch,
             is_dry_run=dry_run,

@@ -6,11 +6,9 @@ the names that the providers themselves use.
 
 from __future__ import annotations
 
-import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from ibidem.cli.session import Session
 from ibidem.objects.errors import ErrorKind, InvalidInputError
@@ -43,6 +41,9 @@ def embedder(session: Session, model: str) -> Embedder:
     """
     provider, colon, name = model.partition(":")
     if provider == "minilm" and bool(colon) == bool(name):
+        # Before numpy is loaded. Beside any other load, BLAS threads wait for each other most of the
+        # time: 180 ms a text with two threads where one takes 45.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         from ibidem.embed.minilm import ExactMiniLM
 
         return ExactMiniLM(Path(name) if name else models_folder(session) / "minilm")
@@ -63,10 +64,14 @@ def embedder(session: Session, model: str) -> Embedder:
 
 
 def _remote(environment: Mapping[str, str], provider: str, name: str) -> Embedder:
+    # Here, not above: it brings ssl and http along, which no other answer waits for.
+    from urllib.parse import urlsplit
+    from urllib.request import getproxies
+
     from ibidem.embed.http import Service
     from ibidem.embed.remote import OllamaEmbedder, OpenAiEmbedder
 
-    proxies = urllib.request.getproxies()
+    proxies = getproxies()
     if provider == "ollama":
         base = environment.get("OLLAMA_HOST") or _OLLAMA_URL
         base = base if "://" in base else f"http://{base}"
@@ -82,6 +87,9 @@ def _remote(environment: Mapping[str, str], provider: str, name: str) -> Embedde
 
 
 def _proxies(proxies: dict[str, str], url: str) -> dict[str, str]:
+    from urllib.parse import urlsplit
+    from urllib.request import proxy_bypass
+
     host = urlsplit(url).hostname or ""
-    is_direct = host in ("localhost", "127.0.0.1", "::1") or urllib.request.proxy_bypass(host)
+    is_direct = host in ("localhost", "127.0.0.1", "::1") or proxy_bypass(host)
     return {} if is_direct else proxies
