@@ -118,6 +118,7 @@ def _item_json(item: Item, location: Location | None) -> dict[str, Any]:
         "tokens": item.tokens,
         "rendered": item.rendered,
         "lanes": lanes,
+        "paths": {name: [str(node) for node in path] for name, path in item.paths.items()},
         "location": shapes.location_json(location),
     }
 
@@ -127,7 +128,10 @@ def _lane_lines(item: Item) -> list[str]:
         (name, f"rank {lane.rank}", f"score {lane.score!r}", f"adds {lane.contribution!r}")
         for name, lane in sorted(item.lanes.items())
     ]
-    return [faint(line) for line in output.table(rows, indent="    ")]
+    lines = output.table(rows, indent="    ")
+    for name, path in sorted(item.paths.items()):
+        lines.append(f"    {name} by {' to '.join(str(node) for node in path)}")
+    return [faint(line) for line in lines]
 
 
 def _explain_lines(result: Result) -> list[str]:

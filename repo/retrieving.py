@@ -235,6 +235,14 @@ class Retriever:
         """Ranks by a sparse vector of a vocabulary."""
         return self._with(sparse=(vocab, indices, weights))
 
+    def graph(self, mode: str = "ppr", **options: Any) -> Self:
+        """Ranks by what edges lead to from the best nodes, by `ppr` or `decay`."""
+        return self._with(graph={"mode": mode, **options})
+
+    def community(self, **options: Any) -> Self:
+        """Ranks by what belongs together with the best nodes."""
+        return self._with(community=options)
+
     def limit(self, limit: int | None) -> Self:
         """Returns so many items at most."""
         return self._with(limit=limit)
