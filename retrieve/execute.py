@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibidem.objects.cid import NodeCid
+from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.retrieve import predicate
 from ibidem.retrieve.dense import check_model, rank_dense
@@ -24,6 +25,7 @@ from ibidem.retrieve.fuse import Fused, fuse
 from ibidem.retrieve.graph.lane import GraphTop, paths_of, run_graph_lanes, unknown_etypes
 from ibidem.retrieve.lane import LaneStatus, LaneTop
 from ibidem.retrieve.lexical import rank_lexical
+from ibidem.retrieve.neighbours import neighbour_lines
 from ibidem.retrieve.numbers import rank
 from ibidem.retrieve.pack import Reader, pack
 from ibidem.retrieve.protocol import Ordinals, Snapshot
@@ -33,7 +35,7 @@ from ibidem.retrieve.reorder import reorder
 from ibidem.retrieve.rerank import LANE as RERANK
 from ibidem.retrieve.rerank import Reranker, RerankRecord, RerankStatus
 from ibidem.retrieve.result import DROPS_LISTED_MAX, Item, LaneScore, Result
-from ibidem.retrieve.scope import Universe, universe
+from ibidem.retrieve.scope import Scope, Universe, universe
 from ibidem.retrieve.sparse import rank_sparse
 from ibidem.retrieve.stale import count_stale
 from ibidem.retrieve.tokens import HEURISTIC, TokenEstimator, check_estimator
@@ -76,7 +78,9 @@ def execute(
     walks = run_graph_lanes(scope, tops)
     tops += [walk.top for walk in walks]
     ranking, fused = _rank(scope, tops)
-    reader = Reader(load, content or _inline, estimator, query.content_chars)
+    reader = Reader(
+        load, content or _inline, estimator, query.content_chars, _adjacent(scope.view, query)
+    )
     after = reorder(snapshot, query, ranking, reader, reranker)
     ranking, opinions = after.ranking, after.opinions()
     packed = pack(ranking, reader, limit=query.limit, budget=query.token_budget)
@@ -233,6 +237,19 @@ def _rerank_warning(query: Query, record: RerankRecord | None) -> Iterator[Warni
         and record.status not in (RerankStatus.OK, RerankStatus.TOO_FEW)
     ):
         yield Warning(WarningCode.RERANK_FAILED, "rerank", query.rerank.name)
+
+
+def _adjacent(view: Scope, query: Query) -> Callable[[NodeId], str] | None:
+    """Returns what renders the edges of a node, None where none are shown."""
+    if not query.adjacency:
+        return None
+
+    def lines(node: NodeId) -> str:
+        ordinal = view.snapshot.ordinal(node)
+        assert ordinal is not None, "BUG: a ranked node is in the snapshot"
+        return neighbour_lines(view, ordinal, query.adjacency)
+
+    return lines
 
 
 def _inline(node: Node) -> bytes | None:

@@ -32,6 +32,8 @@ class Reader:
     content: Callable[[Node], bytes | None]
     estimator: TokenEstimator
     content_chars: int
+    adjacent: Callable[[NodeId], str] | None = None
+    """Returns the edges of a node as text, where they are shown."""
     _peeked: dict[NodeCid, tuple[Node, str]] = field(default_factory=dict)
 
     def peek(self, cid: NodeCid) -> tuple[Node, str]:
@@ -55,7 +57,8 @@ class Reader:
     def _render(self, cid: NodeCid) -> tuple[Node, str]:
         node = self.load(cid)
         content = self.content(node) if self.content_chars else None
-        return node, render(node, content=content, content_chars=self.content_chars)
+        text = render(node, content=content, content_chars=self.content_chars)
+        return node, text if self.adjacent is None else text + self.adjacent(node.id)
 
 
 class Ranking(Protocol):

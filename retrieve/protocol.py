@@ -145,6 +145,26 @@ class EdgeSegment(Protocol):
         """Returns the arcs from nodes to their targets, or from nodes to their sources."""
 
 
+class NodeEdges(Protocol):
+    """The edges of one node in one direction, between nodes of the root."""
+
+    @property
+    def neighbours(self) -> Ordinals:
+        """(m,) uint32: the node at the other end."""
+
+    @property
+    def etypes(self) -> Sequence[str]:
+        """m edge types."""
+
+    @property
+    def weights(self) -> npt.NDArray[np.float64]:
+        """(m,) float64."""
+
+    @property
+    def edge_ids(self) -> npt.NDArray[np.uint8]:
+        """(m, 16) uint8."""
+
+
 class Snapshot(Protocol):
     """The index of one root."""
 
@@ -209,6 +229,12 @@ class Snapshot(Protocol):
     @property
     def edges(self) -> Sequence[EdgeSegment]:
         """The segments of the edges."""
+
+    def outgoing(self, ordinal: int) -> NodeEdges:
+        """Returns the edges from a node, in any order."""
+
+    def incoming(self, ordinal: int) -> NodeEdges:
+        """Returns the edges to a node, in any order."""
 
     def sparse(self, vocab: str) -> Sequence[SparseSegment]:
         """Returns the segments of a vocabulary, none for one without vectors."""

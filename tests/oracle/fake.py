@@ -19,6 +19,10 @@ from ibidem.objects.text import node_text
 from .oracle import inside, same, values
 from .world import Facts
 
+NO_EDGES = SimpleNamespace(
+    neighbours=np.zeros(0, np.uint32), etypes=(), edge_ids=np.zeros((0, 16), np.uint8)
+)
+
 
 class FakeSnapshot:
     """Answers for the root of some facts, laid out at random."""
@@ -71,6 +75,11 @@ class FakeSnapshot:
 
     def exists(self, name: str) -> BitMap:
         return BitMap(place for place, node in self._node.items() if name in node.props)
+
+    def outgoing(self, ordinal: int) -> Any:
+        return NO_EDGES
+
+    incoming = outgoing
 
     def vectors(self, model: str) -> Any:
         return self._vectors.get(model, [])

@@ -19,7 +19,8 @@ from ibidem.objects.tree import Tree, build
 from .fake import FakeSnapshot
 from .world import WORDS, Facts, random_options
 
-ETYPES = ("cites", "has", "near")
+NEAR = "near\n  has -> 00"
+ETYPES = ("cites", "has", NEAR)
 WEIGHTS = (1.0, 1.0, 1.0, 0.5, 2.0, 0.0, -1.0, 1e300, 1.7e308, 5e-324, 1e-9, 3.25)
 
 
@@ -67,11 +68,12 @@ def random_walk_options(rng: random.Random) -> dict[str, Any]:
     for name, share in (("where", 0.8), ("label", 0.7), ("valid_at", 0.9), ("token_budget", 0.7)):
         if rng.random() < share:
             options.pop(name, None)
-    for name in ("rerank", "rerank_text", "rerank_depth", "mmr", "valid_missing"):
+    for name in ("rerank", "rerank_text", "rerank_depth", "valid_missing"):
         options.pop(name, None)
     if rng.random() < 0.7 or not {"text", "vector", "sparse"} & set(options):
         options["text"] = " ".join(rng.sample(WORDS, 3))
     options["limit"] = rng.choice((None, None, 3, 10))
+    options["adjacency"] = rng.choice((0, 1, 3, 1000))
     which = rng.random()
     if which < 0.8:
         options["graph"] = random_graph(rng)
@@ -94,7 +96,7 @@ def random_types(rng: random.Random) -> dict[str, Any]:
     """Returns a filter on edge types and factors of them, or neither."""
     options: dict[str, Any] = {}
     if rng.random() < 0.3:
-        options["etypes"] = rng.choice(("cites", ["has", "near"], ["near", "never"]))
+        options["etypes"] = rng.choice(("cites", ["has", NEAR], [NEAR, "never"]))
     if rng.random() < 0.3:
         options["weights"] = {rng.choice(ETYPES): rng.choice((0, 0.5, 1e9))}
     return options
@@ -139,6 +141,28 @@ class GraphFake(FakeSnapshot):
         for edge in edges:
             rng.choice(parts).append(edge)
         self.edges = [self._edge_segment(part, rng) for part in parts]
+        rng.shuffle(edges)
+        self._edges = edges
+
+    def outgoing(self, ordinal: int) -> Any:
+        return self._edges_of(ordinal, "src", "dst")
+
+    def incoming(self, ordinal: int) -> Any:
+        return self._edges_of(ordinal, "dst", "src")
+
+    def _edges_of(self, ordinal: int, here: str, there: str) -> Any:
+        found = [
+            edge
+            for edge in self._edges
+            if self._place[getattr(edge, here)] == ordinal and getattr(edge, there) in self._ordinal
+        ]
+        return SimpleNamespace(
+            neighbours=np.array([self._place[getattr(edge, there)] for edge in found], np.uint32),
+            etypes=tuple(edge.etype for edge in found),
+            edge_ids=np.frombuffer(b"".join(edge.id.raw for edge in found), np.uint8).reshape(
+                -1, 16
+            ),
+        )
 
     def _edge_segment(self, part: list[Edge], rng: random.Random) -> Any:
         etypes = sorted({edge.etype for edge in part} | {rng.choice(ETYPES)})

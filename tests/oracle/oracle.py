@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 import struct
-from contextlib import suppress
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 from typing import Any
@@ -20,7 +19,7 @@ from typing import Any
 import dag_cbor
 from multiformats import CID
 
-from ibidem.index.analysis import analyse
+from ibidem.index.analysis import analyse, analyse_positions
 from ibidem.objects.blocks import Source
 from ibidem.objects.cid import Cid, RootCid
 from ibidem.objects.config import Config
@@ -32,8 +31,8 @@ from ibidem.objects.vector import Sparse, Vector
 
 from .after import diversified, is_valid, jaccard, rerank
 from .graph import unknown_types, walk_lanes
+from .shown import edge_lines, estimate, render
 
-BREAKS = ("\r\n", "\n", "\r", "\x0b", "\x0c", "\x85", "\u2028", "\u2029")
 LANES = ("lexical", "dense", "sparse", "graph", "community")
 
 
@@ -182,21 +181,79 @@ def lexical(
         return [], "ok"
     mean = float(Fraction(sum(map(len, documents.values())), len(documents)))
     k1, b = form["k1"], form["b"]
+    counts, needed = asked(form, query, documents)
     scores: dict[bytes, float] = {}
-    for term in sorted(set(query), key=lambda term: term.encode()):
+    for term in sorted(counts, key=lambda term: term.encode()):
         frequency = sum(term in terms for terms in documents.values())
         if frequency == 0:
             continue
         context = Context(prec=50, rounding=ROUND_HALF_EVEN)
         ratio = context.divide(Decimal(2 * len(documents) + 2), Decimal(2 * frequency + 1))
-        weight = float(query.count(term)) * float(context.ln(ratio))
+        weight = counts[term] * float(context.ln(ratio))
         for key, terms in documents.items():
             tf = float(terms.count(term))
             if tf:
                 length = float(len(terms)) / mean
                 share = (length * b + (1.0 - b)) * k1 + tf
                 scores[key] = scores.get(key, 0.0) + tf * (k1 + 1.0) / share * weight
+    phrases = quoted(form["text"], analyser) if form["match"]["phrases"] else []
+    scores = {
+        key: score
+        for key, score in scores.items()
+        if all(set(group) & set(documents[key]) for group in needed)
+        and all(contains(documents[key], phrase) for phrase in phrases)
+    }
     return top(scores, universe, form["depth"]), "ok"
+
+
+def asked(
+    form: dict[str, Any], query: list[str], documents: dict[bytes, list[str]]
+) -> tuple[dict[str, float], list[list[str]]]:
+    """Returns by term the factor of its idf, and the groups of which a document needs one each."""
+    counts = {term: float(query.count(term)) for term in query}
+    groups = {term: [term] for term in query}
+    fuzzy = form["match"]["fuzzy"]
+    if fuzzy is not None:
+        known = {term for terms in documents.values() for term in terms} - set(query)
+        reached: dict[str, int] = {}
+        for term in set(query):
+            if len(term) < fuzzy["length"]:
+                continue
+            near = sorted(
+                (one for one in known if is_near(one, term)),
+                key=lambda one: (-sum(one in terms for terms in documents.values()), one.encode()),
+            )[: fuzzy["terms"]]
+            groups[term] += near
+            for one in near:
+                reached[one] = reached.get(one, 0) + query.count(term)
+        counts |= {term: fuzzy["weight"] * count for term, count in reached.items()}
+    return counts, list(groups.values()) if form["match"]["operator"] == "and" else []
+
+
+def is_near(one: str, other: str) -> bool:
+    """Returns whether the edit distance is 1."""
+    edits = set()
+    for place in range(len(other) + 1):
+        head, tail = other[:place], other[place:]
+        edits |= {head + tail[1:]} if tail else set()
+        for character in set(one):
+            edits |= {head + character + tail, head + character + tail[1:]}
+    return one in edits and one != other
+
+
+def quoted(text: str, analyser: str) -> list[list[str]]:
+    marks = [place for place, character in enumerate(text) if character == '"']
+    found = analyse_positions(text, analyser)
+    phrases = []
+    for index in range(0, len(marks) - 1, 2):
+        first, last = marks[index], marks[index + 1]
+        phrases.append([term for term, start, stop in found if first < start and stop <= last])
+    return [phrase for phrase in phrases if phrase]
+
+
+def contains(terms: list[str], phrase: list[str]) -> bool:
+    size = len(phrase)
+    return any(terms[at : at + size] == phrase for at in range(len(terms) - size + 1))
 
 
 def dense(
@@ -311,6 +368,7 @@ def pack(
             drops.append([key, "limit", None, score])
             continue
         rendered = render(world, node, form["content_chars"])
+        rendered += edge_lines(world, form, key)
         tokens = estimate(rendered)
         if form["token_budget"] is not None and used + tokens > form["token_budget"]:
             counts["budget"] += 1
@@ -387,54 +445,6 @@ def names(form: list[Any]) -> list[str]:
     if form[0] in ("and", "or"):
         return [name for part in form[1] for name in names(part)]
     return names(form[1]) if form[0] == "not" else [form[1]]
-
-
-def render(world: World, node: Node, content_chars: int) -> str:
-    lines = [("ntype", contain(node.ntype)), ("id", node.id.raw.hex())]
-    if node.context_sentence:
-        lines.append(("context", contain(clip(node.context_sentence, 8192))))
-    if node.summary:
-        lines.append(("summary", contain(clip(node.summary, 8192))))
-    for key in sorted(node.props, key=lambda key: key.encode()):
-        value = node.props[key]
-        if isinstance(value, bool):
-            lines.append((contain(key), "true" if value else "false"))
-        elif isinstance(value, (int, float)):
-            lines.append((contain(key), repr(value)))
-        elif isinstance(value, str):
-            lines.append((contain(key), contain(value)))
-    content = world.content(node)
-    if content_chars and content is not None and b"\0" not in content:
-        with suppress(UnicodeDecodeError):
-            lines.append(("content", contain(clip(content.decode(), content_chars))))
-    return "".join(f"{name}: {value}\n" for name, value in lines)
-
-
-def clip(text: str, chars: int) -> str:
-    return text if len(text) <= chars else f"{text[:chars]} <...+{len(text) - chars} chars>"
-
-
-def contain(text: str) -> str:
-    out = []
-    index = 0
-    while index < len(text):
-        if text[index : index + 2] == "\r\n":
-            index += 1
-        character = text[index]
-        index += 1
-        if character in BREAKS:
-            out.append("\n  ")
-        elif character != "\t" and (ord(character) < 32 or 127 <= ord(character) < 160):
-            out.append(f"\\x{ord(character):02x}")
-        else:
-            out.append(character)
-    return "".join(out)
-
-
-def estimate(text: str) -> int:
-    ascii_count = sum(ord(character) < 128 for character in text)
-    other_count = len(text) - ascii_count
-    return math.ceil(Fraction(ascii_count, 4)) + math.ceil(Fraction(other_count * 2, 3))
 
 
 def link(cid: Cid) -> CID:

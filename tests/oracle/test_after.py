@@ -8,6 +8,8 @@ import pytest
 from ibidem.index.index import Index
 from ibidem.objects.blocks import Buffer
 from ibidem.objects.config import Config
+from ibidem.objects.derive import edge_id
+from ibidem.objects.edge import Edge
 from ibidem.objects.errors import CorruptError, InvalidInputError, ReplayError
 from ibidem.objects.node import Node
 from ibidem.objects.text import text_digest
@@ -19,6 +21,7 @@ from ibidem.retrieve.receipt import Receipt, receipt_of
 from ibidem.retrieve.rerank import RerankRecord, RerankStatus
 from ibidem.retrieve.warning import WARNINGS_MAX, WarningCode
 
+from .graph_world import set_edges
 from .test_claims import MODELS, ask, doc, ident, ids
 from .world import finish
 
@@ -263,3 +266,33 @@ def test_a_query_with_every_stage_writes_back():
         Config(), text="x", valid_at=3, mmr={"lambda": 1}, rerank=Model([]), rerank_depth=2
     )
     assert Query.decode(query.encode()) == query
+
+
+def test_edges_are_shown_with_what_is_visible_and_no_more():
+    """[8.1-e] [8.1-f]"""
+    nodes = [doc(i) for i in range(5)]
+    facts = finish(Config(), nodes, {}, {}, {ident(4)}, Buffer())
+    pairs = [(0, "cites", 2), (0, "cites", 1), (0, "author", 3), (0, "cites", 4), (2, "cites", 0)]
+    edges = [
+        Edge(edge_id(ident(a), name, ident(b), None), name, ident(a), ident(b))
+        for a, name, b in pairs
+    ]
+    facts = set_edges(facts, edges)
+    snapshot = Index(None, facts.buffer).snapshot(facts.root)
+
+    def shown(count):
+        query = resolve(facts.config, label="Doc", adjacency=count, limit=1)
+        load = facts.buffer.get
+        [item] = execute(snapshot, query, lambda cid: Node.decode(load(cid))).items
+        return item.rendered.partition("summary: retry\n")[2].splitlines()
+
+    assert shown(0) == []
+    assert shown(9) == [
+        "Outgoing:",
+        f"  author -> {ident(3)}",
+        f"  cites -> {ident(1)}",
+        f"  cites -> {ident(2)}",
+        "Incoming:",
+        f"  cites <- {ident(2)}",
+    ]
+    assert shown(1)[:3] == ["Outgoing:", f"  author -> {ident(3)}", "  ... (+2 more)"]
