@@ -1,7 +1,8 @@
 """The lexical lane: BM25 over the terms of a text, every operation rounded on its own.
 
 Bounds say which rows can be among the best (`impact.py`); only those are scored (`bm25.py`). Where
-the universe is small, its rows are scored without asking. Scores are the same numbers either way.
+the universe is small, or phrases or all terms are required, the rows that are left are scored
+without asking. Scores are the same numbers either way.
 
 Spec: retrieval 4.1.
 """
@@ -13,10 +14,15 @@ from collections import Counter
 import numpy as np
 
 from ibidem.index.analysis import analyse
+from ibidem.index.arrays import NO_ROW
 from ibidem.retrieve.bm25 import Scorer, scorer_of, weighted
+from ibidem.retrieve.fuzzy import near_terms
 from ibidem.retrieve.impact import candidates
 from ibidem.retrieve.lane import LaneStatus, LaneTop, best, empty_top
-from ibidem.retrieve.plane import Slots, plane_of, statistics_of
+from ibidem.retrieve.match import AND
+from ibidem.retrieve.phrase import phrases_of, with_phrase
+from ibidem.retrieve.plane import Plane, Slots, Statistics, plane_of, statistics_of
+from ibidem.retrieve.query import Query
 from ibidem.retrieve.scope import Universe
 
 LANE = "lexical"
@@ -37,11 +43,14 @@ def rank_lexical(universe: Universe) -> LaneTop:
     if statistics.documents == 0:
         return empty_top(LANE, LaneStatus.OK, floor=_FLOOR)
     plane = plane_of(view, statistics, include_tombstoned=flag)
-    terms = weighted(plane, statistics, counts, query)
+    asked, groups = _asked(plane, statistics, counts, query)
+    terms = weighted(plane, statistics, asked, query)
     if not terms:
         return empty_top(LANE, LaneStatus.OK, floor=_FLOOR)
     scorer = scorer_of(view, plane, statistics, terms, query)
-    slots = _small(universe, scorer)
+    slots = _required(universe, plane, statistics, groups)
+    if slots is None:
+        slots = _small(universe, scorer)
     if slots is None:
         slots = candidates(universe, scorer)
     scores, has = scorer.scores(slots)
@@ -65,3 +74,55 @@ def _small(universe: Universe, scorer: Scorer) -> Slots | None:
             rows = np.arange(segment.ordinals.shape[0])
         found.append((rows + start).astype(np.uint32))
     return np.concatenate(found)
+
+
+def _asked(
+    plane: Plane, statistics: Statistics, counts: Counter[str], query: Query
+) -> tuple[dict[str, float], list[list[str]]]:
+    """Returns how much each term counts, and the groups of terms of which one each is needed."""
+    asked = {text: float(count) for text, count in counts.items()}
+    groups = [[text] for text in sorted(counts)]
+    fuzzy = query.match.fuzzy
+    if fuzzy is not None:
+        near = near_terms(plane, statistics, sorted(counts), query)
+        reached: Counter[str] = Counter()
+        for text, others in near.items():
+            for other in others:
+                reached[other] += counts[text]
+        asked |= {text: fuzzy.weight * count for text, count in reached.items()}
+        groups = [[text, *others] for text, others in near.items()]
+    return asked, groups
+
+
+def _required(
+    universe: Universe, plane: Plane, statistics: Statistics, groups: list[list[str]]
+) -> Slots | None:
+    """Returns the slots that have all that the query asks for; None where any term will do."""
+    query = universe.query
+    assert query.text is not None, "BUG: the lexical lane runs on a text"
+    phrases: list[list[str]] = []
+    if query.match.phrases:
+        phrases = phrases_of(query.text, universe.view.snapshot.config.analyser)
+    needed = groups if query.match.operator == AND else []
+    needed = needed + [[text] for phrase in phrases for text in phrase]
+    if not needed:
+        return None
+    joined = [
+        [plane.term(text, statistics, query.k1, query.b) for text in group] for group in needed
+    ]
+    joined.sort(key=lambda group: sum(one.count for one in group))
+    slots = joined[0][0].slots
+    if len(joined[0]) > 1:
+        slots = np.sort(np.concatenate([one.slots for one in joined[0]]))
+        slots = slots[np.diff(slots, prepend=np.uint32(NO_ROW)) != 0]
+    for group in joined[1:]:
+        has = group[0].has(slots)
+        for one in group[1:]:
+            has |= one.has(slots)
+        slots = slots[has]
+    slots = slots[plane.empty[slots] == 0.0]
+    if universe.scope is not universe.view:
+        slots = slots[universe.scope.flags()[plane.ordinals[slots]]]
+    for phrase in phrases:
+        slots = with_phrase(plane, slots, phrase)
+    return slots

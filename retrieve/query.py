@@ -21,6 +21,7 @@ from ibidem.objects.errors import CorruptError, ErrorKind, FormatError, InvalidI
 from ibidem.retrieve import option, predicate
 from ibidem.retrieve.fusion import Fusion, checked_weights, resolve_fusion
 from ibidem.retrieve.graph import option as graph_option
+from ibidem.retrieve.match import OR, Match, match_of_form, resolve_match
 from ibidem.retrieve.mmr import Mmr, resolve_mmr
 from ibidem.retrieve.numbers import Float32s
 from ibidem.retrieve.predicate import Predicate
@@ -42,6 +43,7 @@ ADJACENCY_MAX = 1000
 """Edges that a rendering shows in each direction."""
 K1_DEFAULT, B_DEFAULT = 1.2, 0.7
 _FUSION = Fusion()
+_MATCH = Match()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +98,8 @@ class Query:
     fusion: Fusion = _FUSION
     k1: float = K1_DEFAULT
     b: float = B_DEFAULT
+    match: Match = _MATCH
+    """What a document must have beside one of the text's terms."""
     rerank: Rerank | None = None
     mmr: Mmr | None = None
     estimator: str = "heuristic"
@@ -147,6 +151,7 @@ class Query:
             },
             "k1": self.k1,
             "b": self.b,
+            "match": self.match.form(),
             "rerank": None if self.rerank is None else self.rerank.form(),
             "mmr": None if self.mmr is None else self.mmr.form(),
             "estimator": self.estimator,
@@ -212,6 +217,9 @@ def resolve(
     weights: Mapping[str, float] | None = None,
     k1: float | None = None,
     b: float | None = None,
+    operator: str = "or",
+    phrases: bool = False,
+    fuzzy: bool | Mapping[str, float] | None = None,
     rerank: object = None,
     rerank_text: str | None = None,
     rerank_depth: int | None = None,
@@ -242,6 +250,9 @@ def resolve(
         rrf_k: the damping constant of the first two.
         weights: by lane, for all but the first.
         k1: BM25's saturation. b: BM25's length normalisation.
+        operator: whether a document needs one of the text's terms, `or`, or all of them, `and`.
+        phrases: whether what the text has in double quotes must occur as it stands.
+        fuzzy: whether terms at edit distance 1 count as well; see `match`.
         rerank: a reranker, or anything with its `name` and `digest`; see `rerank`.
         rerank_text: what it compares with, the query's text unless given.
         rerank_depth: how many of the fused order it scores, 25 unless given.
@@ -281,6 +292,7 @@ def resolve(
         fusion=resolve_fusion(config, fusion, rrf_k, weights),
         k1=option.number("k1", K1_DEFAULT if k1 is None else k1, high=1000.0),
         b=option.number("b", B_DEFAULT if b is None else b, high=1.0),
+        match=resolve_match(operator, phrases, fuzzy),
         rerank=resolve_rerank(rerank, lane_text, rerank_text, rerank_depth),
         mmr=resolve_mmr(mmr, has_ranker=has_ranker),
         estimator=counter,
@@ -296,7 +308,12 @@ def resolve(
 
 
 def _check_seeds(query: Query) -> None:
-    """Refuses lanes that walk edges where no other lane gives them seeds."""
+    """Refuses lanes that walk edges where no other lane gives them seeds, and lexical options
+    without a text."""
+    if query.text is None and query.match != _MATCH:
+        match = query.match
+        name = "operator" if match.operator != OR else "phrases" if match.phrases else "fuzzy"
+        raise InvalidInputError(f"{name}: got it without a text, expected a text that it is about")
     for name, value in (("graph", query.graph), ("community", query.community)):
         if value is not None and not query.has_ranker:
             raise InvalidInputError(
@@ -333,6 +350,7 @@ def _fields(form: dict[str, Any]) -> dict[str, Any]:
         "fusion": Fusion(fusion["name"], fusion["k"], checked_weights(fusion["weights"])),
         "k1": option.number("k1", form["k1"], high=1000.0),
         "b": option.number("b", form["b"], high=1.0),
+        "match": match_of_form(form["match"]),
         "rerank": None if form["rerank"] is None else Rerank.from_form(form["rerank"]),
         "mmr": None if form["mmr"] is None else Mmr.from_form(form["mmr"]),
         "estimator": option.name("estimator", form["estimator"]),

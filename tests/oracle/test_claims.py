@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
 
 import dag_cbor
 import numpy as np
@@ -17,11 +16,9 @@ from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.text import text_digest
 from ibidem.objects.vector import Sparse, Vector
-from ibidem.retrieve import lexical
 from ibidem.retrieve.execute import execute
 from ibidem.retrieve.query import resolve
 from ibidem.retrieve.receipt import Receipt, receipt_of
-from ibidem.retrieve.scope import universe
 from ibidem.retrieve.warning import WarningCode
 
 from .world import finish
@@ -233,40 +230,3 @@ def test_a_result_explains_itself():
     assert "3 candidates, 1 items" in text
     assert "lexical: rank 1" in text
     assert "2 left out by limit" in text
-
-
-def test_pruning_common_terms_changes_no_number(monkeypatch):
-    """[4.1-b]"""
-    rng = random.Random(11)
-    words = [f"w{rank}" for rank in range(40)]
-    weights = [1 / (rank + 1) for rank in range(40)]
-    nodes = [
-        doc(i, " ".join(rng.choices(words, weights, k=rng.randint(1, 30)))) for i in range(400)
-    ]
-    config = Config(models=MODELS, fields=("summary",), analyser="unicode-1")
-    facts = finish(config, nodes, {}, {}, {ident(3), ident(44)}, Buffer())
-    snapshot = Index(None, facts.buffer).snapshot(facts.root)
-    pruned_count = 0
-    for _ in range(150):
-        text = " ".join(
-            [*rng.choices(words[:4], k=2), *rng.choices(words[5:], k=rng.randint(1, 3))]
-        )
-        query = resolve(config, text=text, depth=rng.choice((1, 3, 10)), limit=None)
-        results = []
-        for threshold in (0, 10**9):
-            monkeypatch.setattr(lexical, "PRUNE_FROM", threshold)
-            results.append(
-                execute(snapshot, query, lambda cid: Node.decode(facts.buffer.get(cid))).to_bytes()
-            )
-        assert results[0] == results[1]
-        pruned_count += _is_pruned(snapshot, query)
-    assert pruned_count > 30
-
-
-def _is_pruned(snapshot, query):
-    everything = universe(snapshot, query)
-    statistics = lexical.statistics_of(everything.view, include_tombstoned=False)
-    counts = Counter(query.text.split())
-    terms = lexical._terms(counts, everything.view, statistics)
-    scorer = lexical._scorer(everything.view, statistics, query)
-    return lexical.pruned(everything, terms, scorer) is not None

@@ -31,6 +31,10 @@ WORDS = [
     "東京",
     "log_error",
     "42",
+    "queues",
+    "qveue",
+    "locks",
+    "block",
 ]
 LABELS = ("Doc", "Part", "Note")
 MODELS = {
@@ -221,6 +225,8 @@ def random_options(rng: random.Random) -> dict[str, Any]:
     options: dict[str, Any] = {}
     if rng.random() < 0.6:
         options["text"] = " ".join(rng.choices([*WORDS, "absent", "!!"], k=rng.randint(1, 5)))
+        if rng.random() < 0.4:
+            add_match(rng, options)
     if rng.random() < 0.5:
         model = rng.choice(tuple(MODELS))
         options["vector"] = (model, random_vector(rng, MODELS[model].dim))
@@ -294,6 +300,26 @@ class Said:
     def rerank(self, text: str, rendered: Any) -> Any:
         """Returns one for each text, as far as there are some."""
         return self.scores[: len(rendered)]
+
+
+def add_match(rng: random.Random, options: dict[str, Any]) -> None:
+    """Gives a text misspelt words, quotes and the options that are about them."""
+    words = options["text"].split()
+    if rng.random() < 0.5:
+        place = rng.randrange(len(words))
+        word = words[place]
+        at = rng.randrange(len(word) + 1)
+        words[place] = word[:at] + rng.choice(("", "x", "o")) + word[at + rng.randrange(2) :]
+    if rng.random() < 0.6:
+        first = rng.randrange(len(words))
+        words[first] = '"' + words[first]
+        words.insert(rng.randint(first + 1, len(words)), '"')
+    options["text"] = " ".join(words) or "lock"
+    options["operator"] = rng.choice(("or", "and"))
+    options["phrases"] = rng.random() < 0.6
+    options["fuzzy"] = rng.choice(
+        (None, True, {"length": 2, "weight": 0.3}, {"terms": 1, "length": 1, "weight": 1})
+    )
 
 
 def random_where(rng: random.Random, depth: int = 0) -> dict[str, Any]:

@@ -1,0 +1,267 @@
+"""The pruned lexical lane gives the numbers of the plain formula, over any index and any universe."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from ibidem.index import impacts as index_impacts
+from ibidem.index.index import Index
+from ibidem.objects.blocks import Buffer
+from ibidem.objects.cid import NodeCid, RootCid, TombstoneCid
+from ibidem.objects.config import Config
+from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.ids import NodeId
+from ibidem.objects.node import Node
+from ibidem.objects.root import Root
+from ibidem.objects.tombstone import Tombstone
+from ibidem.objects.tree import EMPTY_TREE, build
+from ibidem.retrieve import bm25, impact, lexical, plane
+from ibidem.retrieve.query import resolve
+from ibidem.retrieve.scope import universe
+from ibidem.store.memory import MemoryStore
+
+CONFIG = Config(analyser="unicode-1", fields=("summary",))
+
+
+class Collection:
+    """Texts as nodes, over as many segments as there are batches."""
+
+    def __init__(self, batches, hidden=()):
+        self.store, self.texts, self.hidden = MemoryStore(), {}, set(hidden)
+        index = Index(None, self.store)
+        for number, batch in enumerate(batches):
+            for place, text in enumerate(batch):
+                self.texts[NodeId(number.to_bytes(8, "big") + place.to_bytes(8, "big"))] = text
+            self.root = self._write()
+            self.snapshot = index.snapshot(self.root)
+
+    def top(self, **options):
+        query = resolve(CONFIG, **options)
+        found = lexical.rank_lexical(universe(self.snapshot, query))
+        ids = self.snapshot.node_ids(found.ordinals)
+        return [
+            (row.tobytes(), score) for row, score in zip(ids, found.scores.tolist(), strict=True)
+        ]
+
+    def plain(self, **options):
+        """Returns what scoring every row gives."""
+        query = resolve(CONFIG, **options)
+        everything = universe(self.snapshot, query)
+        statistics = plane.statistics_of(everything.view, include_tombstoned=False)
+        rows = plane.plane_of(everything.view, statistics, include_tombstoned=False)
+        words = query.text.split()
+        terms = bm25.weighted(
+            rows, statistics, {word: float(words.count(word)) for word in words}, query
+        )
+        scorer = bm25.scorer_of(everything.view, rows, statistics, terms, query)
+        every = np.arange(rows.size, dtype=np.uint32)
+        every = every[rows.empty == 0.0]
+        every = every[everything.scope.flags()[rows.ordinals[every]]]
+        scores, has = scorer.scores(every)
+        ids = self.snapshot.node_ids(rows.ordinals[every])
+        pairs = [(ids[i].tobytes(), float(scores[i])) for i in np.flatnonzero(has)]
+        return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))[: query.depth]
+
+    def _write(self):
+        buffer = Buffer()
+        entries, gone = [], []
+        block = Tombstone(reason="x").encode()
+        buffer.put(TombstoneCid.of(block), block)
+        for place, (key, text) in enumerate(self.texts.items()):
+            node = Node(key, "Even" if place % 2 else "Odd", text, props={"place": place})
+            buffer.put(NodeCid.of(node.encode()), node.encode())
+            entries.append((key.raw, NodeCid.of(node.encode())))
+            if place in self.hidden:
+                gone.append((key.raw, TombstoneCid.of(block)))
+        nodes, tombstones = build(entries, buffer), build(gone, buffer)
+        root = Root(nodes, EMPTY_TREE, tombstones, EMPTY_TREE, config=CONFIG.to_map()).encode()
+        buffer.put(RootCid.of(root), root)
+        self.store.put(buffer.new)
+        return RootCid.of(root)
+
+
+def words(rng, count, *, skew=1.0):
+    ranks = range(1, 61)
+    return [f"w{n}" for n in rng.choices(ranks, [1 / n**skew for n in ranks], k=count)]
+
+
+def random_batches(rng):
+    sizes = rng.choice(([600], [300, 300], [520, 30, 1, 200], [40] * 6))
+    longest = rng.choice((3, 30, 200))
+    return [[" ".join(words(rng, rng.randint(0, longest))) for _ in range(size)] for size in sizes]
+
+
+@pytest.fixture(params=["as it is", "always looking", "dense columns"])
+def tuned(request, monkeypatch):
+    """Thresholds such that small collections take every path."""
+    if request.param != "as it is":
+        monkeypatch.setattr(impact, "_WORTH", 0)
+        monkeypatch.setattr(impact, "_FEW", 0)
+        monkeypatch.setattr(impact, "_LOOK_UP_COST", 0 if request.param == "always looking" else 16)
+        monkeypatch.setattr(impact, "_SHARE", 1 if request.param == "always looking" else 10_000)
+    if request.param == "dense columns":
+        monkeypatch.setattr(index_impacts, "DENSE_ROWS_MIN", 1)
+
+
+def agree(collection, **options):
+    found = collection.top(**options)
+    assert found == collection.plain(**options)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_pruning_changes_no_number(seed, tuned):
+    """[4.1-b]"""
+    rng = random.Random(seed)
+    batches = random_batches(rng)
+    total = sum(map(len, batches))
+    collection = Collection(batches, rng.sample(range(total), total // 10))
+    for _ in range(15):
+        options = {"text": " ".join(words(rng, rng.randint(1, 7), skew=rng.choice((0, 1))))}
+        options["depth"] = rng.choice((1, 3, 10, 100))
+        if rng.random() < 0.3:
+            options |= {"k1": rng.choice((0.0, 0.3, 1.2, 50.0)), "b": rng.choice((0.0, 0.5, 1.0))}
+        if rng.random() < 0.4:
+            low = rng.choice((0, total // 2, total - 20))
+            options["where"] = {"place": {"gte": low}}
+        agree(collection, **options)
+
+
+def test_equal_scores_are_cut_by_id(tuned):
+    collection = Collection([["one two"] * 300, ["one two"] * 30])
+    found = agree(collection, text="one two", depth=7)
+    assert [key for key, _ in found] == sorted(key.raw for key in collection.texts)[:7]
+
+
+def test_a_mean_far_from_the_segments_own_changes_nothing(tuned):
+    """Impacts are made for the mean of their segment; these are a thousand times apart."""
+    rng = random.Random(4)
+    long = [" ".join(words(rng, 2000)) for _ in range(40)]
+    short = [" ".join(words(rng, 2)) for _ in range(600)]
+    collection = Collection([long, short])
+    for text in ("w1 w2", "w7", "w3 w50 w51", "w1 " * 20 + "w9"):
+        for depth in (1, 10, 100):
+            agree(collection, text=text, depth=depth)
+
+
+def test_huge_frequencies_change_nothing(tuned):
+    collection = Collection([["spam " * n + "egg" for n in (1, 2, 300, 70_000)] * 80])
+    agree(collection, text="spam egg", depth=10)
+    agree(collection, text="egg egg egg spam", depth=200)
+
+
+def test_accumulators_come_back_clean():
+    rng = random.Random(9)
+    collection = Collection([[" ".join(words(rng, 20)) for _ in range(300)]], range(0, 300, 7))
+    for text in ("w1 w2 w3", "w50 w1", "w1"):
+        first = collection.top(text=text, where={"place": {"lt": 250}})
+        collection.top(text="w1 w2 w4", depth=100)
+        assert collection.top(text=text, where={"place": {"lt": 250}}) == first
+    query = resolve(CONFIG, text="w1")
+    view = universe(collection.snapshot, query).view
+    statistics = plane.statistics_of(view, include_tombstoned=False)
+    rows = plane.plane_of(view, statistics, include_tombstoned=False)
+    assert np.array_equal(rows.take(), rows.empty)
+
+
+def test_few_rows_are_scored(monkeypatch):
+    rng = random.Random(1)
+    collection = Collection([[" ".join(words(rng, 30)) for _ in range(3000)]])
+    scored = []
+    scores = bm25.Scorer.scores
+    monkeypatch.setattr(
+        bm25.Scorer,
+        "scores",
+        lambda self, slots: (scored.append(len(slots)), scores(self, slots))[1],
+    )
+    collection.top(text="w3 w40 w41 w50", depth=10)
+    assert sum(scored) < 300
+
+
+def test_every_term_with_and():
+    collection = Collection([["red apple", "red pear", "green apple", "apple red"]])
+    assert len(collection.top(text="red apple")) == 4
+    assert len(collection.top(text="red apple", operator="and")) == 2
+    assert collection.top(text="red apple nowhere", operator="and") == []
+
+
+def test_phrases_stand_in_order():
+    collection = Collection([["new york city", "york new city", "new old york"], ["a new york"]])
+    assert len(collection.top(text='"new york"')) == 4
+    assert len(collection.top(text='"new york"', phrases=True)) == 2
+    assert len(collection.top(text='"new york" "york city"', phrases=True)) == 1
+    assert len(collection.top(text='"new york', phrases=True)) == 4
+    assert len(collection.top(text='"!?" york', phrases=True)) == 4
+
+
+def test_phrases_survive_long_documents_and_merges():
+    far = "x " * 70_000 + "needle in hay"
+    collection = Collection(
+        [["x needle", far], ["in hay needle"], ["needle in"], ["needle hay in"]]
+    )
+    assert len(collection.top(text='"needle in hay"', phrases=True)) == 1
+    assert len(collection.top(text='"needle in"', phrases=True)) == 2
+    assert len(collection.top(text='"x x x needle"', phrases=True)) == 1
+
+
+def test_fuzzy_finds_misspelt_words_for_less():
+    collection = Collection([["retrieval", "retreival", "retrieva", "retrievals", "other"]])
+    assert len(collection.top(text="retrieval")) == 1
+    found = collection.top(text="retrieval", fuzzy=True)
+    assert len(found) == 3
+    assert found[0][1] > found[1][1]
+    assert len(collection.top(text="retrieval", fuzzy={"terms": 1})) == 2
+    assert len(collection.top(text="retrieval", fuzzy={"length": 10})) == 1
+    less = collection.top(text="retrieval", fuzzy={"weight": 0.25})
+    assert less[1][1] == found[1][1] / 2
+
+
+def test_fuzzy_takes_the_commonest_first_then_text_order():
+    collection = Collection([["cart", "card", "card", "care", "cars"]])
+    wanted = [key.raw for key, text in collection.texts.items() if text == "card"]
+    found = collection.top(text="carx", fuzzy={"terms": 1})
+    assert [key for key, _ in found] == wanted
+    found = collection.top(text="carx", fuzzy={"terms": 2})
+    assert len(found) == 3
+    assert {collection.texts[NodeId(key)] for key, _ in found} == {"card", "care"}
+
+
+def test_fuzzy_counts_characters_not_bytes():
+    collection = Collection([["naïveté", "Москва", "other"]])
+    for text in ("naïvete", "naïvetés", "naïvté", "Моквa".replace("a", "а"), "Мосsква"):
+        assert len(collection.top(text=text, fuzzy=True)) == 1, text
+    assert collection.top(text="naivete", fuzzy=True) == []
+
+
+def test_and_takes_what_a_term_brings_in():
+    collection = Collection([["green apples", "green apple", "red apples"]])
+    assert len(collection.top(text="green apple", operator="and")) == 1
+    assert len(collection.top(text="green apple", operator="and", fuzzy=True)) == 2
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"operator": "xor"},
+        {"operator": True},
+        {"phrases": 1},
+        {"fuzzy": 2},
+        {"fuzzy": {"distance": 2}},
+        {"fuzzy": {"weight": 0.0}},
+        {"fuzzy": {"weight": 1.5}},
+        {"fuzzy": {"terms": 0}},
+        {"fuzzy": {"length": 0.5}},
+    ],
+)
+def test_wrong_options_are_named(options):
+    [name] = options
+    with pytest.raises(InvalidInputError, match=name):
+        resolve(CONFIG, text="a", **options)
+
+
+def test_lexical_options_need_a_text():
+    with pytest.raises(InvalidInputError, match="phrases"):
+        resolve(CONFIG, label="Odd", phrases=True)
