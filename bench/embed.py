@@ -21,7 +21,8 @@ from collections import defaultdict
 from pathlib import Path
 
 WORDS = """alpha commit graph retrieval budget token memory agent snapshot replay hash block index
-vector python deterministic stored conversation policy trust engine latency incident runbook deploy"""
+vector python deterministic stored conversation policy trust engine latency incident runbook
+deploy"""
 VARIATIONS: tuple[tuple[int, dict[str, str]], ...] = (
     *((batch, {"OPENBLAS_NUM_THREADS": n}) for n in ("1", "2") for batch in (1, 8, 32)),
     *((32, {"OPENBLAS_CORETYPE": name}) for name in ("Prescott", "Haswell", "SkylakeX", "Zen")),

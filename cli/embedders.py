@@ -6,6 +6,7 @@ the names that the providers themselves use.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,8 +42,8 @@ def embedder(session: Session, model: str) -> Embedder:
     """
     provider, colon, name = model.partition(":")
     if provider == "minilm" and bool(colon) == bool(name):
-        # Before numpy is loaded. Beside any other load, BLAS threads wait for each other most of the
-        # time: 180 ms a text with two threads where one takes 45.
+        # Before numpy is loaded: beside any other load, BLAS threads wait for each other most of
+        # the time, 180 ms a text with two where one takes 45.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         from ibidem.embed.minilm import ExactMiniLM
 
