@@ -86,7 +86,7 @@ def make(node_count: int, edge_count: int) -> tuple[Index, RootCid]:
 def main() -> None:
     """Prints the table."""
     node_count = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
-    edge_count = int(sys.argv[2]) if len(sys.argv) > 2 else 1_000_000  # noqa: PLR2004
+    edge_count = int(sys.argv[2]) if len(sys.argv) > 2 else 1_000_000
     index, root = make(node_count, edge_count)
     start = time.perf_counter()
     snapshot = index.build(root)

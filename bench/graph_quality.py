@@ -58,7 +58,7 @@ def read(path: Path) -> list[dict[str, Any]]:
         return [json.loads(line) for line in file]
 
 
-def make(data: Path, vectors: Path | None) -> Any:  # noqa: ANN401  a repository
+def make(data: Path, vectors: Path | None) -> Any:
     """Returns a repository in memory with the passages, the names and the edges."""
     rows = None if vectors is None else np.load(vectors / "passages.npy")
     models = {} if rows is None else {MODEL: Model(dim=rows.shape[1], metric="cosine")}
@@ -67,7 +67,7 @@ def make(data: Path, vectors: Path | None) -> Any:  # noqa: ANN401  a repository
     names: dict[str, Any] = {}
     with repo.transaction(author="bench", message="musique") as tx:
 
-        def name_node(text: str) -> Any:  # noqa: ANN401
+        def name_node(text: str) -> Any:
             key = " ".join(text.lower().split())
             if key not in names:
                 names[key] = tx.add_node("Name", props={"name": key}, key=("name", key))
@@ -88,7 +88,7 @@ def make(data: Path, vectors: Path | None) -> Any:  # noqa: ANN401  a repository
     return repo
 
 
-def recalls(repo: Any, data: Path, vectors: Path | None, options: dict[str, Any]) -> np.ndarray:  # noqa: ANN401
+def recalls(repo: Any, data: Path, vectors: Path | None, options: dict[str, Any]) -> np.ndarray:
     """Returns (questions, cuts) the share of each question's evidence among the first."""
     gold: dict[str, set[str]] = {}
     for line in read(data / "qrels.jsonl.gz"):
