@@ -2,8 +2,9 @@
 
 A family changes by replacing its tuple of parts; segments and bitmaps are never changed. At most
 one row is live for an ordinal. New rows join the last part, the tail, while it is small, so a
-commit writes a few hundred rows at most; full tails are merged in tiers, each step bounded, so no
-commit waits for a large merge. What the tiers leave is for `compact`.
+commit writes a few hundred rows at most; a step that a commit waits for moves at most
+STEP_ROWS_MAX. Larger merges go on beside the commits (`merger.py`); what they leave is for
+`compact`.
 """
 
 from __future__ import annotations
@@ -17,12 +18,16 @@ from ibidem.index.shelf import Shelf
 
 TAIL_ROWS = 512
 """New rows are merged into the last part while it stays within this."""
-TIER_ROWS = (4_096, 32_768)
-"""Parts with fewer live rows than a bound are merged with each other."""
+STEP_ROWS_MAX = 4_096
+"""Rows that a merge inside a commit moves at most: the bound of its pause."""
+TIER_ROWS = (4_096, 32_768, 65_536)
+"""Parts with fewer live rows than a bound are merged with each other beside the commits."""
 TIER_PARTS = 8
 """How many parts of one tier there are before they are merged."""
-MERGE_ROWS_MAX = 32_768
-"""Rows that one step of tier merging moves at most: the bound of the pause inside a commit."""
+PATIENCE = 3
+"""Tiers this many times full are merged at once: processes that end before their merges do."""
+MERGE_BYTES_MAX = 96 << 20
+"""Size of the segments that one merge reads, about what it holds in memory."""
 COMPACT_ROWS = 131_072
 """Rows of a part that `compact` leaves alone, and the size of those it makes."""
 
@@ -54,7 +59,7 @@ def appended(parts: Parts, columns: Columns, merge: Merge, shelf: Shelf) -> Part
     if parts and parts[-1].live_count + count <= TAIL_ROWS:
         fresh = Part(Segment("new", columns, {}, 0))
         return (*parts[:-1], Part(shelf.put(merge((parts[-1], fresh)))))
-    return _tiered([*parts, Part(shelf.put(columns))], merge, shelf)
+    return _stepped([*parts, Part(shelf.put(columns))], merge, shelf)
 
 
 def compacted(parts: Parts, merge: Merge, shelf: Shelf) -> Parts:
@@ -84,21 +89,50 @@ def compacted(parts: Parts, merge: Merge, shelf: Shelf) -> Parts:
     return tuple(kept)
 
 
-def _tiered(parts: list[Part], merge: Merge, shelf: Shelf) -> Parts:
-    """Merges the parts before the last where a tier is full."""
+def full_tier(parts: Parts, *, patience: int = 1) -> Parts:
+    """Returns the parts of the first tier that is full, as many as one merge takes; the tail is
+    left out. Empty where no tier is full.
+
+    Args:
+        patience: how many times full.
+    """
     for bound in TIER_ROWS:
         small = [part for part in parts[:-1] if part.live_count < bound]
-        if len(small) < TIER_PARTS:
+        if len(small) < TIER_PARTS * patience:
             continue
         chosen: list[Part] = []
-        room = MERGE_ROWS_MAX
+        room = MERGE_BYTES_MAX
         for part in sorted(small, key=lambda part: part.live_count):
-            room -= part.live_count
+            room -= part.segment.size_bytes
             if room < 0:
                 break
             chosen.append(part)
         if len(chosen) > 1:
-            merged = Part(shelf.put(merge(chosen)))
-            rest = [part for part in parts[:-1] if not any(part is one for one in chosen)]
-            parts = [*rest, merged, parts[-1]]
-    return tuple(parts)
+            return tuple(chosen)
+    return ()
+
+
+def _stepped(parts: list[Part], merge: Merge, shelf: Shelf) -> Parts:
+    """Merges the smallest parts before the last, where there are many and that is a small step."""
+    small = [part for part in parts[:-1] if part.live_count < STEP_ROWS_MAX]
+    chosen: Parts = ()
+    if len(small) >= TIER_PARTS:
+        chosen = _within(sorted(small, key=lambda part: part.live_count), STEP_ROWS_MAX)
+    if len(chosen) < TIER_PARTS // 2:
+        chosen = full_tier(tuple(parts), patience=PATIENCE)
+    if len(chosen) < 2:
+        return tuple(parts)
+    merged = Part(shelf.put(merge(chosen)))
+    rest = [part for part in parts[:-1] if not any(part is one for one in chosen)]
+    return (*rest, merged, parts[-1])
+
+
+def _within(parts: Sequence[Part], row_count: int) -> Parts:
+    """Returns the first parts that have so many live rows together at most."""
+    chosen: list[Part] = []
+    for part in parts:
+        row_count -= part.live_count
+        if row_count < 0:
+            break
+        chosen.append(part)
+    return tuple(chosen)

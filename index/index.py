@@ -15,6 +15,7 @@ from pathlib import Path
 from ibidem.index.advance import EMPTY_ROOT, advance
 from ibidem.index.catalog import Catalog
 from ibidem.index.extract import Blocks
+from ibidem.index.merger import Merger
 from ibidem.index.shelf import MemoryShelf, Shelf
 from ibidem.index.snapshot import Snapshot
 from ibidem.index.state import State, compacted_state
@@ -72,6 +73,7 @@ class Index:
             None if directory is None else Catalog(Path(directory), is_read_only=is_read_only)
         )
         self._is_read_only = is_read_only
+        self._merger = Merger()
         self._open: dict[RootCid, Snapshot] = {}
         self._pinned: frozenset[RootCid] = frozenset()
         self._lock = threading.RLock()
@@ -196,8 +198,9 @@ class Index:
         return self._step(State(), EMPTY_ROOT, self._root(root), root)
 
     def _step(self, state: State, before: Root, after: Root, root: RootCid) -> Snapshot:
+        merged = self._merger.taken_over(state)
         return self._made(
-            root, after, lambda shelf: advance(state, before, after, root, self._store, shelf)
+            root, after, lambda shelf: advance(merged, before, after, root, self._store, shelf)
         )
 
     def _made(self, root: RootCid, block: Root, make: Make) -> Snapshot:
@@ -208,10 +211,15 @@ class Index:
             try:
                 state = make(catalog.shelf)
                 catalog.remember(state, pinned=self._pinned)
-                return Snapshot(state, root, config)
             except StorageError:
                 pass  # a full or read-only disk costs time in the next process, not the answer
-        return Snapshot(make(MemoryShelf()), root, config)
+            else:
+                self._merger.begin(state, catalog.shelf)
+                return Snapshot(state, root, config)
+        shelf = MemoryShelf()
+        state = make(shelf)
+        self._merger.begin(state, shelf)
+        return Snapshot(state, root, config)
 
     def _bases(self, root: RootCid, near: Sequence[RootCid]) -> Iterator[Snapshot]:
         """Yields snapshots to start from: the hinted ones, the last used, the newest remembered."""

@@ -12,6 +12,8 @@ from ibidem.index.shelf import Shelf
 from ibidem.objects.errors import IndexUnavailableError
 
 ORDINALS_MAX = (1 << 32) - 2
+IDENTITIES_MERGED_MAX = 65_536
+"""Ids that are moved in one step at most."""
 
 
 class OrdinalTable:
@@ -60,12 +62,13 @@ def merge_identities(parts: list[Segment], shelf: Shelf) -> Segment:
 
 
 def _tiered(parts: list[Segment], shelf: Shelf) -> list[Segment]:
-    """Merges full tiers; only neighbours, since an ordinal is a position."""
+    """Merges full tiers; only neighbours, since an ordinal is a position. Ids are moved in
+    microseconds a thousand, so this is done at once."""
     for bound in family.TIER_ROWS:
         run = len(parts) - 1
         total = 0
         while run and len(parts[run - 1]["ids"]) < bound:
-            if total + len(parts[run - 1]["ids"]) > family.MERGE_ROWS_MAX:
+            if total + len(parts[run - 1]["ids"]) > IDENTITIES_MERGED_MAX:
                 break
             run -= 1
             total += len(parts[run]["ids"])

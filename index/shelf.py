@@ -39,15 +39,12 @@ class Shelf(Protocol):
 class MemoryShelf:
     """Keeps nothing beyond the segments themselves: they live while a snapshot holds them."""
 
-    def __init__(self) -> None:
-        self._names = itertools.count()
-
     def put(self, columns: Columns, meta: Mapping[str, Any] | None = None) -> Segment:
         """Returns the columns as a segment; they must not be changed from then on."""
         for column in columns.values():
             column.flags.writeable = False
         size = sum(column.nbytes for column in columns.values())
-        return Segment(f"memory-{next(self._names)}", columns, meta or {}, size)
+        return Segment(f"memory-{next(_memory_names)}", columns, meta or {}, size)
 
 
 class DiskShelf:
@@ -181,3 +178,5 @@ def write_file(path: Path, pieces: Iterable[Piece], *, is_flushed: bool) -> None
 
 
 _temporary = itertools.count()
+_memory_names = itertools.count()
+"""Over all shelves: a name stands for the same columns wherever it is met."""

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ibidem.index import advance, extract, family, node_rows
+from ibidem.index import advance, extract, family, merger, node_rows
 from ibidem.index.index import Index
 from ibidem.objects.cid import RootCid
 from ibidem.objects.errors import CorruptError, InvalidInputError, NotFoundError
@@ -27,7 +27,8 @@ def _tiers(request: pytest.FixtureRequest):
             patch.setattr(family, "TAIL_ROWS", 3)
             patch.setattr(family, "TIER_ROWS", (6, 12))
             patch.setattr(family, "TIER_PARTS", 2)
-            patch.setattr(family, "MERGE_ROWS_MAX", 12)
+            patch.setattr(family, "STEP_ROWS_MAX", 6)
+            patch.setattr(merger, "STEPS_BEFORE", 0)
             patch.setattr(family, "COMPACT_ROWS", 10)
             patch.setattr(advance, "CHUNK_ROWS", 7)
             patch.setattr(advance, "BATCH_BLOCKS", 4)

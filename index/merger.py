@@ -1,0 +1,126 @@
+"""Merges large segments beside the commits, so that none of them waits.
+
+A merge reads segments that never change, so it needs no lock: one thread makes the merged segment
+while snapshots go on with the parts that they have, and a later one takes it over. What died in the
+parts meanwhile is dead in the merged segment too; where rows came back to life, or a part is gone,
+the work is thrown away. Layout is all that depends on when a merge ends, and no answer depends on
+layout.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from dataclasses import dataclass, field, replace
+
+from pyroaring import BitMap
+
+from ibidem.index import family
+from ibidem.index.family import Merge, Parts
+from ibidem.index.merge import Part
+from ibidem.index.segment import Segment
+from ibidem.index.shelf import Shelf
+from ibidem.index.state import MERGES, State
+from ibidem.objects.errors import IbidemError
+
+Key = tuple[str, str]
+"""Kind of a family, and its model or vocabulary."""
+
+STEPS_BEFORE = 8
+"""Snapshots that an index makes before it begins merges: a process of one command ends too soon to
+gain by them."""
+
+
+@dataclass(slots=True)
+class _Job:
+    """A merge under way: what it is made of, and what came of it."""
+
+    key: Key
+    parts: Parts
+    process: int = field(default_factory=os.getpid)
+    is_done: threading.Event = field(default_factory=threading.Event)
+    merged: Segment | None = None
+
+    def run(self, merge: Merge, shelf: Shelf) -> None:
+        try:
+            self.merged = shelf.put(merge(self.parts))
+        except IbidemError:
+            pass  # a full disk or a damaged segment: the parts stay, and whoever needs them tells
+        finally:
+            self.is_done.set()
+
+
+class Merger:
+    """At most one merge at a time for one index."""
+
+    def __init__(self) -> None:
+        self._job: _Job | None = None
+        self._step_count = 0
+
+    def taken_over(self, state: State) -> State:
+        """Returns the state with a finished merge in the place of its parts, where it fits."""
+        job = self._job
+        if job is None or not job.is_done.is_set():
+            return state
+        self._job = None
+        parts = _parts_of(state, job.key)
+        found = None if job.merged is None else _exchanged(parts, job.parts, job.merged)
+        return state if found is None else _with_parts(state, job.key, found)
+
+    def begin(self, state: State, shelf: Shelf) -> None:
+        """Begins a merge where a family has a full tier, unless one is under way."""
+        job = self._job
+        self._step_count += 1
+        if self._step_count < STEPS_BEFORE or (job is not None and job.process == os.getpid()):
+            return
+        for kind, name, parts in state.families():
+            chosen = family.full_tier(parts)
+            if chosen:
+                self._job = _Job((kind, name), chosen)
+                _start(self._job, MERGES[kind], shelf)
+                return
+
+    def wait(self) -> None:
+        """Waits for the merge that is under way."""
+        if self._job is not None and self._job.process == os.getpid():
+            self._job.is_done.wait()
+
+
+def _start(job: _Job, merge: Merge, shelf: Shelf) -> None:
+    """Runs in a thread that the process waits for when it ends: cut down in the middle of native
+    code, a thread can take the process with it."""
+    threading.Thread(target=job.run, args=(merge, shelf), name="ibidem-merge", daemon=False).start()
+
+
+def _parts_of(state: State, key: Key) -> Parts:
+    return next((parts for *found, parts in state.families() if tuple(found) == key), ())
+
+
+def _with_parts(state: State, key: Key, parts: Parts) -> State:
+    kind, name = key
+    if kind == "nodes":
+        return replace(state, nodes=parts)
+    if kind == "edges":
+        return replace(state, edges=parts)
+    if kind == "vectors":
+        return replace(state, vectors={**state.vectors, name: parts})
+    return replace(state, sparse={**state.sparse, name: parts})
+
+
+def _exchanged(parts: Parts, sources: Parts, merged: Segment) -> Parts | None:
+    """Returns the parts with `merged` in the place of `sources`; None where it does not fit."""
+    now = {part.segment.name: part for part in parts}
+    dead = BitMap()
+    for source in sources:
+        part = now.pop(source.segment.name, None)
+        if part is None:
+            return None
+        before, after = source.dead or BitMap(), part.dead or BitMap()
+        if not before <= after:
+            return None
+        dead |= after - before
+    result = Part(merged, dead or None)
+    kept = [part for part in parts if part.segment.name in now]
+    # The tail stays last; it is what new rows join.
+    place = len(kept) - 1 if kept and kept[-1] is parts[-1] else len(kept)
+    return (*kept[:place], *([result] if result.live_count else []), *kept[place:])

@@ -1,0 +1,91 @@
+"""Merges beside the commits change the layout and nothing else."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pyroaring import BitMap
+
+from ibidem.index import family, merger
+from ibidem.index.index import Index
+from ibidem.index.merge import Part
+from ibidem.index.merger import _exchanged
+from ibidem.index.segment import Segment
+from ibidem.store.memory import MemoryStore
+
+from .graphs import Graph, mutate, store_root
+from .model import check
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(family, "TAIL_ROWS", 3)
+    monkeypatch.setattr(family, "TIER_PARTS", 2)
+    monkeypatch.setattr(family, "STEP_ROWS_MAX", 1)
+    monkeypatch.setattr(family, "PATIENCE", 1_000)
+    monkeypatch.setattr(merger, "STEPS_BEFORE", 0)
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("is_on_disk", [False, True])
+def test_taking_over_a_merge_answers_like_the_graph(seed: int, is_on_disk: bool, tmp_path: Path):
+    draw, store = random.Random(seed), MemoryStore()
+    index = Index(tmp_path if is_on_disk else None, store)
+    graph, roots, taken = Graph(), [], 0
+    for _ in range(12):
+        graph = mutate(graph, draw, store, span=300, edits=draw.choice([5, 9]))
+        roots.append((store_root(graph, store), graph))
+        before = index._merger._job
+        snapshot = index.snapshot(roots[-1][0])
+        if before is not None and index._merger._job is not before:
+            taken += 1
+            check(snapshot, graph, store)
+        if draw.random() < 0.8:
+            index._merger.wait()
+        if draw.random() < 0.3:
+            root, older = draw.choice(roots)
+            check(index.snapshot(root), older, store)
+    assert taken
+    for root, older in roots:
+        check(index.snapshot(root), older, store)
+    if is_on_disk:
+        assert Index(tmp_path, store).verify(roots[-1][0]) == []
+
+
+def part(name: str, ordinals: list[int], dead: list[int]) -> Part:
+    columns = {"ordinals": np.array(ordinals, np.uint32)}
+    return Part(Segment(name, columns, {}, 0), BitMap(dead) or None)
+
+
+def test_rows_that_died_during_a_merge_are_dead_in_what_it_made():
+    sources = (part("a", [0, 1, 2], [1]), part("b", [3, 4], []))
+    merged = part("m", [0, 2, 3, 4], []).segment
+    tail = part("t", [5], [])
+    found = _exchanged((part("a", [0, 1, 2], [1, 2]), part("b", [3, 4], []), tail), sources, merged)
+    assert found is not None
+    assert [one.segment.name for one in found] == ["m", "t"]
+    assert found[0].dead == BitMap([2])
+
+
+def test_a_merge_is_thrown_away_where_a_row_lives_again_or_a_part_is_gone():
+    sources = (part("a", [0, 1, 2], [1]), part("b", [3, 4], []))
+    merged = part("m", [0, 2, 3, 4], []).segment
+    assert _exchanged((part("a", [0, 1, 2], []), part("b", [3, 4], [])), sources, merged) is None
+    assert _exchanged((part("b", [3, 4], []),), sources, merged) is None
+
+
+def test_a_merge_that_the_disk_refuses_leaves_the_parts(tmp_path: Path):
+    draw, store, graph = random.Random(1), MemoryStore(), Graph()
+    index = Index(tmp_path, store)
+    for _ in range(8):
+        graph = mutate(graph, draw, store, span=40, edits=5)
+        root = store_root(graph, store)
+        index.snapshot(root)
+        index._merger.wait()
+        job = index._merger._job
+        if job is not None:
+            job.merged = None
+    check(index.snapshot(root), graph, store)
