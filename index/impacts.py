@@ -4,8 +4,8 @@ With tf the frequency, n the length of the row and m the mean length of the segm
 
     ratio = tf / (tf + k1 · ((1 - b) + b · n / m))          between 0 and 1
 
-and the impact q, 1 to 255, has (q - 1) / 255 <= ratio <= (1 + 2^-39) q / 255. It is made for the parameters in
-`term.reference`; for others the reader widens the bound.
+and the impact q, 1 to 255, has (q - 1) / 255 <= ratio <= (1 + 2^-39) q / 255. It is made for the
+parameters in `term.reference`; for others the reader widens the bound.
 
 Columns, p postings of k terms in n rows:
     term.impacts   (p,) uint8

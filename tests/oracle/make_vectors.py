@@ -13,16 +13,21 @@ from decimal import ROUND_HALF_EVEN, Context, Decimal
 from pathlib import Path
 from typing import Any
 
+import dag_cbor
+
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.retrieve.query import resolve
 
-from .oracle import World, answer, contain, estimate, exact, measure, render
+from .graph_world import random_walk_options, with_edges
+from .oracle import World, answer, exact, measure
+from .shown import contain, estimate, render
 from .world import random_facts, random_options
 
 FOLDER = Path(__file__).parents[2] / "spec" / "vectors" / "retrieval"
 STATE_BYTES_MAX = 12_000
 STATES, QUERIES_EACH = 14, 6
+WALK_STATES = 8
 
 
 def main() -> None:
@@ -31,6 +36,7 @@ def main() -> None:
     write("numbers", [*logarithms(), *exponentials(), *products()])
     write("text", texts())
     write("answers", answers())
+    write("walks", walks())
 
 
 def write(name: str, cases: list[dict[str, Any]]) -> None:
@@ -177,6 +183,38 @@ def answers() -> list[dict[str, Any]]:
             {
                 "name": f"state {len(cases)}",
                 "spec": ["3", "4", "6", "7", "8.3", "9"],
+                "input": {
+                    "root": str(facts.root),
+                    "blocks": {cid: block.hex() for cid, block in sorted(blocks.items())},
+                },
+                "output": queries,
+            }
+        )
+    return cases
+
+
+def walks() -> list[dict[str, Any]]:
+    cases: list[dict[str, Any]] = []
+    seed = 0
+    while len(cases) < WALK_STATES:
+        seed += 1
+        rng = random.Random(seed)
+        facts = with_edges(rng, random_facts(rng, node_count_max=8), [])
+        blocks = {str(cid): block for cid, block in facts.buffer.new.items()}
+        if sum(map(len, blocks.values())) > STATE_BYTES_MAX or len(facts.nodes) < 5:
+            continue
+        world = World(facts.buffer, facts.root)
+        queries = []
+        while len(queries) < QUERIES_EACH:
+            query = resolve(facts.config, **random_walk_options(rng))
+            result = answer(world, query.form())
+            statuses = dag_cbor.decode(result)["status"]
+            if "ok" in (statuses.get("graph"), statuses.get("community")) or rng.random() < 0.05:
+                queries.append({"query": query.encode().hex(), "result": result.hex()})
+        cases.append(
+            {
+                "name": f"walk {len(cases)}",
+                "spec": ["5", "5.1-a", "5.2", "5.3", "5.4", "5.5", "7", "9.3"],
                 "input": {
                     "root": str(facts.root),
                     "blocks": {cid: block.hex() for cid, block in sorted(blocks.items())},

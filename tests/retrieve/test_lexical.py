@@ -1,4 +1,4 @@
-"""The pruned lexical lane gives the numbers of the plain formula, over any index and any universe."""
+"""The pruned lexical lane gives the numbers of the plain formula, over any index and universe."""
 
 from __future__ import annotations
 
@@ -182,6 +182,7 @@ def test_few_rows_are_scored(monkeypatch):
 
 
 def test_every_term_with_and():
+    """[4.1.2-a]"""
     collection = Collection([["red apple", "red pear", "green apple", "apple red"]])
     assert len(collection.top(text="red apple")) == 4
     assert len(collection.top(text="red apple", operator="and")) == 2
@@ -189,6 +190,7 @@ def test_every_term_with_and():
 
 
 def test_phrases_stand_in_order():
+    """[4.1.2-b] [4.1.3-a] [4.1.3-b]"""
     collection = Collection([["new york city", "york new city", "new old york"], ["a new york"]])
     assert len(collection.top(text='"new york"')) == 4
     assert len(collection.top(text='"new york"', phrases=True)) == 2
@@ -208,6 +210,7 @@ def test_phrases_survive_long_documents_and_merges():
 
 
 def test_fuzzy_finds_misspelt_words_for_less():
+    """[4.1.4-b]"""
     collection = Collection([["retrieval", "retreival", "retrieva", "retrievals", "other"]])
     assert len(collection.top(text="retrieval")) == 1
     found = collection.top(text="retrieval", fuzzy=True)
@@ -220,6 +223,7 @@ def test_fuzzy_finds_misspelt_words_for_less():
 
 
 def test_fuzzy_takes_the_commonest_first_then_text_order():
+    """[4.1.4-a]"""
     collection = Collection([["cart", "card", "card", "care", "cars"]])
     wanted = [key.raw for key, text in collection.texts.items() if text == "card"]
     found = collection.top(text="carx", fuzzy={"terms": 1})
@@ -230,13 +234,19 @@ def test_fuzzy_takes_the_commonest_first_then_text_order():
 
 
 def test_fuzzy_counts_characters_not_bytes():
-    collection = Collection([["naïveté", "Москва", "other"]])
-    for text in ("naïvete", "naïvetés", "naïvté", "Моквa".replace("a", "а"), "Мосsква"):
+    collection = Collection([["na\u00efvet\u00e9", "\u05e9\u05dc\u05d5\u05dd", "other"]])
+    for text in (
+        "na\u00efvete",
+        "na\u00efvet\u00e9s",
+        "na\u00efvt\u00e9",
+        "\u05e9\u05dc\u05d5\u05dd\u05d5",
+    ):
         assert len(collection.top(text=text, fuzzy=True)) == 1, text
     assert collection.top(text="naivete", fuzzy=True) == []
 
 
 def test_and_takes_what_a_term_brings_in():
+    """[4.1.2-a]"""
     collection = Collection([["green apples", "green apple", "red apples"]])
     assert len(collection.top(text="green apple", operator="and")) == 1
     assert len(collection.top(text="green apple", operator="and", fuzzy=True)) == 2
