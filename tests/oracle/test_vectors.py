@@ -73,7 +73,7 @@ class Says:
         return self._scores[: len(rendered)]
 
 
-@pytest.mark.parametrize("case", cases("answers"))
+@pytest.mark.parametrize("case", [*cases("answers"), *cases("walks")])
 def test_answers(case):
     buffer = Buffer()
     for text, block in case["input"]["blocks"].items():
