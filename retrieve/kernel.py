@@ -2,8 +2,8 @@
 
 Every product of codes is an exact integer, so instruction sets, threads and libraries can not
 change it. `numkong` multiplies blocks and serves batches, `simsimd` reads memory as fast as a core
-can and serves single queries; numpy does both without either. The one rounding, to float32, is
-within 2^-24 of the integer and absent below 1,041 components.
+can and serves single queries; numpy does both without either. Where an integer is rounded to
+float32, which is nowhere below 1,041 components, it is within 2^-24 of itself.
 
 Spec: retrieval 4.2.1.
 """
@@ -21,8 +21,9 @@ import numpy.typing as npt
 from ibidem.retrieve.numbers import Float32s
 
 Int8s = npt.NDArray[np.int8]
-Products = Callable[[npt.NDArray[Any]], Float32s]
-"""From (n, d) codes or rows, C-contiguous, to their products with m queries, (n, m) float32."""
+Products = Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
+"""From (n, d) codes or rows, C-contiguous, to their products with m queries, (n, m) float32 or
+int32."""
 
 BATCH_MIN = 4
 """Queries from which multiplying blocks beats multiplying row by row."""
@@ -56,7 +57,7 @@ def float_products(queries: Float32s) -> Products:
 def with_numkong(numkong: ModuleType, queries: Int8s) -> Products:
     """Returns products by `numkong`, int32 inside."""
     packed = numkong.dots_pack(queries, dtype="int8")
-    return lambda codes: np.asarray(numkong.dots_packed(codes, packed)).astype(np.float32)
+    return lambda codes: np.asarray(numkong.dots_packed(codes, packed))
 
 
 def with_simsimd(simsimd: ModuleType, queries: npt.NDArray[Any]) -> Products:

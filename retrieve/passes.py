@@ -52,8 +52,8 @@ class Rows(Protocol):
     def take(self, at: At) -> npt.NDArray[Any]:
         """Returns some rows, C-contiguous, for the products."""
 
-    def scaled(self, products: Float32s, at: At) -> Float32s:
-        """Returns (n, m) products times the rows' scales, in place."""
+    def scale(self, at: At) -> Float32s:
+        """Returns the scales of some rows, infinity for wild ones."""
 
     def residual(self, positions: Positions) -> Float64s:
         """Returns the residuals of some rows."""
@@ -87,7 +87,7 @@ class CodedRows:
     """The code columns of one segment."""
 
     codes: Int8s
-    scale: Float32s
+    scales: Float32s
     residuals: Float32s
     norms: Float64s
     worst: float
@@ -108,10 +108,9 @@ class CodedRows:
         """Returns the codes of some rows."""
         return self.codes[at] if isinstance(at, slice) else np.take(self.codes, at, axis=0)
 
-    def scaled(self, products: Float32s, at: At) -> Float32s:
-        """Returns the products times the scales."""
-        products *= self.scale[at][:, None]
-        return products
+    def scale(self, at: At) -> Float32s:
+        """Returns the scales of some rows."""
+        return self.scales[at]
 
     def residual(self, positions: Positions) -> Float64s:
         """Returns the residuals of some rows."""
@@ -137,16 +136,14 @@ class FloatRows:
         rows = self.rows[at] if isinstance(at, slice) else np.take(self.rows, at, axis=0)
         return np.ascontiguousarray(rows)
 
-    def scaled(self, products: Float32s, at: At) -> Float32s:
-        """Returns the products over the norms, infinity for wild rows and 0 for zero rows."""
+    def scale(self, at: At) -> Float32s:
+        """Returns one over the norms, 0 for zero rows."""
         norms = self.norms[at]
-        products *= np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0.0).astype(
-            np.float32
-        )[:, None]
-        wild = (norms > TAME) | ((norms < 1.0 / TAME) & (norms > 0.0))
-        if wild.any():
-            products[wild] = np.inf
-        return products
+        scale = 1.0 / norms
+        odd = (norms > TAME) | (norms < 1.0 / TAME)
+        if odd.any():
+            scale[odd] = np.where(norms[odd] > 0.0, np.inf, 0.0)
+        return scale.astype(np.float32)
 
     def residual(self, positions: Positions) -> Float64s:
         """Returns the residuals of some rows."""

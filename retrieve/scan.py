@@ -13,6 +13,7 @@ Spec: retrieval 4.2.1.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,17 +22,21 @@ import numpy as np
 import numpy.typing as npt
 
 from ibidem.retrieve.bounds import Estimate, Positions, QuerySide
-from ibidem.retrieve.kernel import Products
+from ibidem.retrieve.kernel import BATCH_MIN, Products
 from ibidem.retrieve.numbers import Float32s, Float64s
 from ibidem.retrieve.passes import ROUNDINGS, At, Pass, Rows
 from ibidem.retrieve.protocol import Bools, VectorSegment
 
+_UNUSED = np.ones((1, 1))
 _NORM_ERROR = 2.0**-36
 """Relative, on the square of a norm."""
+_FIRST_ROWS = 1_024
+"""Rows of the first chunk, all of which are kept; the following double up to _CHUNK_ROWS."""
 _CHUNK_ROWS = 16_384
 _GATHER_ROWS = 2_048
 _CHUNK_PRODUCTS = 1 << 17
 """Products of one chunk at most: half a megabyte of float32."""
+_MANY_SHARE = 16
 _JUDGED_ROWS = 65_536
 _BLIND_SHARE = 4
 """A query that after so many rows still has more than one in four of them is given up: the pass
@@ -135,10 +140,12 @@ class _Scan:
             rows = self.one.rows(part.segment)
             step = _CHUNK_ROWS if part.positions is None else _GATHER_ROWS
             step = max(256, min(step, _CHUNK_PRODUCTS // len(self.depths)))
-            for start in range(0, part.size, step):
-                stop = min(part.size, start + step)
+            start = 0
+            while start < part.size:
+                stop = min(part.size, start + min(step, max(_FIRST_ROWS, seen)))
                 self._chunk(number, rows, slice(start, stop), products)
                 seen += stop - start
+                start = stop
                 if seen >= next_look:
                     next_look = 2 * seen
                     if self._look(seen):
@@ -172,46 +179,65 @@ class _Scan:
         if part.mask is not None and not part.mask[span].any():
             return
         at: At = span if part.positions is None else part.positions[span]
-        values = rows.scaled(products(rows.take(at)), at)
-        index, query = self._reaching(values, rows, at)
-        if not index.shape[0]:
-            return
-        positions = index + span.start if isinstance(at, slice) else at[index]
-        value = values[index, query]
-        if part.mask is not None:
-            ranks = np.flatnonzero(part.mask[positions])
-            positions, query, value = positions[ranks], query[ranks], value[ranks]
-        query = self.active[query]
-        lower, upper = self._interval(value, rows.residual(positions), rows.norms[positions], query)
-        self.hits.append(_Hits(positions + self.offsets[number], query, lower, upper))
-
-    def _reaching(self, values: Float32s, rows: Rows, at: At) -> tuple[Positions, Positions]:
-        """Returns (row, column) of the values whose upper bound reaches `least`."""
-        active, queries, least = self.active, self.queries, self.least[self.active]
-        scale, norms = queries.scale[active], queries.norms[active]
-        slack = rows.worst + (1.0 + rows.worst) * queries.residual[active] + ROUNDINGS
-        if self.metric == "cosine":
-            # One step of float32 down: the comparison itself must not lose a row.
-            reach = ((least - slack) / scale).astype(np.float32)
-            reaching = values >= np.nextafter(reach, np.float32(-np.inf))
-        else:
-            upper = values * (scale * norms)
-            upper += slack * norms
-            lengths = rows.norms[at][:, None]
-            upper *= lengths
-            if self.metric == "euclidean":
-                upper *= 2.0
-                upper -= lengths * lengths * (1.0 - _NORM_ERROR)
-                upper -= norms * norms * (1.0 - _NORM_ERROR)
-            reaching = upper >= least
-        index = np.flatnonzero(reaching)
-        if values.shape[1] == 1:
-            return index, np.zeros(index.shape[0], np.intp)
+        values = products(rows.take(at))
+        scale = rows.scale(at)
+        index = self._reaching(values, scale, rows, at)
         row, query = np.divmod(index, values.shape[1])
-        return row, query
+        if part.mask is not None:
+            wanted = np.flatnonzero(part.mask[span][row])
+            row, query = row[wanted], query[wanted]
+        if not row.shape[0]:
+            return
+        value = values[row, query] * scale[row].astype(np.float64)
+        query = self.active[query]
+        positions = row + span.start if isinstance(at, slice) else at[row]
+        lower, upper = self._interval(value, rows.residual(positions), rows.norms[positions], query)
+        kept = np.flatnonzero(upper >= self.least[query])
+        places = positions[kept] + self.offsets[number]
+        self.hits.append(_Hits(places, query[kept], lower[kept], upper[kept]))
+
+    def _reaching(
+        self, values: npt.NDArray[Any], scale: Float32s, rows: Rows, at: At
+    ) -> npt.NDArray[np.intp]:
+        """Returns the flat positions of values of rows that may reach `least`, and of some others.
+
+        In a batch, one bound from the chunk's largest scale and its range of norms spares a pass;
+        where it says little, each row has its own.
+        """
+        largest = float(scale.max())
+        if not math.isfinite(largest):
+            return np.arange(values.size)
+        slack = rows.worst + (1.0 + rows.worst) * self.queries.residual[self.active] + ROUNDINGS
+        own = self.queries.scale[self.active]
+        norms = rows.norms[at][:, None] if self.metric != "cosine" else _UNUSED
+        if values.shape[1] >= BATCH_MIN:
+            needed = self._needed(norms.min(), norms.max()) - slack
+            reach = np.where(needed > 0.0, needed / (own * largest), -np.inf)
+            index = _at_least(values, reach)
+            if index.shape[0] * _MANY_SHARE < values.size:
+                return index
+        return _at_least(values * scale[:, None], (self._needed(norms, norms) - slack) / own)
+
+    def _needed(self, least_norm: Any, largest_norm: Any) -> Float64s:
+        """Returns the least cosine that can reach `least` with a norm in some range, by query.
+
+        Errors of a few roundings are within those that the slack allows for.
+        """
+        least = self.least[self.active]
+        if self.metric == "cosine":
+            return least
+        own = self.queries.norms[self.active]
+        if self.metric == "dot":
+            norm = np.where(least > 0.0, largest_norm, least_norm)
+            return np.asarray(least / (norm * own))
+        # (rest + n²) / (2 n |q|) is least at n² = rest.
+        rest = least + own * own * (1.0 - _NORM_ERROR)
+        norm = np.clip(np.sqrt(np.maximum(rest, 0.0)), least_norm, largest_norm)
+        found = (rest + norm * norm * (1.0 - _NORM_ERROR)) / (2.0 * norm * own)
+        return np.asarray(np.where(np.isnan(found), -np.inf, found))
 
     def _interval(
-        self, value: Float32s, residual: Float64s, norms: Float64s, query: Positions
+        self, value: Float64s, residual: Float64s, norms: Float64s, query: Positions
     ) -> tuple[Float64s, Float64s]:
         """Returns bounds of the canonical scores of rows, each with its own residual."""
         middle = value * self.queries.scale[query]
@@ -253,6 +279,16 @@ class _Scan:
         self.active = self.active[~blind[self.active]]
         self.hits = [hits.take(np.flatnonzero(~blind[hits.query]))]
         return True
+
+
+def _at_least(values: npt.NDArray[Any], reach: Float64s) -> npt.NDArray[np.intp]:
+    """Returns the flat positions of (n, m) values that are at least `reach`, (m,) or (n, m), and
+    perhaps of some that are almost: it is rounded downwards, so that the comparison loses none."""
+    if values.dtype == np.int32:
+        low = np.clip(np.floor(reach), -(2.0**31), 2.0**31 - 1.0).astype(np.int32)
+    else:
+        low = np.nextafter(reach.astype(np.float32), np.float32(-np.inf))
+    return np.flatnonzero(values >= low)
 
 
 def _joined(parts: Sequence[_Hits], *, single: bool) -> _Hits:
