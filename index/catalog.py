@@ -56,6 +56,21 @@ class Catalog:
             self._drop([found])
             return None
 
+    def discard_damaged(self, state: State) -> tuple[set[str], bool]:
+        """Removes the files of a state that are not what their names say, and the manifests that
+        name them.
+
+        Returns:
+            The names of the damaged files, and whether they are gone.
+        """
+        damaged = self.shelf.damaged(segment.name for segment in state.segments())
+        if not damaged:
+            return damaged, True
+        if self._is_read_only:
+            return damaged, False
+        self._drop([found for found in self.manifests() if found.names() & damaged])
+        return damaged, self.shelf.discard(damaged)
+
     def remember(self, state: State, *, pinned: Iterable[RootCid] = ()) -> None:
         """Writes the manifest of a state, and lets the oldest go.
 

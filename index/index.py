@@ -138,6 +138,27 @@ class Index:
                     found for found in self._catalog.manifests() if found.root == root
                 )
 
+    def recover(self, snapshot: Snapshot) -> bool:
+        """Hashes the files behind a snapshot and forgets what is damaged.
+
+        To be asked when reading a snapshot fails: large files are not hashed at every open, so
+        their damage shows up late, and then as an error of any type.
+
+        Returns:
+            Whether something was damaged; the next `snapshot` is then made anew, in memory when
+            the damaged files can not be removed.
+        """
+        with self._lock:
+            if self._catalog is None:
+                return False
+            damaged, is_gone = self._catalog.discard_damaged(snapshot.state)
+            for found in list(self._open.values()):
+                if any(segment.name in damaged for segment in found.state.segments()):
+                    del self._open[found.root]
+            if not is_gone:
+                self._catalog = None
+            return bool(damaged)
+
     def stats(self) -> IndexStats:
         """Returns the segments of the snapshot last used and the size of the directory."""
         with self._lock:
@@ -191,7 +212,11 @@ class Index:
                     continue
                 return self._step(base.state, before, after, root)
             except (NotFoundError, CorruptError):
-                continue  # the base may have lost blocks; a build tells what is wrong here
+                # The base may have lost blocks or be damaged; a build tells what is wrong here.
+                self.recover(base)
+            except Exception:
+                if not self.recover(base):
+                    raise
         return None
 
     def _built(self, root: RootCid) -> Snapshot:

@@ -2,8 +2,10 @@
 
 A file is written under a temporary name and renamed, so a name is a whole file or nothing. Large
 files are flushed before the rename. Small ones are not, because every commit writes some: after a
-power cut they may hold anything, so they are hashed when a process first opens them. Either way a
-file that is missing or damaged means "build again", never a wrong answer.
+power cut they may hold anything, so they are hashed when a process first opens them. Hashing a
+large one would take longer than an answer; it is done when somebody wrote to the file since, which
+its time of modification tells: ours is made from the name. Either way a file that is missing or
+damaged means "build again", never a wrong answer.
 """
 
 from __future__ import annotations
@@ -73,6 +75,7 @@ class DiskShelf:
         self.bytes_written += size
         if size > SMALL_BYTES:
             write_file(path, pieces, is_flushed=True)
+            _stamp(path)
             segment = read_segment(name, map_file(path))
         else:
             data = _aligned(pieces, size)
@@ -82,7 +85,8 @@ class DiskShelf:
         return segment
 
     def open(self, name: str, *, verify: bool = False) -> Segment:
-        """Returns the segment of that name; small files are hashed, others when `verify`.
+        """Returns the segment of that name; small files are hashed, and large ones that somebody
+        wrote to, and all when `verify`.
 
         Raises:
             CorruptError: missing, cut short or damaged.
@@ -90,9 +94,14 @@ class DiskShelf:
         known = self._open.get(name)
         if known is not None and not verify:
             return known
-        data = map_file(self.directory / name)
-        if (verify or len(data) <= SMALL_BYTES) and file_hash(data) != name:
-            raise CorruptError(f"index file {name}: the bytes do not have that hash")
+        path = self.directory / name
+        data = map_file(path)
+        is_large = len(data) > SMALL_BYTES
+        if verify or not is_large or not _is_stamped(path):
+            if file_hash(data) != name:
+                raise CorruptError(f"index file {name}: the bytes do not have that hash")
+            if is_large:
+                _stamp(path)
         segment = read_segment(name, data)
         self._open[name] = segment
         return segment
@@ -100,6 +109,21 @@ class DiskShelf:
     def __contains__(self, name: str) -> bool:
         """Tells whether a segment came from here, whatever became of its file."""
         return name in self._open
+
+    def damaged(self, names: Iterable[str]) -> set[str]:
+        """Returns those of the files of this shelf that are not what their names say; all are
+        hashed."""
+        return {
+            name for name in names if name in self and not _has_hash(self.directory / name, name)
+        }
+
+    def discard(self, names: Iterable[str]) -> bool:
+        """Removes files and forgets that they were open; tells whether all of them are gone."""
+        gone = set(names)
+        for name in gone:
+            self._open.pop(name, None)
+        self.unlink(gone)
+        return not any((self.directory / name).exists() for name in gone)
 
     def names(self) -> list[str]:
         """Returns the names of all files, temporary ones included."""
@@ -118,6 +142,32 @@ def unlink(path: Path) -> None:
     """Removes a file if that is possible; a file too many is no harm."""
     with suppress(OSError):
         path.unlink()
+
+
+def _stamp(path: Path) -> None:
+    """Gives a file the time that says that nobody wrote to it after us."""
+    with suppress(OSError):  # then it is hashed at the next open too
+        os.utime(path, (_stamped_seconds(path.name),) * 2)
+
+
+def _is_stamped(path: Path) -> bool:
+    try:
+        return path.stat().st_mtime_ns == _stamped_seconds(path.name) * 1_000_000_000
+    except OSError:
+        return False
+
+
+def _stamped_seconds(name: str) -> int:
+    """Returns an even number, below 2^31, of seconds since 1970: what every file system can
+    keep."""
+    return int(name[:7], 16) * 2
+
+
+def _has_hash(path: Path, name: str) -> bool:
+    try:
+        return file_hash(map_file(path)) == name
+    except (CorruptError, StorageError):
+        return False
 
 
 def _aligned(pieces: Iterable[Piece], size_bytes: int) -> memoryview:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ibidem.objects.cid import RootCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.config import Config
 from ibidem.objects.edge import Edge
-from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
+from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError, StorageError
 from ibidem.objects.ids import EdgeId, NodeId
 from ibidem.objects.location import Location, locate, source_text
 from ibidem.objects.node import Node
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from ibidem.repo.repository import Repository
     from ibidem.retrieve.result import Result
 
+T = TypeVar("T")
+
 
 class Revision:
     """The graph of one root, read-only. `commit` is None before the first commit."""
@@ -39,6 +41,11 @@ class Revision:
         self._store = repository.store
         self._trees: dict[Family, Tree] = {}
         self._snapshot: Snapshot | None = None
+
+    @property
+    def repository(self) -> Repository:
+        """The repository that it belongs to."""
+        return self._repository
 
     @cached_property
     def config(self) -> Config:
@@ -145,6 +152,23 @@ class Revision:
             self._snapshot = self._repository.snapshot(self.root_cid, self.commit)
         return self._snapshot
 
+    def asked(self, question: Callable[[Snapshot], T]) -> T:
+        """Returns what a question makes of the snapshot.
+
+        Where it fails because files of the index are damaged, they are made anew and it is asked
+        again: an index never costs an answer.
+        """
+        try:
+            return question(self.snapshot())
+        except (InvalidInputError, StorageError):
+            raise
+        except Exception:
+            # Damaged columns can fail in any way; what is no damage is raised as it was.
+            if self._snapshot is None or not self._repository.index.recover(self._snapshot):
+                raise
+        self._snapshot = None
+        return question(self.snapshot())
+
     def _tree(self, family: Family) -> Tree:
         tree = self._trees.get(family)
         if tree is None:
@@ -152,11 +176,14 @@ class Revision:
         return tree
 
     def _parent(self, id: NodeId) -> NodeId | None:  # noqa: A002
-        snapshot = self.snapshot()
-        ordinal = snapshot.ordinal(id)
-        found = None if ordinal is None else snapshot.parent(ordinal)
-        if found is None:
-            return None
-        import numpy as np
+        return self.asked(lambda snapshot: _parent_in(snapshot, id))
 
-        return NodeId(snapshot.node_ids(np.array([found[0]], np.uint32)).tobytes())
+
+def _parent_in(snapshot: Snapshot, id: NodeId) -> NodeId | None:  # noqa: A002
+    ordinal = snapshot.ordinal(id)
+    found = None if ordinal is None else snapshot.parent(ordinal)
+    if found is None:
+        return None
+    import numpy as np
+
+    return NodeId(snapshot.node_ids(np.array([found[0]], np.uint32)).tobytes())

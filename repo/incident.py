@@ -9,6 +9,7 @@ from ibidem.objects.ids import EdgeId, NodeId
 from ibidem.objects.tree import Tree
 
 if TYPE_CHECKING:
+    from ibidem.index.snapshot import Snapshot
     from ibidem.objects.cid import RootCid
     from ibidem.objects.root import Root
     from ibidem.repo.repository import Repository
@@ -36,7 +37,10 @@ def incident_edges(
 
 
 def _indexed(repository: Repository, root_cid: RootCid, id: NodeId) -> list[EdgeId]:  # noqa: A002
-    snapshot = repository.index.snapshot(root_cid, near=[repository.at().root_cid])
+    return repository.at(root_cid).asked(lambda snapshot: _ends_at(snapshot, id))
+
+
+def _ends_at(snapshot: Snapshot, id: NodeId) -> list[EdgeId]:  # noqa: A002
     ordinal = snapshot.ordinal(id)
     if ordinal is None:
         return []

@@ -190,13 +190,15 @@ def _execute(
     reranker: Reranker | RerankRecord | None = None,
 ) -> Result:
     store = repository.store
-    return execute(
-        revision.snapshot(),
-        asked,
-        lambda cid: Node.decode(store.get(cid)),
-        repository.content_of,
-        estimator=estimator,
-        reranker=reranker,
+    return revision.asked(
+        lambda snapshot: execute(
+            snapshot,
+            asked,
+            lambda cid: Node.decode(store.get(cid)),
+            repository.content_of,
+            estimator=estimator,
+            reranker=reranker,
+        )
     )
 
 

@@ -38,3 +38,15 @@ def test_asking_for_help_loads_click_only(arguments: list[str]):
         "try:\n    main()\nexcept SystemExit:\n    pass"
     )
     assert HEAVY & loaded(call) == {"click"}
+
+
+def test_an_answer_waits_for_no_network_client():
+    call = (
+        "import ibidem\n"
+        "import ibidem.cli.retrieve\n"
+        "with ibidem.init('memory:') as repo:\n"
+        "    with repo.transaction() as tx:\n        tx.add_node('T', summary='word')\n"
+        "    assert repo.retrieve('word').items"
+    )
+    absent = {"ssl", "http", "urllib.request", "rich", "markdown_it", "dag_cbor", "multiformats"}
+    assert not absent & loaded(call)
