@@ -28,7 +28,22 @@ FOLDER = Path(__file__).parents[2] / "spec" / "vectors" / "retrieval"
 STATE_BYTES_MAX = 12_000
 STATES, QUERIES_EACH = 14, 6
 WALK_STATES = 8
-WALK_ANCHORS = "5-a 5-b 5-c 5.1-a 5.2-a 5.2-b 5.3-a 5.3-b 5.4-a 5.5-a 5.5-b 5.5-c 7-b 9.3-a".split()
+WALK_ANCHORS = [
+    "5-a",
+    "5-b",
+    "5-c",
+    "5.1-a",
+    "5.2-a",
+    "5.2-b",
+    "5.3-a",
+    "5.3-b",
+    "5.4-a",
+    "5.5-a",
+    "5.5-b",
+    "5.5-c",
+    "7-b",
+    "9.3-a",
+]
 
 
 def main() -> None:
