@@ -2,8 +2,9 @@
 
 from importlib.util import find_spec
 
+pytest_plugins = ["pytester"]
 collect_ignore = [
-    *("cli", "embed", "index", "ingest", "objects", "repo", "retrieve", "store"),
+    *("cli", "embed", "index", "ingest", "objects", "repo", "retrieve", "store", "testing"),
     *("bench", "examples"),
 ]
 if find_spec("cbrrr") is None:

@@ -268,7 +268,9 @@ def _cause(
     source = repository.store
     moved = tuple(move for move in moves if move.kind is not MoveKind.SAME)
     strong = {move.id for move in moved if move.kind is not MoveKind.RESCORED}
-    near, rest, total = [], [], 0
+    near: list[Change] = []
+    rest: list[Change] = []
+    total = 0
     old, new = (Root.decode(source.get(commit.root)) for commit in (before, after))
     for change in history.changes(source, old, new):
         total += 1

@@ -59,9 +59,10 @@ def _move_lines(move: Move) -> Iterator[str]:
     before, after = move.before, move.after
     item = after or before
     assert item is not None, "BUG: an item of neither answer"
-    ranks = _pair(before and str(before.rank), after and str(after.rank))
+    ranks = _pair(*(None if one is None else str(one.rank) for one in (before, after)))
     yield f"{ranks:<8} {move.kind:<8} {item.id}  {safe(item.label)}  {_title(item)}"
-    yield f"{'':9}{_numbers('score', before and before.score, after and after.score)}"
+    scores = [None if one is None else one.score for one in (before, after)]
+    yield f"{'':9}{_numbers('score', *scores)}"
     for lane in sorted({**_lanes(before), **_lanes(after)}):
         old, new = _lanes(before).get(lane), _lanes(after).get(lane)
         if old != new:

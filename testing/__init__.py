@@ -1,0 +1,1 @@
+"""Testing retrieval like code: a pytest plugin, golden answers and quality gates."""

@@ -1,0 +1,270 @@
+"""Golden answers as text: what was asked and what came, to be read in review and compared in tests.
+
+A file holds the checks of one test, or of one `repo snapshot record`. Its last line is the hash of
+everything before it, so a change of any byte is noticed; and what is read must write back to the
+same bytes. The resolved question is kept whole, so a file can be checked without its test.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from blake3 import blake3
+
+from ibidem.objects.cid import DAG_CBOR_PREFIX, CommitCid, NodeCid, ReceiptCid, ResultCid, RootCid
+from ibidem.objects.errors import CorruptError, IbidemError, NotFoundError
+from ibidem.objects.ids import NodeId
+from ibidem.repo.compare import Placed, placed
+from ibidem.retrieve.query import Query
+from ibidem.retrieve.result import LaneScore, Result
+
+HEAD = (
+    "ibidem retrieval golden 1\n"
+    "Written by `pytest --retrieval-update` or `repo snapshot record`; edits by hand are refused.\n"
+)
+TITLE_CHARACTERS = 80
+_NO_ROOT = RootCid(DAG_CBOR_PREFIX + bytes(32))
+_UNSAFE = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
+_FIELDS = (
+    *("query", "semantics", "options", "mode", "root", "commit", "receipt", "result", "answer"),
+    *("tokens", "candidates", "left-out", "warnings"),
+)
+_ITEM = re.compile(r"  (\d+)\. ([0-9a-f]{32}) score (\S+) tokens (\d+) (\".*)")
+_LANE = re.compile(r"     (\".*\") rank (\d+) score (\S+) adds (\S+)")
+_NODE = "     node "
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One recorded answer."""
+
+    name: str
+    query: Query
+    mode: Mapping[str, Any]
+    """`name`, and the numbers of a tolerance."""
+    root: RootCid
+    commit: CommitCid | None
+    receipt: ReceiptCid | None
+    result: ResultCid
+    answer: str
+    """`answer_digest` of the result."""
+    tokens_used: int
+    candidates_seen: int
+    dropped_counts: Mapping[str, int]
+    warnings: tuple[str, ...]
+    items: tuple[Placed, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Golden:
+    """The checks of one test, by name, in the order in which they were made."""
+
+    test: str
+    checks: Mapping[str, Check]
+
+    def text(self) -> str:
+        """Returns the file's text, its checksum included."""
+        parts = [HEAD, f"test {_json(self.test)}\n"]
+        parts += [_check_text(check) for check in self.checks.values()]
+        body = "".join(parts)
+        return body + f"checksum {blake3(body.encode()).hexdigest()}\n"
+
+    def write(self, path: Path) -> None:
+        """Writes the file, whole or not at all."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = path.with_name(f".{path.name}.{os.getpid()}")
+        partial.write_bytes(self.text().encode())
+        partial.replace(path)
+
+
+def record(name: str, result: Result, mode: Mapping[str, Any]) -> Check:
+    """Returns the record of an answer under a name."""
+    receipt = result.receipt
+    return Check(
+        name=name,
+        query=result.query,
+        mode=MappingProxyType(dict(mode)),
+        root=result.root,
+        commit=None if receipt is None else receipt.commit,
+        receipt=None if receipt is None else receipt.cid,
+        result=result.cid,
+        answer=answer_digest(result),
+        tokens_used=result.tokens_used,
+        candidates_seen=result.candidates_seen,
+        dropped_counts=MappingProxyType(dict(result.dropped_counts)),
+        warnings=tuple(str(warning.code) for warning in result.warnings),
+        items=placed(result),
+    )
+
+
+def answer_digest(result: Result) -> str:
+    """Returns the hash of an answer's bytes without the root, which every commit changes."""
+    return blake3(replace(result, root=_NO_ROOT).to_bytes()).hexdigest()
+
+
+def read(path: Path) -> Golden:
+    """Returns the golden answers of a file.
+
+    Raises:
+        NotFoundError: there is no such file.
+        CorruptError: its bytes are not those that were written.
+    """
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError as error:
+        raise NotFoundError(f"golden: there is no file {path}") from error
+    return parse(data, str(path))
+
+
+def parse(data: bytes, source: str = "golden") -> Golden:
+    """Returns the golden answers that `Golden.text` wrote; `source` names them in errors.
+
+    Raises:
+        CorruptError: kind `hash-mismatch` and others.
+    """
+    body, _, last = data.removesuffix(b"\n").rpartition(b"\n")
+    body += b"\n"
+    if last != b"checksum " + blake3(body).hexdigest().encode() or not data.endswith(b"\n"):
+        raise CorruptError(
+            f"{source}: the checksum is not that of the text, so it was edited or cut",
+            hint="restore the file, or record it again and review the difference",
+        )
+    try:
+        golden = _parsed(body.decode())
+    except (IbidemError, ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
+        raise CorruptError(f"{source}: got {error}, expected a golden of version 1") from error
+    if golden.text().encode() != data:
+        raise CorruptError(f"{source}: got text that does not write back to itself")
+    return golden
+
+
+def question_form(query: Query) -> dict[str, Any]:
+    """Returns what a question says beyond its text, defaults left out, as JSON has it."""
+    plain = Query(text=query.text, semantics=query.semantics).form()
+    form = query.form()
+    return {key: _to_json(form[key]) for key in form if form[key] != plain[key]}
+
+
+def _check_text(check: Check) -> str:
+    values = {
+        "query": _json(check.query.text),
+        "semantics": str(check.query.semantics),
+        "options": _json(question_form(check.query)),
+        "mode": _json(dict(check.mode)),
+        "root": str(check.root),
+        "commit": str(check.commit or "-"),
+        "receipt": str(check.receipt or "-"),
+        "result": str(check.result),
+        "answer": check.answer,
+        "tokens": str(check.tokens_used),
+        "candidates": str(check.candidates_seen),
+        "left-out": _json(dict(check.dropped_counts)),
+        "warnings": _json(list(check.warnings)),
+    }
+    lines = ["", f"check {_json(check.name)}"]
+    lines += [f"  {name} {values[name]}" for name in _FIELDS]
+    for item in check.items:
+        title = _json(item.title[:TITLE_CHARACTERS])
+        lines.append(
+            f"  {item.rank}. {item.id} score {item.score!r} tokens {item.tokens} "
+            f"{_json(item.label)} {title}"
+        )
+        lines.append(f"{_NODE}{item.cid}")
+        lines += [
+            f"     {_json(name)} rank {lane.rank} score {lane.score!r} adds {lane.contribution!r}"
+            for name, lane in item.lanes.items()
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _parsed(body: str) -> Golden:
+    if not body.startswith(HEAD):
+        raise ValueError(body.partition("\n")[0][:60])
+    first, *sections = body.removeprefix(HEAD).split("\n\ncheck ")
+    checks = [_check(section.rstrip("\n").split("\n")) for section in sections]
+    test = json.loads(first.strip().removeprefix("test "))
+    return Golden(test, MappingProxyType({check.name: check for check in checks}))
+
+
+def _check(lines: list[str]) -> Check:
+    values = {}
+    for name, line in zip(_FIELDS, lines[1:], strict=False):
+        if not line.startswith(f"  {name} "):
+            raise ValueError(line[:60])
+        values[name] = line.removeprefix(f"  {name} ")
+    commit, receipt = values["commit"], values["receipt"]
+    return Check(
+        name=json.loads(lines[0]),
+        query=_query(values),
+        mode=MappingProxyType(json.loads(values["mode"])),
+        root=RootCid.parse(values["root"]),
+        commit=None if commit == "-" else CommitCid.parse(commit),
+        receipt=None if receipt == "-" else ReceiptCid.parse(receipt),
+        result=ResultCid.parse(values["result"]),
+        answer=values["answer"],
+        tokens_used=int(values["tokens"]),
+        candidates_seen=int(values["candidates"]),
+        dropped_counts=MappingProxyType(json.loads(values["left-out"])),
+        warnings=tuple(json.loads(values["warnings"])),
+        items=_items(lines[1 + len(_FIELDS) :]),
+    )
+
+
+def _query(values: Mapping[str, str]) -> Query:
+    text, semantics = json.loads(values["query"]), int(values["semantics"])
+    plain = Query(text=text, semantics=semantics).form()
+    return Query.from_form({**plain, **_from_json(json.loads(values["options"]))})
+
+
+def _items(lines: list[str]) -> tuple[Placed, ...]:
+    items: list[Placed] = []
+    lanes: dict[str, LaneScore] = {}
+    at = 0
+    while at < len(lines):
+        match = _ITEM.fullmatch(lines[at])
+        if match is None or not lines[at + 1].startswith(_NODE):
+            raise ValueError(lines[at][:60])
+        cid = NodeCid.parse(lines[at + 1].removeprefix(_NODE))
+        lanes, at = {}, at + 2
+        while at < len(lines) and (lane := _LANE.fullmatch(lines[at])):
+            lanes[json.loads(lane[1])] = LaneScore(int(lane[2]), float(lane[3]), float(lane[4]))
+            at += 1
+        label, end = json.JSONDecoder().raw_decode(match[5])
+        title = json.loads(match[5][end:])
+        id_ = NodeId.parse(match[2])
+        rank, score, tokens = int(match[1]), float(match[3]), int(match[4])
+        items.append(Placed(id_, rank, cid, score, tokens, label, title, MappingProxyType(lanes)))
+    return tuple(items)
+
+
+def _json(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def _to_json(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return {"/": {"bytes": base64.b64encode(value).decode().rstrip("=")}}
+    if isinstance(value, Mapping):
+        return {key: _to_json(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_to_json(inner) for inner in value]
+    return value
+
+
+def _from_json(value: Any) -> Any:
+    if isinstance(value, dict):
+        inner = value.get("/")
+        if len(value) == 1 and isinstance(inner, dict) and list(inner) == ["bytes"]:
+            text = inner["bytes"]
+            return base64.b64decode(text + "=" * (-len(text) % 4))
+        return {key: _from_json(one) for key, one in value.items()}
+    return [_from_json(one) for one in value] if isinstance(value, list) else value

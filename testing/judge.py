@@ -1,0 +1,242 @@
+"""Comparing an answer with its golden: the modes, and what to say when they differ.
+
+A failure says first what moved, then which commit moved it, then which bytes differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from ibidem.objects.errors import InvalidInputError
+from ibidem.repo.bisect import search
+from ibidem.repo.compare import Ask, MoveKind, compare, first_parents, placed
+from ibidem.repo.telling import cause_lines, commit_line, move_lines
+from ibidem.retrieve.result import Result
+from ibidem.testing.golden import Check, answer_digest, question_form
+
+if TYPE_CHECKING:
+    from ibidem.objects.commit import Commit
+    from ibidem.repo.at import Revision
+    from ibidem.repo.repository import Repository
+
+
+class ModeName(StrEnum):
+    """How alike two answers have to be; a closed list."""
+
+    EXACT = "exact"
+    RANKS = "ranks"
+    SET = "set"
+    TOLERANCE = "tolerance"
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """How alike two answers have to be. The numbers belong to `tolerance`."""
+
+    name: ModeName = ModeName.EXACT
+    score: float | None = None
+    """By how much a score may differ; None for any."""
+    moved: int = 1
+    """By how many ranks an item may move."""
+    left: int = 0
+    """How many items may leave, and as many may enter."""
+
+    @classmethod
+    def of(cls, name: str, tolerance: Mapping[str, Any] | None = None) -> Mode:
+        """Returns the mode of a name; `tolerance` has some of `score`, `moved` and `left`.
+
+        Raises:
+            InvalidInputError: there is no such mode, or no such number.
+        """
+        if name not in list(ModeName):
+            raise InvalidInputError(f"mode: got {name!r}, expected one of {', '.join(ModeName)}")
+        given = dict(tolerance or {})
+        if given and name != ModeName.TOLERANCE:
+            raise InvalidInputError(f"tolerance: got one with mode {name!r}, expected 'tolerance'")
+        for key, value in given.items():
+            is_count = key in ("moved", "left") and type(value) is int and value >= 0
+            is_score = key == "score" and (
+                value is None or (isinstance(value, int | float) and value >= 0)
+            )
+            if not is_count and not is_score:
+                raise InvalidInputError(
+                    f"tolerance.{key}: got {value!r}, "
+                    "expected a score, or whole numbers moved and left, from 0 on"
+                )
+        return cls(ModeName(name), **given)
+
+    def form(self) -> dict[str, Any]:
+        """Returns the mode as a golden keeps it."""
+        if self.name is not ModeName.TOLERANCE:
+            return {"name": str(self.name)}
+        numbers = {"score": self.score, "moved": self.moved, "left": self.left}
+        return {"name": str(self.name), **numbers}
+
+    @classmethod
+    def from_form(cls, form: Mapping[str, Any]) -> Mode:
+        """Returns the mode that a golden keeps."""
+        return cls.of(form["name"], {key: form[key] for key in form if key != "name"})
+
+    def accepts(self, check: Check, result: Result) -> bool:
+        """Returns whether an answer is as recorded, as far as this mode asks."""
+        old = [item.id for item in check.items]
+        new = [item.node.id for item in result.items]
+        match self.name:
+            case ModeName.EXACT:
+                return check.answer == answer_digest(result)
+            case ModeName.RANKS:
+                return old == new
+            case ModeName.SET:
+                return set(old) == set(new)
+            case ModeName.TOLERANCE:
+                return self._tolerates(check, result)
+
+    def _tolerates(self, check: Check, result: Result) -> bool:
+        moves = compare(check.items, placed(result))
+        kinds = [move.kind for move in moves]
+        if max(kinds.count(MoveKind.LEFT), kinds.count(MoveKind.ENTERED)) > self.left:
+            return False
+        for move in moves:
+            before, after = move.before, move.after
+            if before is None or after is None:
+                continue
+            if abs(before.rank - after.rank) > self.moved:
+                return False
+            if self.score is not None and abs(before.score - after.score) > self.score:
+                return False
+        return True
+
+
+def question_differences(check: Check, result: Result, mode: Mode) -> list[str]:
+    """Returns how the question differs from the recorded one; other vectors only if exact."""
+    old, new = question_form(check.query), question_form(result.query)
+    if mode.name is not ModeName.EXACT:
+        old, new = _without_vectors(old), _without_vectors(new)
+    old["query"], new["query"] = check.query.text, result.query.text
+    return [
+        f"{name}: {_short(old.get(name, 'default'))} -> {_short(new.get(name, 'default'))}"
+        for name in sorted({**old, **new})
+        if old.get(name) != new.get(name)
+    ]
+
+
+def failure(
+    check: Check, result: Result, mode: Mode, *, repository: Repository, at: Revision, ask: Ask
+) -> list[str]:
+    """Returns what changed, who changed it, and which bytes differ.
+
+    Args:
+        check: what was recorded. result: what came. mode: which does not accept it.
+        repository: where the answer comes from. at: the revision that was asked.
+        ask: returns the answer at a revision.
+    """
+    lines = [f"  {line}" for line in move_lines(compare(check.items, placed(result)))]
+    lines += [f"  {line}" for line in _facts(check, result)]
+    lines += ["", *responsible(check, result, mode, repository=repository, at=at, ask=ask)]
+    return [*lines, "", *_bytes(check, result)]
+
+
+def responsible(
+    check: Check, result: Result, mode: Mode, *, repository: Repository, at: Revision, ask: Ask
+) -> list[str]:
+    """Returns lines that name the first commit at which the answer is not as recorded.
+
+    The search goes back to the commit, or the root, that the golden names; where the history has
+    neither, to the nearest commit, 1, 2, 4, ... back, that gives the recorded answer.
+    """
+    if check.root == result.root:
+        return [
+            "the root is the recorded one: no commit did this, the program did;",
+            "run 'repo doctor --full'",
+        ]
+    if at.commit is None:
+        return ["no commit can be named: this revision has none"]
+    line = first_parents(repository, at.commit.cid)
+    weakest = _weakest(check, result, mode)
+    good = _recorded_at(check, line)
+    bad = 0
+    if good is None:
+        bad, good = _nearest(lambda one: weakest.accepts(check, ask(repository.at(one.cid))), line)
+    if good is None:
+        return ["no commit can be named: no earlier one that was asked gives the recorded answer"]
+    candidates = line[bad:good][::-1]
+    found = search(repository, ask, lambda one: weakest.accepts(check, one), candidates, line[good])
+    if found.first_bad is None or found.cause is None:
+        return ["no commit can be named: every commit that was asked gives the recorded answer"]
+    back = next(index for index, commit in enumerate(line) if commit.cid == found.first_bad.cid)
+    distance = "the newest commit" if back == 0 else f"{back} commits back"
+    first, *rest = cause_lines(repository.store, [found.cause])
+    assert first == f"commit {commit_line(found.first_bad)}", "BUG: another commit is explained"
+    return [f"caused by {first}", f"  {distance}, found by {len(found.steps)} questions", *rest]
+
+
+def _weakest(check: Check, result: Result, mode: Mode) -> Mode:
+    """Returns the least demanding mode that fails too: a changed rank matters more than a score."""
+    if mode.name is not ModeName.TOLERANCE:
+        for name in (ModeName.SET, ModeName.RANKS):
+            if not Mode(name).accepts(check, result):
+                return Mode(name)
+    return mode
+
+
+def _recorded_at(check: Check, line: list[Commit]) -> int | None:
+    by_commit = (index for index, commit in enumerate(line) if commit.cid == check.commit)
+    by_root = (index for index, commit in enumerate(line) if commit.root == check.root)
+    found = next(by_commit, None)
+    return next(by_root, None) if found is None else found
+
+
+def _nearest(holds: Callable[[Commit], bool], line: list[Commit]) -> tuple[int, int | None]:
+    """Returns the last place that fails and the first that holds, 1, 2, 4, ... back."""
+    bad, step = 0, 1
+    while bad < len(line) - 1:
+        place = min(step, len(line) - 1)
+        if holds(line[place]):
+            return bad, place
+        bad, step = place, 2 * step
+    return bad, None
+
+
+def _facts(check: Check, result: Result) -> Iterator[str]:
+    warnings = tuple(str(warning.code) for warning in result.warnings)
+    pairs = (
+        ("tokens together", check.tokens_used, result.tokens_used),
+        ("candidates", check.candidates_seen, result.candidates_seen),
+        ("left out", dict(check.dropped_counts), dict(result.dropped_counts)),
+        ("warnings", list(check.warnings), list(warnings)),
+    )
+    for name, old, new in pairs:
+        if old != new:
+            yield f"{name}: {old} -> {new}"
+
+
+def _bytes(check: Check, result: Result) -> Iterator[str]:
+    receipt = "-" if result.receipt is None else str(result.receipt.cid)
+    pairs = (
+        ("answer", check.answer, answer_digest(result)),
+        ("root", str(check.root), str(result.root)),
+        ("receipt", str(check.receipt or "-"), receipt),
+    )
+    for name, old, new in pairs:
+        if old == new:
+            yield f"{name:<8} {old}, as recorded"
+        else:
+            yield f"{name:<8} {old}"
+            yield f"{'':8} {new} now"
+
+
+def _without_vectors(form: dict[str, Any]) -> dict[str, Any]:
+    kept = dict(form)
+    if kept.get("vector"):
+        kept["vector"] = kept["vector"]["model"]
+    if kept.get("sparse"):
+        kept["sparse"] = kept["sparse"]["vocab"]
+    return kept
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 100 else text[:99] + "…"

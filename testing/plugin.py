@@ -1,0 +1,180 @@
+"""The pytest plugin: the fixture `retrieval`, `--retrieval-update`, and stale goldens.
+
+pytest imports this module at every start of every project that has Ibidem installed, so it imports
+nothing but pytest and the standard library; the rest comes when a test asks for the fixture.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator, Iterator, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import pytest
+
+from ibidem.testing.stale import Ledger, Stale, remove
+
+if TYPE_CHECKING:
+    from ibidem.testing.retrieval import Retrieval
+
+DIRECTORY = "__retrieval__"
+_OUTPUT = "ibidem_retrieval"
+_LEDGER = pytest.StashKey[Ledger]()
+_PASSED = pytest.StashKey[bool]()
+_STALE = pytest.StashKey[list[Stale]]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds the flag and the ini names, all of which begin with `retrieval`."""
+    group = parser.getgroup("retrieval", "golden answers of retrieval")
+    group.addoption(
+        "--retrieval-update",
+        action="store_true",
+        default=False,
+        help="Write golden answers, and remove stale ones; nothing is written without it.",
+    )
+    parser.addini("retrieval_directory", "Folder of goldens beside the tests.", default=DIRECTORY)
+    parser.addini("retrieval_repository", "Repository that is asked by default.", default="")
+    parser.addini(
+        "retrieval_mode", "How goldens are compared: exact, ranks or set.", default="exact"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Begins the account of which goldens are used."""
+    config.stash[_LEDGER] = Ledger()
+
+
+@pytest.fixture(scope="session")
+def retrieval_repository(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """The repository or revision that `retrieval` asks: of the ini file, unless you define it."""
+    setting = request.config.getini("retrieval_repository")
+    if not setting:
+        yield None
+        return
+    import ibidem
+
+    with ibidem.open(request.config.rootpath / setting) as found:
+        yield found
+
+
+@pytest.fixture
+def retrieval(request: pytest.FixtureRequest, retrieval_repository: Any) -> Iterator[Retrieval]:
+    """Checks answers against goldens and gates their quality."""
+    from ibidem.testing.retrieval import Retrieval
+
+    config, item = request.config, request.node
+    checks = Retrieval(
+        path=golden_path(item),
+        folder=item.path.parent,
+        test=name_of(item),
+        repository=retrieval_repository,
+        mode=config.getini("retrieval_mode"),
+        is_update=config.getoption("retrieval_update"),
+        fail=_fail,
+    )
+    yield checks
+    is_written = checks.finish(is_passed=item.stash.get(_PASSED, False))
+    config.stash[_LEDGER].use(checks.path, list(checks.checked), is_written=is_written)
+
+
+def golden_path(item: pytest.Item) -> Path:
+    """Returns the golden file of a test: a folder a module, a file a test."""
+    name = name_of(item).partition("::")[2].replace("::", ".")
+    plain = re.sub(r"[^A-Za-z0-9_.=-]+", "_", name)[:100]
+    if plain != name:
+        plain += "-" + sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    directory: str = item.config.getini("retrieval_directory")
+    return item.path.parent / directory / item.path.stem / f"{plain}.txt"
+
+
+def name_of(item: pytest.Item) -> str:
+    """Returns the name of a test, its module first, the same from whatever folder pytest runs."""
+    return f"{item.path.name}::{item.nodeid.partition('::')[2]}"
+
+
+def _fail(message: str) -> NoReturn:
+    pytest.fail(message, pytrace=False)
+
+
+# -- which goldens nothing uses any more -------------------------------------------------------
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Notes whether a test passed before its fixtures end, and that it ran when they have."""
+    report = yield
+    ledger = item.config.stash[_LEDGER]
+    if report.when == "call" and report.passed:
+        item.stash[_PASSED] = True
+        ledger.passed.add(item.nodeid)
+    elif report.when == "teardown":
+        ledger.finished.add(item.nodeid)
+    return report
+
+
+def pytest_deselected(items: Sequence[pytest.Item]) -> None:
+    """Notes modules of which not every test runs."""
+    for item in items:
+        item.config.stash[_LEDGER].partial.add(str(item.path))
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Notes what is going to run."""
+    ledger = session.config.stash[_LEDGER]
+    for argument in session.config.args:
+        path, selects, _ = argument.partition("::")
+        if selects:
+            ledger.partial.add(str((session.config.invocation_params.dir / path).resolve()))
+    for item in session.items:
+        ledger.collect(str(item.path), item.nodeid, golden_path(item))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Adds the account of a process of pytest-xdist to ours."""
+    account = getattr(node, "workeroutput", {}).get(_OUTPUT)
+    if account is not None:
+        node.config.stash[_LEDGER].merge(account)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Finds what nothing uses, and removes it under update."""
+    config = session.config
+    if hasattr(config, "workeroutput"):
+        config.workeroutput[_OUTPUT] = config.stash[_LEDGER].account()
+        return
+    stale = config.stash[_LEDGER].stale(config.getini("retrieval_directory"))
+    if config.getoption("retrieval_update"):
+        remove(stale)
+    config.stash[_STALE] = stale
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Says what was written, what was removed and what is stale."""
+    written = sorted(Path(path) for path in config.stash[_LEDGER].written)
+    stale = config.stash.get(_STALE, [])
+    if not written and not stale:
+        return
+    is_update = config.getoption("retrieval_update")
+    terminalreporter.section("golden answers of retrieval")
+    for path in written:
+        terminalreporter.line(f"written  {_shown(path, config)}")
+    for one in stale:
+        what = "removed" if is_update else "stale"
+        check = "" if one.check is None else f", check {one.check!r}"
+        terminalreporter.line(f"{what:<8} {_shown(one.path, config)}{check}: {one.reason}")
+    if stale and not is_update:
+        terminalreporter.line("to remove what is stale: pytest --retrieval-update")
+
+
+def _shown(path: Path, config: pytest.Config) -> str:
+    is_below = path.is_relative_to(config.rootpath)
+    return (path.relative_to(config.rootpath) if is_below else path).as_posix()
