@@ -30,6 +30,8 @@ from ibidem.retrieve.scope import Scope, Universe
 
 LANE = "dense"
 _FLOORS = {"cosine": -1.0, "dot": None, "euclidean": None}
+_BATCH_MAX = 64
+"""Queries that share a scan at most, which bounds what it keeps in memory."""
 _FEW = 8
 """Below one member in so many rows, members are looked up one by one."""
 _GATHER_SHARE = 6
@@ -48,17 +50,15 @@ def rank_dense(universe: Universe) -> LaneTop:
 def rank_dense_many(universes: Sequence[Universe]) -> list[LaneTop]:
     """Returns the best nodes for the vector of each query; the same as one by one.
 
-    Queries whose universes have one scope object and whose vectors have one model share a scan.
+    Queries with one model over the same nodes share a scan.
+
+    Args:
+        universes: of one snapshot.
     """
-    groups: dict[tuple[int, str], list[int]] = {}
-    for number, universe in enumerate(universes):
-        vector = universe.query.vector
-        assert vector is not None, "BUG: the dense lane runs on a vector"
-        groups.setdefault((id(universe.scope), vector.model), []).append(number)
     tops: dict[int, LaneTop] = {}
-    for numbers_of_group in groups.values():
-        found = _rank_group([universes[number] for number in numbers_of_group])
-        tops.update(zip(numbers_of_group, found, strict=True))
+    for group in _groups(universes):
+        found = _rank_group([universes[number] for number in group])
+        tops.update(zip(group, found, strict=True))
     return [tops[number] for number in range(len(universes))]
 
 
@@ -100,6 +100,29 @@ def canonical_scores(rows: Float32s, query: Float32s, metric: str) -> Float64s:
     scores = np.zeros(products.shape[0], np.float64)
     np.divide(products, scale, out=scores, where=scale > 0.0)
     return scores + 0.0
+
+
+def _groups(universes: Sequence[Universe]) -> list[list[int]]:
+    """Returns the numbers of the universes, those with one model and the same nodes together."""
+    groups: list[list[int]] = []
+    for number, universe in enumerate(universes):
+        for group in groups:
+            first = universes[group[0]]
+            if len(group) < _BATCH_MAX and _share(first, universe):
+                group.append(number)
+                break
+        else:
+            groups.append([number])
+    return groups
+
+
+def _share(one: Universe, other: Universe) -> bool:
+    first, second = one.query.vector, other.query.vector
+    assert first is not None, "BUG: the dense lane runs on a vector"
+    assert second is not None, "BUG: the dense lane runs on a vector"
+    if first.model != second.model or one.view is not other.view:
+        return False
+    return one.scope is other.scope or one.scope.members == other.scope.members
 
 
 def _rank_group(universes: Sequence[Universe]) -> list[LaneTop]:

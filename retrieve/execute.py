@@ -20,7 +20,7 @@ from ibidem.objects.cid import NodeCid
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.retrieve import predicate
-from ibidem.retrieve.dense import check_model, rank_dense
+from ibidem.retrieve.dense import check_model, rank_dense, rank_dense_many
 from ibidem.retrieve.fuse import Fused, fuse
 from ibidem.retrieve.graph.lane import GraphTop, paths_of, run_graph_lanes, unknown_etypes
 from ibidem.retrieve.lane import LaneStatus, LaneTop
@@ -53,6 +53,7 @@ def execute(
     *,
     estimator: TokenEstimator = HEURISTIC,
     reranker: Reranker | RerankRecord | None = None,
+    dense: LaneTop | None = None,
 ) -> Result:
     """Returns the answer to a query over a snapshot's root.
 
@@ -64,6 +65,7 @@ def execute(
             only inline content is known.
         estimator: counts tokens; the query names it.
         reranker: the one that the query names, or the record of what it said before.
+        dense: what `dense_tops` gave for this query and snapshot, when it was asked before.
 
     Raises:
         InvalidInputError: the query names an unknown model, has another dimension, or names another
@@ -74,7 +76,7 @@ def execute(
     if query.vector is not None:
         check_model(snapshot, query)
     scope = universe(snapshot, query)
-    tops = run_lanes(scope)
+    tops = run_lanes(scope, dense)
     walks = run_graph_lanes(scope, tops)
     tops += [walk.top for walk in walks]
     ranking, fused = _rank(scope, tops)
@@ -118,14 +120,29 @@ def execute(
     )
 
 
-def run_lanes(scope: Universe) -> list[LaneTop]:
+def dense_tops(snapshot: Snapshot, queries: Sequence[Query]) -> list[LaneTop | None]:
+    """Returns the top of the dense lane for each query, None for one without a vector.
+
+    Queries of one model and one universe share a scan; each top is what it would be alone.
+    """
+    tops: list[LaneTop | None] = [None] * len(queries)
+    places = [place for place, query in enumerate(queries) if query.vector is not None]
+    for place in places:
+        check_model(snapshot, queries[place])
+    found = rank_dense_many([universe(snapshot, queries[place]) for place in places])
+    for place, top in zip(places, found, strict=True):
+        tops[place] = top
+    return tops
+
+
+def run_lanes(scope: Universe, dense: LaneTop | None = None) -> list[LaneTop]:
     """Returns the tops of the lanes that the query asks for, in fusion order."""
     query = scope.query
     tops: list[LaneTop] = []
     if query.text is not None:
         tops.append(rank_lexical(scope))
     if query.vector is not None:
-        tops.append(rank_dense(scope))
+        tops.append(rank_dense(scope) if dense is None else dense)
     if query.sparse is not None:
         tops.append(rank_sparse(scope))
     return tops
