@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 import struct
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -25,6 +25,7 @@ WORD_CHARS_MAX = 100
 """A longer word is unknown."""
 _SPECIAL = re.compile(r"(\[(?:PAD|UNK|CLS|SEP|MASK)\])")
 _CACHE_MAX = 1 << 16
+_STRETCH_CHARS = 2048
 _REMOVED, _SPACE, _ALONE = 1, 2, 3
 _SYLLABLE, _SYLLABLES, _VOWELS, _TRAILS = 0xAC00, 11172, 21, 28
 
@@ -56,16 +57,17 @@ class WordPiece:
         """
         room = tokens_max - 2
         ids: list[int] = []
-        for part in _SPECIAL.split(text) if "[" in text else (text,):
-            special = self._special.get(part)
-            if special is not None:
-                ids.append(special)
-                continue
-            for word in normalise(part).split(" "):
-                if word:
-                    ids += self._words.get(word) or self._pieces(word)
-                    if len(ids) >= room:
-                        break
+        for stretch in _stretches(text):
+            for part in _SPECIAL.split(stretch) if "[" in stretch else (stretch,):
+                special = self._special.get(part)
+                if special is not None:
+                    ids.append(special)
+                    continue
+                for word in normalise(part).split(" "):
+                    if word:
+                        ids += self._words.get(word) or self._pieces(word)
+            if len(ids) >= room:
+                break
         return [self._ids[BEGIN], *ids[:room], self._ids[END]]
 
     def _pieces(self, word: str) -> list[int]:
@@ -89,6 +91,19 @@ class WordPiece:
             pieces.append(self._ids[lead + word[start:found]])
             start = found
         return pieces
+
+
+def _stretches(text: str) -> Iterator[str]:
+    """Yields a text in parts that end before a space, so that the rest of a long one is not read.
+
+    A space ends every word and is in no special token, so the tokens are those of the whole.
+    """
+    start = 0
+    while start < len(text):
+        stop = text.find(" ", start + _STRETCH_CHARS)
+        stop = len(text) if stop < 0 else stop
+        yield text[start:stop]
+        start = stop
 
 
 def normalise(text: str) -> str:

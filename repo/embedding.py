@@ -81,12 +81,13 @@ def embed(
         elif has.get(node.id.raw) != text_digest(text):
             wanting.append(node.id)
     commits: list[CommitCid] = []
-    embedded_count = 0
+    embedded_count = done = 0
     if not is_dry_run:
         source = CachedEmbedder(embedder, repository.vector_cache)
         for batch in _parts(wanting, batch_nodes):
             if progress is not None:
-                progress(embedded_count, len(wanting))
+                progress(done, len(wanting))
+            done += len(batch)
             said = message or f"vectors of {name} for {len(batch)} nodes"
             nodes = [revision.node(each) for each in batch]
             texts = [_text(repository, revision.config, node) for node in nodes]
@@ -94,12 +95,14 @@ def embed(
             with repository.transaction(author=author, message=said) as tx:
                 if name not in revision.config.models:
                     tx.register_model(name, Model(embedder.dim, digest=embedder.digest))
+                made = 0
                 for node, text, vector in zip(nodes, texts, vectors, strict=True):
-                    # Another writer may have taken it away since the scan.
-                    if tx.find_node(node.id) is not None:
+                    # Another writer may have changed it since the scan: the next run sees to it.
+                    if tx.find_node(node.id) == node:
                         tx.set_vector(node.id, model=name, vector=vector, of=text_digest(text))
-                        embedded_count += 1
+                        made += 1
             if tx.commit is not None:
+                embedded_count += made
                 commits.append(tx.commit.cid)
         if progress is not None and wanting:
             progress(len(wanting), len(wanting))

@@ -129,6 +129,35 @@ def test_what_was_done_before_a_kill_is_kept_and_the_rest_follows(repo: ibidem.R
     assert (len(rest.asked), report.embedded_count, len(report.commits)) == (3, 3, 2)
 
 
+def test_two_runs_at_once_make_the_same_vectors_and_neither_fails(tmp_path: Path):
+    with ibidem.init(tmp_path / "r") as one, ibidem.open(tmp_path / "r") as other:
+        add(one, *(f"note {number}" for number in range(7)))
+
+        def meanwhile(done: int, _: int) -> None:
+            if done == 2:
+                other.embed(Letters())
+
+        report = one.embed(Letters(), batch_nodes=2, progress=meanwhile)
+        assert (report.wanting_count, report.embedded_count, len(report.commits)) == (7, 2, 1)
+        assert one.embed(Letters()).wanting_count == 0
+
+
+def test_a_node_that_is_edited_during_a_run_gets_no_vector_of_its_old_text(tmp_path: Path):
+    with ibidem.init(tmp_path / "r") as one, ibidem.open(tmp_path / "r") as other:
+        add(one, *(f"note {number}" for number in range(4)))
+        last = list(one.at().nodes())[-1].id
+
+        def meanwhile(done: int, _: int) -> None:
+            if done == 2:
+                with other.transaction(author="bob", message="edit") as tx:
+                    tx.update_node(last, summary="zoo")
+
+        assert one.embed(Letters(), batch_nodes=2, progress=meanwhile).embedded_count == 3
+        assert one.at().vector(last, "letters") is None
+        assert one.embed(Letters()).embedded_count == 1
+        assert one.at().vector(last, "letters").of == text_digest("zoo")
+
+
 def test_a_text_is_embedded_once_whoever_asks(tmp_path: Path):
     with ibidem.init(tmp_path / "r") as repo:
         add(repo, "abba", "zoo")

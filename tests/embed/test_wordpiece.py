@@ -48,6 +48,15 @@ def test_a_shorter_limit_cuts_the_same_ids(text: str, limit: int):
     assert cut == [*full[:-1][: limit - 1], full[-1]]
 
 
+def test_a_long_text_has_the_ids_of_its_parts():
+    words = WordPiece(VECTORS["vocabulary"])
+    part = "the same place [SEP] " + "x" * 90 + " unbelievable.東京 "
+    once = words.tokenize(part, tokens_max=100_000)[1:-1]
+    whole = words.tokenize(part * 300, tokens_max=100_000)
+    assert whole[1:-1] == once * 300
+    assert words.tokenize(part * 300 + "\ud800", tokens_max=9) == [whole[0], *once[:7], whole[-1]]
+
+
 def test_a_lone_surrogate_is_refused():
     with pytest.raises(InvalidInputError, match=r"U\+D800"):
         WordPiece(VECTORS["vocabulary"]).tokenize("a\ud800", tokens_max=9)
