@@ -46,7 +46,7 @@ def walk_pagerank(near: Neighbourhood, strengths: Float64s, options: PageRank) -
     mass = seed_mass(strengths)
     restart = (1 << SHARE_BITS) - int(options.damping * (1 << SHARE_BITS))
     enough = int(options.epsilon * UNIT)
-    flow = _Flow(near, mass)
+    flow = Flow(near, mass)
     held, ranks = mass.copy(), np.zeros(mass.shape[0], np.int64)
     for _ in range(options.rounds):
         active = flow.active(held, enough)
@@ -62,7 +62,7 @@ def walk_pagerank(near: Neighbourhood, strengths: Float64s, options: PageRank) -
     return final.astype(np.float64) / float(UNIT)
 
 
-class _Flow:
+class Flow:
     """The arcs of the nodes walked from, their weights as integers, and the seeds' shares."""
 
     def __init__(self, near: Neighbourhood, mass: Int64s) -> None:
