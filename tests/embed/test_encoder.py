@@ -20,6 +20,7 @@ from ibidem.embed.tables import STEPS, exp_table, gelu_table
 from ibidem.objects.errors import CorruptError, InvalidInputError
 
 from .conftest import HEADS, HIDDEN, LAYERS, tiny_texts, tiny_weights
+from .plain import PlainEncoder
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 DIGEST = "82ed6c5fc7bafd02905583b2dc2280990ce7fbdc071ab977ec0e87f795e0044e"
@@ -99,6 +100,16 @@ def test_vectors_are_those_of_the_formulas_to_a_few_millionths():
     found = Encoder(prepare(weights), heads=HEADS).encode(tiny_texts())
     for row, ids in zip(found, tiny_texts(), strict=True):
         assert np.abs(row - float_encode(weights, ids)).max() < 5e-6
+
+
+@pytest.mark.parametrize("scale", [0.01, 0.08, 2.0])
+def test_bytes_are_those_of_the_spec_written_out_in_plain_python(scale: float):
+    weights = tiny_weights(11, scale=scale)
+    plain = PlainEncoder(weights, heads=HEADS, layers=LAYERS)
+    texts = [[5], [3, 1, 4, 1, 5, 9, 2, 6], list(range(20))]
+    found = Encoder(prepare(weights), heads=HEADS).encode(texts)
+    for row, ids in zip(found, texts, strict=True):
+        assert row.astype("<f4").tobytes() == plain.encode(ids)
 
 
 @settings(max_examples=15)
