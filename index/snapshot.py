@@ -22,6 +22,7 @@ from ibidem.index.identity import Identities
 from ibidem.index.inverted import inverted
 from ibidem.index.keys import END, EXISTS, name_key, range_keys, scalar_key, text_key
 from ibidem.index.merge import Part
+from ibidem.index.order import PropertyOrder, property_order
 from ibidem.index.reading import (
     LexicalSegment,
     SegmentView,
@@ -166,6 +167,14 @@ class Snapshot:
         """
         start, stop = range_keys(name, low, high, low_open=low_open, high_open=high_open)
         return _union(_in_range(part, start, stop) for part in self.state.nodes)
+
+    def property_order(self, name: str) -> PropertyOrder:
+        """Returns the values of a property in their order, and the nodes that have them."""
+        key = ("order", name)
+        if key not in self.cache:
+            self.cache[key] = property_order(self.state.nodes, name)
+        found: PropertyOrder = self.cache[key]
+        return found
 
     @cached_property
     def lexical(self) -> tuple[LexicalSegment, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -24,7 +24,9 @@ from ibidem.repo.edits import EDGES, NODES, TOMBSTONES, Family, tree_of
 
 if TYPE_CHECKING:
     from ibidem.index.snapshot import Snapshot
+    from ibidem.repo.querying import Page
     from ibidem.repo.repository import Repository
+    from ibidem.retrieve.path import Path
     from ibidem.retrieve.result import Result
 
 T = TypeVar("T")
@@ -134,17 +136,35 @@ class Revision:
 
         return retrieving.retrieve(self._repository, self, text=text, **options)
 
-    def query(
-        self,
-        *,
-        label: str | Iterable[str] | None = None,
-        where: Mapping[str, Any] | None = None,
-        limit: int | None = None,
-    ) -> list[Node]:
-        """Returns every node with one of the labels and the properties, by id; else all nodes."""
-        from ibidem.repo import retrieving
+    def query(self, **options: Any) -> list[Node]:
+        """Returns the nodes that meet `label`, `where` and other conditions of `querying.page`.
 
-        return retrieving.query(self._repository, self, label=label, where=where, limit=limit)
+        By id, or as `order_by` says; `limit`, `offset` and `after` take a part of them.
+        """
+        return list(self.page(**options).nodes)
+
+    def page(self, **options: Any) -> Page:
+        """Returns what `query` returns, with the count of all and where the next page begins."""
+        from ibidem.repo import querying
+
+        return querying.page(self, **options)
+
+    def count(self, **conditions: Any) -> int:
+        """Returns how many nodes `query` would return without a limit; none is read."""
+        from ibidem.repo import querying
+
+        return querying.count(self, **conditions)
+
+    def paths(
+        self,
+        starts: NodeId | Iterable[NodeId],
+        path: Iterable[str | tuple[str, str]],
+        **options: Any,
+    ) -> list[Path]:
+        """Returns every way from nodes along edges of given types; see `querying.paths`."""
+        from ibidem.repo import querying
+
+        return querying.paths(self, starts, path, **options)
 
     def snapshot(self) -> Snapshot:
         """Returns the index snapshot of this root, made or advanced when it is not there."""

@@ -6,7 +6,7 @@ says where they differ or why the question can not be asked any more.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self
@@ -90,26 +90,6 @@ def retrieve(
         return result
     repository.receipts.append(block)
     return replace(result, receipt=receipt)
-
-
-def query(
-    repository: Repository,
-    revision: Revision,
-    *,
-    label: str | Iterable[str] | None,
-    where: Mapping[str, Any] | None,
-    limit: int | None,
-) -> list[Node]:
-    """Returns every node that passes, by id; without a condition, every node that is not hidden."""
-    if label is None and not where:
-        found: list[Node] = []
-        for node in revision.nodes():
-            if limit is not None and len(found) >= limit:
-                break
-            found.append(node)
-        return found
-    asked = resolve(revision.config, label=label, where=where, limit=limit)
-    return [item.node for item in _execute(repository, revision, asked).items]
 
 
 def replay(

@@ -27,6 +27,10 @@ class Segment(Protocol):
     """Rows of one family: which node each belongs to, and which of them still count."""
 
     @property
+    def name(self) -> str:
+        """Equal names, equal columns, in whichever snapshot."""
+
+    @property
     def ordinals(self) -> Ordinals:
         """(n,) uint32, ascending."""
 
@@ -165,6 +169,35 @@ class NodeEdges(Protocol):
         """(m, 16) uint8."""
 
 
+class Keys(Protocol):
+    """Byte strings that order as the values do which they stand for."""
+
+    def __len__(self) -> int:
+        """Returns how many there are."""
+
+
+class PropertyOrder(Protocol):
+    """The values of one property, distinct and ascending, and who has which."""
+
+    @property
+    def ordinals(self) -> Ordinals:
+        """(m,) uint32: the node of each pair; a node has one for each value of its list."""
+
+    @property
+    def ranks(self) -> npt.NDArray[np.int64]:
+        """(m,) the place of the value."""
+
+    @property
+    def keys(self) -> Keys:
+        """The values."""
+
+    def key(self, rank: int) -> bytes:
+        """Returns a value as bytes that order as values do."""
+
+    def find(self, key: bytes) -> tuple[int, bool]:
+        """Returns the place of a value, and whether it is there; else where it would be."""
+
+
 class Snapshot(Protocol):
     """The index of one root."""
 
@@ -218,6 +251,9 @@ class Snapshot(Protocol):
 
     def exists(self, name: str) -> BitMap:
         """Returns the nodes that have the property."""
+
+    def property_order(self, name: str) -> PropertyOrder:
+        """Returns the values of a property in their order, and the nodes that have them."""
 
     @property
     def lexical(self) -> Sequence[LexicalSegment]:

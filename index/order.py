@@ -1,0 +1,83 @@
+"""The order of a property's values: every (node, value) pair with the place of the value.
+
+Property keys are made so that their byte order is the order of the values (`keys.py`), and every
+segment has them sorted. So the order over all segments is a union of sorted lists, and no node has
+to be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ibidem.index.arrays import Ordinals
+from ibidem.index.inverted import inverted
+from ibidem.index.key_list import KeyList, union_keys
+from ibidem.index.keys import END, NULL, name_key
+from ibidem.index.merge import Part
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyOrder:
+    """The values of one property over all nodes, distinct and ascending, and who has which."""
+
+    ordinals: Ordinals
+    """(m,) uint32: the node of each pair; a node has one for each value of its list."""
+    ranks: npt.NDArray[np.int64]
+    """(m,) the place of the value."""
+    keys: KeyList
+    """The values as property keys, ascending."""
+    prefix: bytes
+    """What each key begins with: the property's name."""
+
+    def key(self, rank: int) -> bytes:
+        """Returns a value as tag and body, which order as values do."""
+        return self.keys[rank][len(self.prefix) :]
+
+    def find(self, key: bytes) -> tuple[int, bool]:
+        """Returns the place of a value, and whether it is there; else where it would be."""
+        wanted = self.prefix + key
+        rank = self.keys.find(wanted)
+        return rank, rank < len(self.keys) and self.keys[rank] == wanted
+
+
+def property_order(parts: Iterable[Part], name: str) -> PropertyOrder:
+    """Returns the order of a property; null counts as a value, maps and nested lists do not."""
+    prefix = name_key(name)
+    lists, pairs = [], []
+    for part in parts:
+        column = inverted(part.segment, "prop")
+        assert column.keys is not None, "BUG: properties have byte keys"
+        start = column.keys.find(prefix + NULL)
+        stop = column.keys.find(prefix + END, start)
+        base = column.keys.start(start)
+        ends = np.array(part.segment["prop.ends"][start:stop]).astype(np.int64) - base
+        blob = np.frombuffer(column.keys.blob, np.uint8)[base : column.keys.start(stop)]
+        lists.append(KeyList(np.ascontiguousarray(blob), ends))
+        rows = column.rows[column.span(start, stop)]
+        pairs.append((part, part.segment["ordinals"][rows], column.counts()[start:stop]))
+    if not lists:
+        return PropertyOrder(np.zeros(0, np.uint32), np.zeros(0, np.int64), _keys([]), prefix)
+    if len(lists) == 1:
+        keys, tables = lists[0], [np.arange(len(lists[0]), dtype=np.uint64)]
+    else:
+        blob, ends, tables = union_keys(lists)
+        keys = KeyList(np.asarray(blob), ends)
+    found: list[Ordinals] = []
+    ranks: list[npt.NDArray[np.int64]] = []
+    for (part, ordinals, counts), table in zip(pairs, tables, strict=True):
+        places = np.repeat(table.astype(np.int64), counts)
+        if part.dead:
+            keep = ~np.isin(ordinals, np.asarray(part.dead.to_array(), np.uint32))
+            ordinals, places = ordinals[keep], places[keep]
+        found.append(ordinals)
+        ranks.append(places)
+    return PropertyOrder(np.concatenate(found), np.concatenate(ranks), keys, prefix)
+
+
+def _keys(keys: list[bytes]) -> KeyList:
+    ends = np.cumsum([len(key) for key in keys], dtype=np.int64)
+    return KeyList(np.frombuffer(b"".join(keys), np.uint8), ends)

@@ -1,0 +1,190 @@
+"""Listings: nodes in the order of a property or of their ids, counted, and page by page.
+
+A page can begin at an offset, or after the last node of the page before. The second is stable: it
+names a value and an id, not a place, so that nodes which come or go between two pages shift
+nothing.
+
+Spec: retrieval 11.1.
+"""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ibidem.objects import codec
+from ibidem.objects.errors import CorruptError, InvalidInputError
+from ibidem.retrieve import option
+from ibidem.retrieve.protocol import Ordinals, Snapshot
+from ibidem.retrieve.scope import Scope, cached
+
+ASCENDING, DESCENDING = "ascending", "descending"
+_NO_VALUE = b""
+Int64s = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """By a property, or without a name by id."""
+
+    name: str | None = None
+    is_descending: bool = False
+
+    @classmethod
+    def parse(cls, order_by: object) -> Order:
+        """Returns the order that a person means.
+
+        Args:
+            order_by: None, a property's name, `-` and a name for descending, or (name,
+                "ascending" | "descending").
+        """
+        if order_by is None:
+            return cls()
+        if isinstance(order_by, tuple) and len(order_by) == 2:
+            name, direction = order_by
+            if direction not in (ASCENDING, DESCENDING):
+                raise InvalidInputError(
+                    f"order_by: got {option.show(direction)}, expected 'ascending' or 'descending'"
+                )
+            return cls(option.name("order_by", name), direction == DESCENDING)
+        name = option.name("order_by", order_by)
+        if not name.startswith("-"):
+            return cls(name)
+        return cls(option.name("order_by", name[1:]), True)
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """One page."""
+
+    ordinals: Ordinals
+    count: int
+    """How many nodes there are on all pages."""
+    next: str | None
+    """What the next page comes after; None on the last page."""
+
+
+def list_nodes(
+    scope: Scope, order: Order, *, offset: int = 0, limit: int | None = None, after: str | None
+) -> Listing:
+    """Returns a page of the nodes of a scope.
+
+    Args:
+        scope: the nodes.
+        order: of the pages.
+        offset: how many nodes are skipped, after `after` if that is given.
+        limit: how many are returned at most, None for all.
+        after: `next` of a page in the same order.
+
+    Raises:
+        InvalidInputError: `after` belongs to another order, or is no cursor.
+    """
+    snapshot, ordinals = scope.snapshot, scope.ordinals()
+    count = int(ordinals.shape[0])
+    ranks = _ranks(scope, order, ordinals)
+    if after is not None:
+        keep = _after(snapshot, order, after, ordinals, ranks)
+        ordinals, ranks = ordinals[keep], ranks[keep]
+    stop = ordinals.shape[0] if limit is None else min(ordinals.shape[0], offset + limit)
+    page = _first(snapshot, ordinals, ranks, stop)[offset:stop]
+    is_last = stop >= ordinals.shape[0] or page.shape[0] == 0
+    return Listing(page, count, None if is_last else _cursor(scope, order, page[-1:]))
+
+
+def _ranks(scope: Scope, order: Order, ordinals: Ordinals) -> Int64s:
+    """Returns what each node sorts by before its id, small first."""
+    if order.name is None:
+        return np.zeros(ordinals.shape[0], np.int64)
+    return _all_ranks(scope.snapshot, order)[ordinals]
+
+
+def _all_ranks(snapshot: Snapshot, order: Order) -> Int64s:
+    """Returns (ordinal_count,) int64 of twice the place of a node's value, small first.
+
+    A node counts by its smallest value, or its greatest where the order descends; without one it
+    comes last. Odd numbers are left for what stands between two values.
+    """
+    assert order.name is not None, "BUG: only a property has values"
+    name = order.name
+
+    def build() -> Int64s:
+        values = snapshot.property_order(name)
+        size = len(values.keys)
+        ranks = values.ranks if not order.is_descending else size - 1 - values.ranks
+        found = np.full(snapshot.ordinal_count, 2 * size, np.int64)
+        np.minimum.at(found, values.ordinals, 2 * ranks)
+        return found
+
+    return cached(snapshot, ("order", name, order.is_descending), build)
+
+
+def _first(snapshot: Snapshot, ordinals: Ordinals, ranks: Int64s, count: int) -> Ordinals:
+    """Returns the first `count` nodes by rank, then id."""
+    if 0 < count < ordinals.shape[0]:
+        keep = np.flatnonzero(ranks <= np.partition(ranks, count - 1)[count - 1])
+        ordinals, ranks = ordinals[keep], ranks[keep]
+    words = np.ascontiguousarray(snapshot.node_ids(ordinals)).view(">u8")
+    return ordinals[np.lexsort((words[:, 1], words[:, 0], ranks))[:count]]
+
+
+def _cursor(scope: Scope, order: Order, last: Ordinals) -> str:
+    """Returns what names the place after a node: the order, its value and its id."""
+    key = _NO_VALUE
+    if order.name is not None:
+        values = scope.snapshot.property_order(order.name)
+        place = int(_ranks(scope, order, last)[0]) // 2
+        if place < len(values.keys):
+            key = values.key(len(values.keys) - 1 - place if order.is_descending else place)
+    parts = [order.name, order.is_descending, key, scope.snapshot.node_ids(last).tobytes()]
+    return urlsafe_b64encode(codec.encode(parts)).decode("ascii").rstrip("=")
+
+
+def _after(
+    snapshot: Snapshot, order: Order, after: str, ordinals: Ordinals, ranks: Int64s
+) -> npt.NDArray[np.bool_]:
+    """Returns which nodes come after a cursor."""
+    key, raw = _read(order, after)
+    rank = 0
+    if order.name is not None:
+        values = snapshot.property_order(order.name)
+        size = len(values.keys)
+        rank = 2 * size
+        if key != _NO_VALUE:
+            place, is_there = values.find(key)
+            if order.is_descending:
+                rank = 2 * (size - 1 - place) + (0 if is_there else 1)
+            else:
+                rank = 2 * place - (0 if is_there else 1)
+    later = ranks > rank
+    same = np.flatnonzero(ranks == rank)
+    if same.shape[0]:
+        words = np.ascontiguousarray(snapshot.node_ids(ordinals[same])).view(">u8")
+        high, low = (int.from_bytes(raw[start : start + 8], "big") for start in (0, 8))
+        first, second = words[:, 0].astype(np.uint64), words[:, 1].astype(np.uint64)
+        at_high, at_low = np.uint64(high), np.uint64(low)
+        later[same] = (first > at_high) | ((first == at_high) & (second > at_low))
+    return later
+
+
+def _read(order: Order, after: object) -> tuple[bytes, bytes]:
+    try:
+        if not isinstance(after, str):
+            raise ValueError("no text")
+        data = urlsafe_b64decode(after.encode("ascii") + b"=" * (-len(after) % 4))
+        parts = codec.decode_foreign(data)
+        name, is_descending, key, raw = parts
+        if type(key) is not bytes or type(raw) is not bytes or len(raw) != 16:
+            raise ValueError("other parts")
+    except (ValueError, TypeError, CorruptError) as error:
+        raise InvalidInputError(
+            f"after: got {option.show(after)}, expected the cursor of a page"
+        ) from error
+    if (name, is_descending) != (order.name, order.is_descending):
+        raise InvalidInputError(
+            f"after: got the cursor of a page by {name!r}, expected one by {order.name!r} "
+            "in the same direction"
+        )
+    return key, raw
