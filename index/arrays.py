@@ -82,6 +82,11 @@ def contains_rows(sorted_values: Array, wanted: Array) -> tuple[Array, Array]:
     """
     if not len(sorted_values):
         return np.zeros(len(wanted), dtype=np.int64), np.zeros(len(wanted), dtype=bool)
+    first, count = int(sorted_values[0]), len(sorted_values)
+    if int(sorted_values[-1]) - first + 1 == count:  # every value between: nothing to search
+        position = wanted.astype(np.int64) - first
+        present = (position >= 0) & (position < count)
+        return np.where(present, position, 0), present
     position = np.searchsorted(sorted_values, wanted)
     np.minimum(position, len(sorted_values) - 1, out=position)
     return position, sorted_values[position] == wanted

@@ -75,12 +75,26 @@ def plan_merge(parts: Sequence[Part]) -> Plan:
 
 
 def live_mask(part: Part) -> Array | None:
-    """Returns (rows,) bool, None when every row is live."""
+    """Returns (rows,) bool, None when every row is live; read, never changed.
+
+    The last mask is kept with the segment, so that a commit costs what it kills.
+    """
     if not part.dead:
         return None
-    mask = np.ones(part.segment.row_count, dtype=bool)
-    position, present = contains_rows(part.segment["ordinals"], to_ordinals(part.dead))
+    cache = part.segment.cache
+    held: tuple[BitMap, Array] | None = cache.get("live")
+    if held is not None and held[0] is part.dead:
+        return held[1]
+    gone = part.dead
+    if held is not None and held[0] <= part.dead:
+        mask = held[1].copy()
+        gone = part.dead - held[0]
+    else:
+        mask = np.ones(part.segment.row_count, dtype=bool)
+    position, present = contains_rows(part.segment["ordinals"], to_ordinals(gone))
     mask[position[present]] = False
+    mask.flags.writeable = False
+    cache["live"] = part.dead, mask
     return mask
 
 

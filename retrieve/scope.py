@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from pyroaring import BitMap
 
+from ibidem.objects import codec
 from ibidem.retrieve.predicate import And, Between, Equal, Exists, Not, OneOf, Or, Predicate
 from ibidem.retrieve.protocol import Bools, Ordinals, Rows, Segment, Snapshot
 from ibidem.retrieve.query import Query
@@ -26,6 +27,8 @@ Positions = npt.NDArray[np.intp]
 
 _FEW = 8
 """Below one in so many, members are looked up one by one and not masked."""
+_SCOPES_KEPT = 4
+"""Narrowed universes kept with a snapshot: a byte a node each, and a byte a row of each family."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +42,17 @@ class Scope:
     _made: dict[str, Any] = field(default_factory=dict, compare=False)
 
     def mask(self, segment: Segment) -> Bools | None:
-        """Returns which rows of a segment belong to members: (n,) bool, or None for all."""
+        """Returns which rows of a segment belong to members: (n,) bool, or None for all.
+
+        Read, never changed.
+        """
         live = segment.live
         if self.hidden is None:
-            found = self.flags()[segment.ordinals]
-            return found if live is None else found & live
+            held: tuple[Any, Bools] | None = self._made.get(segment.name)
+            if held is None or held[0] is not live:
+                found = self._flags_of(segment)
+                held = self._made[segment.name] = live, found if live is None else found & live
+            return held[1]
         rows = _rows_of(segment, self.hidden)
         if rows.shape[0] == 0:
             return live
@@ -83,6 +92,16 @@ class Scope:
             self._made["flags"] = made
         return made
 
+    def _flags_of(self, segment: Segment) -> Bools:
+        """Returns `flags` by row; in place where a segment has an ordinal for every row between
+        its first and last."""
+        flags, ordinals = self.flags(), segment.ordinals
+        count = ordinals.shape[0]
+        first = int(ordinals[0]) if count else 0
+        if count and int(ordinals[-1]) - first + 1 == count:
+            return flags[first : first + count]
+        return flags[ordinals]
+
 
 @dataclass(frozen=True, slots=True)
 class Universe:
@@ -95,18 +114,35 @@ class Universe:
 
 
 def universe(snapshot: Snapshot, query: Query) -> Universe:
-    """Returns the view and the universe of a query."""
+    """Returns the view and the universe of a query; the last few universes are remembered."""
     view = view_of(snapshot, include_tombstoned=query.include_tombstoned)
     if not query.is_narrowed:
         return Universe(query, view, view)
-    members = view.members
+    form = [
+        query.include_tombstoned,
+        list(query.labels),
+        None if query.where is None else query.where.form(),
+        None if query.valid is None else query.valid.form(),
+    ]
+    kept = cached(snapshot, ("scopes",), dict[bytes, Scope])
+    key = codec.encode(form)  # not the conditions themselves, for which 1 equals True
+    scope = kept.get(key)
+    if scope is None:
+        for old in list(kept)[: max(0, len(kept) + 1 - _SCOPES_KEPT)]:
+            kept.pop(old, None)
+        scope = kept[key] = Scope(snapshot, _narrowed(snapshot, query, view.members))
+    return Universe(query, view, scope)
+
+
+def _narrowed(snapshot: Snapshot, query: Query, members: BitMap) -> BitMap:
+    """Returns the members that pass labels and conditions."""
     if query.labels:
         members = members & _union([snapshot.label(name) for name in query.labels])
     if query.where is not None:
         members = members & matches(snapshot, query.where)
     if query.valid is not None:
         members = members & matches(snapshot, query.valid.condition())
-    return Universe(query, view, Scope(snapshot, members))
+    return members
 
 
 def view_of(snapshot: Snapshot, *, include_tombstoned: bool) -> Scope:

@@ -120,6 +120,7 @@ class FakeSnapshot:
         live = np.array([place not in dead for place in rows], np.bool_)
         is_plain = not dead and self._rng.random() < 0.7
         return {
+            "name": str(self._rng.random()),
             "ordinals": np.array(list(rows), np.uint32),
             "live": None if is_plain else live,
             "cache": {},
