@@ -61,16 +61,20 @@ class Scorer:
         frequencies = np.empty((len(self.terms), slots.shape[0]), np.float64)
         for line, term in zip(frequencies, self.terms, strict=True):
             term.joined.frequencies_at(slots, line)
+        return self.scores_of(slots, frequencies), frequencies.any(axis=0)
+
+    def scores_of(self, slots: Slots, frequencies: Float64s) -> Float64s:
+        """Returns the canonical scores for (terms, slots) frequencies, 0 where a term is absent."""
         absent = frequencies == 0.0
         share = frequencies + self._shares(self.plane.lengths[slots])
         share += absent  # not 0 / 0
-        frequencies *= self.k1 + 1.0
-        frequencies /= share
-        frequencies *= np.array([term.weight for term in self.terms])[:, None]
-        total = frequencies[0]
-        for line in frequencies[1:]:
+        gains = frequencies * (self.k1 + 1.0)
+        gains /= share
+        gains *= np.array([term.weight for term in self.terms])[:, None]
+        total = gains[0]
+        for line in gains[1:]:
             total = total + line
-        return total, ~absent.all(axis=0)
+        return total
 
     def _shares(self, lengths: npt.NDArray[np.unsignedinteger]) -> Float64s:
         if self.table is not None:

@@ -16,13 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ibidem.retrieve.bm25 import Scorer, Weighted
-from ibidem.retrieve.numbers import kth_largest_at_most
+from ibidem.retrieve.numbers import Float64s, kth_largest_at_most
 from ibidem.retrieve.plane import LEVELS, Plane, Slots
 from ibidem.retrieve.scope import Scope, Universe
 
 Float32s = npt.NDArray[np.float32]
 
-_WORTH = 8_000
+_WORTH = 20_000
 """Postings that must be left for a look at the threshold to pay."""
 _SHARE = 4
 """Once one slot in so many was met, whole columns are cheaper than single slots."""
@@ -32,8 +32,11 @@ _LOOK_UP_COST = 16
 """What looking a slot up in a term costs, in postings passed."""
 
 
-def candidates(universe: Universe, scorer: Scorer) -> Slots:
-    """Returns slots of the universe, ascending; every row among the best `depth` is in them."""
+def best_slots(universe: Universe, scorer: Scorer) -> tuple[Slots, Float64s]:
+    """Returns slots of the universe, ascending, and their canonical scores.
+
+    Every row among the best `depth` is in them.
+    """
     return _Scan(universe, scorer).run()
 
 
@@ -42,18 +45,15 @@ class _Scan:
 
     def __init__(self, universe: Universe, scorer: Scorer) -> None:
         lift = scorer.k1 + 1.0
+        self.scorer = scorer
         self.plane: Plane = scorer.plane
         self.depth = universe.query.depth
         self.scope: Scope | None = None if universe.scope is universe.view else universe.scope
-        bounded = sorted(
-            (
-                (lift * term.weight * term.joined.top, -i, term)
-                for i, term in enumerate(scorer.terms)
-            ),
-            reverse=True,
-        )
-        self.terms = [term for _, _, term in bounded]
-        self.bounds = [bound for bound, _, _ in bounded]
+        bounds = [lift * term.weight * term.joined.top for term in scorer.terms]
+        self.order = sorted(range(len(bounds)), key=bounds.__getitem__, reverse=True)
+        """The place among the scorer's terms of each term here."""
+        self.terms = [scorer.terms[place] for place in self.order]
+        self.bounds = [bounds[place] for place in self.order]
         self.units = [
             np.float32(lift * term.weight * term.joined.width / LEVELS) for term in self.terms
         ]
@@ -64,8 +64,8 @@ class _Scan:
         self.least = -np.inf
         """A row of the universe with a smaller score is not among the best."""
 
-    def run(self) -> Slots:
-        """Returns the candidates and gives the sums back."""
+    def run(self) -> tuple[Slots, Float64s]:
+        """Returns the candidates and their scores, and gives the sums back."""
         terms = self.terms
         slots = np.zeros(0, np.uint32)
         left = sum(term.joined.count for term in terms)
@@ -74,7 +74,7 @@ class _Scan:
             stop = self._next_look(done, left)
             size = sum(term.joined.count for term in terms[done:stop])
             if (slots.shape[0] + size) * _SHARE > self.plane.size and size > _WORTH:
-                return self._whole(done)
+                return self._scored(self._whole(done))
             slots = self._add(slots, terms[done:stop], done, size)
             left, done = left - size, stop
             found = self._look(slots, done, left)
@@ -101,7 +101,7 @@ class _Scan:
         np.add.at(self.sums, slots, values)
         return np.concatenate([met, slots]) if done else slots
 
-    def _look(self, slots: Slots, done: int, left: int) -> Slots | None:
+    def _look(self, slots: Slots, done: int, left: int) -> tuple[Slots, Float64s] | None:
         """Returns the candidates; None where the terms that are left might bring others."""
         values = self.sums.take(slots)
         if self.scope is not None:
@@ -109,15 +109,37 @@ class _Scan:
         self._raise(kth_largest_at_most(values, self.depth * done))
         if done < len(self.terms) and self._rest(done) >= self.least:
             return None
-        found, sums = _distinct(slots, values, self._above(values, done))
+        chosen = self._above(values, done)
+        found, first, order = _distinct(slots, chosen)
+        sums = values[chosen[order[first]]]
         if sums.shape[0] > self.depth:
             self._raise(float(np.partition(sums, -self.depth)[-self.depth]))
-            keep = self._above(sums, done)
-            found, sums = found[keep], sums[keep]
-        if done < len(self.terms) and found.shape[0] * _LOOK_UP_COST > left + _FEW * _LOOK_UP_COST:
+        keep = self._above(sums, done)
+        if done == len(self.terms):
+            self._clear(slots, values)
+            frequencies = self._met(chosen[order], first)[:, keep]
+            return found[keep], self.scorer.scores_of(found[keep], frequencies)
+        if keep.shape[0] * _LOOK_UP_COST > left + _FEW * _LOOK_UP_COST:
             return None
-        self._clear(slots)
-        return self._refined(found, sums, done)
+        self._clear(slots, values)
+        return self._scored(self._refined(found[keep], sums[keep], done))
+
+    def _scored(self, slots: Slots) -> tuple[Slots, Float64s]:
+        return slots, self.scorer.scores(slots)[0]
+
+    def _met(self, places: npt.NDArray[np.intp], first: npt.NDArray[np.bool_]) -> Float64s:
+        """Returns how often each distinct slot has each term, (terms, slots), once all are added.
+
+        `places` among the postings in the order in which they were added, grouped by slot; `first`
+        is true for the first of each group.
+        """
+        ends = np.cumsum([term.joined.count for term in self.terms])
+        every = np.concatenate([term.joined.frequencies for term in self.terms])
+        group = np.cumsum(first) - 1
+        lines = np.asarray(self.order)[ends.searchsorted(places, side="right")]
+        frequencies = np.zeros((len(self.terms), int(group[-1]) + 1 if len(group) else 0))
+        frequencies[lines, group] = every[places]
+        return frequencies
 
     def _raise(self, partial: float) -> None:
         """Learns that `depth` rows of the universe have at least this sum of bounds."""
@@ -133,12 +155,16 @@ class _Scan:
         bar = self.least * (1.0 - self.slack) - self._rest(done)
         return (sums >= bar if bar > 0.0 else sums > 0.0).nonzero()[0]
 
-    def _clear(self, slots: Slots) -> None:
-        if slots.shape[0] * 8 < self.plane.size:
-            places = slots.astype(np.intp)
-            self.sums[places] = self.plane.empty[places]
+    def _clear(self, slots: Slots, values: Float32s) -> None:
+        """Gives the sums back, as they were; `values` is what they hold at `slots`, and is lost."""
+        if slots.shape[0] * 12 > self.plane.size or self.scope is not None:
+            if self.plane.is_whole:
+                self.sums.fill(0.0)
+            else:
+                np.copyto(self.sums, self.plane.empty)
         else:
-            np.copyto(self.sums, self.plane.empty)
+            np.minimum(values, 0.0, out=values)
+            self.sums[slots.astype(np.intp)] = values
         self.plane.give(self.sums)
 
     def _whole(self, done: int) -> Slots:
@@ -177,13 +203,14 @@ class _Scan:
 
 
 def _distinct(
-    slots: Slots, values: Float32s, chosen: npt.NDArray[np.intp]
-) -> tuple[Slots, Float32s]:
-    """Returns the distinct slots among those at `chosen`, ascending, with their values."""
-    found = slots[chosen]
+    slots: Slots, chosen: npt.NDArray[np.intp]
+) -> tuple[Slots, npt.NDArray[np.bool_], npt.NDArray[np.intp]]:
+    """Returns the distinct slots among those at `chosen`, ascending; (c,) whether the first of
+    its slot; and the order of `chosen` in which they are ascending."""
+    found = slots.take(chosen)
     order = found.argsort(kind="stable")
-    found = found[order]
+    found = found.take(order)
     first = np.empty(found.shape[0], np.bool_)
     first[:1] = True
     np.not_equal(found[1:], found[:-1], out=first[1:])
-    return found[first], values[chosen[order[first]]]
+    return found[first], first, order

@@ -17,7 +17,7 @@ from ibidem.index.analysis import analyse
 from ibidem.index.arrays import NO_ROW
 from ibidem.retrieve.bm25 import Scorer, scorer_of, weighted
 from ibidem.retrieve.fuzzy import near_terms
-from ibidem.retrieve.impact import candidates
+from ibidem.retrieve.impact import best_slots
 from ibidem.retrieve.lane import LaneStatus, LaneTop, best, empty_top
 from ibidem.retrieve.match import AND
 from ibidem.retrieve.phrase import phrases_of, with_phrase
@@ -52,9 +52,9 @@ def rank_lexical(universe: Universe) -> LaneTop:
     if slots is None:
         slots = _small(universe, scorer)
     if slots is None:
-        slots = candidates(universe, scorer)
-    scores, has = scorer.scores(slots)
-    if not has.all():
+        slots, scores = best_slots(universe, scorer)
+    else:
+        scores, has = scorer.scores(slots)
         slots, scores = slots[has], scores[has]
     nodes, values = best(view.snapshot, [plane.ordinals[slots]], [scores], query.depth)
     return LaneTop(LANE, nodes, values, LaneStatus.OK, _FLOOR)

@@ -82,11 +82,8 @@ class Joined:
     """Documents of the view that have the term."""
     pieces: tuple[Piece, ...]
     """The same by segment."""
-
-    @property
-    def count(self) -> int:
-        """The number of postings."""
-        return int(self.slots.shape[0])
+    count: int
+    """The number of postings."""
 
     def has(self, slots: Slots) -> Bools:
         """Returns which of some slots have the term."""
@@ -115,6 +112,8 @@ class Plane:
     """(slots,)"""
     empty: npt.NDArray[np.float32]
     """(slots,) what sums start from: 0 in the view, -inf outside."""
+    is_whole: bool
+    """Whether every slot is in the view."""
     _spare: list[npt.NDArray[np.float32]] = field(default_factory=list)
     _terms: dict[tuple[str, float, float], Joined] = field(default_factory=dict)
     _kept: list[int] = field(default_factory=lambda: [0])
@@ -195,6 +194,7 @@ def plane_of(view: Scope, statistics: Statistics, *, include_tombstoned: bool) -
             segments[0].lengths if len(segments) == 1 else np.concatenate(lengths),
             segments[0].ordinals if len(segments) == 1 else np.concatenate(ordinals),
             empty,
+            all(gone is None for gone in statistics.gone),
         )
 
     return cached(view.snapshot, ("plane", include_tombstoned), build)
@@ -249,6 +249,7 @@ def _join(plane: Plane, statistics: Statistics, text: str, k1: float, b: float) 
         min(1.0, top),
         frequency,
         tuple(pieces),
+        count,
     )
 
 
