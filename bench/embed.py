@@ -46,15 +46,16 @@ def measure(folder: Path, count: int, batch: int) -> dict[str, object]:
     loaded = time.perf_counter()
     texts = random_texts(count)
     hasher = hashlib.sha256()
-    begun = time.perf_counter()
+    begun, worked = time.perf_counter(), time.process_time()
     for at in range(0, count, batch):
         hasher.update(model.embed(texts[at : at + batch]).astype("<f4").tobytes())
-    seconds = time.perf_counter() - begun
+    seconds, work = time.perf_counter() - begun, time.process_time() - worked
     tokens = sum(len(model.token_ids(text)) for text in texts)
     return {
         "import_s": round(imported - started, 3),
         "load_s": round(loaded - imported, 3),
         "ms_per_text": round(1000 * seconds / count, 2),
+        "cpu_ms_per_text": round(1000 * work / count, 2),
         "tokens_per_text": round(tokens / count, 1),
         "tokens_per_s": round(tokens / seconds),
         "rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
@@ -151,7 +152,8 @@ def main() -> None:
         name = f"batch {batch}, " + " ".join(f"{key}={value}" for key, value in environment.items())
         figures[name] = found
         print(
-            f"{found['ms_per_text']:6.1f} ms/text  {found['tokens_per_s']:6} tokens/s  "
+            f"{found['ms_per_text']:6.1f} ms/text  {found['cpu_ms_per_text']:6.1f} ms cpu  "
+            f"{found['tokens_per_s']:6} tokens/s  "
             f"load {found['load_s']:.3f} s  {found['rss_mb']:4} MB  {found['sha256'][:16]}  {name}"
         )
     print(f"{len(digests)} digest{'s' * (len(digests) > 1)} over {len(runs)} runs")
