@@ -22,7 +22,7 @@ from ibidem.objects.errors import IbidemError
 
 COMMANDS = (
     *("init", "add", "node", "edge", "status", "commit", "unstage"),
-    *("log", "show", "get", "query", "diff"),
+    *("log", "show", "get", "query", "traverse", "diff"),
     *("branch", "switch", "tag", "undo", "redo"),
     *("retrieve", "embed", "replay", "reindex", "stats", "doctor"),
     *("demo", "completion"),

@@ -108,6 +108,40 @@ def vector(text: str) -> tuple[str, np.ndarray[Any, Any]]:
     return model, array.astype(np.float32)
 
 
+def moment(text: str | None) -> int | None:
+    """Returns a time written as ISO 8601 with an offset, or as microseconds since 1970 UTC.
+
+    Raises:
+        InvalidInputError: it is neither.
+    """
+    if text is None:
+        return None
+    if re.fullmatch(r"-?[0-9]{1,19}", text):
+        return int(text)
+    from ibidem.repo.revision import time_of
+
+    return time_of(text)
+
+
+def steps(text: str) -> list[tuple[str, str]]:
+    """Returns the steps of a path written as `out:cites,in:author`; `*` is any edge type.
+
+    A comma in an edge type is written with a backslash before it.
+
+    Raises:
+        InvalidInputError: a step has no direction, or no type.
+    """
+    found = []
+    for part in re.split(r"(?<!\\),", text):
+        direction, colon, etype = part.replace("\\,", ",").strip().partition(":")
+        if not colon or not etype or direction not in ("out", "in", "both"):
+            raise InvalidInputError(
+                f"--path: got the step {part!r}, expected out:TYPE, in:TYPE or both:TYPE"
+            )
+        found.append((etype, direction))
+    return found
+
+
 def text_or_file(text: str | None) -> bytes | None:
     """Returns the bytes of `text`, of the file in `@FILE`, or of standard input for `@-`."""
     if text is None or not text.startswith("@"):

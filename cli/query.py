@@ -1,6 +1,8 @@
-"""`repo query`: every node that passes filters, in id order, without ranking."""
+"""`repo query`: every node that passes filters, in order, page by page or only counted."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import click
 
@@ -16,7 +18,20 @@ from ibidem.cli.session import Session, at_option, common_options, pass_session
     metavar="NAME=VALUE",
     help="Only nodes whose property compares so: = != < <= > >=, or NAME? to exist; again for all.",
 )
+@click.option(
+    "--valid-at",
+    metavar="TIME",
+    help="Only nodes that hold then, by their properties valid_from and valid_to.",
+)
+@click.option(
+    "--order-by",
+    metavar="[-]NAME",
+    help="Sort by a property, with - from the greatest; nodes without it come last.",
+)
 @click.option("--limit", type=click.IntRange(min=0), help="Nodes at most.")
+@click.option("--offset", type=click.IntRange(min=0), default=0, help="Nodes to skip.")
+@click.option("--after", metavar="CURSOR", help="Go on after a page: its `next`.")
+@click.option("--count", is_flag=True, help="Print only how many nodes there are.")
 @at_option
 @common_options
 @pass_session
@@ -25,26 +40,64 @@ def command(
     *,
     label: tuple[str, ...],
     where: tuple[str, ...],
+    valid_at: str | None,
+    order_by: str | None,
     limit: int | None,
+    offset: int,
+    after: str | None,
+    count: bool,
     at: str,
 ) -> None:
-    """List every node that passes the filters, in id order
+    """List every node that passes the filters, in id order or as --order-by says
 
     \b
     Examples:
       repo query --label Document
       repo query --label Person --where "born>=1800" --where "born<1900"
+      repo query --label Paper --order-by -year --limit 20
+      repo query --label Paper --count
     """
+    conditions: dict[str, Any] = {
+        "label": label or None,
+        "where": parse.conditions(where),
+        "valid_at": parse.moment(valid_at),
+    }
+    if count and (order_by, limit, offset, after) != (None, None, 0, None):
+        raise click.UsageError("--count counts all that passes; give no order and no page with it")
     with session.open() as repository:
-        found = repository.at(at).query(
-            label=label or None, where=parse.conditions(where), limit=limit
+        revision = repository.at(at)
+        if count:
+            _print_count(session, revision.count(**conditions))
+            return
+        page = revision.page(
+            order_by=order_by, limit=limit, offset=offset, after=after, **conditions
         )
     if session.json:
-        output.emit("query", {"nodes": [shapes.node_json(node) for node in found]})
+        nodes = [shapes.node_json(node) for node in page.nodes]
+        output.emit("query", {"nodes": nodes, "count": page.count, "next": page.next})
         return
-    rows = [
-        (str(node.id), output.one_line(node.ntype), output.one_line(node.summary or "", width=80))
-        for node in found
-    ]
-    output.say(*output.table(rows))
-    output.note(output.faint(output.plural(len(found), "node")))
+    name = None if order_by is None else order_by.removeprefix("-")
+    output.say(*output.table([_row(node, name) for node in page.nodes]))
+    if len(page.nodes) == page.count:
+        output.note(output.faint(output.plural(page.count, "node")))
+    else:
+        output.note(output.faint(f"{len(page.nodes):,} of {output.plural(page.count, 'node')}"))
+    if page.next is not None:
+        output.note(output.faint(f"go on with --after {page.next}"))
+
+
+def _row(node: Any, order_by: str | None) -> tuple[str, ...]:
+    """Returns the line of a node, with the property that it is sorted by."""
+    sorted_by: tuple[str, ...] = ()
+    if order_by is not None:
+        value = shapes.value_text(node.props[order_by]) if order_by in node.props else ""
+        sorted_by = (output.one_line(value, width=40),)
+    summary = output.one_line(node.summary or "", width=80)
+    return (str(node.id), output.one_line(node.ntype), *sorted_by, summary)
+
+
+def _print_count(session: Session, count: int) -> None:
+    if session.json:
+        output.emit("count", {"count": count})
+    else:
+        output.say(str(count))

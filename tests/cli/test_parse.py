@@ -107,3 +107,18 @@ def test_vector_file_must_exist(tmp_path: Path):
     (tmp_path / "v.npy").write_bytes(b"")
     with pytest.raises(InvalidInputError, match="is not an array"):
         parse.vector(f"m={tmp_path / 'v.npy'}")
+
+
+def test_steps_of_a_path():
+    assert parse.steps("out:cites, in:author") == [("cites", "out"), ("author", "in")]
+    assert parse.steps(r"both:a\,b:c,in:*") == [("a,b:c", "both"), ("*", "in")]
+    for text in ("", "out:", "out:a,,in:b", "cites", "out:a,", "up:a"):
+        with pytest.raises(InvalidInputError, match=r"^--path: "):
+            parse.steps(text)
+
+
+def test_a_moment_is_a_time_with_an_offset_or_microseconds():
+    assert parse.moment("1970-01-01T00:00:01Z") == parse.moment("1000000") == 1_000_000
+    assert parse.moment(None) is None
+    with pytest.raises(InvalidInputError, match="offset"):
+        parse.moment("1970-01-01T00:00:01")

@@ -57,7 +57,7 @@ def test_a_moment_is_its_microseconds(repo):
     assert len(repo.retrieve("retry", valid_at=T0).items) == 1
     assert len(repo.retrieve("retry", valid_at=1_767_225_600_000_002).items) == 3
     assert len(repo.retriever().text("retry").valid_at(T0, missing="drop").execute().items) == 1
-    with pytest.raises(InvalidInputError, match="offset"):
+    with pytest.raises(InvalidInputError, match=r"offset"):
         repo.retrieve("retry", valid_at=datetime(2026, 1, 1))  # noqa: DTZ001
 
 

@@ -1,0 +1,61 @@
+"""`repo traverse`: every way from a node along edges of given types."""
+
+from __future__ import annotations
+
+import click
+
+from ibidem.cli import output, parse
+from ibidem.cli.session import Session, at_option, common_options, pass_session
+from ibidem.objects.ids import NodeId
+
+
+@click.command("traverse")
+@click.argument("nodes", metavar="NODE...", nargs=-1, required=True)
+@click.option(
+    "--path",
+    required=True,
+    metavar="STEPS",
+    help="Steps with commas between, each DIRECTION:TYPE: out, in or both, and an edge type or *.",
+)
+@click.option("--limit", type=click.IntRange(0), default=25, show_default=True, help="Paths.")
+@click.option(
+    "--repeats",
+    type=click.Choice(["none", "nodes", "all"]),
+    default="none",
+    show_default=True,
+    help="What may come twice in one path: no node; a node but no edge; anything.",
+)
+@at_option
+@common_options
+@pass_session
+def command(
+    session: Session, *, nodes: tuple[str, ...], path: str, limit: int, repeats: str, at: str
+) -> None:
+    """Walk from each NODE along edges and show every path
+
+    \b
+    Examples:
+      repo traverse 0d6c5a7b9f1e4c0f8a2b3c4d5e6f7081 --path out:cites
+      repo traverse 0d6c5a7b9f1e4c0f8a2b3c4d5e6f7081 --path "out:cites,in:author" --limit 100
+      repo traverse 0d6c5a7b9f1e4c0f8a2b3c4d5e6f7081 --path "both:*,both:*" --json
+    """
+    starts = [NodeId.parse(node) for node in nodes]
+    steps = parse.steps(path)
+    with session.open() as repository:
+        revision = repository.at(at)
+        found = revision.paths(starts, steps, limit=limit, repeats=repeats)
+        ends = {path.nodes[-1] for path in found}
+        titles = {} if session.json else {end: revision.node(end) for end in ends}
+    if session.json:
+        paths = [
+            {"nodes": [str(one) for one in path.nodes], "edges": [str(one) for one in path.edges]}
+            for path in found
+        ]
+        output.emit("traverse", {"paths": paths})
+        return
+    for way in found:
+        end = titles[way.nodes[-1]]
+        title = f"{output.one_line(end.ntype)}  {output.one_line(end.summary or '', width=60)}"
+        output.say(f"{' > '.join(str(one) for one in way.nodes)}  {output.faint(title.rstrip())}")
+    more = ", and maybe more: raise --limit" if len(found) == limit else ""
+    output.note(output.faint(f"{output.plural(len(found), 'path')}{more}"))
