@@ -19,7 +19,8 @@ _OPTIONS = (
         "--where",
         multiple=True,
         metavar="NAME=VALUE",
-        help="Only nodes whose property compares so: = != < <= > >=, or NAME? to exist; again for all.",
+        help="Only nodes whose property compares so: = != < <= > >=, or NAME? to exist; "
+        "again for all.",
     ),
     click.option(
         "--model", metavar="MODEL", help="Rank by the vector of QUERY too, as `repo embed`."

@@ -1,17 +1,23 @@
-"""`repo diff`: what lies between two revisions, or between the head and what is staged."""
+"""`repo diff`: what lies between two revisions, or between the answers to a question at both."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import click
 
-from ibidem.cli import changes, exits, output
+from ibidem.cli import asking, changes, exits, moves, output
 from ibidem.cli.session import Session, common_options, pass_session
+
+if TYPE_CHECKING:
+    from ibidem.repo.compare import Comparison
 
 
 @click.command("diff")
 @click.argument("before", required=False)
 @click.argument("after", required=False)
-@click.option("--limit", type=click.IntRange(min=0), help="Changes to list at most.")
+@click.option("--query", metavar="TEXT", help="Compare the answers to this question.")
+@asking.question_options
 @click.option("--exit-code", is_flag=True, help="End with 1 when there is a difference.")
 @common_options
 @pass_session
@@ -19,22 +25,46 @@ from ibidem.cli.session import Session, common_options, pass_session
 def command(
     context: click.Context,
     session: Session,
+    /,
     *,
     before: str | None,
     after: str | None,
-    limit: int | None,
+    query: str | None,
+    limit: int,
     exit_code: bool,
+    **given: Any,
 ) -> None:
     """Show what changed between two revisions
 
-    Without AFTER, up to the head; without both, what is staged and not committed.
+    Without AFTER, up to the head; without both, what is staged and not committed. With --query, how
+    the answer differs: what entered, left and moved, by how much, and which commits did it. The
+    options of a question are those of retrieve; without --query, --limit is how many changes are
+    listed.
 
     \b
     Examples:
       repo diff
       repo diff main~1
       repo diff release-1 main --json
+      repo diff --query "how do retries work" --limit 5 release-1 main
     """
+    is_given = {name: context.get_parameter_source(name) for name in ("limit", *given)}
+    explicit = {name for name, source in is_given.items() if _is_explicit(source)}
+    if query is None:
+        if explicit - {"limit"}:
+            option = min(explicit - {"limit"}).replace("_", "-")
+            raise click.UsageError(f"--{option} needs --query")
+        listed = limit if "limit" in explicit else None
+        is_different = _changes(session, before, after, listed)
+    else:
+        if before is None:
+            raise click.UsageError("--query needs a revision to compare with")
+        options = asking.options(session, limit=limit, **given)
+        is_different = _answers(session, query, before, after or "HEAD", options)
+    context.exit(exits.FAILED if exit_code and is_different else exits.OK)
+
+
+def _changes(session: Session, before: str | None, after: str | None, limit: int | None) -> bool:
     with session.open() as repository:
         if before is None:
             found = list(repository.staged_changes())
@@ -51,4 +81,46 @@ def command(
         )
     else:
         output.say(*lines, changes.summary(found))
-    context.exit(exits.FAILED if exit_code and found else exits.OK)
+    return bool(found)
+
+
+def _answers(
+    session: Session, query: str, before: str, after: str, options: dict[str, Any]
+) -> bool:
+    with session.open() as repository:
+        found = repository.compare(query, before=before, after=after, **options)
+        lines = [] if session.json else _lines(repository, found)
+    is_different = any(move.kind != "same" for move in found.moves)
+    if session.json:
+        output.emit(
+            "diff-query",
+            {
+                "before": moves.end_json(found.before),
+                "after": moves.end_json(found.after),
+                "is_different": is_different,
+                "items": [moves.move_json(move) for move in found.moves],
+                "causes": [moves.cause_json(cause) for cause in found.causes],
+                "evaluations_count": found.evaluations_count,
+                "is_related": found.is_related,
+            },
+        )
+    else:
+        output.say(*lines)
+    return is_different
+
+
+def _lines(repository: Any, found: Comparison) -> list[str]:
+    from ibidem.repo.telling import cause_lines, move_lines
+
+    lines = [output.printable(line) for line in move_lines(found.moves)] or ["no items"]
+    tokens = f"{found.before.tokens_used:,} -> {found.after.tokens_used:,} tokens"
+    lines += [output.faint(tokens)]
+    for line in cause_lines(repository.store, found.causes):
+        lines += ["", output.strong(line)] if not line.startswith(" ") else [line]
+    if not found.is_related:
+        lines += ["", "the revisions have no commit in common, so none can be named"]
+    return lines
+
+
+def _is_explicit(source: object) -> bool:
+    return source not in (None, click.core.ParameterSource.DEFAULT)

@@ -22,9 +22,9 @@ from ibidem.objects.errors import IbidemError
 
 COMMANDS = (
     *("init", "add", "node", "edge", "status", "commit", "unstage"),
-    *("log", "show", "get", "query", "traverse", "diff"),
+    *("log", "show", "get", "query", "traverse", "diff", "bisect"),
     *("branch", "switch", "tag", "undo", "redo"),
-    *("retrieve", "embed", "replay", "reindex", "stats", "doctor"),
+    *("retrieve", "embed", "replay", "snapshot", "reindex", "stats", "doctor"),
     *("demo", "completion"),
 )
 """In the order of the help. Each is the object `command` of the module of its name."""

@@ -19,6 +19,7 @@ from ibidem.cli.session import Session, at_option, common_options, pass_session
 @pass_session
 def command(
     session: Session,
+    /,
     *,
     query: str | None,
     explain: bool,

@@ -167,10 +167,11 @@ def responsible(
     if found.first_bad is None or found.cause is None:
         return ["no commit can be named: every commit that was asked gives the recorded answer"]
     back = next(index for index, commit in enumerate(line) if commit.cid == found.first_bad.cid)
-    distance = "the newest commit" if back == 0 else f"{back} commits back"
+    distance = "the newest commit" if back == 0 else f"{back} back"
     first, *rest = cause_lines(repository.store, [found.cause])
     assert first == f"commit {commit_line(found.first_bad)}", "BUG: another commit is explained"
-    return [f"caused by {first}", f"  {distance}, found by {len(found.steps)} questions", *rest]
+    asked = "1 commit" if len(found.steps) == 1 else f"{len(found.steps)} commits"
+    return [f"caused by {first}", f"  {distance}, found by asking {asked}", *rest]
 
 
 def _weakest(check: Check, result: Result, mode: Mode) -> Mode:

@@ -16,7 +16,7 @@ from ibidem.cli.main import cli
 from ibidem.cli.reference import commands
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "json.md"
-SHAPES = ("node", "edge", "commit", "location", "ingest")
+SHAPES = ("node", "edge", "commit", "location", "ingest", "cause")
 COUNTS = [
     f"{family}.{action}"
     for family in ("nodes", "edges", "vectors", "sparse", "tombstones")
@@ -33,6 +33,9 @@ EMBEDDED = {
     "ibidem/get/1": {"node": "node", "location": "location", "edges[]": "edge"},
     "ibidem/query/1": {"nodes[]": "node"},
     "ibidem/diff/1": {"counts": "counts"},
+    "cause": {"commit": "commit", "changes[]": "change"},
+    "ibidem/diff-query/1": {"causes[]": "cause"},
+    "ibidem/bisect/1": {"first_bad": "commit", "cause": "cause"},
     "ibidem/retrieve/1": {"items[].location": "location"},
 }
 """Where a shape stands inside a command's object."""
@@ -48,7 +51,8 @@ def documented() -> dict[str, set[str]]:
         heading = re.findall(r"^### `([^`]+)`$", text[: match.start()], re.MULTILINE)
         name = match[1] if match[1] in SHAPES else heading[-1]
         tables[name] = set(re.findall(r"^\| `([^`]+)` \|", match[2], re.MULTILINE))
-    return tables
+    changes = [path.partition("[].") for path in tables["ibidem/diff/1"]]
+    return {**tables, "change": {field for whole, _, field in changes if whole == "changes"}}
 
 
 def schemas() -> set[str]:
@@ -59,7 +63,7 @@ def allowed(schema: str) -> set[str]:
     tables = documented()
     paths = set(tables.get(schema, set()))
     for at, shape in EMBEDDED.get(schema, {}).items():
-        inner = {"{}"} if shape == "any" else tables[shape]
+        inner = {"{}"} if shape == "any" else tables[shape] | (allowed(shape) if at else set())
         paths |= {(f"{at}.{path}" if at else path).replace(".{}", "{}") for path in inner}
     return paths
 
@@ -170,6 +174,17 @@ def _session(folder: Path) -> dict[str, list[dict[str, Any]]]:
         *("--label", "Passage", "--label", "Note", "--label", "Person", "--label", "Nobody"),
     )
     run("replay", asked["receipt"])
+    run("diff", "--query", "a mill of the engine", "main~1", "main")
+    run("bisect", "--query", "mill", "--expect", one, code=1)
+    run("snapshot", "record", "mill.golden", "the mill of the engine")
+    run("snapshot", "check", "mill.golden")
+    better = ("--summary", "mill", "--key", "cards", "--prop", "count=2", "--replace")
+    run("node", "add", "Note", *better)
+    run("commit", "-m", "a better mill")
+    expected = ("--expect", one, "--rank-max", "1", "--good", "HEAD~1", "--label", "Note")
+    run("bisect", "--query", "mill", *expected)
+    run("diff", "--query", "mill", "HEAD~1", "HEAD", "--limit", "1")
+    run("snapshot", "check", "mill.golden", code=1)
     run("reindex")
     run("embed", "--dry-run")
     run("stats")

@@ -1,0 +1,66 @@
+"""What became of an answer, as JSON: for `diff --query` and `bisect`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ibidem.cli import changes, shapes
+
+if TYPE_CHECKING:
+    from ibidem.repo.compare import Cause, Move, Placed
+    from ibidem.retrieve.result import Result
+
+
+def end_json(result: Result) -> dict[str, Any]:
+    """Returns one of the answers that are compared."""
+    receipt = result.receipt
+    commit = None if receipt is None else receipt.commit
+    return {
+        "commit": None if commit is None else str(commit),
+        "root": str(result.root),
+        "result": str(result.cid),
+        "receipt": None if receipt is None else str(receipt.cid),
+        "tokens_used": result.tokens_used,
+        "candidates_seen": result.candidates_seen,
+    }
+
+
+def move_json(move: Move) -> dict[str, Any]:
+    """Returns what became of one item."""
+    item = move.after or move.before
+    assert item is not None, "BUG: an item of neither answer"
+    return {
+        "kind": str(move.kind),
+        "id": str(move.id),
+        "ntype": item.label,
+        "title": item.title,
+        "before": _placed_json(move.before),
+        "after": _placed_json(move.after),
+    }
+
+
+def cause_json(cause: Cause) -> dict[str, Any]:
+    """Returns a commit that changed an answer."""
+    return {
+        "commit": shapes.commit_json(cause.commit),
+        "commits_count": cause.commits_count,
+        "moves": [{"kind": str(move.kind), "id": str(move.id)} for move in cause.moves],
+        "changes": [changes.change_json(change) for change in cause.changes],
+        "changes_count": cause.changes_count,
+    }
+
+
+def _placed_json(item: Placed | None) -> dict[str, Any] | None:
+    if item is None:
+        return None
+    lanes = {
+        name: {"rank": lane.rank, "score": lane.score, "contribution": lane.contribution}
+        for name, lane in item.lanes.items()
+    }
+    return {
+        "rank": item.rank,
+        "cid": str(item.cid),
+        "score": item.score,
+        "tokens": item.tokens,
+        "lanes": lanes,
+    }

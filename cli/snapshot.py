@@ -1,0 +1,98 @@
+"""`repo snapshot`: golden answers outside of pytest, for scripts and CI."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ibidem.cli import asking, exits, output
+from ibidem.cli.session import Session, at_option, common_options, pass_session
+
+_MODES = ("exact", "ranks", "set")
+
+
+@click.group("snapshot")
+def command() -> None:
+    """Record answers in a file, and check that they stay the same"""
+
+
+@command.command("record")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("query", nargs=-1, required=True)
+@click.option(
+    "--mode",
+    type=click.Choice(_MODES),
+    default="exact",
+    show_default=True,
+    help="What has to stay: every byte, the order, or which items come.",
+)
+@asking.question_options
+@at_option
+@common_options
+@pass_session
+def record(
+    session: Session, /, *, file: Path, query: tuple[str, ...], mode: str, at: str, **given: Any
+) -> None:
+    """Write the answers to each QUERY into FILE
+
+    The file is text to be reviewed and kept under version control; it replaces one that is there.
+
+    \b
+    Example:
+      repo snapshot record retries.golden "how do retries work" "what is a deadline" --limit 5
+    """
+    options = asking.options(session, **given)
+    from ibidem.testing.golden import Golden, record
+    from ibidem.testing.judge import Mode
+
+    if len(set(query)) != len(query):
+        raise click.UsageError("a question comes twice")
+    with session.open() as repository:
+        revision = repository.at(at)
+        form = Mode.of(mode).form()
+        checks = {text: record(text, revision.retrieve(text, **options), form) for text in query}
+    Golden(file.name, checks).write(file)
+    if session.json:
+        receipts = [None if one.receipt is None else str(one.receipt) for one in checks.values()]
+        output.emit("snapshot-record", {"file": str(file), "receipts": receipts})
+    else:
+        output.say(f"{output.plural(len(checks), 'answer')} written to {file}")
+
+
+@command.command("check")
+@click.argument("file", type=click.Path(path_type=Path))
+@at_option
+@common_options
+@pass_session
+@click.pass_context
+def check(context: click.Context, session: Session, *, file: Path, at: str) -> None:
+    """Ask again what FILE records, and compare
+
+    Ends with 0 when every answer is as recorded and with 1 when one is not, saying what moved and
+    which commit moved it. A file that was edited ends with 12. Files that pytest wrote do as well.
+
+    \b
+    Example:
+      repo snapshot check retries.golden
+    """
+    from ibidem.testing.golden import read
+    from ibidem.testing.recheck import recheck
+
+    golden = read(file)
+    with session.open() as repository:
+        found = {
+            name: recheck(repository, repository.at(at), one) for name, one in golden.checks.items()
+        }
+    is_same = not any(found.values())
+    if session.json:
+        checks = [
+            {"name": name, "is_same": not lines, "report": lines} for name, lines in found.items()
+        ]
+        output.emit("snapshot-check", {"is_same": is_same, "checks": checks})
+    else:
+        for name, lines in found.items():
+            word = output.bad("changed") if lines else output.good("same")
+            output.say(f"{word}: {output.one_line(name)}", *lines)
+    context.exit(exits.OK if is_same else exits.FAILED)
