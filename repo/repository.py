@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 from ibidem.objects.cid import Cid, CommitCid, RootCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.errors import (
+    CorruptError,
     ErrorKind,
     FormatError,
     InvalidInputError,
@@ -111,15 +112,22 @@ def open(path: str | os.PathLike[str], *, clock: Clock = system_clock) -> Reposi
     Raises:
         NotFoundError: kind `repository-not-found`.
         FormatError: a newer program made it.
+        CorruptError: a file of it is damaged.
     """
-    from ibidem.store.lmdb import LmdbStore, medium_error
+    from ibidem.store.environment import medium_error
+    from ibidem.store.lmdb import LmdbStore
 
     folder = Path(path) / FOLDER
     try:
         found = json.loads((folder / _FORMAT_FILE).read_bytes())["version"]
     except PermissionError as error:
         raise medium_error(folder, error) from error
-    except (OSError, ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError) as error:
+        raise CorruptError(
+            f"format: {folder / _FORMAT_FILE} does not say a version",
+            hint=f'restore it from a copy; this release writes {{"version": {LAYOUT_VERSION}}}',
+        ) from error
+    except OSError as error:
         raise NotFoundError(
             f"path: {path} has no repository in it",
             kind=ErrorKind.REPOSITORY_NOT_FOUND,

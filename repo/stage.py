@@ -51,8 +51,13 @@ def read(operations: Operations, full_name: str) -> Staged:
     fields = codec.decode(value)
     if not isinstance(fields, dict) or fields.get("kind") != "stage" or fields.get("v") != 1:
         raise CorruptError("stage: the cell is not a stage", hint="clear it and stage again")
-    root_cid, base_cid = RootCid(fields["root"].raw), RootCid(fields["base"].raw)
     commit = fields.get("commit")
+    links = (fields.get("root"), fields.get("base"), *([] if commit is None else [commit]))
+    if not all(isinstance(link, Cid) and not link.is_raw for link in links):
+        raise CorruptError(
+            "stage: root, base or commit is not a link", hint="clear it and stage again"
+        )
+    root_cid, base_cid = RootCid(fields["root"].raw), RootCid(fields["base"].raw)
     store = operations.store
     begun = Tip(
         None if commit is None else CommitCid(commit.raw),

@@ -61,12 +61,16 @@ class Environment:
                     raise storage_error(self.path, error) from error
                 size //= 4
         try:
+            _fill_up(self.path, handle)
             handle.reader_check()
             self.blocks = handle.open_db(b"blocks")
             self.cells = handle.open_db(b"cells")
         except lmdb.Error as error:
             handle.close()
             raise storage_error(self.path, error) from error
+        except OSError as error:
+            handle.close()
+            raise medium_error(self.path, error) from error
         self._handle = handle
 
     def read(self, work: Callable[[Any], T]) -> T:
@@ -236,9 +240,32 @@ def storage_error(path: Path, error: lmdb.Error) -> StorageError | CorruptError:
     return failure
 
 
+def medium_error(path: Path, error: OSError) -> StorageError:
+    """Returns our error for one of the system's, with its `errno`."""
+    failure = StorageError(
+        f"{path}: {error.strerror}", hint="check the disk's space and permissions"
+    )
+    failure.errno = error.errno
+    return failure
+
+
 def _is_full(path: Path) -> bool:
     # LMDB reports a write that the disk cut short as an input/output error.
     return hasattr(os, "statvfs") and os.statvfs(path).f_bavail == 0
+
+
+def _fill_up(path: Path, handle: Any) -> None:
+    """Makes the data file as long as its pages need, with zeros.
+
+    Pages that were never written may lie beyond its end; so may, once it was cut short, pages that
+    were, and touching those would kill the process. Zeros are found out: they are no page of LMDB
+    and have no block's hash. What another process writes meanwhile is not touched.
+    """
+    needed = (handle.info()["last_pgno"] + 1) * handle.stat()["psize"]
+    with (path / DATA_FILE).open("r+b") as file:
+        found = os.fstat(file.fileno()).st_size
+        if found < needed and hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(file.fileno(), found, needed - found)
 
 
 def _open_handle(path: Path, size: int) -> Any:

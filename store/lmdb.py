@@ -19,13 +19,14 @@ from typing import Any, Self
 
 from ibidem.objects.cid import Cid
 from ibidem.objects.errors import InvalidInputError, StorageError
-from ibidem.store.environment import Environment, acquire, release
+from ibidem.store.environment import Environment, acquire, medium_error, release
 from ibidem.store.lock import writer_lock
 from ibidem.store.protocol import (
     StoreStats,
     Swap,
     check_block,
     check_cell,
+    check_hash,
     closed_store,
     missing_block,
     moved_cell,
@@ -99,8 +100,8 @@ class LmdbStore:
         environment = acquire(Path(path), create=False, map_bytes=map_bytes)
         return cls(environment, timeout_seconds=timeout_seconds)
 
-    def get(self, cid: Cid, *, verify: bool = False) -> bytes:
-        """Returns the block; `verify` hashes it again."""
+    def get(self, cid: Cid) -> bytes:
+        """Returns the block, hashed again: the disk may have changed it."""
         environment = self._open_environment()
         raw = cid.raw
         block: bytes | None = environment.read(
@@ -108,8 +109,7 @@ class LmdbStore:
         )
         if block is None:
             raise missing_block(cid)
-        if verify:
-            check_block(cid, block)
+        check_hash(cid, block)
         return block
 
     def get_many(self, cids: Iterable[Cid]) -> list[bytes]:
@@ -125,6 +125,7 @@ class LmdbStore:
         for cid, block in zip(wanted, environment.read(read), strict=True):
             if block is None:
                 raise missing_block(cid)
+            check_hash(cid, block)
             blocks.append(block)
         return blocks
 
@@ -286,15 +287,6 @@ def sync_folder(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def medium_error(path: Path, error: OSError) -> StorageError:
-    """Returns our error for one of the system's, with its `errno`."""
-    failure = StorageError(
-        f"{path}: {error.strerror}", hint="check the disk's space and permissions"
-    )
-    failure.errno = error.errno
-    return failure
 
 
 def mount_table() -> list[str]:

@@ -16,6 +16,7 @@ from ibidem.store.protocol import (
     Swap,
     check_block,
     check_cell,
+    check_hash,
     closed_store,
     missing_block,
     moved_cell,
@@ -31,14 +32,13 @@ class MemoryStore:
         self._lock = threading.Lock()
         self._is_closed = False
 
-    def get(self, cid: Cid, *, verify: bool = False) -> bytes:
-        """Returns the block; `verify` hashes it again."""
+    def get(self, cid: Cid) -> bytes:
+        """Returns the block, hashed again: the strictest store promises no less than a disk."""
         self._check_open()
         block = self._blocks.get(cid)
         if block is None:
             raise missing_block(cid)
-        if verify:
-            check_block(cid, block)
+        check_hash(cid, block)
         return block
 
     def get_many(self, cids: Iterable[Cid]) -> list[bytes]:

@@ -44,17 +44,18 @@ class StoreStats:
 class Store(Protocol):
     """Blocks and cells. Implementations are safe to use from several threads."""
 
-    def get(self, cid: Cid, *, verify: bool = False) -> bytes:
-        """Returns the block; `verify` hashes it again.
+    def get(self, cid: Cid) -> bytes:
+        """Returns the block, hashed again.
 
         Raises:
             NotFoundError: kind `block-not-found`.
-            CorruptError: kind `hash-mismatch`, with `verify` only.
+            CorruptError: kind `hash-mismatch`.
         """
         ...
 
     def get_many(self, cids: Iterable[Cid]) -> list[bytes]:
-        """Returns the blocks in the order of `cids`, read from one state of the store."""
+        """Returns the blocks in the order of `cids`, read from one state of the store; raises as
+        `get` does."""
         ...
 
     def has(self, cid: Cid) -> bool:
@@ -115,6 +116,11 @@ def check_block(cid: Cid, block: bytes) -> None:
             f"block: {cid} has {len(block)} bytes, expected at most {limit}",
             kind=ErrorKind.LIMIT_EXCEEDED,
         )
+    check_hash(cid, block)
+
+
+def check_hash(cid: Cid, block: bytes) -> None:
+    """Refuses bytes that are not those that the CID names."""
     if blake3(block).digest() != cid.raw[4:]:
         raise CorruptError(
             f"block: the bytes do not have the hash of {cid}",

@@ -38,7 +38,7 @@ class StoreSuite:
         store.put(blocks)
         for cid, block in blocks.items():
             assert store.get(cid) == block
-            assert store.get(cid, verify=True) == block
+            assert store.get(cid) == block
             assert store.has(cid)
 
     def test_blocks_are_found_under_any_class_of_cid(self, store: Store) -> None:
@@ -198,7 +198,7 @@ class StoreSuite:
             for _ in range(400):
                 value = store.cell("head")
                 if value is not None:
-                    store.get(Cid(value), verify=True)
+                    store.get(Cid(value))
 
         run_together(write, read, read)
 
@@ -232,10 +232,10 @@ class RecordingStore:
         self.size_bytes = 0
         self.get_count = 0
 
-    def get(self, cid: Cid, *, verify: bool = False) -> bytes:
+    def get(self, cid: Cid) -> bytes:
         """Counts one read."""
         self.get_count += 1
-        return self._store.get(cid, verify=verify)
+        return self._store.get(cid)
 
     def publish(
         self, blocks: Mapping[Cid, bytes], cells: Mapping[str, tuple[bytes | None, bytes | None]]

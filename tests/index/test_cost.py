@@ -28,9 +28,9 @@ class CountingStore(MemoryStore):
 
     read_count = 0
 
-    def get(self, cid: Cid, *, verify: bool = False) -> bytes:
+    def get(self, cid: Cid) -> bytes:
         self.read_count += 1
-        return super().get(cid, verify=verify)
+        return super().get(cid)
 
     def get_many(self, cids: Iterable[Cid]) -> list[bytes]:
         return [self.get(cid) for cid in cids]

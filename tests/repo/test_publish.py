@@ -215,7 +215,7 @@ with ibidem.open(sys.argv[1]) as repo:
             at = repo.at()
             assert all(at.node(node_id("", number)) for number in acknowledged)
             for cid in repo.store.cids():
-                repo.store.get(cid, verify=True)
+                repo.store.get(cid)
             with repo.transaction() as tx:
                 for number in range(max(acknowledged) + 2):
                     if tx.find_node(node_id("", number)):

@@ -52,15 +52,24 @@ def test_a_second_init_is_refused_and_changes_nothing(tmp_path: Path) -> None:
         assert len(list(repo.at().nodes())) == 1
 
 
-@pytest.mark.parametrize("content", [None, "", "[]", "{}", "\x00", '{"version"'])
-def test_a_path_without_a_repository_is_not_found(tmp_path: Path, content: str | None) -> None:
-    if content is not None:
+@pytest.mark.parametrize("is_folder_there", [False, True])
+def test_a_path_without_a_repository_is_not_found(tmp_path: Path, is_folder_there: bool) -> None:
+    if is_folder_there:
         (tmp_path / ".ibidem").mkdir()
-        (tmp_path / ".ibidem" / "format").write_text(content)
     with pytest.raises(NotFoundError) as caught:
         ibidem.open(tmp_path)
     assert caught.value.kind is ErrorKind.REPOSITORY_NOT_FOUND
     assert caught.value.hint
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", "\x00", '{"version"'])
+def test_a_damaged_format_file_is_damage_and_no_missing_repository(
+    tmp_path: Path, content: str
+) -> None:
+    ibidem.init(tmp_path).close()
+    (tmp_path / ".ibidem" / "format").write_text(content)
+    with pytest.raises(CorruptError, match="format"):
+        ibidem.open(tmp_path)
 
 
 def test_a_newer_layout_is_refused(tmp_path: Path) -> None:

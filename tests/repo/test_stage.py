@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 import ibidem
+from ibidem.objects import codec
 from ibidem.objects.derive import node_id
-from ibidem.objects.errors import ConflictError, ErrorKind, InvalidInputError
+from ibidem.objects.errors import ConflictError, CorruptError, ErrorKind, InvalidInputError
 from ibidem.repo.repository import Repository
+from ibidem.repo.stage import STAGE_CELL
 
 
 def stage(repo: Repository, key: str, summary: str = "") -> None:
@@ -91,6 +93,26 @@ def test_a_dangling_reference_is_refused_when_it_is_staged(repo: Repository) -> 
         tx.add_edge(node_id("", "a"), "t", node_id("", "b"))
     assert caught.value.kind is ErrorKind.DANGLING_REFERENCE
     assert repo.store.cell("stage") is None
+
+
+@pytest.mark.parametrize("field", ["root", "base", "commit"])
+@pytest.mark.parametrize("value", [None, 1, "root", b"root"])
+def test_a_stage_that_names_no_link_is_damage(
+    repo: Repository, field: str, value: codec.Value
+) -> None:
+    with repo.transaction() as tx:
+        tx.add_node("Doc", key="a")
+    stage(repo, "b")
+    cell = repo.store.cell(STAGE_CELL)
+    assert cell is not None
+    fields = codec.decode(cell)
+    assert isinstance(fields, dict)
+    damaged = codec.encode({**fields, field: value})
+    repo.store.publish({}, {STAGE_CELL: (cell, damaged)})
+    if field == "commit" and value is None:
+        return  # begun before the first commit
+    with pytest.raises(CorruptError, match="stage"):
+        list(repo.staged_changes())
 
 
 def test_models_that_were_staged_are_committed(repo: Repository) -> None:

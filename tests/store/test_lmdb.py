@@ -91,7 +91,7 @@ def test_the_map_grows_under_live_readers(tmp_path: Path) -> None:
 
         def read() -> None:
             while not done.wait(0.0005):
-                assert store.get(BlobCid.of(b"first"), verify=True) == b"first"
+                assert store.get(BlobCid.of(b"first")) == b"first"
 
         def write() -> None:
             try:
@@ -138,7 +138,7 @@ def test_a_forked_child_reads_and_writes_beside_its_parent(tmp_path: Path) -> No
 
         def read() -> None:
             while not stop.wait(0.0005):
-                store.get(BlobCid.of(b"parent"), verify=True)
+                store.get(BlobCid.of(b"parent"))
 
         reader = threading.Thread(target=read)
         reader.start()
@@ -252,7 +252,7 @@ with LmdbStore.create(sys.argv[1]) as store:
         else:
             raise SystemExit('the write was acknowledged')
         assert store.cell('head') == b'1'
-        assert store.get(BlobCid.of(b'kept'), verify=True) == b'kept'
+        assert store.get(BlobCid.of(b'kept')) == b'kept'
         assert not store.has(BlobCid.of(bytes(4 << 20)))
     resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     store.publish(blocks_of(bytes(4 << 20)), {'head': (b'1', b'2')})
@@ -279,10 +279,51 @@ def test_a_disk_that_is_really_full(tmp_path: Path) -> None:
                 store.publish(blocks_of(bytes(2 << 20)), {"head": (b"1", b"2")})
             assert caught.value.errno == errno.ENOSPC
             assert store.cell("head") == b"1"
-            assert store.get(BlobCid.of(b"kept"), verify=True) == b"kept"
+            assert store.get(BlobCid.of(b"kept")) == b"kept"
             store.publish(blocks_of(b"small"), {"head": (b"1", b"2")})
     finally:
         subprocess.run(["umount", str(small)], check=True)
+
+
+def test_a_block_that_the_disk_changed_is_refused(tmp_path: Path) -> None:
+    body = b"a body that is easily found again"
+    with LmdbStore.create(tmp_path / "blocks") as store:
+        store.put(blocks_of(body))
+    data = tmp_path / "blocks" / "data.mdb"
+    data.write_bytes(data.read_bytes().replace(body, body.upper()))
+    with LmdbStore.open(tmp_path / "blocks") as store:
+        for read in (store.get, lambda cid: store.get_many([cid])):
+            with pytest.raises(CorruptError) as caught:
+                read(BlobCid.of(body))
+            assert caught.value.kind is ErrorKind.HASH_MISMATCH
+
+
+@pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="cannot fill up a file")
+@pytest.mark.parametrize("page_count", [0, 1, 2, 3, 5, 8, 13, 21])
+def test_a_file_that_was_cut_short_is_refused_and_kills_no_process(
+    tmp_path: Path, page_count: int
+) -> None:
+    bodies = [bytes([number]) * 3000 for number in range(40)] + [bytes(range(256)) * 100]
+    with LmdbStore.create(tmp_path / "blocks") as store:
+        store.publish(blocks_of(*bodies), {"head": (None, b"1")})
+    os.truncate(tmp_path / "blocks" / "data.mdb", page_count * 4096 + 100 * bool(page_count))
+    program = """
+import sys
+from ibidem.objects.cid import BlobCid
+from ibidem.objects.errors import IbidemError
+from ibidem.store.lmdb import LmdbStore
+
+bodies = [bytes([number]) * 3000 for number in range(40)] + [bytes(range(256)) * 100]
+refused = 0
+for body in bodies:
+    try:
+        with LmdbStore.open(sys.argv[1]) as store:
+            assert store.get(BlobCid.of(body)) == body
+    except IbidemError:
+        refused += 1
+assert refused
+"""
+    run_python(program, str(tmp_path / "blocks"))
 
 
 def test_a_network_file_system_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
