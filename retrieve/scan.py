@@ -37,10 +37,12 @@ _GATHER_ROWS = 2_048
 _CHUNK_PRODUCTS = 1 << 17
 """Products of one chunk at most: half a megabyte of float32."""
 _MANY_SHARE = 16
-_JUDGED_ROWS = 65_536
+_SAMPLE_ROWS = 2_048
+_SAMPLE_SHARE = 4
+"""From so many times the sample on, a sample is taken first."""
 _BLIND_SHARE = 4
-"""A query that after so many rows still has more than one in four of them is given up: the pass
-does not tell its rows apart."""
+"""A query for which more than one in four rows of the sample could be among the best of the sample
+is given up: the pass does not tell its rows apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,7 @@ class _Hits:
 
     place: npt.NDArray[np.int64]
     """Of the row, counted through all segments; ascending within a query and a segment."""
-    query: npt.NDArray[np.intp]
+    query: npt.NDArray[np.int16]
     lower: Float64s
     upper: Float64s
 
@@ -128,13 +130,18 @@ class _Scan:
         self.depths = depths
         self.gives_up = gives_up
         self.least = np.full(len(depths), -np.inf)
-        self.active = np.arange(len(depths))
+        self.active = np.arange(len(depths), dtype=np.int16)
         self.hits: list[_Hits] = []
+        self.total = sum(part.size for part in self.parts)
         self.offsets = np.cumsum([0, *(part.segment.ordinals.shape[0] for part in self.parts)])
 
     def run(self) -> None:
         """Scans everything; bounds are sharpened whenever the rows seen have doubled."""
-        products = self.one.products(self.queries.body)
+        if self.total > _SAMPLE_SHARE * _SAMPLE_ROWS:
+            self._sample()
+        if not len(self.active):
+            return
+        products = self.one.products(self.queries.body[self.active])
         seen, next_look = 0, 0
         for number, part in enumerate(self.parts):
             rows = self.one.rows(part.segment)
@@ -143,16 +150,34 @@ class _Scan:
             start = 0
             while start < part.size:
                 stop = min(part.size, start + min(step, max(_FIRST_ROWS, seen)))
-                self._chunk(number, rows, slice(start, stop), products)
+                span = slice(start, stop)
+                if part.mask is None or part.mask[span].any():
+                    at = span if part.positions is None else part.positions[span]
+                    self._add(number, rows, at, products)
                 seen += stop - start
                 start = stop
                 if seen >= next_look:
                     next_look = 2 * seen
-                    if self._look(seen):
-                        if not len(self.active):
-                            return
-                        products = self.one.products(self.queries.body[self.active])
-        self._look(0)
+                    self._look()
+        self._look()
+
+    def _sample(self) -> None:
+        """Raises `least` by rows spread over all, and gives up queries whose rows look alike."""
+        products = self.one.products(self.queries.body)
+        step = self.total // _SAMPLE_ROWS
+        taken = 0
+        for number, part in enumerate(self.parts):
+            at = np.arange(step // 2, part.size, step)
+            if at.shape[0]:
+                at = at if part.positions is None else part.positions[at]
+                self._add(number, self.one.rows(part.segment), at, products)
+                taken += at.shape[0]
+        self._look()
+        if self.gives_up and self.hits:
+            left = np.bincount(self.hits[0].query, minlength=len(self.depths))
+            told = left * _BLIND_SHARE <= np.maximum(taken, 16 * np.asarray(self.depths))
+            self.active = np.flatnonzero(told).astype(np.int16)
+        self.hits = []
 
     def kept(self, number: int) -> list[Kept] | None:
         """Returns what is left for a query, None where it was given up."""
@@ -161,7 +186,7 @@ class _Scan:
         if not self.hits:
             return []
         (hits,) = self.hits
-        edges = np.searchsorted(hits.query, [number, number + 1])
+        edges = np.searchsorted(hits.query, np.array([number, number + 1], np.int16))
         hits = hits.take(slice(*edges.tolist()))
         owner = np.searchsorted(self.offsets, hits.place, side="right") - 1
         found: list[Kept] = []
@@ -173,24 +198,21 @@ class _Scan:
                 found.append(Kept(part.segment, positions, estimate))
         return found
 
-    def _chunk(self, number: int, rows: Rows, span: slice, products: Products) -> None:
-        """Adds the rows of a chunk that reach the bounds so far."""
+    def _add(self, number: int, rows: Rows, at: At, products: Products) -> None:
+        """Adds those of some rows that reach the bounds so far."""
         part = self.parts[number]
-        if part.mask is not None and not part.mask[span].any():
-            return
-        at: At = span if part.positions is None else part.positions[span]
         values = products(rows.take(at))
         scale = rows.scale(at)
         index = self._reaching(values, scale, rows, at)
         row, query = np.divmod(index, values.shape[1])
+        positions = row + at.start if isinstance(at, slice) else at[row]
         if part.mask is not None:
-            wanted = np.flatnonzero(part.mask[span][row])
-            row, query = row[wanted], query[wanted]
+            wanted = np.flatnonzero(part.mask[positions])
+            row, query, positions = row[wanted], query[wanted], positions[wanted]
         if not row.shape[0]:
             return
         value = values[row, query] * scale[row].astype(np.float64)
         query = self.active[query]
-        positions = row + span.start if isinstance(at, slice) else at[row]
         lower, upper = self._interval(value, rows.residual(positions), rows.norms[positions], query)
         kept = np.flatnonzero(upper >= self.least[query])
         places = positions[kept] + self.offsets[number]
@@ -237,7 +259,7 @@ class _Scan:
         return np.asarray(np.where(np.isnan(found), -np.inf, found))
 
     def _interval(
-        self, value: Float64s, residual: Float64s, norms: Float64s, query: Positions
+        self, value: Float64s, residual: Float64s, norms: Float64s, query: npt.NDArray[np.int16]
     ) -> tuple[Float64s, Float64s]:
         """Returns bounds of the canonical scores of rows, each with its own residual."""
         middle = value * self.queries.scale[query]
@@ -255,30 +277,19 @@ class _Scan:
         lower[wild], upper[wild] = -np.inf, np.inf
         return lower, upper
 
-    def _look(self, seen: int) -> bool:
-        """Raises `least` by what was found, drops what falls below it, and returns whether a query
-        was given up, which `seen` rows justify."""
+    def _look(self) -> None:
+        """Raises `least` by what was found, and drops what falls below it."""
         if not self.hits:
-            return False
-        total = len(self.depths)
-        hits = _joined(self.hits, single=total == 1)
-        edges = np.searchsorted(hits.query, np.arange(total + 1)).tolist()
+            return
+        count = len(self.depths)
+        hits = _joined(self.hits, single=count == 1)
+        edges = np.searchsorted(hits.query, np.arange(count + 1, dtype=np.int16)).tolist()
         for number in self.active.tolist():
             lower, depth = hits.lower[edges[number] : edges[number + 1]], self.depths[number]
             if lower.shape[0] >= depth:
                 place = lower.shape[0] - depth
                 self.least[number] = max(self.least[number], np.partition(lower, place)[place])
-        hits = hits.take(np.flatnonzero(hits.upper >= self.least[hits.query]))
-        self.hits = [hits]
-        if not self.gives_up or seen < _JUDGED_ROWS:
-            return False
-        left = np.bincount(hits.query, minlength=total)
-        blind = left * _BLIND_SHARE > np.maximum(seen, _BLIND_SHARE * np.asarray(self.depths))
-        if not blind.any():
-            return False
-        self.active = self.active[~blind[self.active]]
-        self.hits = [hits.take(np.flatnonzero(~blind[hits.query]))]
-        return True
+        self.hits = [hits.take(np.flatnonzero(hits.upper >= self.least[hits.query]))]
 
 
 def _at_least(values: npt.NDArray[Any], reach: Float64s) -> npt.NDArray[np.intp]:
