@@ -5,7 +5,6 @@ Columns under a prefix P: P.keys, all keys concatenated; P.ends, (k,) where each
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -58,7 +57,15 @@ class KeyList:
 
     def find(self, key: bytes, low: int = 0) -> int:
         """Returns the index of the first key that is not below `key`, from `low` on."""
-        return bisect_left(self, key, low)
+        blob, ends = self.blob, self._ends
+        high = len(ends)
+        while low < high:
+            middle = (low + high) >> 1
+            if blob[ends[middle - 1] if middle else 0 : ends[middle]].tobytes() < key:
+                low = middle + 1
+            else:
+                high = middle
+        return low
 
 
 def key_columns(prefix: str, keys: Sequence[bytes]) -> Columns:

@@ -18,8 +18,9 @@ from ibidem.index.arrays import NO_ROW
 from ibidem.retrieve.bm25 import Scorer, scorer_of, weighted
 from ibidem.retrieve.fuzzy import near_terms
 from ibidem.retrieve.impact import best_slots
-from ibidem.retrieve.lane import LaneStatus, LaneTop, best, empty_top
+from ibidem.retrieve.lane import LaneStatus, LaneTop, empty_top
 from ibidem.retrieve.match import AND
+from ibidem.retrieve.numbers import rank
 from ibidem.retrieve.phrase import phrases_of, with_phrase
 from ibidem.retrieve.plane import Plane, Slots, Statistics, plane_of, statistics_of
 from ibidem.retrieve.query import Query
@@ -56,8 +57,12 @@ def rank_lexical(universe: Universe) -> LaneTop:
     else:
         scores, has = scorer.scores(slots)
         slots, scores = slots[has], scores[has]
-    nodes, values = best(view.snapshot, [plane.ordinals[slots]], [scores], query.depth)
-    return LaneTop(LANE, nodes, values, LaneStatus.OK, _FLOOR)
+    if scores.shape[0] > query.depth:
+        keep = (scores >= np.partition(scores, -query.depth)[-query.depth]).nonzero()[0]
+        slots, scores = slots[keep], scores[keep]
+    nodes = plane.ordinals[slots]
+    order = rank(scores, view.snapshot.node_ids(nodes))[: query.depth]
+    return LaneTop(LANE, nodes[order], scores[order], LaneStatus.OK, _FLOOR)
 
 
 def _small(universe: Universe, scorer: Scorer) -> Slots | None:

@@ -28,6 +28,9 @@ _DOWN = 1.0 - 2.0**-40
 
 Slots = npt.NDArray[np.uint32]
 Impacts = npt.NDArray[np.uint8]
+Width = tuple[float, float] | None
+"""Bounds of a ratio divided by the one that an impact was made for; None where these say too
+little."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +120,7 @@ class Plane:
     _spare: list[npt.NDArray[np.float32]] = field(default_factory=list)
     _terms: dict[tuple[str, float, float], Joined] = field(default_factory=dict)
     _kept: list[int] = field(default_factory=lambda: [0])
+    _widths: dict[tuple[float, float], list[Width]] = field(default_factory=dict)
 
     @property
     def size(self) -> int:
@@ -134,6 +138,16 @@ class Plane:
         """Takes sums back, equal to `empty` again."""
         if len(self._spare) < 2:
             self._spare.append(sums)
+
+    def widths(self, statistics: Statistics, k1: float, b: float) -> list[Width]:
+        """Returns by segment what its impacts are widened by for a query's parameters."""
+        found = self._widths.get((k1, b))
+        if found is None:
+            found = [_width(segment, statistics, k1, b) for segment in self.segments]
+            if len(self._widths) >= 64:
+                self._widths.clear()
+            self._widths[k1, b] = found
+        return found
 
     def term(self, text: str, statistics: Statistics, k1: float, b: float) -> Joined:
         """Returns a term; one that no row has is empty."""
@@ -217,7 +231,8 @@ def _join(plane: Plane, statistics: Statistics, text: str, k1: float, b: float) 
     impacts: list[Impacts] = []
     frequency, high, low, top = 0, 1.0, 1.0, 0.0
     count = 0
-    for index, segment in enumerate(plane.segments):
+    every = plane.widths(statistics, k1, b)
+    for index, (segment, widths) in enumerate(zip(plane.segments, every, strict=True)):
         part = segment.term(text)
         if part is None:
             continue
@@ -226,7 +241,6 @@ def _join(plane: Plane, statistics: Statistics, text: str, k1: float, b: float) 
         frequencies.append(part.frequencies)
         frequency += part.rows.shape[0] - _gone(statistics, index, part)
         first, count = count, count + part.rows.shape[0]
-        widths = _widths(segment, statistics, k1, b)
         is_new = widths is None or part.impacts is None
         pieces.append(Piece(first, count, start, stop, None if is_new else part.dense))
         if widths is None or part.impacts is None:
@@ -253,9 +267,7 @@ def _join(plane: Plane, statistics: Statistics, text: str, k1: float, b: float) 
     )
 
 
-def _widths(
-    segment: LexicalSegment, statistics: Statistics, k1: float, b: float
-) -> tuple[float, float] | None:
+def _width(segment: LexicalSegment, statistics: Statistics, k1: float, b: float) -> Width:
     """Returns bounds of a ratio here divided by the one that the segment's impacts are made for.
 
     None where they are too far apart, or the segment has no impacts.
