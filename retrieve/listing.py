@@ -123,11 +123,28 @@ def _all_ranks(snapshot: Snapshot, order: Order) -> Int64s:
 
 def _first(snapshot: Snapshot, ordinals: Ordinals, ranks: Int64s, count: int) -> Ordinals:
     """Returns the first `count` nodes by rank, then id."""
-    if 0 < count < ordinals.shape[0]:
+    is_part = 0 < count < ordinals.shape[0]
+    if is_part:
         keep = np.flatnonzero(ranks <= np.partition(ranks, count - 1)[count - 1])
         ordinals, ranks = ordinals[keep], ranks[keep]
     words = np.ascontiguousarray(snapshot.node_ids(ordinals)).view(">u8")
-    return ordinals[np.lexsort((words[:, 1], words[:, 0], ranks))[:count]]
+    first = words[:, 0].astype(np.uint64)
+    if is_part and count < ordinals.shape[0]:
+        keep = _without_late_ties(ranks, first, count)
+        ordinals, ranks, words, first = ordinals[keep], ranks[keep], words[keep], first[keep]
+    return ordinals[np.lexsort((words[:, 1], first, ranks))[:count]]
+
+
+def _without_late_ties(
+    ranks: Int64s, first: npt.NDArray[np.uint64], count: int
+) -> npt.NDArray[np.intp]:
+    """Returns places among which the first `count` are, where more share the greatest rank: those
+    of lower rank, and of the others as many as the first words of their ids tell apart."""
+    last = ranks.max()
+    below, ties = np.flatnonzero(ranks < last), np.flatnonzero(ranks == last)
+    words, wanted = first[ties], count - below.shape[0]
+    near = ties[words <= np.partition(words, wanted - 1)[wanted - 1]]
+    return np.concatenate([below, near])
 
 
 def _cursor(scope: Scope, order: Order, last: Ordinals) -> str:
