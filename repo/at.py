@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -135,6 +135,15 @@ class Revision:
         from ibidem.repo import retrieving
 
         return retrieving.retrieve(self._repository, self, text=text, **options)
+
+    def retrieve_many(self, questions: Iterable[Mapping[str, Any]]) -> list[Result]:
+        """Returns the answers to several questions, each given by its options of `retrieve`.
+
+        The answers are those of one by one; questions over the same nodes share what they can.
+        """
+        from ibidem.repo import retrieving
+
+        return retrieving.retrieve_many(self._repository, self, questions)
 
     def query(self, **options: Any) -> list[Node]:
         """Returns the nodes that meet `label`, `where` and other conditions of `querying.page`.

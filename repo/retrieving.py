@@ -6,8 +6,8 @@ says where they differ or why the question can not be asked any more.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self
 
@@ -23,19 +23,61 @@ from ibidem.repo.at import Revision
 from ibidem.repo.estimators import estimator_of
 from ibidem.repo.reranking import limited
 from ibidem.repo.revision import microseconds
-from ibidem.retrieve.execute import execute
+from ibidem.retrieve.execute import dense_tops, execute
+from ibidem.retrieve.lane import LaneTop
 from ibidem.retrieve.query import Query, resolve
 from ibidem.retrieve.receipt import Receipt, receipt_of
 from ibidem.retrieve.rerank import Reranker, RerankRecord
 from ibidem.retrieve.result import Result
 from ibidem.retrieve.tokens import HEURISTIC, TokenEstimator
+from ibidem.retrieve.warning import Warning  # noqa: A004  the word that the field knows
+from ibidem.retrieve.warning import Warning  # noqa: A004  the word that the field knows
 
 if TYPE_CHECKING:
     from ibidem.embed.protocol import Embedder
     from ibidem.repo.repository import Repository
 
 
-def retrieve(
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question with nothing left to assume."""
+
+    query: Query
+    estimator: TokenEstimator
+    reranker: Reranker | RerankRecord | None
+    is_strict: bool = False
+    """Whether a warning is an error."""
+
+
+def retrieve(repository: Repository, revision: Revision, **options: Any) -> Result:
+    """Returns the answer to a question over a revision, with its receipt; `ask` has the options."""
+    asked = ask(repository, revision, **options)
+    result = _checked(asked, _execute(repository, revision, asked))
+    return _with_receipt(repository, revision, result)
+
+
+def retrieve_many(
+    repository: Repository, revision: Revision, questions: Iterable[Mapping[str, Any]]
+) -> list[Result]:
+    """Returns the answers to several questions, each as `retrieve` gives it.
+
+    Questions whose vectors are of one model and that rank the same nodes share one scan of the
+    vectors, which costs little more than a scan for one of them.
+
+    Args:
+        questions: the options of each.
+    """
+    asked = [ask(repository, revision, **options) for options in questions]
+    queries = [one.query for one in asked]
+    tops = revision.asked(lambda snapshot: dense_tops(snapshot, queries))
+    results = [
+        _checked(one, _execute(repository, revision, one, dense=top))
+        for one, top in zip(asked, tops, strict=True)
+    ]
+    return [_with_receipt(repository, revision, result) for result in results]
+
+
+def ask(
     repository: Repository,
     revision: Revision,
     *,
@@ -45,9 +87,10 @@ def retrieve(
     rerank: Reranker | None = None,
     rerank_timeout: float | None = None,
     estimator: str | TokenEstimator = HEURISTIC.name,
+    strict: bool = False,
     **options: Any,
-) -> Result:
-    """Returns the answer to a question over a revision, with its receipt.
+) -> Asked:
+    """Returns a question resolved.
 
     Args:
         model: embeds the text, with `embedder` or the one in use for the model, and ranks by its
@@ -57,6 +100,7 @@ def retrieve(
         rerank: scores the first of the fused order; what it says is kept in the receipt.
         rerank_timeout: seconds that it may take, 8 unless given; after them the order stands.
         estimator: counts tokens, itself or by a name that `estimators` knows.
+        strict: a warning is an error, and leaves no receipt.
         options: as `retrieve.query.resolve` lists them.
     """
     config = revision.config
@@ -76,8 +120,12 @@ def retrieve(
         estimator=counter,
         **options,
     )
-    reranker = limited(rerank, rerank_timeout)
-    result = _execute(repository, revision, query, estimator=counter, reranker=reranker)
+    return Asked(query, counter, limited(rerank, rerank_timeout), strict)
+
+
+def _with_receipt(repository: Repository, revision: Revision, result: Result) -> Result:
+    """Returns the answer with its receipt, which is kept."""
+    query, config = result.query, revision.config
     digests = {name: model.digest for name, model in config.models.items() if model.digest}
     used = {} if query.vector is None else {query.vector.model}
     commit = None if revision.commit is None else revision.commit.cid
@@ -90,6 +138,22 @@ def retrieve(
         return result
     repository.receipts.append(block)
     return replace(result, receipt=receipt)
+
+
+def _checked(asked: Asked, result: Result) -> Result:
+    """Returns the answer, unless it has warnings that are errors."""
+    if asked.is_strict and result.warnings:
+        raise InvalidInputError(
+            "; ".join(map(_said, result.warnings)),
+            hint="ask without strict to get the answer with its warnings",
+        )
+    return result
+
+
+def _said(warning: Warning) -> str:
+    subject = "" if warning.subject is None else f" {warning.subject!r:.80}"
+    count = "" if warning.count is None else f" ({warning.count})"
+    return f"{warning.option}{subject}: {warning.message}{count}"
 
 
 def replay(
@@ -121,7 +185,7 @@ def replay(
             hint="fetch the history that it belongs to",
         ) from error
     counter = _estimator_of(asked.query, estimator)
-    result = _execute(repository, revision, asked.query, estimator=counter, reranker=asked.rerank)
+    result = _execute(repository, revision, Asked(asked.query, counter, asked.rerank))
     if result.cid != asked.result:
         raise ReplayError(_difference(asked, receipt_of(result)), hint="run 'repo doctor --full'")
     return replace(result, receipt=asked)
@@ -162,22 +226,18 @@ def _difference(before: Receipt, after: Receipt) -> str:
 
 
 def _execute(
-    repository: Repository,
-    revision: Revision,
-    asked: Query,
-    *,
-    estimator: TokenEstimator = HEURISTIC,
-    reranker: Reranker | RerankRecord | None = None,
+    repository: Repository, revision: Revision, asked: Asked, *, dense: LaneTop | None = None
 ) -> Result:
     store = repository.store
     return revision.asked(
         lambda snapshot: execute(
             snapshot,
-            asked,
+            asked.query,
             lambda cid: Node.decode(store.get(cid)),
             repository.content_of,
-            estimator=estimator,
-            reranker=reranker,
+            estimator=asked.estimator,
+            reranker=asked.reranker,
+            dense=dense,
         )
     )
 
