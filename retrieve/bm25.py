@@ -43,6 +43,8 @@ class Scorer:
     """By length, k1 · ((1 - b) + b · (length / mean))."""
     k1: float
     b: float
+    weights: Float64s
+    """(terms, 1): the weight of each term."""
 
     def scores(self, slots: Slots) -> tuple[Float64s, Bools]:
         """Returns the canonical scores of slots, and which of them have a term.
@@ -65,15 +67,13 @@ class Scorer:
 
     def scores_of(self, slots: Slots, frequencies: Float64s) -> Float64s:
         """Returns the canonical scores for (terms, slots) frequencies, 0 where a term is absent."""
-        absent = frequencies == 0.0
         share = frequencies + self._shares(self.plane.lengths[slots])
-        share += absent  # not 0 / 0
+        if self.k1 == 0.0 or self.b == 1.0:
+            share += frequencies == 0.0  # not 0 / 0
         gains = frequencies * (self.k1 + 1.0)
         gains /= share
-        gains *= np.array([term.weight for term in self.terms])[:, None]
-        total = gains[0]
-        for line in gains[1:]:
-            total = total + line
+        gains *= self.weights
+        total: Float64s = np.add.accumulate(gains, axis=0)[-1]  # one by one, unlike `sum`
         return total
 
     def _shares(self, lengths: npt.NDArray[np.unsignedinteger]) -> Float64s:
@@ -120,4 +120,5 @@ def scorer_of(
 
         key = ("shares", query.include_tombstoned, query.k1, query.b)
         table = cached(view.snapshot, key, build)
-    return Scorer(plane, mean, terms, table, query.k1, query.b)
+    weights = np.array([term.weight for term in terms])[:, None]
+    return Scorer(plane, mean, terms, table, query.k1, query.b, weights)

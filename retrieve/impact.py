@@ -21,6 +21,7 @@ from ibidem.retrieve.plane import LEVELS, Plane, Slots
 from ibidem.retrieve.scope import Scope, Universe
 
 Float32s = npt.NDArray[np.float32]
+Places = npt.NDArray[np.intp]
 
 _WORTH = 20_000
 """Postings that must be left for a look at the threshold to pay."""
@@ -67,7 +68,7 @@ class _Scan:
     def run(self) -> tuple[Slots, Float64s]:
         """Returns the candidates and their scores, and gives the sums back."""
         terms = self.terms
-        slots = np.zeros(0, np.uint32)
+        slots = np.zeros(0, np.intp)
         left = sum(term.joined.count for term in terms)
         done = 0
         while True:
@@ -90,9 +91,9 @@ class _Scan:
                 return done
         return done
 
-    def _add(self, met: Slots, terms: Sequence[Weighted], done: int, size: int) -> Slots:
+    def _add(self, met: Places, terms: Sequence[Weighted], done: int, size: int) -> Places:
         """Adds the postings of terms; returns all slots met, one as often as it has a term."""
-        slots = np.concatenate([term.joined.slots for term in terms])
+        slots = np.concatenate([term.joined.slots for term in terms]).astype(np.intp)
         values = np.empty(size, np.float32)
         stop = 0
         for term, unit in zip(terms, self.units[done:], strict=False):
@@ -101,7 +102,7 @@ class _Scan:
         np.add.at(self.sums, slots, values)
         return np.concatenate([met, slots]) if done else slots
 
-    def _look(self, slots: Slots, done: int, left: int) -> tuple[Slots, Float64s] | None:
+    def _look(self, slots: Places, done: int, left: int) -> tuple[Slots, Float64s] | None:
         """Returns the candidates; None where the terms that are left might bring others."""
         values = self.sums.take(slots)
         if self.scope is not None:
@@ -117,29 +118,29 @@ class _Scan:
         keep = self._above(sums, done)
         if done == len(self.terms):
             self._clear(slots, values)
-            frequencies = self._met(chosen[order], first)[:, keep]
-            return found[keep], self.scorer.scores_of(found[keep], frequencies)
+            found = found[keep].astype(np.uint32)
+            return found, self.scorer.scores_of(found, self._met(chosen[order], first, keep))
         if keep.shape[0] * _LOOK_UP_COST > left + _FEW * _LOOK_UP_COST:
             return None
         self._clear(slots, values)
-        return self._scored(self._refined(found[keep], sums[keep], done))
+        return self._scored(self._refined(found[keep].astype(np.uint32), sums[keep], done))
 
     def _scored(self, slots: Slots) -> tuple[Slots, Float64s]:
         return slots, self.scorer.scores(slots)[0]
 
-    def _met(self, places: npt.NDArray[np.intp], first: npt.NDArray[np.bool_]) -> Float64s:
-        """Returns how often each distinct slot has each term, (terms, slots), once all are added.
+    def _met(self, places: Places, first: npt.NDArray[np.bool_], keep: Places) -> Float64s:
+        """Returns how often some distinct slots have each term, (terms, kept), once all are added.
 
         `places` among the postings in the order in which they were added, grouped by slot; `first`
-        is true for the first of each group.
+        is true for the first of each group; `keep` are the groups wanted.
         """
-        ends = np.cumsum([term.joined.count for term in self.terms])
+        ends = np.array([term.joined.count for term in self.terms]).cumsum()
         every = np.concatenate([term.joined.frequencies for term in self.terms])
-        group = np.cumsum(first) - 1
-        lines = np.asarray(self.order)[ends.searchsorted(places, side="right")]
+        group = first.cumsum() - 1
         frequencies = np.zeros((len(self.terms), int(group[-1]) + 1 if len(group) else 0))
+        lines = np.array(self.order)[ends.searchsorted(places, side="right")]
         frequencies[lines, group] = every[places]
-        return frequencies
+        return frequencies[:, keep] if keep.shape[0] < frequencies.shape[1] else frequencies
 
     def _raise(self, partial: float) -> None:
         """Learns that `depth` rows of the universe have at least this sum of bounds."""
@@ -155,7 +156,7 @@ class _Scan:
         bar = self.least * (1.0 - self.slack) - self._rest(done)
         return (sums >= bar if bar > 0.0 else sums > 0.0).nonzero()[0]
 
-    def _clear(self, slots: Slots, values: Float32s) -> None:
+    def _clear(self, slots: Places, values: Float32s) -> None:
         """Gives the sums back, as they were; `values` is what they hold at `slots`, and is lost."""
         if slots.shape[0] * 12 > self.plane.size or self.scope is not None:
             if self.plane.is_whole:
@@ -164,7 +165,7 @@ class _Scan:
                 np.copyto(self.sums, self.plane.empty)
         else:
             np.minimum(values, 0.0, out=values)
-            self.sums[slots.astype(np.intp)] = values
+            self.sums[slots] = values
         self.plane.give(self.sums)
 
     def _whole(self, done: int) -> Slots:
@@ -202,9 +203,7 @@ class _Scan:
         return slots
 
 
-def _distinct(
-    slots: Slots, chosen: npt.NDArray[np.intp]
-) -> tuple[Slots, npt.NDArray[np.bool_], npt.NDArray[np.intp]]:
+def _distinct(slots: Places, chosen: Places) -> tuple[Places, npt.NDArray[np.bool_], Places]:
     """Returns the distinct slots among those at `chosen`, ascending; (c,) whether the first of
     its slot; and the order of `chosen` in which they are ascending."""
     found = slots.take(chosen)

@@ -85,8 +85,8 @@ def _asked(
     plane: Plane, statistics: Statistics, counts: Counter[str], query: Query
 ) -> tuple[dict[str, float], list[list[str]]]:
     """Returns how much each term counts, and the groups of terms of which one each is needed."""
-    asked = {text: float(count) for text, count in counts.items()}
-    groups = [[text] for text in sorted(counts)]
+    asked: dict[str, float] = dict(counts)
+    groups = [[text] for text in counts]
     fuzzy = query.match.fuzzy
     if fuzzy is not None:
         near = near_terms(plane, statistics, sorted(counts), query)
