@@ -21,6 +21,7 @@ def command(session: Session, *, at: str) -> None:
     """
     with session.open() as repository:
         stats = repository.stats(at)
+        is_current = repository.index.is_remembered(repository.at(at).root_cid)
         labels = dict(sorted(repository.at(at).snapshot().labels().items()))
         index = repository.index.stats()
     head = None if stats.head is None else str(stats.head)
@@ -39,6 +40,7 @@ def command(session: Session, *, at: str) -> None:
                 "tags": stats.tag_count,
                 "blocks": {"count": stats.block_count, "size_bytes": stats.store_bytes},
                 "index": {
+                    "current": is_current,
                     "snapshots": index.snapshot_count,
                     "size_bytes": index.size_bytes,
                     "families": [
@@ -68,6 +70,24 @@ def command(session: Session, *, at: str) -> None:
         *((f"sparse {output.one_line(name)}", f"{n:,}") for name, n in stats.sparse_counts.items()),
         ("branches, tags", f"{stats.branch_count:,}, {stats.tag_count:,}"),
         ("blocks", f"{stats.block_count:,} of all revisions, {stats.store_bytes:,} bytes on disk"),
-        ("index", f"{output.plural(index.snapshot_count, 'snapshot')}, {index.size_bytes:,} bytes"),
+        (
+            "index",
+            f"{output.plural(index.snapshot_count, 'snapshot')}, {index.size_bytes:,} bytes, "
+            + ("current" if is_current else "was behind, brought up to date"),
+        ),
+        *(
+            (
+                f"  {output.one_line(family.name)}",
+                ", ".join(
+                    (
+                        output.plural(family.segment_count, "segment"),
+                        f"{family.row_count:,} rows ({family.dead_count:,} dead)",
+                        f"{family.size_bytes:,} bytes",
+                    )
+                ),
+            )
+            for family in index.families
+            if family.segment_count
+        ),
     ]
     output.say(*output.pairs(rows))

@@ -27,7 +27,9 @@ from ibidem.objects.root import Root
 Make = Callable[[Shelf], State]
 
 OPEN_MAX = 4
-"""Snapshots kept open by one index; each may hold some bytes a row in its caches."""
+"""Snapshots kept open by one index."""
+CACHES_MAX = 2
+"""How many of them keep what was derived from them: some bytes a row each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +118,15 @@ class Index:
             if self._catalog is not None and not self._is_read_only:
                 self._catalog.sweep()
             return found
+
+    def is_remembered(self, root: RootCid) -> bool:
+        """Tells whether the snapshot of a root is there: asking it will not wait for its making."""
+        with self._lock:
+            if root in self._open:
+                return True
+            return self._catalog is not None and any(
+                found.root == root for found in self._catalog.manifests()
+            )
 
     def pin(self, roots: Iterable[RootCid]) -> None:
         """Says which roots' snapshots are to be remembered whatever else is asked for, such as
@@ -279,6 +290,8 @@ class Index:
         self._open[snapshot.root] = snapshot
         while len(self._open) > OPEN_MAX:
             self._open.pop(next(iter(self._open)))
+        for older in list(self._open.values())[:-CACHES_MAX]:
+            older.cache.clear()
 
 
 def _is_compatible(before: Root, after: Root) -> bool:

@@ -426,9 +426,16 @@ class Repository:
 
         return bisect_node(self, ask, expect, rank_max=rank_max, good=good, bad=bad)
 
-    def reindex(self) -> None:
-        """Builds the index of the head from nothing; no data is affected."""
+    def reindex(self, *, compact: bool = False) -> None:
+        """Builds the index of the head from nothing; no data is affected.
+
+        Args:
+            compact: keeps what the index has, merges its small segments and drops its dead rows.
+        """
         self._revision = None
+        if compact:
+            self.index.compact(self.at().root_cid)
+            return
         self.index.forget()
         self.index.build(self.at().root_cid)
 

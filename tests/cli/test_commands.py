@@ -277,6 +277,9 @@ def test_an_older_revision_answers_as_it_did(notes: Run, data: Data, tmp_path: P
     assert replayed["identical"] is True
     assert replayed["result"] == before["result"]
     notes("reindex")
+    notes("reindex", "--compact")
+    assert data("stats")["index"]["current"] is True
+    assert "1 segment, " in notes("stats").stdout
     assert data("replay", before["receipt"][:21])["result"] == before["result"]
     assert "same bytes" in notes("replay", before["receipt"]).stdout
 
