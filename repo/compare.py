@@ -267,7 +267,7 @@ def _cause(
 ) -> Cause:
     source = repository.store
     moved = tuple(move for move in moves if move.kind is not MoveKind.SAME)
-    strong = {move.id for move in moved if move.kind is not MoveKind.RESCORED}
+    strong = {move.id for move in moved if not _is_only_rescored(move)}
     near: list[Change] = []
     rest: list[Change] = []
     total = 0
@@ -280,6 +280,12 @@ def _cause(
             rest.append(change)
     listed = tuple((near or rest)[:CHANGES_LISTED_MAX])
     return Cause(after, before, count, moved, listed, total)
+
+
+def _is_only_rescored(move: Move) -> bool:
+    if move.before is None or move.after is None:
+        return False
+    return move.kind is MoveKind.RESCORED and move.before.cid == move.after.cid
 
 
 def _touches(repository: Repository, change: Change, ids: set[NodeId]) -> bool:

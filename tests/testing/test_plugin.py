@@ -1,17 +1,233 @@
-"""The plugin in projects of its own: recording, checking, updating, refusing, staleness."""
+"""The plugin in projects of its own: recording, checking, updating, refusing."""
 
 from __future__ import annotations
 
-TEST = """
-def test_retries(retrieval, repo):
-    retrieval.check(repo, "how do retries back off", limit=2)
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ibidem.objects.errors import CorruptError
+from ibidem.repo.repository import Repository
+from ibidem.testing.golden import parse
+
+from .conftest import PLUGIN, QUESTION, Run, note
+
+TEST = f"""
+def test_retries(retrieval):
+    retrieval.check({QUESTION!r}, limit=2)
+"""
+MODES = f"""
+import pytest
+
+@pytest.mark.parametrize("mode", ["exact", "ranks", "set"])
+def test_mode(retrieval, mode):
+    retrieval.check({QUESTION!r}, mode=mode)
+
+def test_tolerance(retrieval):
+    retrieval.check({QUESTION!r}, tolerance={{"moved": 1, "left": 0, "score": 10}})
 """
 
 
-def test_record_then_check(project, run):
+def golden(project: pytest.Pytester, test: str, module: str = "test_notes") -> Path:
+    return project.path / "__retrieval__" / module / f"{test}.txt"
+
+
+def outcomes(result: pytest.RunResult) -> dict[str, str]:
+    lines = re.findall(r"^(PASSED|FAILED) \S+::(\S+)", result.stdout.str(), re.MULTILINE)
+    return {test: word for word, test in lines}
+
+
+def test_nothing_is_written_without_the_flag(project: pytest.Pytester, run: Run):
     project.makepyfile(test_notes=TEST)
     result = run()
     result.assert_outcomes(failed=1)
-    run("--retrieval-update").assert_outcomes(passed=1)
-    golden = project.path / "__retrieval__" / "test_notes" / "test_retries.txt"
+    result.stdout.fnmatch_lines(["no golden answer: test_notes.py::test_retries, check '1'"])
+    result.stdout.fnmatch_lines(["run 'pytest --retrieval-update'*test_retries.txt"])
+    assert not golden(project, "test_retries").exists()
+
+
+def test_what_was_recorded_holds(project: pytest.Pytester, run: Run):
+    project.makepyfile(test_notes=TEST)
+    result = run("--retrieval-update")
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["written  __retrieval__/test_notes/test_retries.txt"])
     run().assert_outcomes(passed=1)
+    text = golden(project, "test_retries").read_text(encoding="utf-8")
+    assert f'query "{QUESTION}"' in text
+    assert '"Note" "Retries need a key."' in text
+
+
+def test_an_update_leaves_what_holds_and_rewrites_what_does_not(
+    project: pytest.Pytester, run: Run, repo: Repository
+):
+    project.makepyfile(test_notes=MODES)
+    run("--retrieval-update").assert_outcomes(passed=4)
+    before = {path.name: path.read_bytes() for path in golden(project, "x").parent.iterdir()}
+    note(repo, "else", "Nothing that matters here.", "beside the point")
+    run("--retrieval-update").assert_outcomes(passed=4)
+    after = {path.name: path.read_bytes() for path in golden(project, "x").parent.iterdir()}
+    changed = {name for name in before if before[name] != after[name]}
+    assert {name.partition("-")[0] for name in changed} == {"test_mode_exact_"}
+    run().assert_outcomes(passed=4)
+
+
+def test_modes_ask_for_bytes_order_or_members(project: pytest.Pytester, run: Run, repo: Repository):
+    project.makepyfile(test_notes=MODES)
+    run("--retrieval-update").assert_outcomes(passed=4)
+    note(repo, "else", "Nothing that matters here.", "scores change")
+    assert "FAILED" in outcomes(run("-rA"))["test_mode[exact]"]
+    run().assert_outcomes(passed=3, failed=1)
+    note(repo, "key", "Retries back off, retries back off.", "the order changes")
+    found = outcomes(run("-rA"))
+    assert found["test_mode[ranks]"] == "FAILED"
+    assert found["test_mode[set]"] == "PASSED"
+    assert found["test_tolerance"] == "PASSED"
+    note(repo, "third", "retries", "a new member")
+    assert set(outcomes(run("-rA")).values()) == {"FAILED"}
+
+
+def test_another_question_than_the_recorded_one_is_named(project: pytest.Pytester, run: Run):
+    project.makepyfile(test_notes=TEST)
+    run("--retrieval-update")
+    project.makepyfile(test_notes=TEST.replace("limit=2", "limit=3, label='Note'"))
+    result = run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        ["the question is not the recorded one", "  labels: *", "  limit: 2 -> 3"]
+    )
+
+
+def test_a_tampered_golden_is_refused_and_an_update_replaces_it(project: pytest.Pytester, run: Run):
+    project.makepyfile(test_notes=TEST)
+    run("--retrieval-update")
+    path = golden(project, "test_retries")
+    data = path.read_bytes()
+    path.write_bytes(data.replace(b" tokens 20 ", b" tokens 21 "))
+    result = run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*the checksum is not that of the text*"])
+    run("--retrieval-update").assert_outcomes(passed=1)
+    assert path.read_bytes() == data
+
+
+def test_every_byte_of_a_golden_counts(project: pytest.Pytester, run: Run):
+    project.makepyfile(test_notes=TEST)
+    run("--retrieval-update")
+    data = golden(project, "test_retries").read_bytes()
+    assert parse(data).text().encode() == data
+    for at in range(len(data)):
+        for changed in (data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :], data[:at]):
+            with pytest.raises(CorruptError):
+                parse(changed)
+    for longer in (data + b"\n", b"\n" + data, data.replace(b"\n", b"\r\n")):
+        with pytest.raises(CorruptError):
+            parse(longer)
+
+
+def test_a_failing_test_writes_nothing_under_update(project: pytest.Pytester, run: Run):
+    project.makepyfile(test_notes=f"{TEST}    assert False\n")
+    run("--retrieval-update").assert_outcomes(failed=1)
+    assert not golden(project, "test_retries").exists()
+
+
+def test_names_tell_checks_apart(project: pytest.Pytester, run: Run):
+    project.makepyfile(
+        test_notes="""
+        import pytest
+
+        def test_two(retrieval):
+            retrieval.check("retries", name="one")
+            retrieval.check("deadline", name="two", label="Note")
+
+        def test_same(retrieval):
+            retrieval.check("retries", name="one")
+            with pytest.raises(ValueError, match="no other check"):
+                retrieval.check("deadline", name="one")
+
+        class TestClass:
+            @pytest.mark.parametrize("word", ["a/b", "a:b", "\\u00e4"])
+            def test_odd(self, retrieval, word):
+                retrieval.check("retries")
+
+        def test_mode(retrieval):
+            for wrong in ({"mode": "no"}, {"tolerance": {"rank": 1}}, {"tolerance": {"left": -1}}):
+                with pytest.raises(ValueError):
+                    retrieval.check("retries", **wrong)
+        """
+    )
+    run("--retrieval-update").assert_outcomes(passed=6)
+    run().assert_outcomes(passed=6)
+    assert len(list(golden(project, "x").parent.iterdir())) == 5
+
+
+def test_a_fixture_gives_the_repository(project: pytest.Pytester, run: Run):
+    project.makeconftest(
+        """
+        import ibidem, pytest
+
+        @pytest.fixture(params=["retries", "deadlines"])
+        def retrieval_repository(request):
+            with ibidem.init("memory:") as repo:
+                with repo.transaction(time=1) as tx:
+                    tx.add_node("Note", summary=request.param, key=1)
+                yield repo
+        """
+    )
+    project.makepyfile(
+        test_notes="""
+        def test_given(retrieval):
+            retrieval.check("retries")
+
+        def test_explicit(retrieval, retrieval_repository):
+            retrieval.check(retrieval_repository.at("HEAD"), "retries")
+        """
+    )
+    run("--retrieval-update").assert_outcomes(passed=4)
+    run().assert_outcomes(passed=4)
+
+
+def test_without_a_repository_the_test_is_told(project: pytest.Pytester, run: Run):
+    project.makeini("[pytest]\n")
+    project.makepyfile(test_notes=TEST)
+    result = run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*repository: got None, expected a repository or a revision*"])
+
+
+def test_goldens_work_under_xdist(
+    project: pytest.Pytester, repo: Repository, monkeypatch: pytest.MonkeyPatch
+):
+    pytest.importorskip("xdist")
+    repo.close()
+    project.makepyfile(test_notes=MODES)
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).resolve().parents[2] / "src"))
+    arguments = ("-q", *PLUGIN, "-n", "2")
+    result = project.runpytest_subprocess(*arguments, "--retrieval-update")
+    result.assert_outcomes(passed=4)
+    assert result.stdout.str().count("written  ") == 4
+    left = golden(project, "test_gone")
+    left.write_bytes(b"left over")
+    result = project.runpytest_subprocess(*arguments)
+    result.assert_outcomes(passed=4)
+    result.stdout.fnmatch_lines(["stale *test_gone.txt: there is no such test"])
+
+
+def test_the_plugin_loads_nothing_heavy():
+    program = (
+        "import sys; import ibidem.testing.plugin as _; "
+        "print(sorted({m.partition('.')[0] for m in sys.modules} & {'numpy', 'click', 'lmdb', "
+        "'blake3', 'cbor2', 'pyroaring', 'multiformats', 'simsimd'}), "
+        "sorted(m for m in sys.modules if m.startswith('ibidem')))"
+    )
+    source = Path(__file__).resolve().parents[2] / "src"
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(source)!r}); {program}"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    ours = ["ibidem", "ibidem.testing", "ibidem.testing.plugin", "ibidem.testing.stale"]
+    assert done.stdout.strip() == f"[] {ours}"

@@ -1,0 +1,108 @@
+"""What a failure says is itself a golden text: what moved, who moved it, which bytes differ."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from ibidem.repo.repository import Repository
+
+from .conftest import QUESTION, Run, note
+
+EXPECTED = Path(__file__).with_name("expected_failure.txt")
+RANKS = f"""
+def test_retries(retrieval):
+    retrieval.check({QUESTION!r}, mode="ranks", limit=3)
+"""
+
+
+def said(result: pytest.RunResult) -> str:
+    """Returns the failure's message, hashes written as what they are hashes of."""
+    text = result.stdout.str()
+    start, stop = text.index("retrieval changed"), text.index("to accept it")
+    message = re.sub(r"\bb[a-z2-7]{58}\b", "CID", text[start:stop])
+    return re.sub(r"\b[0-9a-f]{64}\b", "HASH", message)
+
+
+def test_a_failure_shows_entered_left_moved_and_scores(
+    project: pytest.Pytester, run: Run, repo: Repository
+):
+    note(repo, "fourth", "Retries and nothing else, at some length and to no purpose.", "more")
+    note(repo, "long", f"Retries {'and so on ' * 9}", "more still")
+    project.makepyfile(
+        test_notes=f"def test_it(retrieval):\n    retrieval.check({QUESTION!r}, limit=4)\n"
+    )
+    run("--retrieval-update").assert_outcomes(passed=1)
+    with repo.transaction(author="eve", message="tidy up wording") as tx:
+        first = repo.retrieve(QUESTION).items[0].id
+        tx.update_node(first, summary="Nothing to see here.")
+        tx.add_node("Note", summary="Retries back off.", key="fifth")
+        second, third = (item.id for item in repo.retrieve(QUESTION).items[1:3])
+        tx.update_node(
+            second,
+            summary="Retries need a key, and that is all there is to say about the matter here.",
+        )
+        tx.update_node(third, props={"checked": True})
+    shown = said(run())
+    for word in ("left", "entered", "moved", "rescored"):
+        assert re.search(rf"-> \S+ +{word} ", shown), shown
+    assert shown == EXPECTED.read_text(encoding="utf-8")
+
+
+def test_a_planted_regression_is_named(project: pytest.Pytester, run: Run, repo: Repository):
+    for number in range(100):
+        note(repo, f"a{number}", f"Calls and deadlines, number {number}.", "filler")
+    project.makepyfile(test_notes=RANKS)
+    run("--retrieval-update").assert_outcomes(passed=1)
+    for number in range(61):
+        note(repo, f"b{number}", f"Calls and deadlines, again {number}.", "filler")
+    planted = note(repo, "retries", "Nothing to see here.", "tidy up wording")
+    for number in range(37):
+        note(repo, f"c{number}", f"Other calls with a deadline, number {number}.", "filler")
+    assert len(list(repo.log())) == 200
+    result = run()
+    result.assert_outcomes(failed=1)
+    commit = repo.resolve("HEAD~37")
+    shown = result.stdout.str()
+    assert f"caused by commit {commit} 'tidy up wording' by ada" in shown
+    assert f"node {planted} changed (summary)" in shown
+    asked = re.search(r"37 back, found by asking (\d+) commits", shown)
+    assert asked is not None
+    assert int(asked[1]) <= 8
+
+
+def test_a_golden_of_another_history_still_finds_the_commit(
+    project: pytest.Pytester, run: Run, repo: Repository
+):
+    """The recorded commit is not here, as in a repository that the tests build anew."""
+    project.makepyfile(test_notes=RANKS.replace("limit=3", "limit=1"))
+    note(repo, "other", "Beside the point.", "only there")
+    repo.branch("elsewhere")
+    run("--retrieval-update").assert_outcomes(passed=1)
+    repo.undo()
+    repo.undo()
+    for number in range(5):
+        note(repo, f"a{number}", "Calls.", "filler")
+    note(repo, "retries", "Nothing to see here.", "spoilt")
+    note(repo, "b", "Calls.", "filler")
+    result = run()
+    result.stdout.fnmatch_lines(["caused by commit * 'spoilt' by ada*"])
+
+
+def test_the_program_is_blamed_where_the_root_is_the_recorded_one(
+    project: pytest.Pytester, run: Run
+):
+    from ibidem.testing.golden import Golden, read
+
+    project.makepyfile(test_notes=RANKS)
+    run("--retrieval-update")
+    path = project.path / "__retrieval__" / "test_notes" / "test_retries.txt"
+    from dataclasses import replace
+
+    golden = read(path)
+    check = golden.checks["1"]
+    forged = replace(check, items=check.items[::-1])
+    Golden(golden.test, {"1": forged}).write(path)
+    run().stdout.fnmatch_lines(["*no commit did this, the program did*"])
