@@ -47,6 +47,28 @@ _OPTIONS = (
     ),
     click.option("--community", is_flag=True, help="Rank by communities of the best nodes too."),
     click.option(
+        "--valid-at",
+        metavar="TIME",
+        help="Only nodes that hold then, by their properties valid_from and valid_to.",
+    ),
+    click.option(
+        "--fusion",
+        type=click.Choice(["rrf", "weighted_rrf", "convex", "score_normalised"]),
+        help="How lanes become one score, where not as the repository is configured.",
+    ),
+    click.option(
+        "--mmr",
+        type=float,
+        metavar="LAMBDA",
+        help="Prefer items unlike those before: 1 for relevance alone, 0.7 for some diversity.",
+    ),
+    click.option("--adjacency", type=int, metavar="N", help="Edges shown in each direction."),
+    click.option(
+        "--estimator",
+        metavar="NAME",
+        help="What counts tokens: heuristic, tiktoken:ENCODING or tokenizers:FILE.",
+    ),
+    click.option(
         "--budget", type=int, metavar="TOKENS", help="Tokens the items may cost together."
     ),
     click.option(
@@ -76,6 +98,11 @@ def options(
     direction: str | None,
     etype: tuple[str, ...],
     community: bool,
+    valid_at: str | None,
+    fusion: str | None,
+    mmr: float | None,
+    adjacency: int | None,
+    estimator: str | None,
     budget: int | None,
     limit: int,
     depth: int,
@@ -89,10 +116,29 @@ def options(
         **_walks(
             graph, community, etype, depth=graph_depth, seeds=graph_seeds, direction=direction
         ),
+        **_after(valid_at, fusion, mmr, adjacency, estimator),
         "limit": limit or None,
         "token_budget": budget,
         "depth": depth,
     }
+
+
+def _after(
+    valid_at: str | None,
+    fusion: str | None,
+    mmr: float | None,
+    adjacency: int | None,
+    estimator: str | None,
+) -> dict[str, Any]:
+    """Returns the options of what comes before and after the lanes, those that are given."""
+    given = {
+        "valid_at": parse.moment(valid_at),
+        "fusion": fusion,
+        "mmr": None if mmr is None else {"lambda": mmr},
+        "adjacency": adjacency,
+        "estimator": estimator,
+    }
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def _walks(

@@ -1,0 +1,101 @@
+"""`query`, `traverse` and the options of `retrieve` after the lanes: each changes what is
+printed."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import ibidem
+from ibidem.cli.main import cli
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("queries")
+    with (
+        ibidem.init(path, clock=lambda: 0) as repo,
+        repo.transaction(author="a", message="m") as tx,
+    ):
+        papers = [
+            tx.add_node(
+                "Paper",
+                summary="retry and backoff" if year < 1992 else f"retry wolf{year} hen{year}",
+                props={"year": year, "valid_from": year},
+                key=year,
+            )
+            for year in range(1990, 1995)
+        ]
+        for one, other in pairwise(papers):
+            tx.add_edge(one, "cites", other)
+    return path
+
+
+def asked(folder: Path, *arguments: str, code: int = 0) -> Any:
+    result = CliRunner().invoke(cli, ["-R", str(folder), *arguments, "--json"])
+    assert result.exit_code == code, result.output
+    return json.loads(result.stdout if code == 0 else result.stderr)
+
+
+def text(folder: Path, *arguments: str) -> str:
+    result = CliRunner().invoke(cli, ["-R", str(folder), *arguments])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def years(nodes: list[dict[str, Any]]) -> list[int]:
+    return [node["props"]["year"] for node in nodes]
+
+
+def test_query_sorts_pages_and_counts(folder: Path) -> None:
+    first = asked(folder, "query", "--order-by", "-year", "--limit", "2")
+    assert (years(first["nodes"]), first["count"]) == ([1994, 1993], 5)
+    rest = asked(folder, "query", "--order-by", "-year", "--after", first["next"])
+    assert (years(rest["nodes"]), rest["next"]) == ([1992, 1991, 1990], None)
+    assert years(asked(folder, "query", "--order-by", "year", "--offset", "3")["nodes"]) == [
+        1993, 1994,
+    ]  # fmt: skip
+    assert asked(folder, "query", "--where", "year>=1993", "--count")["count"] == 2
+    assert asked(folder, "query", "--valid-at", "1991", "--count")["count"] == 2
+    assert text(folder, "query", "--count") == "5\n"
+    shown = text(folder, "query", "--order-by", "-year", "--limit", "1")
+    assert "1994" in shown
+    assert "1 of 5 nodes" in shown
+    assert "--after" in shown
+    asked(folder, "query", "--count", "--limit", "1", code=2)
+    assert asked(folder, "query", "--after", "nonsense", code=2)["kind"] == "invalid-input"
+
+
+def test_traverse_walks_and_says_where_it_ends(folder: Path) -> None:
+    nodes = asked(folder, "query", "--order-by", "year")["nodes"]
+    ids = [node["id"] for node in nodes]
+    found = asked(folder, "traverse", ids[0], ids[1], "--path", "out:cites,out:cites")
+    assert sorted(path["nodes"] for path in found["paths"]) == sorted([ids[:3], ids[1:4]])
+    assert all(len(path["edges"]) == 2 for path in found["paths"])
+    back = ("traverse", ids[1], "--path", "in:cites,out:cites")
+    assert asked(folder, *back)["paths"] == []
+    assert len(asked(folder, *back, "--repeats", "all")["paths"]) == 1
+    assert "2 paths" in text(folder, "traverse", ids[1], "--path", "both:*")
+    assert "raise --limit" in text(folder, "traverse", ids[1], "--path", "both:*", "--limit", "1")
+    asked(folder, "traverse", ids[0], "--path", "cites", code=2)
+    asked(folder, "traverse", "0" * 32, "--path", "out:*", code=3)
+
+
+def test_options_after_the_lanes_reach_the_answer(folder: Path) -> None:
+    plain = asked(folder, "retrieve", "retry backoff")
+    order = [item["id"] for item in plain["items"]]
+    assert len(order) == 5
+    assert len(asked(folder, "retrieve", "retry", "--valid-at", "1991")["items"]) == 2
+    diverse = asked(folder, "retrieve", "retry backoff", "--mmr", "0.3")
+    assert [item["id"] for item in diverse["items"]] != order
+    edges = asked(folder, "retrieve", "retry", "--adjacency", "1")
+    assert "cites -> " in edges["items"][0]["rendered"] + edges["items"][1]["rendered"]
+    rrf = asked(folder, "retrieve", "retry", "--fusion", "rrf")
+    assert rrf["result"] != asked(folder, "retrieve", "retry")["result"]
+    wrong = asked(folder, "retrieve", "retry", "--estimator", "words", code=2)
+    assert wrong["message"].startswith("estimator: ")
