@@ -58,7 +58,7 @@ class EdgeSegment(SegmentView):
         Costs what it returns, and a search for each node.
 
         Args:
-            nodes: (k,) uint32, in any order.
+            nodes: (k,) uint32, in any order; ascending is quickest.
             outgoing: whether the nodes are the sources.
         """
         columns = self.part.segment

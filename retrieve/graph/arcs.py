@@ -85,6 +85,7 @@ class Neighbourhood:
         fresh = places[self.walked[places] == 0]
         if fresh.shape[0] == 0:
             return
+        fresh = fresh[np.argsort(self.ordinals[fresh], kind="stable")]  # segments lie in that order
         self.walked[fresh] = self._step
         sources, nodes, weights = self._read(fresh)
         self._meet(nodes)

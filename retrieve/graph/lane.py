@@ -21,7 +21,7 @@ from ibidem.retrieve.graph.arcs import Int64s, Neighbourhood, Places
 from ibidem.retrieve.graph.community import find_members
 from ibidem.retrieve.graph.decay import walk_decay
 from ibidem.retrieve.graph.option import Community, Decay, PageRank
-from ibidem.retrieve.graph.pagerank import walk_pagerank
+from ibidem.retrieve.graph.pagerank import cap_seeds, walk_pagerank
 from ibidem.retrieve.lane import LaneStatus, LaneTop, best, empty_top
 from ibidem.retrieve.numbers import Float64s, rank
 from ibidem.retrieve.protocol import Ordinals
@@ -99,7 +99,7 @@ def _walk(
         case PageRank():
             scores = walk_pagerank(near, strengths, options)
             places = _ranked(scope, near, np.flatnonzero(scores > 0.0))
-            return places, scores[places], 0
+            return places, cap_seeds(places, scores[places], strengths.shape[0]), 0
         case Decay():
             walked = walk_decay(near, strengths, scope.view, options)
             places = _ranked(scope, near, np.flatnonzero(walked.scores > 0.0))

@@ -62,6 +62,27 @@ def walk_pagerank(near: Neighbourhood, strengths: Float64s, options: PageRank) -
     return final.astype(np.float64) / float(UNIT)
 
 
+def cap_seeds(places: Places, scores: Float64s, seed_count: int) -> Float64s:
+    """Returns the scores with those of the seeds brought down to just above the best of the others.
+
+    What a walk leaves at its seeds is mostly what it began with, many times what the rest gets.
+    Where scores are fused by their size, all but the seeds would count for nothing. Units keep the
+    seeds in their order and ahead.
+
+    Args:
+        places: (n,) of the neighbourhood; seeds are those below `seed_count`.
+        scores: (n,) beside them, multiples of 2^-40.
+        seed_count: how many seeds there are.
+
+    Spec: retrieval 5.4.
+    """
+    is_seed = places < seed_count
+    if is_seed.all():
+        return scores
+    caps = scores[~is_seed].max() + (seed_count - places) / float(UNIT)
+    return np.where(is_seed, np.minimum(scores, caps), scores)
+
+
 class Flow:
     """The arcs of the nodes walked from, their weights as integers, and the seeds' shares."""
 

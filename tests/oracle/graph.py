@@ -157,7 +157,11 @@ def ppr(
         for key in arcs:
             held[key] += arrived[key]
         assert sum(held.values()) + sum(ranks.values()) == sum(mass)
-    return {key: (ranks[key] + (held[key] * restart >> 20)) / 2**40 for key in arcs}, 0
+    found = {key: ranks[key] + (held[key] * restart >> 20) for key in arcs}
+    others = [found[key] for key in universe - set(seeds) if found[key]]
+    for place, seed in enumerate(seeds if others else ()):
+        found[seed] = min(found[seed], max(others) + len(seeds) - place)
+    return {key: units / 2**40 for key, units in found.items()}, 0
 
 
 def units(arcs: list[tuple[bytes, float]]) -> list[int]:
