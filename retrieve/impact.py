@@ -76,7 +76,7 @@ class _Scan:
             size = sum(term.joined.count for term in terms[done:stop])
             if (slots.shape[0] + size) * _SHARE > self.plane.size and size > _WORTH:
                 return self._scored(self._whole(done))
-            slots = self._add(slots, terms[done:stop], done, size)
+            slots = self._add(slots, terms[done:stop], done)
             left, done = left - size, stop
             found = self._look(slots, done, left)
             if found is not None:
@@ -91,14 +91,15 @@ class _Scan:
                 return done
         return done
 
-    def _add(self, met: Places, terms: Sequence[Weighted], done: int, size: int) -> Places:
+    def _add(self, met: Places, terms: Sequence[Weighted], done: int) -> Places:
         """Adds the postings of terms; returns all slots met, one as often as it has a term."""
         slots = np.concatenate([term.joined.slots for term in terms]).astype(np.intp)
-        values = np.empty(size, np.float32)
+        values = np.concatenate([term.joined.impacts for term in terms]).astype(np.float32)
         stop = 0
         for term, unit in zip(terms, self.units[done:], strict=False):
             start, stop = stop, stop + term.joined.count
-            np.multiply(term.joined.impacts, unit, out=values[start:stop])
+            part = values[start:stop]
+            np.multiply(part, unit, out=part)
         np.add.at(self.sums, slots, values)
         return np.concatenate([met, slots]) if done else slots
 

@@ -57,8 +57,14 @@ def _add_postings(touched: Rows, gain: Float64s, row_count: int) -> tuple[Rows, 
     `bincount` is a plain loop over its input, so the order of addition is the order of the lists.
     """
     if touched.shape[0] * _SPARSE_SHARE < row_count:
-        distinct, where = np.unique(touched, return_inverse=True)
-        return distinct, np.bincount(where, weights=gain, minlength=distinct.shape[0])
+        order = touched.argsort(kind="stable")
+        ascending = touched[order]
+        first = np.empty(touched.shape[0], np.bool_)
+        first[:1] = True
+        np.not_equal(ascending[1:], ascending[:-1], out=first[1:])
+        where = np.empty(touched.shape[0], np.intp)
+        where[order] = first.cumsum() - 1
+        return ascending[first], np.bincount(where, weights=gain)
     sums = np.bincount(touched, weights=gain, minlength=row_count)
     flags = np.zeros(row_count, np.bool_)
     flags[touched] = True
