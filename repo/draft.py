@@ -54,6 +54,8 @@ class Draft:
         self._pending: dict[tuple[Family, bytes], _Pending] = {}
         self._touching: dict[bytes, set[bytes]] = {}
         self._trees: dict[Family, Tree] = {}
+        self._nodes: dict[bytes, Node] = {}
+        """Staged nodes by id, as they are in `edits`: those with vectors need no decoding."""
 
     def cid(self, family: Family, raw: bytes) -> Cid | None:
         """Returns the CID at a key, None when there is none."""
@@ -70,7 +72,9 @@ class Draft:
         cid = value.CID.of(block)
         self._buffer.put(cid, block)
         self.edits.of(family)[raw] = cid
-        if type(value) is Edge:
+        if type(value) is Node:
+            self._nodes[raw] = value
+        elif type(value) is Edge:
             for node in (value.src, value.dst):
                 self._touching.setdefault(node.raw, set()).add(raw)
 
@@ -94,6 +98,8 @@ class Draft:
     def remove(self, family: Family, raw: bytes) -> None:
         """Takes away what is at a key."""
         self._pending.pop((family, raw), None)
+        if family == NODES:
+            self._nodes.pop(raw, None)
         self.edits.of(family)[raw] = None
 
     def nodes(self) -> Iterator[bytes]:
@@ -180,11 +186,13 @@ class Draft:
         return self.edits, blocks
 
     def _text_digest(self, raw: bytes) -> bytes:
-        cid = self.cid(NODES, raw)
-        if cid is None:
-            # The check of references refuses it and names the node.
-            return _NO_DIGEST
-        node = Node.decode(self._buffer.get(cid))
+        node = self._nodes.get(raw)
+        if node is None:
+            cid = self.cid(NODES, raw)
+            if cid is None:
+                # The check of references refuses it and names the node.
+                return _NO_DIGEST
+            node = Node.decode(self._buffer.get(cid))
         content = node.content
         if isinstance(content, tuple):
             content = join_content(
