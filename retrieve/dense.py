@@ -12,14 +12,17 @@ Spec: retrieval 4.2.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Self
 
 import numpy as np
 
 from ibidem.objects.config import Model
 from ibidem.objects.errors import ErrorKind, InvalidInputError
 from ibidem.retrieve import bounds, numbers
-from ibidem.retrieve.bounds import QuerySide
+from ibidem.retrieve.bounds import Positions, QuerySide
 from ibidem.retrieve.lane import LaneStatus, LaneTop, best, has_rows
 from ibidem.retrieve.numbers import Float32s, Float64s, kth_largest_at_most
 from ibidem.retrieve.passes import CODES, FLOATS
@@ -38,7 +41,8 @@ _GATHER_SHARE = 6
 """Below one wanted row in so many, rows are gathered first and not masked after."""
 _FLOAT_ROWS = 4_096
 """From so many rows on, those that codes leave are read in float32 before float64."""
-_REFINE_ROWS = 64
+_GATHERED_ROWS = 4_096
+_REFINE_ROWS = 16
 """A pass in float64 pays when so many more rows survive than are wanted."""
 
 
@@ -195,13 +199,61 @@ def _scored(
         (finer,) = scan(again, [side], [depth], FLOATS, gives_up=False)
         assert finer is not None, "BUG: nothing is given up here"
         kept = finer
-    if sum(one.positions.shape[0] for one in kept) > depth + _REFINE_ROWS:
-        kept = _narrow([_refine(one, side) for one in kept], depth)
-    scores = [
-        canonical_scores(np.take(one.segment.rows, one.positions, axis=0), side.query, side.metric)
-        for one in kept
-    ]
-    return [one.segment.ordinals[one.positions] for one in kept], scores
+    if not kept:
+        return [], []
+    left = _Left.of(kept)
+    if left.size > depth + _REFINE_ROWS:
+        estimates = [bounds.scan_float64(rows, side) for rows in left.rows()]
+        least = kth_largest_at_most(np.concatenate([one.lower for one in estimates]), depth)
+        upper = np.concatenate([one.upper for one in estimates])
+        left = left.take(np.flatnonzero(upper >= least))
+    scores = [canonical_scores(rows, side.query, side.metric) for rows in left.rows()]
+    return [left.ordinals], [np.concatenate(scores)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Left:
+    """Rows of several segments, as one list."""
+
+    segments: tuple[VectorSegment, ...]
+    owner: Positions
+    """(n,) the segment of each, ascending."""
+    positions: Positions
+    """(n,) the row of each in its segment."""
+    ordinals: Ordinals
+
+    @classmethod
+    def of(cls, kept: Sequence[Kept]) -> Self:
+        """Returns what is left of all segments."""
+        return cls(
+            tuple(one.segment for one in kept),
+            np.repeat(np.arange(len(kept)), [one.positions.shape[0] for one in kept]),
+            np.concatenate([one.positions for one in kept]),
+            np.concatenate([one.segment.ordinals[one.positions] for one in kept]),
+        )
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        return int(self.positions.shape[0])
+
+    def take(self, index: Positions) -> _Left:
+        """Returns some of them."""
+        return _Left(self.segments, self.owner[index], self.positions[index], self.ordinals[index])
+
+    def rows(self) -> Iterator[Float32s]:
+        """Yields their rows, a few thousand at a time."""
+        for start in range(0, self.size, _GATHERED_ROWS):
+            stop = min(self.size, start + _GATHERED_ROWS)
+            edges = np.searchsorted(self.owner[start:stop], np.arange(len(self.segments) + 1))
+            pieces = [
+                np.take(segment.rows, self.positions[start + low : start + high], axis=0)
+                for segment, (low, high) in zip(
+                    self.segments, pairwise(edges.tolist()), strict=True
+                )
+                if high > low
+            ]
+            yield pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
 
 
 def _without_length(parts: list[Part], side: QuerySide) -> tuple[list[Ordinals], list[Float64s]]:
@@ -218,15 +270,3 @@ def _without_length(parts: list[Part], side: QuerySide) -> tuple[list[Ordinals],
         ordinals.append(found)
         scores.append(values + 0.0)
     return ordinals, scores
-
-
-def _narrow(parts: list[Kept], depth: int) -> list[Kept]:
-    """Returns what can still be among the best `depth`."""
-    least = kth_largest_at_most(np.concatenate([part.estimate.lower for part in parts]), depth)
-    return [part.keep(least) for part in parts]
-
-
-def _refine(part: Kept, side: QuerySide) -> Kept:
-    """Returns the same rows with float64 estimates, whose slack is a million times smaller."""
-    rows = np.take(part.segment.rows, part.positions, axis=0)
-    return Kept(part.segment, part.positions, bounds.scan_float64(rows, side))

@@ -49,6 +49,10 @@ class Rows(Protocol):
     def norms(self) -> Float64s:
         """(n,) float64, relative error below 2^-38."""
 
+    @property
+    def has_wild(self) -> bool:
+        """Whether some row is wild."""
+
     def take(self, at: At) -> npt.NDArray[Any]:
         """Returns some rows, C-contiguous, for the products."""
 
@@ -91,6 +95,7 @@ class CodedRows:
     residuals: Float32s
     norms: Float64s
     worst: float
+    has_wild: bool = False
 
     @classmethod
     def of(cls, segment: VectorSegment) -> Self:
@@ -124,12 +129,18 @@ class FloatRows:
     rows: Float32s
     norms: Float64s
     worst: float
+    has_wild: bool
 
     @classmethod
     def of(cls, segment: VectorSegment) -> Self:
         """Returns a segment's rows."""
-        rows = segment.rows
-        return cls(rows, CodedRows.of(segment).norms, gamma(rows.shape[1] + 2, UNIT_32))
+        found: Self | None = segment.cache.get("retrieve.floats")
+        if found is None:
+            rows, norms = segment.rows, CodedRows.of(segment).norms
+            has_wild = bool(((norms > TAME) | ((norms < 1.0 / TAME) & (norms > 0.0))).any())
+            found = cls(rows, norms, gamma(rows.shape[1] + 2, UNIT_32), has_wild)
+            segment.cache["retrieve.floats"] = found
+        return found
 
     def take(self, at: At) -> npt.NDArray[Any]:
         """Returns some rows."""

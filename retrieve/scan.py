@@ -13,7 +13,6 @@ Spec: retrieval 4.2.1.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -32,7 +31,7 @@ _NORM_ERROR = 2.0**-36
 """Relative, on the square of a norm."""
 _FIRST_ROWS = 1_024
 """Rows of the first chunk, all of which are kept; the following double up to _CHUNK_ROWS."""
-_CHUNK_ROWS = 16_384
+_CHUNK_ROWS = 32_768
 _GATHER_ROWS = 2_048
 _CHUNK_PRODUCTS = 1 << 17
 """Products of one chunk at most: half a megabyte of float32."""
@@ -67,11 +66,6 @@ class Kept:
     segment: VectorSegment
     positions: Positions
     estimate: Estimate
-
-    def keep(self, least: float) -> Kept:
-        """Returns the rows whose score may be `least` or more."""
-        index = np.flatnonzero(self.estimate.upper >= least)
-        return Kept(self.segment, self.positions[index], self.estimate.take(index))
 
 
 def scan(
@@ -226,15 +220,14 @@ class _Scan:
         In a batch, one bound from the chunk's largest scale and its range of norms spares a pass;
         where it says little, each row has its own.
         """
-        largest = float(scale.max())
-        if not math.isfinite(largest):
+        if rows.has_wild and not np.isfinite(scale).all():
             return np.arange(values.size)
         slack = rows.worst + (1.0 + rows.worst) * self.queries.residual[self.active] + ROUNDINGS
         own = self.queries.scale[self.active]
         norms = rows.norms[at][:, None] if self.metric != "cosine" else _UNUSED
         if values.shape[1] >= BATCH_MIN:
             needed = self._needed(norms.min(), norms.max()) - slack
-            reach = np.where(needed > 0.0, needed / (own * largest), -np.inf)
+            reach = np.where(needed > 0.0, needed / (own * float(scale.max())), -np.inf)
             index = _at_least(values, reach)
             if index.shape[0] * _MANY_SHARE < values.size:
                 return index
