@@ -13,6 +13,7 @@ from ibidem.cli.session import Session, at_option, common_options, pass_session
 @click.command("retrieve")
 @click.argument("query", required=False)
 @asking.question_options
+@click.option("--strict", is_flag=True, help="Fail where there would be a warning.")
 @click.option("--explain", is_flag=True, help="Show what each lane gave, and what was left out.")
 @at_option
 @common_options
@@ -22,6 +23,7 @@ def command(
     /,
     *,
     query: str | None,
+    strict: bool,
     explain: bool,
     at: str,
     **given: Any,
@@ -42,7 +44,7 @@ def command(
     options = asking.options(session, **given)
     with session.open() as repository:
         revision = repository.at(at)
-        result = revision.retrieve(query, **options)
+        result = revision.retrieve(query, strict=strict, **options)
         locations = [revision.locate(item.node.id) for item in result.items]
         receipt = None if result.receipt is None else str(result.receipt.cid)
         commit = None if revision.commit is None else str(revision.commit.cid)

@@ -297,6 +297,12 @@ def test_warnings_go_to_standard_error(notes: Run):
     assert "warning" not in result.stdout
 
 
+def test_strict_makes_a_warning_an_error(notes: Run):
+    result = notes("retrieve", "request", "--label", "Nobody", "--strict", code=2)
+    assert "label 'Nobody'" in result.stderr
+    assert not result.stdout
+
+
 def test_stored_text_cannot_steer_the_terminal(notes: Run, data: Data):
     evil = "red\x1b[31m and \u202eback"
     node = notes("node", "add", "Note", "--summary", evil, "--prop", f"x={evil}").stdout.strip()

@@ -66,6 +66,19 @@ class World:
     def text(self, node: Node) -> str:
         return node_text(node, self.config.fields, self.content(node))
 
+    def indexed_text(self, node: Node) -> str:
+        """Of long content the first 8 MiB, without the character that the cut splits."""
+        content = self.content(node)
+        if content is not None and len(content) > 8 << 20:
+            content = content[: 8 << 20]
+            for back in range(1, 4):
+                lead = content[-back]
+                if lead >= 0xC0:  # begins a character of two bytes or more
+                    size = 2 + (lead >= 0xE0) + (lead >= 0xF0)
+                    content = content if size == back else content[:-back]
+                    break
+        return node_text(node, self.config.fields, content)
+
 
 def answer(world: World, form: dict[str, Any], said: list[Any] | None = None) -> bytes:
     """Returns the bytes of the result of a query's canonical form; `said` are a reranker's
@@ -174,7 +187,7 @@ def lexical(
         return [], "no_terms"
     documents = {}
     for key in view:
-        terms = analyse(world.text(world.nodes[key][1]), analyser)
+        terms = analyse(world.indexed_text(world.nodes[key][1]), analyser)
         if terms:
             documents[key] = terms
     if not documents:

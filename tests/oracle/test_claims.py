@@ -13,7 +13,7 @@ from ibidem.objects.blocks import Buffer
 from ibidem.objects.config import Config, Model
 from ibidem.objects.errors import CorruptError, ErrorKind, FormatError, InvalidInputError
 from ibidem.objects.ids import NodeId
-from ibidem.objects.node import Node
+from ibidem.objects.node import Node, split_content
 from ibidem.objects.text import text_digest
 from ibidem.objects.vector import Sparse, Vector
 from ibidem.retrieve.execute import execute
@@ -21,6 +21,7 @@ from ibidem.retrieve.query import resolve
 from ibidem.retrieve.receipt import Receipt, receipt_of
 from ibidem.retrieve.warning import WarningCode
 
+from .oracle import World, answer
 from .world import finish
 
 MODELS = {
@@ -230,3 +231,26 @@ def test_a_result_explains_itself():
     assert "3 candidates, 1 items" in text
     assert "lexical: rank 1" in text
     assert "2 left out by limit" in text
+
+
+@pytest.mark.parametrize(
+    ("character", "before"), [("e", 1), ("é", 1), ("é", 2), ("語", 2), ("\U0001f642", 3)]
+)
+def test_of_long_content_the_first_part_is_searched(character: str, before: int):
+    """[4.1-d]"""
+    cap = 8 << 20
+    head = b"early" + b" " * (cap - 5 - before)
+    data = head + character.encode() + b" late" * 4000
+    buffer = Buffer()
+    content, parts = split_content(data)
+    for cid, part in parts.items():
+        buffer.put(cid, part)
+    nodes = [Node(id=ident(1), ntype="Doc", content=content), doc(2, "early late")]
+    config = Config(models=MODELS, fields=("content",))
+    facts = finish(config, nodes, {}, {}, set(), buffer)
+    snapshot = Index(None, buffer).snapshot(facts.root)
+    for text, expected in (("early", [1]), ("late", [])):
+        query = resolve(config, text=text)
+        result = execute(snapshot, query, lambda cid: Node.decode(buffer.get(cid)), facts.content)
+        assert ids(result) == expected
+        assert result.to_bytes() == answer(World(buffer, facts.root), query.form())
