@@ -28,8 +28,9 @@ Make = Callable[[Shelf], State]
 
 OPEN_MAX = 4
 """Snapshots kept open by one index."""
-CACHES_MAX = 2
-"""How many of them keep what was derived from them: some bytes a row each."""
+CACHES_MAX = 1
+"""How many of them, the last asked for, keep what was derived from them: some bytes a row each,
+and joined postings."""
 
 
 @dataclass(frozen=True, slots=True)

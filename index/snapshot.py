@@ -48,7 +48,7 @@ class Snapshot:
         self.root = root
         self.config = config
         self.cache: dict[Any, Any] = {}
-        """Room for what is derived from this snapshot alone."""
+        """Room for what is derived from this snapshot alone; may be emptied at any time."""
 
     @cached_property
     def _identities(self) -> Identities:
@@ -229,9 +229,9 @@ class Snapshot:
         self, kind: str, name: str, view: type[Any], parts: tuple[Part, ...]
     ) -> tuple[Any, ...]:
         key = ("segments", kind, name)
-        if key not in self.cache:
-            self.cache[key] = tuple(view(part, self.live) for part in parts)
-        found: tuple[Any, ...] = self.cache[key]
+        found: tuple[Any, ...] | None = self.cache.get(key)
+        if found is None:  # the cache may be emptied at any time
+            found = self.cache[key] = tuple(view(part, self.live) for part in parts)
         return found
 
     def _keyed(self, prefix: str, key: bytes) -> BitMap:
