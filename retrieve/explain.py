@@ -23,8 +23,14 @@ def _lines(result: Result) -> Iterator[str]:
     limit = "no limit" if query.limit is None else f"limit {query.limit}"
     yield f"root {result.root}"
     yield f"fusion {query.fusion.name}, depth {query.depth}, {limit}, {budget}"
+    if query.valid is not None:
+        yield f"valid at {query.valid.at}, without a time: {query.valid.missing}"
     for lane, status in result.status.items():
         yield f"lane {lane}: {status}"
+    if query.rerank is not None:
+        yield f"rerank by {query.rerank.name!r}, depth {query.rerank.depth}"
+    if query.mmr is not None:
+        yield f"mmr lambda {query.mmr.share!r}, depth {query.mmr.depth}"
     yield f"{result.candidates_seen} candidates, {len(result.items)} items"
     yield f"{result.tokens_used} tokens"
     for place, item in enumerate(result.items, 1):

@@ -13,9 +13,12 @@ import numpy as np
 from ibidem.index.analysis import analyse
 from ibidem.objects.node import Node
 from ibidem.objects.text import node_text
-from ibidem.retrieve.dense import canonical_scores
-from ibidem.retrieve.numbers import Float32s
+from ibidem.retrieve import numbers
+from ibidem.retrieve.numbers import Float32s, Float64s
 from ibidem.retrieve.protocol import Ordinals, Snapshot
+
+_CHUNK_TERMS = 1 << 15
+"""Terms that are summed at a time: what a processor keeps near."""
 
 
 class Likeness:
@@ -33,18 +36,17 @@ class Likeness:
         self._snapshot = snapshot
         self._node = node
         self._terms: dict[int, frozenset[str]] = {}
-        self._vectors = {} if model is None else _vectors(snapshot, model, ordinals)
+        vectors = {} if model is None else _vectors(snapshot, model, ordinals)
+        self._place = {place: index for index, place in enumerate(sorted(vectors))}
+        self._cosines = cosines([vectors[place] for place in sorted(vectors)])
 
     def __call__(self, one: int, others: Sequence[int]) -> list[float]:
         """Returns how like each of `others` is to `one`."""
-        known = [place for place in others if place in self._vectors]
-        found: dict[int, float] = {}
-        if one in self._vectors and known:
-            rows = np.stack([self._vectors[place] for place in known])
-            scores = canonical_scores(rows, self._vectors[one], "cosine")
-            found = dict(zip(known, scores.tolist(), strict=True))
+        row = self._cosines[self._place[one]].tolist() if one in self._place else None
         return [
-            found[place] if place in found else _jaccard(self._of(one), self._of(place))
+            _jaccard(self._of(one), self._of(place))
+            if row is None or place not in self._place
+            else row[self._place[place]]
             for place in others
         ]
 
@@ -56,6 +58,33 @@ class Likeness:
             text = node_text(node, config.fields, content)
             found = self._terms[place] = frozenset(analyse(text, config.analyser))
         return found
+
+
+def cosines(rows: Sequence[Float32s]) -> Float64s:
+    """Returns the canonical cosine of every pair of n vectors, (n, n) float64.
+
+    Each pair is computed once: a product does not depend on the order of its factors.
+
+    Spec: retrieval 4.2.
+    """
+    count = len(rows)
+    found = np.zeros((count, count), np.float64)
+    if count == 0:
+        return found
+    matrix = np.stack(rows).T.astype(np.float64)
+    one, other = np.triu_indices(count)
+    products = np.zeros(one.shape[0], np.float64)
+    step = max(1, _CHUNK_TERMS // matrix.shape[0])
+    for start in range(0, one.shape[0], step):
+        part = slice(start, start + step)
+        terms = matrix[:, one[part]] * matrix[:, other[part]]
+        products[part] = numbers.sums(terms)
+    norms = np.sqrt(products[one == other])
+    scale = norms[one] * norms[other]
+    np.divide(products, scale, out=products, where=scale > 0.0)
+    products[scale == 0.0] = 0.0
+    found[one, other] = found[other, one] = products + 0.0
+    return found
 
 
 def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:

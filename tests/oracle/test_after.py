@@ -14,7 +14,9 @@ from ibidem.objects.errors import CorruptError, InvalidInputError, ReplayError
 from ibidem.objects.node import Node
 from ibidem.objects.text import text_digest
 from ibidem.objects.vector import Vector
+from ibidem.retrieve.dense import canonical_scores
 from ibidem.retrieve.execute import execute
+from ibidem.retrieve.likeness import cosines
 from ibidem.retrieve.mmr import diversify
 from ibidem.retrieve.query import Query, resolve
 from ibidem.retrieve.receipt import Receipt, receipt_of
@@ -296,3 +298,25 @@ def test_edges_are_shown_with_what_is_visible_and_no_more():
         f"  cites <- {ident(2)}",
     ]
     assert shown(1)[:3] == ["Outgoing:", f"  author -> {ident(3)}", "  ... (+2 more)"]
+
+
+def test_cosines_of_pairs_are_the_canonical_ones():
+    """[6.2-b] [4.2-a]"""
+    rng = np.random.default_rng(4)
+    rows = rng.standard_normal((9, 33)).astype(np.float32)
+    rows[3] = 0.0
+    rows[4] = rows[0] * np.float32(-1e20)
+    rows[5, :] = 1e-40
+    found = cosines(list(rows))
+    for place, row in enumerate(rows):
+        assert found[place].tobytes() == canonical_scores(rows, row, "cosine").tobytes()
+    assert cosines([]).shape == (0, 0)
+
+
+def test_an_explanation_names_every_stage():
+    options = {"text": "retry", "valid_at": 5, "mmr": {"lambda": 0.9}}
+    text = given(TEXTS, **options)(Model([1, 2, 3, 4])).explain()
+    assert "valid at 5, without a time: pass\n" in text
+    assert "rerank by 'told', depth 25\n" in text
+    assert "lane rerank: ok\n" in text
+    assert "mmr lambda 0.9, depth 40\n" in text
