@@ -83,7 +83,7 @@ def test_environment_changes_no_byte(name: str, folder: Path) -> None:
     assert run([str(PROBE), "0", str(folder)], ENVIRONMENTS[name]) == reference(folder)
 
 
-@pytest.mark.parametrize("missing", ["cbrrr", "simsimd"])
+@pytest.mark.parametrize("missing", ["cbrrr", "numkong", "simsimd"])
 def test_absent_accelerator_changes_no_byte(missing: str, folder: Path) -> None:
     if importlib.util.find_spec(missing) is None:
         pytest.skip(f"{missing} is not installed, so nothing would change")
