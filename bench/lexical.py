@@ -7,8 +7,8 @@ Ours runs from the query's text to the ranked nodes, theirs from the query's ter
 a vocabulary of 100,000 words with exponent 1.05, 81 to a text; `--real`: paragraphs of the Python
 sources that this interpreter can import. Content queries take 5 terms of a text without the 50
 commonest, stop-like queries with them. "less" has 5 percent of the documents removed and another 5
-percent tombstoned. Engines take turns query by query; a figure is the best of three askings, "first"
-the one before them, when a query's terms may be new.
+percent tombstoned. Engines take turns query by query; a figure is the best of three askings, and
+"first" the one before them, when a query's terms may be new.
 """
 
 from __future__ import annotations

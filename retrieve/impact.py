@@ -93,8 +93,8 @@ class _Scan:
 
     def _add(self, met: Places, terms: Sequence[Weighted], done: int) -> Places:
         """Adds the postings of terms; returns all slots met, one as often as it has a term."""
-        slots = np.concatenate([term.joined.slots for term in terms]).astype(np.intp)
-        values = np.concatenate([term.joined.impacts for term in terms]).astype(np.float32)
+        slots = np.concatenate([term.joined.slots for term in terms], dtype=np.intp)
+        values = np.concatenate([term.joined.impacts for term in terms], dtype=np.float32)
         stop = 0
         for term, unit in zip(terms, self.units[done:], strict=False):
             start, stop = stop, stop + term.joined.count
