@@ -12,14 +12,15 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from blake3 import blake3
 
-from ibidem.objects.cid import DAG_CBOR_PREFIX, CommitCid, NodeCid, ReceiptCid, ResultCid, RootCid
+from ibidem.objects import codec
+from ibidem.objects.cid import CommitCid, NodeCid, ReceiptCid, ResultCid, RootCid
 from ibidem.objects.errors import CorruptError, IbidemError, NotFoundError
 from ibidem.objects.ids import NodeId
 from ibidem.repo.compare import Placed, placed
@@ -31,7 +32,6 @@ HEAD = (
     "Written by `pytest --retrieval-update` or `repo snapshot record`; edits by hand are refused.\n"
 )
 TITLE_CHARACTERS = 80
-_NO_ROOT = RootCid(DAG_CBOR_PREFIX + bytes(32))
 _UNSAFE = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
 _FIELDS = (
     *("query", "semantics", "options", "mode", "root", "commit", "receipt", "result", "answer"),
@@ -106,8 +106,27 @@ def record(name: str, result: Result, mode: Mapping[str, Any]) -> Check:
 
 
 def answer_digest(result: Result) -> str:
-    """Returns the hash of an answer's bytes without the root, which every commit changes."""
-    return blake3(replace(result, root=_NO_ROOT).to_bytes()).hexdigest()
+    """Returns the hash of an answer without its root, which every commit changes, and its question.
+
+    Both are compared on their own.
+    """
+    hasher = blake3()
+    for item in result.items:
+        lanes = {name: list(lane) for name, lane in item.lanes.items()}
+        shown = blake3(item.rendered.encode()).digest()
+        parts = [item.node.id.raw, item.cid, item.score, shown, item.tokens, lanes]
+        hasher.update(codec.encode(parts))
+    for drop in result.dropped:
+        hasher.update(codec.encode([drop.id.raw, str(drop.reason), drop.tokens, drop.score]))
+    for warning in result.warnings:
+        hasher.update(codec.encode(warning.form()))
+    rest = {
+        "tokens_used": result.tokens_used,
+        "candidates_seen": result.candidates_seen,
+        "dropped_counts": dict(result.dropped_counts),
+        "status": {lane: str(status) for lane, status in result.status.items()},
+    }
+    return hasher.update(codec.encode(rest)).hexdigest()
 
 
 def read(path: Path) -> Golden:

@@ -83,7 +83,7 @@ def retrieval(request: pytest.FixtureRequest, retrieval_repository: Any) -> Iter
 def golden_path(item: pytest.Item) -> Path:
     """Returns the golden file of a test: a folder a module, a file a test."""
     name = name_of(item).partition("::")[2].replace("::", ".")
-    plain = re.sub(r"[^A-Za-z0-9_.=-]+", "_", name)[:100]
+    plain = re.sub(r"[^][A-Za-z0-9_.=-]+", "_", name)[:100]
     if plain != name:
         plain += "-" + sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
     directory: str = item.config.getini("retrieval_directory")

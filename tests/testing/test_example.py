@@ -1,0 +1,56 @@
+"""The example `regression_suite` passes, and fails for the right reason when it is edited."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HOUSE = Path(__file__).resolve().parents[2]
+PROGRAM = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:ibidem"]
+
+
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*PROGRAM, "-p", "ibidem.testing.plugin", *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(HOUSE / "src"), "COLUMNS": "100"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(HOUSE / "examples" / "regression_suite", tmp_path / "suite"))
+
+
+def test_the_suite_passes(suite: Path):
+    done = run(suite)
+    assert done.returncode == 0, done.stdout
+    assert "6 passed" in done.stdout
+    assert "stale" not in done.stdout
+
+
+def test_an_edit_that_takes_an_answer_away_fails(suite: Path):
+    page = suite / "docs" / "retries.md"
+    text = page.read_text(encoding="utf-8")
+    page.write_text(text.replace("The first retry waits one second, the second two, the third four", "Patience"), encoding="utf-8")
+    done = run(suite)
+    assert done.returncode == 1
+    assert "test_answers.py::test_answer[backoff], check '1', mode ranks" in done.stdout
+    assert "left     " in done.stdout
+
+
+def test_lost_pages_fail_the_gates(suite: Path):
+    for name in ("limits", "webhooks", "paging"):
+        (suite / "docs" / f"{name}.md").unlink()
+    done = run(suite, "tests/test_quality.py")
+    assert done.returncode == 1
+    assert "limits.md not found" in done.stdout
+    assert "below the gate (mean)" in done.stdout
