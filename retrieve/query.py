@@ -23,8 +23,13 @@ from ibidem.retrieve.fusion import Fusion, checked_weights, resolve_fusion
 from ibidem.retrieve.graph import option as graph_option
 from ibidem.retrieve.match import OR, Match, match_of_form, resolve_match
 from ibidem.retrieve.mmr import Mmr, resolve_mmr
-from ibidem.retrieve.numbers import Float32s
 from ibidem.retrieve.predicate import Predicate
+from ibidem.retrieve.query_vector import (
+    QuerySparse,
+    QueryVector,
+    checked_sparse,
+    checked_vector,
+)
 from ibidem.retrieve.rerank import Rerank, resolve_rerank
 from ibidem.retrieve.tokens import TokenEstimator, checked_digest, checked_estimator
 from ibidem.retrieve.validity import Valid, resolve_valid
@@ -35,43 +40,12 @@ SEMANTICS = 1
 DEPTH_DEFAULT, DEPTH_MAX = 100, 100_000
 LIMIT_DEFAULT = 10
 TEXT_BYTES_MAX = 65_536
-DIM_MAX = 4096
-TOKENS_MAX = 65_536
-"""Tokens of a sparse query."""
 LABELS_MAX = 1000
 ADJACENCY_MAX = 1000
 """Edges that a rendering shows in each direction."""
 K1_DEFAULT, B_DEFAULT = 1.2, 0.7
 _FUSION = Fusion()
 _MATCH = Match()
-
-
-@dataclass(frozen=True, slots=True)
-class QueryVector:
-    """A dense query: the model it was made with and its bytes."""
-
-    model: str
-    data: bytes
-    """float32, little-endian."""
-
-    @property
-    def dim(self) -> int:
-        """The number of components."""
-        return len(self.data) // 4
-
-    def array(self) -> Float32s:
-        """Returns the components, (d,) float32."""
-        return np.frombuffer(self.data, "<f4").astype(np.float32)
-
-
-@dataclass(frozen=True, slots=True)
-class QuerySparse:
-    """A sparse query: weights on tokens of a vocabulary, tokens ascending."""
-
-    vocab: str
-    tokens: tuple[int, ...]
-    weights: tuple[float, ...]
-    """Each a float32."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,8 +253,8 @@ def resolve(
         labels=_labels(label),
         where=condition,
         valid=resolve_valid(valid_at, valid_missing),
-        vector=None if vector is None else _vector(vector),
-        sparse=None if sparse is None else _sparse(sparse),
+        vector=None if vector is None else checked_vector(vector),
+        sparse=None if sparse is None else checked_sparse(sparse),
         graph=None if graph is None else graph_option.graph(graph),
         community=None if community is None else graph_option.community(community),
         depth=option.count("depth", depth, low=1, high=DEPTH_MAX),
@@ -331,10 +305,10 @@ def _fields(form: dict[str, Any]) -> dict[str, Any]:
         "labels": _labels(form["labels"]),
         "where": None if form["where"] is None else predicate.from_form(form["where"]),
         "valid": None if form["valid"] is None else Valid.from_form(form["valid"]),
-        "vector": None if vector is None else _vector((vector["model"], raw)),
+        "vector": None if vector is None else checked_vector((vector["model"], raw)),
         "sparse": None
         if sparse is None
-        else _sparse((sparse["vocab"], sparse["tokens"], sparse["weights"])),
+        else checked_sparse((sparse["vocab"], sparse["tokens"], sparse["weights"])),
         "graph": None if form["graph"] is None else graph_option.graph(form["graph"]),
         "community": None
         if form["community"] is None
@@ -385,37 +359,3 @@ def _labels(label: str | Iterable[str] | None) -> tuple[str, ...]:
             kind=ErrorKind.LIMIT_EXCEEDED,
         )
     return tuple(sorted({option.name("label", one) for one in labels}))
-
-
-def _vector(vector: object) -> QueryVector:
-    if not isinstance(vector, tuple) or len(vector) != 2:
-        raise InvalidInputError(f"vector: got {type(vector).__name__}, expected (model, numbers)")
-    model = option.name("vector", vector[0])
-    values = option.float32s("vector", vector[1])
-    if not 1 <= values.shape[0] <= DIM_MAX:
-        raise InvalidInputError(
-            f"vector: got {values.shape[0]} components, expected 1 to {DIM_MAX}",
-            kind=ErrorKind.DIMENSION_MISMATCH,
-        )
-    return QueryVector(model, values.astype("<f4").tobytes())
-
-
-def _sparse(sparse: object) -> QuerySparse:
-    if not isinstance(sparse, tuple) or len(sparse) != 3:
-        raise InvalidInputError(
-            f"sparse: got {type(sparse).__name__}, expected (vocabulary, tokens, weights)"
-        )
-    vocab = option.name("sparse", sparse[0])
-    tokens = [
-        option.count("sparse.tokens", option.plain(token), high=2**32 - 1) for token in sparse[1]
-    ]
-    weights = option.float32s("sparse.weights", sparse[2])
-    if len(tokens) != weights.shape[0] or not 1 <= len(tokens) <= TOKENS_MAX:
-        raise InvalidInputError(
-            f"sparse: got {len(tokens)} tokens and {weights.shape[0]} weights, "
-            f"expected as many of each, 1 to {TOKENS_MAX}"
-        )
-    if len(set(tokens)) != len(tokens):
-        raise InvalidInputError("sparse.tokens: got one twice, expected each once")
-    pairs = sorted(zip(tokens, weights.tolist(), strict=True))
-    return QuerySparse(vocab, tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs))
