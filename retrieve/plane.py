@@ -132,7 +132,8 @@ class Plane:
         try:
             return self._spare.pop()
         except IndexError:
-            return self.empty.copy()
+            # Fresh zeros cost only the pages that are touched.
+            return np.zeros(self.size, np.float32) if self.is_whole else self.empty.copy()
 
     def give(self, sums: npt.NDArray[np.float32]) -> None:
         """Takes sums back, equal to `empty` again."""
