@@ -135,5 +135,6 @@ def _package(name: str) -> Any:
         return import_module(name)
     except ImportError as error:
         raise NotFoundError(
-            f"estimator: the package {name!r} is not installed", hint=f"pip install {name}"
+            f"estimator: the package {name!r} is not installed",
+            hint=f"pip install {name}, or ibidem[tokens]",
         ) from error
