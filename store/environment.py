@@ -224,9 +224,10 @@ def release(environment: Environment) -> None:
 
 def storage_error(path: Path, error: lmdb.Error) -> StorageError | CorruptError:
     """Returns our error for one of LMDB's, with the system's `errno` where there is one."""
+    said = str(error).removeprefix(f"{path}: ")  # LMDB names the path in some of them
     if isinstance(error, lmdb.CorruptedError | lmdb.PageNotFoundError | lmdb.InvalidError):
         return CorruptError(
-            f"{path}: {error}", hint="restore the store from a copy, or clone it again"
+            f"{path}: {said}", hint="restore the store from a copy, or clone it again"
         )
     if isinstance(error, lmdb.ReadersFullError):
         return StorageError(
@@ -234,7 +235,7 @@ def storage_error(path: Path, error: lmdb.Error) -> StorageError | CorruptError:
             kind=ErrorKind.LOCKED,
             hint="end some readers",
         )
-    failure = StorageError(f"{path}: {error}", hint="check the disk's space and permissions")
+    failure = StorageError(f"{path}: {said}", hint="check the disk's space and permissions")
     if error.code > 0:
         failure.errno = errno.ENOSPC if error.code == errno.EIO and _is_full(path) else error.code
     return failure
