@@ -123,6 +123,8 @@ def search(
     holds: Callable[[Result], bool],
     candidates: list[Commit],
     known_good: Commit | None,
+    *,
+    is_last_bad: bool = False,
 ) -> Bisection:
     """Returns the first of the candidates, oldest first, at which the expectation fails.
 
@@ -132,10 +134,11 @@ def search(
         holds: whether an answer is as expected.
         candidates: each the first parent of the next.
         known_good: the first parent of the first of them, where it is known to hold there.
+        is_last_bad: whether it is known to fail at the last of them, which then is not asked.
     """
     steps: list[Step] = []
     answers: dict[int, Result] = {}
-    start, stop = 0, len(candidates)
+    start, stop = 0, len(candidates) - is_last_bad
     while start < stop:
         middle = (start + stop) // 2
         answers[middle] = ask(repository.at(candidates[middle].cid))
@@ -148,7 +151,8 @@ def search(
     cause = None
     if last_good is not None:
         before = answers.get(start - 1) or ask(repository.at(last_good.cid))
-        cause = explain_step(repository, last_good, first_bad, (before, answers[start]))
+        after = answers.get(start) or ask(repository.at(first_bad.cid))
+        cause = explain_step(repository, last_good, first_bad, (before, after))
     return Bisection(first_bad, last_good, tuple(steps), len(candidates), cause)
 
 

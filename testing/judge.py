@@ -163,14 +163,21 @@ def responsible(
     if good is None:
         return ["no commit can be named: no earlier one that was asked gives the recorded answer"]
     candidates = line[bad:good][::-1]
-    found = search(repository, ask, lambda one: weakest.accepts(check, one), candidates, line[good])
+    found = search(
+        repository,
+        ask,
+        lambda one: weakest.accepts(check, one),
+        candidates,
+        line[good],
+        is_last_bad=True,
+    )
     if found.first_bad is None or found.cause is None:
         return ["no commit can be named: every commit that was asked gives the recorded answer"]
     back = next(index for index, commit in enumerate(line) if commit.cid == found.first_bad.cid)
     distance = "the newest commit" if back == 0 else f"{back} back"
     first, *rest = cause_lines(repository.store, [found.cause])
     assert first == f"commit {commit_line(found.first_bad)}", "BUG: another commit is explained"
-    asked = "1 commit" if len(found.steps) == 1 else f"{len(found.steps)} commits"
+    asked = "1 more commit" if len(found.steps) == 1 else f"{len(found.steps)} more commits"
     return [f"caused by {first}", f"  {distance}, found by asking {asked}", *rest]
 
 

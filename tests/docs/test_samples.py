@@ -89,12 +89,15 @@ def relative(page: Path) -> str:
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
-    """A clean environment in which `repo` is this checkout's program."""
+    """A clean environment: `repo` is this checkout's program, `pytest` has its plugin."""
     programs = tmp_path / "programs"
     programs.mkdir()
-    program = programs / "repo"
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m ibidem.cli "$@"\n')
-    program.chmod(0o755)
+    # Whether or not a copy is installed, the plugin is that of the checkout, and only once.
+    plugin = "-p no:ibidem -p ibidem.testing.plugin"
+    for name, module in (("repo", "ibidem.cli"), ("pytest", f"pytest {plugin}")):
+        program = programs / name
+        program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m {module} "$@"\n')
+        program.chmod(0o755)
     return {
         "PATH": f"{programs}:{os.environ.get('PATH', '')}",
         "PYTHONPATH": str(HOUSE / "src"),

@@ -68,7 +68,7 @@ def test_a_planted_regression_is_named(project: pytest.Pytester, run: Run, repo:
     shown = result.stdout.str()
     assert f"caused by commit {commit} 'tidy up wording' by ada" in shown
     assert f"node {planted} changed (summary)" in shown
-    asked = re.search(r"37 back, found by asking (\d+) commits", shown)
+    asked = re.search(r"37 back, found by asking (\d+) more commits", shown)
     assert asked is not None
     assert int(asked[1]) <= 8
 
