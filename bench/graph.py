@@ -36,6 +36,7 @@ QUERIES = 60
 VARIANTS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("ppr", {"graph": {"mode": "ppr"}}),
     ("ppr epsilon 1e-3", {"graph": {"mode": "ppr", "epsilon": 1e-3}}),
+    ("ppr epsilon 1e-4", {"graph": {"mode": "ppr", "epsilon": 1e-4}}),
     ("ppr epsilon 1e-5", {"graph": {"mode": "ppr", "epsilon": 1e-5}}),
     ("decay depth 1", {"graph": {"mode": "decay", "depth": 1}}),
     ("decay depth 2", {"graph": {"mode": "decay", "depth": 2}}),

@@ -59,7 +59,7 @@ class PageRank:
     max_expand: int | None = None
     damping: float = 0.85
     """How likely the walk goes on at each step."""
-    epsilon: float = 1e-4
+    epsilon: float = 3e-4
     """The share, for each arc of a node, below which what a node has is not passed on."""
     rounds: int = 15
 
