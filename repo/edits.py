@@ -118,6 +118,28 @@ def applied(root: Root, edits: Edits, buffer: Buffer) -> Root:
     return replace(root, **changes, **named, config=config)  # type: ignore[arg-type]
 
 
+def laid_on(now: Root, edits: Edits, buffer: Buffer, *, begun: Root | None) -> Root:
+    """Returns a root with edits applied, the references among them checked.
+
+    Args:
+        begun: the root that the edits were made on, where it is another than `now`.
+
+    Raises:
+        InvalidInputError: kind `dangling-reference`.
+        ConflictError: both sides touched the same thing since `begun`.
+    """
+    if begun is not None:
+        check_rebase(buffer, begun, now, edits)
+    root = applied(now, edits, buffer)
+    try:
+        check_references(buffer, root, edits)
+    except InvalidInputError as error:
+        if begun is not None:
+            raise reconciled(error) from error
+        raise
+    return root
+
+
 def check_references(source: Source, root: Root, edits: Edits) -> None:
     """Refuses edits that leave an edge, vector, sparse vector or tombstone without its node.
 

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 from ibidem.objects.blocks import Buffer
 from ibidem.objects.cid import Cid, CommitCid, RootCid
 from ibidem.objects.commit import Commit
-from ibidem.objects.errors import ConflictError, ErrorKind, InvalidInputError
+from ibidem.objects.errors import ConflictError, ErrorKind
 from ibidem.objects.root import Root
 from ibidem.repo import refs
 from ibidem.repo.arguments import Signature
-from ibidem.repo.edits import Edits, applied, check_rebase, check_references, reconciled
+from ibidem.repo.edits import Edits, laid_on
 from ibidem.repo.operations import ORIGIN_CELL, RETRIES_MAX, Operations, State, lost_every_race
 
 if TYPE_CHECKING:
@@ -116,16 +116,8 @@ class BranchPublisher:
 
     def _root(self, now: Tip, edits: Edits, buffer: Buffer) -> Root:
         is_rebase = now.commit != self._begun.commit
-        if is_rebase:
-            check_rebase(buffer, self._begun.root, now.root, edits)
-        root = applied(now.root, edits, buffer)
-        try:
-            check_references(buffer, root, edits)
-        except InvalidInputError as error:
-            if is_rebase:
-                raise reconciled(error) from error
-            raise
-        return root
+        begun = self._begun.root if is_rebase else None
+        return laid_on(now.root, edits, buffer, begun=begun)
 
     def _commit(self, root_cid: RootCid, now: Tip, time: int) -> Commit:
         signature = self._signature

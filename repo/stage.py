@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from ibidem.objects import codec
 from ibidem.objects.blocks import Buffer
 from ibidem.objects.cid import Cid, CommitCid, RootCid
-from ibidem.objects.errors import ConflictError, CorruptError, ErrorKind, InvalidInputError
+from ibidem.objects.errors import ConflictError, CorruptError, ErrorKind
 from ibidem.objects.root import Root
 from ibidem.repo.arguments import Signature
-from ibidem.repo.edits import Edits, applied, between, check_rebase, check_references, reconciled
+from ibidem.repo.edits import Edits, between, laid_on
 from ibidem.repo.operations import RETRIES_MAX, Operations, lost_every_race
 from ibidem.repo.publish import BranchPublisher, Tip, tip
 
@@ -132,16 +132,8 @@ class StagePublisher:
 
     def _root(self, now: Staged, edits: Edits, buffer: Buffer) -> Root:
         is_rebase = now.root_cid != self._begun.root_cid
-        if is_rebase:
-            check_rebase(buffer, self._begun.root, now.root, edits)
-        root = applied(now.root, edits, buffer)
-        try:
-            check_references(buffer, root, edits)
-        except InvalidInputError as error:
-            if is_rebase:
-                raise reconciled(error) from error
-            raise
-        return root
+        begun = self._begun.root if is_rebase else None
+        return laid_on(now.root, edits, buffer, begun=begun)
 
 
 def _value(root_cid: RootCid, begun: Tip) -> bytes:
