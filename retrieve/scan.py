@@ -141,9 +141,9 @@ class _Scan:
             rows = self.one.rows(part.segment)
             step = _CHUNK_ROWS if part.positions is None else _GATHER_ROWS
             step = max(256, min(step, _CHUNK_PRODUCTS // len(self.depths)))
-            start = 0
-            while start < part.size:
-                stop = min(part.size, start + min(step, max(_FIRST_ROWS, seen)))
+            start, size = 0, part.size
+            while start < size:
+                stop = min(size, start + min(step, max(_FIRST_ROWS, seen)))
                 span = slice(start, stop)
                 if part.mask is None or part.mask[span].any():
                     at = span if part.positions is None else part.positions[span]
