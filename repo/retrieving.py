@@ -31,7 +31,6 @@ from ibidem.retrieve.rerank import Reranker, RerankRecord
 from ibidem.retrieve.result import Result
 from ibidem.retrieve.tokens import HEURISTIC, TokenEstimator
 from ibidem.retrieve.warning import Warning  # noqa: A004  the word that the field knows
-from ibidem.retrieve.warning import Warning  # noqa: A004  the word that the field knows
 
 if TYPE_CHECKING:
     from ibidem.embed.protocol import Embedder
