@@ -177,8 +177,9 @@ def responsible(
     distance = "the newest commit" if back == 0 else f"{back} back"
     first, *rest = cause_lines(repository.store, [found.cause])
     assert first == f"commit {commit_line(found.first_bad)}", "BUG: another commit is explained"
-    asked = "1 more commit" if len(found.steps) == 1 else f"{len(found.steps)} more commits"
-    return [f"caused by {first}", f"  {distance}, found by asking {asked}", *rest]
+    count = len(found.steps)
+    asked = f", found by asking {count} more commit{'s' * (count > 1)}" if count else ""
+    return [f"caused by {first}", f"  {distance}{asked}", *rest]
 
 
 def _weakest(check: Check, result: Result, mode: Mode) -> Mode:

@@ -40,7 +40,12 @@ def test_the_suite_passes(suite: Path):
 def test_an_edit_that_takes_an_answer_away_fails(suite: Path):
     page = suite / "docs" / "retries.md"
     text = page.read_text(encoding="utf-8")
-    page.write_text(text.replace("The first retry waits one second, the second two, the third four", "Patience"), encoding="utf-8")
+    page.write_text(
+        text.replace(
+            "The first retry waits one second, the second two, the third four", "Patience"
+        ),
+        encoding="utf-8",
+    )
     done = run(suite)
     assert done.returncode == 1
     assert "test_answers.py::test_answer[backoff], check '1', mode ranks" in done.stdout
