@@ -1,0 +1,74 @@
+"""What the harness asks of a peer, and where it finds one.
+
+A peer is a class in a module of `peers/`, made on an empty or a loaded folder. Nodes are numbered
+from 0; the number is what a peer answers with, so that answers can be compared. A peer without
+storage of its own is saved with its own `save` into one file, flushed; a peer that can not add to
+its index builds it anew, because that is what its user would have to do.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from corpus import Corpus, Question
+
+PEERS = {
+    "ibidem": "ours:Ours",
+    "mnem-py": "mnem:Mnem",
+    "faiss flat": "flat:Faiss",
+    "usearch exact": "flat:Usearch",
+    "hnswlib": "hnsw:Hnswlib",
+    "bm25s numpy": "bm25s_:Bm25sNumpy",
+    "bm25s numba": "bm25s_:Bm25sNumba",
+    "tantivy": "tantivy_:Tantivy",
+    "sqlite fts5": "fts5:Fts5",
+    "lancedb": "lance:Lance",
+    "chroma": "chroma:Chroma",
+}
+LANES = ("lexical", "dense", "hybrid")
+
+
+class Peer(Protocol):
+    """One engine on one folder."""
+
+    lanes: tuple[str, ...]
+    """Which of LANES it answers, the one that is asked after an insert last."""
+    packages: tuple[str, ...]
+    """The distributions whose versions are reported."""
+    note: str
+    """How it is set up, in a clause."""
+
+    def __init__(self, folder: str) -> None: ...
+
+    def load(self, corpus: Corpus) -> None:
+        """Makes a new index of all nodes, durable and ready for questions on return."""
+
+    def open(self) -> None:
+        """Opens what was loaded."""
+
+    def ask(self, lane: str, question: Question, limit: int) -> Sequence[int]:
+        """Returns the numbers of the best nodes, best first."""
+
+    def insert(self, number: int, node: Question) -> None:
+        """Adds a node, durable on return."""
+
+
+def find(name: str) -> type[Any]:
+    """Returns the class of a peer; its library is imported with it or when it is used."""
+    module, _, cls = PEERS[name].partition(":")
+    found: type[Any] = getattr(importlib.import_module(f"peers.{module}"), cls)
+    return found
+
+
+def flush(path: str) -> None:
+    """Brings a file, or every file below a folder, to the disk."""
+    files = [path] if os.path.isfile(path) else []
+    for folder, _, names in os.walk(path):
+        files += [os.path.join(folder, name) for name in names]
+    for file in files:
+        handle = os.open(file, os.O_RDONLY)
+        os.fsync(handle)
+        os.close(handle)

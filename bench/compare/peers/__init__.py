@@ -1,0 +1,1 @@
+"""One small adapter a peer."""

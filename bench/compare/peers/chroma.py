@@ -1,0 +1,43 @@
+"""Chroma: a persistent collection with documents; its vector index is approximate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import chromadb
+from chromadb.config import Settings
+from corpus import Corpus, Question
+
+
+class Chroma:
+    lanes = ("dense",)
+    packages = ("chromadb",)
+    note = "PersistentClient, cosine, default HNSW (approximate); it ranks no text by words"
+
+    def __init__(self, folder: str) -> None:
+        settings = Settings(anonymized_telemetry=False)
+        self._client: Any = chromadb.PersistentClient(folder, settings)
+        self._collection: Any = None
+
+    def load(self, corpus: Corpus) -> None:
+        self._collection = self._client.create_collection(
+            "nodes", embedding_function=None, configuration={"hnsw": {"space": "cosine"}}
+        )
+        for start, texts, vectors in corpus.batches():
+            numbers = range(start, start + len(texts))
+            self._collection.add([str(one) for one in numbers], vectors, documents=texts)
+
+    def open(self) -> None:
+        self._collection = self._client.get_collection("nodes", embedding_function=None)
+
+    def ask(self, lane: str, question: Question, limit: int) -> Sequence[int]:
+        found = self._collection.query(
+            query_embeddings=[question.vector.tolist()],
+            n_results=limit,
+            include=["documents", "distances"],
+        )
+        return [int(one) for one in found["ids"][0]]
+
+    def insert(self, number: int, node: Question) -> None:
+        self._collection.add([str(number)], [node.vector.tolist()], documents=[node.text])
