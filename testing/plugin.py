@@ -91,8 +91,13 @@ def golden_path(item: pytest.Item) -> Path:
 
 
 def name_of(item: pytest.Item) -> str:
-    """Returns the name of a test, its module first, the same from whatever folder pytest runs."""
-    return f"{item.path.name}::{item.nodeid.partition('::')[2]}"
+    """Returns the name of a test, its module first.
+
+    It is the same from whatever folder pytest runs, and without the group that pytest-xdist adds to
+    node ids.
+    """
+    inner = [node for node in item.listchain() if isinstance(node, pytest.Item | pytest.Class)]
+    return "::".join([item.path.name, *(node.name for node in inner)])
 
 
 def _fail(message: str) -> NoReturn:
