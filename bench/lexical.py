@@ -146,9 +146,7 @@ def bm25s_ask(terms: list[list[str]], analyser: str) -> tuple[Ask, float] | None
     return one, seconds
 
 
-def tantivy_ask(
-    terms: list[list[str]], analyser: str, directory: Path
-) -> tuple[Ask, float] | None:
+def tantivy_ask(terms: list[list[str]], analyser: str, directory: Path) -> tuple[Ask, float] | None:
     """Returns tantivy with one merged segment, and the seconds it took to index."""
     try:
         import tantivy  # type: ignore[import-not-found]

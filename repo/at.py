@@ -25,7 +25,7 @@ from ibidem.repo.edits import EDGES, NODES, TOMBSTONES, Family, tree_of
 if TYPE_CHECKING:
     from ibidem.index.snapshot import Snapshot
     from ibidem.repo.querying import Page
-    from ibidem.repo.repository import Repository
+    from ibidem.repo.reader import Reader
     from ibidem.retrieve.path import Path
     from ibidem.retrieve.result import Result
 
@@ -35,7 +35,7 @@ T = TypeVar("T")
 class Revision:
     """The graph of one root, read-only. `commit` is None before the first commit."""
 
-    def __init__(self, repository: Repository, root_cid: RootCid, commit: Commit | None) -> None:
+    def __init__(self, repository: Reader, root_cid: RootCid, commit: Commit | None) -> None:
         self.root_cid = root_cid
         self.commit = commit
         self.root = Root.decode(repository.store.get(root_cid))
@@ -45,7 +45,7 @@ class Revision:
         self._snapshot: Snapshot | None = None
 
     @property
-    def repository(self) -> Repository:
+    def repository(self) -> Reader:
         """The repository that it belongs to."""
         return self._repository
 

@@ -21,7 +21,7 @@ from ibidem.repo.compare import Ask, Cause, explain_step, first_parents
 from ibidem.retrieve.result import Result
 
 if TYPE_CHECKING:
-    from ibidem.repo.repository import Repository
+    from ibidem.repo.reader import Reader
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Bisection:
 
 
 def bisect(
-    repository: Repository,
+    repository: Reader,
     ask: Ask,
     holds: Callable[[Result], bool],
     *,
@@ -81,7 +81,7 @@ def bisect(
 
 
 def bisect_node(
-    repository: Repository,
+    repository: Reader,
     ask: Ask,
     expect: NodeId,
     *,
@@ -118,7 +118,7 @@ def bisect_node(
 
 
 def search(
-    repository: Repository,
+    repository: Reader,
     ask: Ask,
     holds: Callable[[Result], bool],
     candidates: list[Commit],
@@ -156,7 +156,7 @@ def search(
     return Bisection(first_bad, last_good, tuple(steps), len(candidates), cause)
 
 
-def _line(repository: Repository, good: object, bad: object) -> list[Commit]:
+def _line(repository: Reader, good: object, bad: object) -> list[Commit]:
     """Returns the commits from `good`, or the first, to `bad`, oldest first."""
     newest_first = first_parents(repository, repository.commit_at(bad).cid)
     if good is None:
@@ -171,6 +171,6 @@ def _line(repository: Repository, good: object, bad: object) -> list[Commit]:
     return newest_first[places[0] :: -1]
 
 
-def _has(repository: Repository, commit: Commit, id_: NodeId) -> bool:
+def _has(repository: Reader, commit: Commit, id_: NodeId) -> bool:
     root = Root.decode(repository.store.get(commit.root))
     return Tree(repository.store, root.nodes).get(id_.raw) is not None

@@ -24,7 +24,7 @@ from ibidem.retrieve.result import LaneScore, Result
 
 if TYPE_CHECKING:
     from ibidem.repo.at import Revision
-    from ibidem.repo.repository import Repository
+    from ibidem.repo.reader import Reader
 
 EVALUATIONS_MAX = 64
 """Commits that are asked, at most, in search of those that changed an answer."""
@@ -150,7 +150,7 @@ def compare(before: Sequence[Placed], after: Sequence[Placed]) -> tuple[Move, ..
 
 
 def compare_revisions(
-    repository: Repository,
+    repository: Reader,
     before: object,
     after: object,
     ask: Ask,
@@ -189,7 +189,7 @@ def compare_revisions(
     return Comparison(old, new, moves, tuple(causes), search.evaluations_count)
 
 
-def first_parents(repository: Repository, start: CommitCid) -> list[Commit]:
+def first_parents(repository: Reader, start: CommitCid) -> list[Commit]:
     """Returns a commit and its first parents, newest first."""
     found = [repository.commit_at(start)]
     while found[-1].parents:
@@ -198,7 +198,7 @@ def first_parents(repository: Repository, start: CommitCid) -> list[Commit]:
 
 
 def explain_step(
-    repository: Repository, before: Commit, after: Commit, answers: tuple[Result, Result]
+    repository: Reader, before: Commit, after: Commit, answers: tuple[Result, Result]
 ) -> Cause:
     """Returns what one commit did to an answer, and what it changed.
 
@@ -215,7 +215,7 @@ def explain_step(
 class Search:
     """Looks for the commits at which an answer changes; each is asked once."""
 
-    repository: Repository
+    repository: Reader
     ask: Ask
     is_ranking: bool
     """Whether only which items come and in which order counts, and no score."""
@@ -263,7 +263,7 @@ def _ranking(result: Result) -> tuple[NodeId, ...]:
 
 
 def _cause(
-    repository: Repository, before: Commit, after: Commit, count: int, moves: Sequence[Move]
+    repository: Reader, before: Commit, after: Commit, count: int, moves: Sequence[Move]
 ) -> Cause:
     source = repository.store
     moved = tuple(move for move in moves if move.kind is not MoveKind.SAME)
@@ -288,7 +288,7 @@ def _is_only_rescored(move: Move) -> bool:
     return move.kind is MoveKind.RESCORED and move.before.cid == move.after.cid
 
 
-def _touches(repository: Repository, change: Change, ids: set[NodeId]) -> bool:
+def _touches(repository: Reader, change: Change, ids: set[NodeId]) -> bool:
     if isinstance(change.id, NodeId):
         return change.id in ids
     cid = change.after or change.before

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ibidem.embed.protocol import Embedder
     from ibidem.objects.node import Node
     from ibidem.repo.at import Revision
+    from ibidem.repo.reader import Reader
     from ibidem.repo.repository import Repository
 
 BATCH_NODES = 256
@@ -119,7 +120,7 @@ def embed(
 
 
 def query_vector(
-    repository: Repository,
+    repository: Reader,
     config: Config,
     text: str | None,
     *,

@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from ibidem.index.snapshot import Snapshot
     from ibidem.objects.cid import RootCid
     from ibidem.objects.root import Root
-    from ibidem.repo.repository import Repository
+    from ibidem.repo.reader import Reader
 
 SCANNED_MAX = 256
 """Up to so many edges are read one by one; an index of them would cost more to open."""
 
 
 def incident_edges(
-    repository: Repository,
+    repository: Reader,
     root_cid: RootCid,
     root: Root,
     id: NodeId,  # noqa: A002
@@ -36,7 +36,7 @@ def incident_edges(
     return found
 
 
-def _indexed(repository: Repository, root_cid: RootCid, id: NodeId) -> list[EdgeId]:  # noqa: A002
+def _indexed(repository: Reader, root_cid: RootCid, id: NodeId) -> list[EdgeId]:  # noqa: A002
     return repository.at(root_cid).asked(lambda snapshot: _ends_at(snapshot, id))
 
 

@@ -34,7 +34,7 @@ from ibidem.retrieve.warning import Warning  # noqa: A004  the word that the fie
 
 if TYPE_CHECKING:
     from ibidem.embed.protocol import Embedder
-    from ibidem.repo.repository import Repository
+    from ibidem.repo.reader import Reader
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Asked:
     """Whether a warning is an error."""
 
 
-def retrieve(repository: Repository, revision: Revision, **options: Any) -> Result:
+def retrieve(repository: Reader, revision: Revision, **options: Any) -> Result:
     """Returns the answer to a question over a revision, with its receipt; `ask` has the options."""
     asked = ask(repository, revision, **options)
     result = _checked(asked, _execute(repository, revision, asked))
@@ -56,7 +56,7 @@ def retrieve(repository: Repository, revision: Revision, **options: Any) -> Resu
 
 
 def retrieve_many(
-    repository: Repository, revision: Revision, questions: Iterable[Mapping[str, Any]]
+    repository: Reader, revision: Revision, questions: Iterable[Mapping[str, Any]]
 ) -> list[Result]:
     """Returns the answers to several questions, each as `retrieve` gives it.
 
@@ -77,7 +77,7 @@ def retrieve_many(
 
 
 def ask(
-    repository: Repository,
+    repository: Reader,
     revision: Revision,
     *,
     model: str | None = None,
@@ -122,7 +122,7 @@ def ask(
     return Asked(query, counter, limited(rerank, rerank_timeout), strict)
 
 
-def _with_receipt(repository: Repository, revision: Revision, result: Result) -> Result:
+def _with_receipt(repository: Reader, revision: Revision, result: Result) -> Result:
     """Returns the answer with its receipt, which is kept."""
     query, config = result.query, revision.config
     digests = {name: model.digest for name, model in config.models.items() if model.digest}
@@ -156,7 +156,7 @@ def _said(warning: Warning) -> str:
 
 
 def replay(
-    repository: Repository,
+    repository: Reader,
     receipt: Receipt | Cid | str,
     *,
     estimator: str | TokenEstimator | None = None,
@@ -204,7 +204,7 @@ def _estimator_of(asked: Query, given: str | TokenEstimator | None) -> TokenEsti
         ) from error
 
 
-def _kept(repository: Repository, receipt: object) -> Receipt:
+def _kept(repository: Reader, receipt: object) -> Receipt:
     if isinstance(receipt, Cid):
         receipt = str(receipt)
     if not isinstance(receipt, str):
@@ -225,7 +225,7 @@ def _difference(before: Receipt, after: Receipt) -> str:
 
 
 def _execute(
-    repository: Repository, revision: Revision, asked: Asked, *, dense: LaneTop | None = None
+    repository: Reader, revision: Revision, asked: Asked, *, dense: LaneTop | None = None
 ) -> Result:
     store = repository.store
     return revision.asked(

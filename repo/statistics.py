@@ -10,7 +10,7 @@ from ibidem.objects.tree import Tree
 
 if TYPE_CHECKING:
     from ibidem.objects.cid import CommitCid, TreeCid
-    from ibidem.repo.repository import Repository
+    from ibidem.repo.reader import Reader
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class RepositoryStats:
     """What the block store occupies on disk."""
 
 
-def repository_stats(repository: Repository, rev: object) -> RepositoryStats:
+def repository_stats(repository: Reader, rev: object) -> RepositoryStats:
     """Returns the numbers of a revision; the cost does not grow with the repository."""
     revision = repository.at(rev)
     root = revision.root

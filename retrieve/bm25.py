@@ -63,7 +63,8 @@ class Scorer:
         frequencies = np.empty((len(self.terms), slots.shape[0]), np.float64)
         for line, term in zip(frequencies, self.terms, strict=True):
             term.joined.frequencies_at(slots, line)
-        return self.scores_of(slots, frequencies), frequencies.any(axis=0)
+        met: Bools = np.asarray(frequencies.any(axis=0))
+        return self.scores_of(slots, frequencies), met
 
     def scores_of(self, slots: Slots, frequencies: Float64s) -> Float64s:
         """Returns the canonical scores for (terms, slots) frequencies, 0 where a term is absent."""

@@ -119,8 +119,8 @@ class _Scan:
         keep = self._above(sums, done)
         if done == len(self.terms):
             self._clear(slots, values)
-            found = found[keep].astype(np.uint32)
-            return found, self.scorer.scores_of(found, self._met(chosen[order], first, keep))
+            kept: Slots = found[keep].astype(np.uint32)
+            return kept, self.scorer.scores_of(kept, self._met(chosen[order], first, keep))
         if keep.shape[0] * _LOOK_UP_COST > left + _FEW * _LOOK_UP_COST:
             return None
         self._clear(slots, values)

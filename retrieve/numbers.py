@@ -212,7 +212,7 @@ def rank(scores: Float64s, ids: Ids) -> npt.NDArray[np.intp]:
     return np.lexsort((words[:, 1], words[:, 0], -scores))
 
 
-def kth_largest_at_most(values: Float64s, count: int) -> float:
+def kth_largest_at_most(values: Float64s | Float32s, count: int) -> float:
     """Returns a number that at least `count` of `values` reach; -inf when there are too few.
 
     It is the count-th largest of the maxima of blocks when there are blocks enough, and the exact

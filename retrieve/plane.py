@@ -300,4 +300,4 @@ def _gone(statistics: Statistics, index: int, part: Term) -> int:
         return 0
     if part.dense is not None and gone.shape[0] < part.rows.shape[0]:
         return int(np.count_nonzero(part.dense[gone]))
-    return part.rows.shape[0] - int(np.count_nonzero(mask[part.rows]))
+    return int(part.rows.shape[0]) - int(np.count_nonzero(mask[part.rows]))

@@ -56,7 +56,7 @@ class Term(Protocol):
 
     @property
     def impacts(self) -> npt.NDArray[np.uint8] | None:
-        """(m,) uint8 bounds of what each posting adds, see the segment's `reference`; may be None."""
+        """(m,) uint8 bounds of what each posting adds, by the segment's `reference`; or None."""
 
     @property
     def top(self) -> int:

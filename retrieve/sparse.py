@@ -9,6 +9,7 @@ Spec: retrieval 4.3.
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from ibidem.retrieve.lane import LaneStatus, LaneTop, best, empty_top, has_rows
 from ibidem.retrieve.numbers import Float64s
@@ -64,9 +65,13 @@ def _add_postings(touched: Rows, gain: Float64s, row_count: int) -> tuple[Rows, 
         np.not_equal(ascending[1:], ascending[:-1], out=first[1:])
         where = np.empty(touched.shape[0], np.intp)
         where[order] = first.cumsum() - 1
-        return ascending[first], np.bincount(where, weights=gain)
-    sums = np.bincount(touched, weights=gain, minlength=row_count)
+        return ascending[first], _sums(where, gain, 0)
+    sums = _sums(touched, gain, row_count)
     flags = np.zeros(row_count, np.bool_)
     flags[touched] = True
     distinct = np.flatnonzero(flags).astype(np.uint32)
     return distinct, sums[distinct]
+
+
+def _sums(places: npt.NDArray[np.integer], gain: Float64s, least: int) -> Float64s:
+    return np.asarray(np.bincount(places, weights=gain, minlength=least), np.float64)

@@ -20,7 +20,7 @@ from ibidem.testing.golden import Check, answer_digest, question_form
 if TYPE_CHECKING:
     from ibidem.objects.commit import Commit
     from ibidem.repo.at import Revision
-    from ibidem.repo.repository import Repository
+    from ibidem.repo.reader import Reader
 
 
 class ModeName(StrEnum):
@@ -124,7 +124,7 @@ def question_differences(check: Check, result: Result, mode: Mode) -> list[str]:
 
 
 def failure(
-    check: Check, result: Result, mode: Mode, *, repository: Repository, at: Revision, ask: Ask
+    check: Check, result: Result, mode: Mode, *, repository: Reader, at: Revision, ask: Ask
 ) -> list[str]:
     """Returns what changed, who changed it, and which bytes differ.
 
@@ -140,7 +140,7 @@ def failure(
 
 
 def responsible(
-    check: Check, result: Result, mode: Mode, *, repository: Repository, at: Revision, ask: Ask
+    check: Check, result: Result, mode: Mode, *, repository: Reader, at: Revision, ask: Ask
 ) -> list[str]:
     """Returns lines that name the first commit at which the answer is not as recorded.
 

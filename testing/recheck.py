@@ -16,11 +16,11 @@ from ibidem.testing.judge import Mode, failure
 if TYPE_CHECKING:
     from ibidem.index.snapshot import Snapshot
     from ibidem.repo.at import Revision
-    from ibidem.repo.repository import Repository
+    from ibidem.repo.reader import Reader
     from ibidem.retrieve.result import Result
 
 
-def recheck(repository: Repository, at: Revision, check: Check) -> list[str]:
+def recheck(repository: Reader, at: Revision, check: Check) -> list[str]:
     """Returns what differs from the recorded answer, as lines; nothing where it is the same.
 
     Raises:
@@ -42,7 +42,7 @@ def recheck(repository: Repository, at: Revision, check: Check) -> list[str]:
     return failure(check, result, mode, repository=repository, at=at, ask=ask)
 
 
-def _asked(repository: Repository, revision: Revision, query: Query) -> Result:
+def _asked(repository: Reader, revision: Revision, query: Query) -> Result:
     source = repository.store
 
     def question(snapshot: Snapshot) -> Result:

@@ -220,7 +220,7 @@ def test_paths_refuse_what_is_wrong():
     with repo:
         at = repo.at()
         for path in ([], "cites", [("a", "up")], [3]):
-            with pytest.raises(InvalidInputError, match="^path"):
+            with pytest.raises(InvalidInputError, match=r"^path"):
                 at.paths(nodes[0], path)
         with pytest.raises(InvalidInputError) as caught:
             at.paths(nodes[0], ["*"] * 17)

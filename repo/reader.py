@@ -1,0 +1,279 @@
+"""What can be asked of an open repository: where it stands, its answers and its index.
+
+The half of `Repository` that changes no graph. Opening reads a small file and one cell; whatever
+grows is read when it is asked for, and readers never wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from ibidem.objects.cid import Cid, CommitCid, RootCid
+from ibidem.objects.commit import Commit
+from ibidem.objects.errors import (
+    ErrorKind,
+    NotFoundError,
+)
+from ibidem.objects.ids import NodeId
+from ibidem.repo import refs, revision
+from ibidem.repo.operations import ORIGIN_CELL, Operations
+from ibidem.repo.receipts import Receipts
+from ibidem.repo.refs import HEADS, TAGS
+
+if TYPE_CHECKING:
+    from ibidem.embed.cache import VectorCache
+    from ibidem.embed.protocol import Embedder
+    from ibidem.index.index import Index
+    from ibidem.index.snapshot import Snapshot
+    from ibidem.objects.ids import EdgeId
+    from ibidem.objects.node import Node
+    from ibidem.objects.root import Root
+    from ibidem.repo.at import Revision
+    from ibidem.repo.bisect import Bisection
+    from ibidem.repo.compare import Comparison
+    from ibidem.repo.history import Change
+    from ibidem.repo.retrieving import Retriever
+    from ibidem.repo.statistics import RepositoryStats
+    from ibidem.retrieve.receipt import Receipt
+    from ibidem.retrieve.result import Result
+    from ibidem.store.protocol import Store
+
+Clock = Callable[[], int]
+
+
+class Reader:
+    """An open repository, as far as it is only read; a context manager that closes it."""
+
+    def __init__(self, store: Store, folder: Path | None, clock: Clock) -> None:
+        self.store = store
+        self.folder = folder
+        """The `.ibidem` folder; None in memory."""
+        self.receipts = Receipts(None if folder is None else folder / "receipts")
+        self._operations = Operations(store, clock)
+        self.embedders: dict[str, Embedder] = {}
+        """By the name of the model: what `retrieve(model=...)` embeds questions with."""
+        self._vector_cache: VectorCache | None = None
+        self._index: Index | None = None
+        self._revision: tuple[CommitCid, Revision] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Lets go of the files; closing twice is allowed."""
+        self.store.close()
+
+    # -- where things stand --------------------------------------------------------------------
+
+    @property
+    def current_branch(self) -> str:
+        """The current branch."""
+        return self._operations.state().view.head.removeprefix(HEADS)
+
+    @property
+    def head(self) -> CommitCid | None:
+        """The commit of the current branch; None before the first."""
+        return self.resolve(revision.HEAD, missing_ok=True)
+
+    def resolve(self, rev: object, *, missing_ok: bool = False) -> CommitCid | None:
+        """Returns the commit that a revision names; `repo.revision` has the grammar.
+
+        Args:
+            rev: text, a CommitCid, or a datetime with an offset.
+            missing_ok: None for a branch without commits; otherwise that is an error.
+
+        Raises:
+            NotFoundError: kind `revision-not-found`, or `ambiguous`.
+        """
+        found = revision.resolve(self._operations, rev)
+        if found is None and not missing_ok:
+            raise NotFoundError(
+                f"revision {rev!r}: the branch has no commits yet",
+                kind=ErrorKind.REVISION_NOT_FOUND,
+                hint="add something and commit it",
+            )
+        return found
+
+    def at(self, rev: object = revision.HEAD) -> Revision:
+        """Returns the graph at a revision, or of a root given by its RootCid, read-only."""
+        from ibidem.repo.at import Revision
+
+        if isinstance(rev, RootCid):
+            return Revision(self, rev, None)
+        found = self.resolve(rev, missing_ok=True)
+        if found is None:
+            return Revision(self, RootCid(self.store.cell(ORIGIN_CELL) or b""), None)
+        last = self._revision
+        if last is None or last[0] != found:
+            commit = Commit.decode(self.store.get(found))
+            last = self._revision = (found, Revision(self, commit.root, commit))
+        return last[1]
+
+    def branches(self) -> dict[str, CommitCid]:
+        """Returns the branches that have commits, by name."""
+        return refs.listed(self.store, self._operations.state().view, HEADS)
+
+    def tags(self) -> dict[str, CommitCid]:
+        """Returns the tags, by name."""
+        return refs.listed(self.store, self._operations.state().view, TAGS)
+
+    def commit_at(self, rev: object = revision.HEAD) -> Commit:
+        """Returns the commit that a revision names."""
+        found = self.resolve(rev)
+        assert found is not None, "BUG: resolve returned None"
+        return Commit.decode(self.store.get(found))
+
+    def log(self, rev: object = revision.HEAD) -> Iterator[Commit]:
+        """Yields the commits behind a revision, newest first; none on a branch without commits."""
+        from ibidem.repo import history
+
+        return history.commits(self.store, self.resolve(rev, missing_ok=True))
+
+    def diff(self, before: object, after: object = revision.HEAD) -> Iterator[Change]:
+        """Yields what differs between two revisions, by family and id."""
+        from ibidem.repo import history
+
+        return history.changes(self.store, self.at(before).root, self.at(after).root)
+
+    def stats(self, rev: object = revision.HEAD) -> RepositoryStats:
+        """Returns what the repository and one of its revisions hold, in numbers."""
+        from ibidem.repo import statistics
+
+        return statistics.repository_stats(self, rev)
+
+    # -- asking --------------------------------------------------------------------------------
+
+    def retrieve(self, text: str | None = None, **options: Any) -> Result:
+        """Returns the ranked answer at the head; `retrieve.query.resolve` lists the options.
+
+        With `model=` or `embedder=`, the text is embedded and ranks by closeness too.
+        """
+        return self.at().retrieve(text, **options)
+
+    def retriever(self, rev: object = revision.HEAD) -> Retriever:
+        """Returns a question to put together step by step."""
+        from ibidem.repo.retrieving import Retriever
+
+        return Retriever(self.at(rev).retrieve)
+
+    def query(self, **options: Any) -> list[Node]:
+        """Returns every node at the head with a label and properties, by id."""
+        return self.at().query(**options)
+
+    def replay(self, receipt: Receipt | Cid | str, **options: Any) -> Result:
+        """Asks again what a receipt says was asked; raises `ReplayError` unless the bytes agree.
+
+        `estimator=` gives the one that counted, where its recorded name does not find it.
+        """
+        from ibidem.repo import retrieving
+
+        return retrieving.replay(self, receipt, **options)
+
+    def compare(
+        self,
+        text: str | None = None,
+        *,
+        before: object,
+        after: object = revision.HEAD,
+        **options: Any,
+    ) -> Comparison:
+        """Returns how the answer to one question differs between two revisions, and why."""
+        from ibidem.repo.compare import compare_revisions
+
+        return compare_revisions(self, before, after, lambda at: at.retrieve(text, **options))
+
+    def bisect(
+        self,
+        text: str | None = None,
+        *,
+        expect: NodeId,
+        rank_max: int | None = None,
+        good: object = None,
+        bad: object = revision.HEAD,
+        **options: Any,
+    ) -> Bisection:
+        """Returns the first commit whose answer lacks a node, or has it below a rank.
+
+        Args:
+            text: what is asked; `options` as for `retrieve`.
+            expect: the node. rank_max: the last rank that will do, None for any.
+            good: a revision whose answer has it; None for wherever the node came to be.
+            bad: the last revision to consider.
+        """
+        from ibidem.repo.bisect import bisect_node
+
+        def ask(at: Revision) -> Result:
+            return at.retrieve(text, **options)
+
+        return bisect_node(self, ask, expect, rank_max=rank_max, good=good, bad=bad)
+
+    def reindex(self, *, compact: bool = False) -> None:
+        """Builds the index of the head from nothing; no data is affected.
+
+        Args:
+            compact: keeps what the index has, merges its small segments and drops its dead rows.
+        """
+        self._revision = None
+        if compact:
+            self.index.compact(self.at().root_cid)
+            return
+        self.index.forget()
+        self.index.build(self.at().root_cid)
+
+    def index_counts(self) -> tuple[int, int]:
+        """Returns how many nodes the index answers for at the head, and how many there are."""
+        found = self.at()
+        return len(found.snapshot().live), self.stats().node_count - self.stats().tombstone_count
+
+    # -- for the rooms above and beside --------------------------------------------------------
+
+    @property
+    def vector_cache(self) -> VectorCache:
+        """The vectors of texts that were embedded here before."""
+        if self._vector_cache is None:
+            from ibidem.embed.cache import VectorCache
+
+            folder = None if self.folder is None else self.folder / "embeddings"
+            self._vector_cache = VectorCache(folder)
+        return self._vector_cache
+
+    @property
+    def index(self) -> Index:
+        """The index of this repository."""
+        if self._index is None:
+            from ibidem.index.index import Index
+
+            self._index = Index(None if self.folder is None else self.folder / "index", self.store)
+        return self._index
+
+    def snapshot(self, root_cid: RootCid, commit: Commit | None) -> Snapshot:
+        """Returns the index snapshot of a root; the roots of the commit's parents are near it."""
+        # The head's snapshot stays remembered, however many old revisions are asked.
+        self.index.pin([self.at().root_cid])
+        parents = () if commit is None else commit.parents
+        near = [Commit.decode(self.store.get(parent)).root for parent in parents]
+        return self.index.snapshot(root_cid, near=near)
+
+    def content_of(self, node: Node) -> bytes | None:
+        """Returns the whole content of a node, None when it has none."""
+        content = node.content
+        if not isinstance(content, tuple):
+            return content
+        return b"".join(self.store.get_many(content))
+
+    def incident(self, root_cid: RootCid | None, root: Root, id: NodeId) -> Iterable[EdgeId]:  # noqa: A002
+        """Returns the ids of the edges that begin or end at a node of a root."""
+        from ibidem.repo import incident
+
+        return incident.incident_edges(self, root_cid or root.cid, root, id)
