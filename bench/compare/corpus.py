@@ -2,7 +2,8 @@
 
 `prepare` writes them once; peers read what they need. Files: `texts.txt` a text a line,
 `vectors.f32` and `query.f32` rows of DIM little-endian float32, `queries.txt` a question a line,
-`extra.txt` and `extra.f32` the nodes that are inserted one by one. Every word ends in `k` and is
+`extra.txt` and `extra.f32` the nodes that are inserted one by one,
+`extra-queries.txt` the rarest words of each. Every word ends in `k` and is
 neither a stop word nor changed by a stemmer, so that all analysers see the same terms.
 Nothing here imports numpy before it is needed: a cold process pays only for its peer.
 """
@@ -67,7 +68,10 @@ def prepare(folder: str, size: int, seed: int = 7) -> None:
     rare = [one[one >= COMMON][:QUERY_TERMS] for one in terms(QUERIES)]
     _write(f"{folder}/queries.txt", [text(one) for one in rare])
     vectors(QUERIES).tofile(f"{folder}/query.f32")
-    _write(f"{folder}/extra.txt", [text(one) for one in terms(EXTRAS)])
+    added = terms(EXTRAS)
+    _write(f"{folder}/extra.txt", [text(one) for one in added])
+    rarest = np.sort(added, axis=1)[:, -QUERY_TERMS:]
+    _write(f"{folder}/extra-queries.txt", [text(one) for one in rarest])
     vectors(EXTRAS).tofile(f"{folder}/extra.f32")
     _write(done, [str(size)])
 
@@ -93,6 +97,11 @@ def questions(folder: str) -> list[Question]:
 def extras(folder: str) -> list[Question]:
     """Returns the nodes to insert."""
     return _pairs(f"{folder}/extra.txt", f"{folder}/extra.f32")
+
+
+def extra_questions(folder: str) -> list[Question]:
+    """Returns for each node to insert a question that finds it."""
+    return _pairs(f"{folder}/extra-queries.txt", f"{folder}/extra.f32")
 
 
 def _pairs(texts: str, vectors: str) -> list[Question]:

@@ -28,6 +28,8 @@ WIDTH, HEIGHT = 760, 420
 LEFT, RIGHT, TOP, BOTTOM = 70, 590, 46, 376
 LABEL_GAP = 15
 OURS = "ibidem"
+APPROXIMATE = ("hnswlib", "chroma")
+"""Their lines are dashed: they do not give the exact answer."""
 COLOURS = (
     "#c0392b", "#7f8c8d", "#2471a3", "#5dade2", "#1e8449", "#af601a",
     "#d4ac0d", "#6c3483", "#117a65", "#283747", "#d98880",
@@ -60,8 +62,10 @@ def draw(title: str, lines: dict[str, list[Point]], colours: dict[str, str]) -> 
     across = _Axis([size for size, _ in every], LEFT, RIGHT)
     up = _Axis([value for _, value in every], BOTTOM, TOP)
     parts = [
-        (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
-        f'font-family="sans-serif" font-size="12">'),
+        (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
+            f'font-family="sans-serif" font-size="12">'
+        ),
         f"<title>{escape(title)}</title>",
         f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>',
         f'<text x="{LEFT}" y="26" font-size="15" fill="#222222">{escape(title)}</text>',
@@ -79,9 +83,10 @@ def draw(title: str, lines: dict[str, list[Point]], colours: dict[str, str]) -> 
         places = [(across.place(size), up.place(value)) for size, value in points]
         path = " ".join(f"{x:.2f},{y:.2f}" for x, y in places)
         width = 3.5 if peer == OURS else 1.6
+        dash = ' stroke-dasharray="5 4"' if peer in APPROXIMATE else ""
         parts.append(
             f'<polyline points="{path}" fill="none" stroke="{colours[peer]}" '
-            f'stroke-width="{width}"/>'
+            f'stroke-width="{width}"{dash}/>'
         )
         parts += [
             f'<circle cx="{x:.2f}" cy="{y:.2f}" r="{1 + width:.1f}" fill="{colours[peer]}"/>'

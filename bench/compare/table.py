@@ -126,9 +126,11 @@ def _digits(value: Any) -> str:
 def _machine(found: dict[str, Any]) -> str:
     machine, cells = found["machine"], found["cells"]
     lines = [
-        (f"- Machine: {machine['cores']} cores, {machine['processor']}, "
-        f"{', '.join(machine['features'])}; {machine['memory_gb']} GB; {machine['system']}; "
-        f"Python {machine['python']}."),
+        (
+            f"- Machine: {machine['cores']} cores, {machine['processor']}, "
+            f"{', '.join(machine['features'])}; {machine['memory_gb']} GB; {machine['system']}; "
+            f"Python {machine['python']}."
+        ),
         f"- k = {found['settings']['limit']}.",
     ]
     for size in sizes_of(cells):

@@ -11,7 +11,7 @@ import os
 import sys
 import time
 
-from corpus import Corpus, Question, extras, questions
+from corpus import Corpus, Question, extra_questions, extras, questions
 from peer import Peer, find
 
 WARM_UP = 4
@@ -97,11 +97,12 @@ def insert(cls: type[Peer], folder: str, data: str, size: int, limit: int) -> di
     peer.open()
     peer.ask(lane, questions(data)[0], limit)
     inserted, first, began = [], [], time.perf_counter()
-    for place, node in enumerate(extras(data)[:INSERTS]):
+    nodes = list(zip(extras(data), extra_questions(data), strict=True))[:INSERTS]
+    for place, (node, question) in enumerate(nodes):
         started = time.perf_counter()
         peer.insert(size + place, node)
         between = time.perf_counter()
-        answer = peer.ask(lane, node, limit)
+        answer = peer.ask(lane, question, limit)
         ended = time.perf_counter()
         if size + place not in list(answer):
             raise SystemExit(f"the {lane} answer after an insert does not have the new node")
