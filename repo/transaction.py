@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from ibidem.objects import codec
-from ibidem.objects.cid import BlobCid, Cid
+from ibidem.objects.cid import BlobCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.derive import content_node_id, edge_id, node_id
 from ibidem.objects.edge import Edge
@@ -21,20 +21,15 @@ from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
 from ibidem.objects.ids import ID_BYTES, EdgeId, NodeId
 from ibidem.objects.node import Child, Node, split_content
 from ibidem.objects.tombstone import Tombstone
-from ibidem.objects.vector import Sparse, Vector
-from ibidem.repo.checks import check_content, check_digest, check_id, check_text
+from ibidem.repo.attachments import Attachments
+from ibidem.repo.checks import check_content, check_id, check_text
 from ibidem.repo.draft import Draft, Incident
-from ibidem.repo.edits import EDGES, NODES, TOMBSTONES, Family, Publisher
+from ibidem.repo.edits import EDGES, NODES, TOMBSTONES, Publisher
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
     from ibidem.objects.blocks import Source
-    from ibidem.objects.config import Model
 
-VECTOR_DIM_MAX = 4096
 _PLACEHOLDER = NodeId(bytes(ID_BYTES))
-_DTYPES = {"float16": "f16", "int8": "i8"}
 
 
 class _Keep:
@@ -47,7 +42,7 @@ class _Keep:
 KEEP: Any = _Keep()
 
 
-class Transaction:
+class Transaction(Attachments):
     """Stages changes; a context manager that publishes on exit and drops everything on an error."""
 
     def __init__(
@@ -58,14 +53,14 @@ class Transaction:
         incident: Incident,
         random_id: Callable[[], NodeId],
     ) -> None:
-        self.base = publisher.base()
+        base = publisher.base()
+        super().__init__(Draft(source, base, incident))
+        self.base = base
         """The root that the transaction began on."""
         self.commit: Commit | None = None
         """What was published; None before, and when nothing changed."""
         self._publisher = publisher
-        self._draft = Draft(source, self.base, incident)
         self._random_id = random_id
-        self._is_open = True
 
     def __enter__(self) -> Self:
         return self
@@ -302,76 +297,6 @@ class Transaction:
             raise NotFoundError(f"edge {id} is not in the graph")
         return Edge.decode(self._draft.block(cid))
 
-    # -- vectors -------------------------------------------------------------------------------
-
-    def set_vector(
-        self,
-        id: NodeId,  # noqa: A002
-        *,
-        model: str,
-        vector: ArrayLike,
-        of: bytes | None = None,
-    ) -> None:
-        """Stages the vector of a node under a model; the first use of a model registers it.
-
-        Args:
-            vector: (d,) finite numbers, 1 <= d <= 4096; float16 and int8 are kept, else float32.
-            of: digest of the text it was made from; by default of the node's text at commit.
-
-        Raises:
-            InvalidInputError: the vector is of another form; kind `dimension-mismatch`: the model
-                has another dimension.
-        """
-        self._check_open()
-        check_id("id", id, NodeId)
-        check_text("model", model)
-        dtype = _DTYPES.get(str(getattr(vector, "dtype", "")), "f32")
-        value = Vector.from_array(vector, of=check_digest(of), dtype=dtype)
-        if value.dim > VECTOR_DIM_MAX:
-            raise InvalidInputError(
-                f"vector: got {value.dim} dimensions, expected at most {VECTOR_DIM_MAX}",
-                kind=ErrorKind.DIMENSION_MISMATCH,
-            )
-        self._draft.set_vector(model, id.raw, value, of)
-
-    def register_model(self, name: str, model: Model) -> None:
-        """Stages what the vectors of a model have in common; recorded with its first vector.
-
-        Raises:
-            InvalidInputError: kind `model-mismatch`: it is registered, and otherwise.
-        """
-        self._check_open()
-        self._draft.register_model(check_text("model", name), model)
-
-    def set_sparse(
-        self,
-        id: NodeId,  # noqa: A002
-        *,
-        vocab: str,
-        indices: ArrayLike,
-        weights: ArrayLike,
-        of: bytes | None = None,
-    ) -> None:
-        """Stages the sparse vector of a node under a vocabulary.
-
-        Args:
-            indices: (n,) token ids below 2^32, each once. weights: (n,) finite numbers.
-            of: as in `set_vector`.
-        """
-        self._check_open()
-        check_id("id", id, NodeId)
-        check_text("vocab", vocab)
-        value = Sparse.from_arrays(indices, weights, of=check_digest(of))
-        self._draft.set_sparse(vocab, id.raw, value, of)
-
-    def remove_vector(self, id: NodeId, *, model: str) -> None:  # noqa: A002
-        """Stages the removal of a vector; raises `NotFoundError` when there is none."""
-        self._remove_vector(("vectors", check_text("model", model)), id)
-
-    def remove_sparse(self, id: NodeId, *, vocab: str) -> None:  # noqa: A002
-        """Stages the removal of a sparse vector; raises `NotFoundError` when there is none."""
-        self._remove_vector(("sparse", check_text("vocab", vocab)), id)
-
     # -- tombstones ----------------------------------------------------------------------------
 
     def tombstone(self, id: NodeId, *, reason: str = "") -> None:  # noqa: A002
@@ -421,20 +346,6 @@ class Transaction:
         draft.stage_new(NODES, raw, node, may_replace=may_replace)
         draft.blobs.update(parts)
         return node.id
-
-    def _cid(self, family: Family, id: Any, cls: type[Any]) -> Cid | None:  # noqa: A002
-        self._check_open()
-        return self._draft.cid(family, check_id("id", id, cls).raw)
-
-    def _remove_vector(self, family: Family, id: NodeId) -> None:  # noqa: A002
-        self._check_open()
-        if not self._draft.has_vector(family, check_id("id", id, NodeId).raw):
-            raise NotFoundError(f"node {id} has nothing under {family[1]!r} in {family[0]}")
-        self._draft.remove(family, id.raw)
-
-    def _check_open(self) -> None:
-        if not self._is_open:
-            raise InvalidInputError("transaction: it has ended", hint="begin another one")
 
     def _check_not_forgotten(self, id: NodeId) -> None:  # noqa: A002
         if self._draft.cid(TOMBSTONES, id.raw) is not None:
