@@ -27,6 +27,13 @@ _OPTIONS = (
     ),
     click.option("--vector", metavar="MODEL=FILE.npy", help="Rank by this query vector too."),
     click.option(
+        "--operator",
+        type=click.Choice(["or", "and"]),
+        help="Whether a text needs any or all of QUERY's terms; any if not given.",
+    ),
+    click.option("--phrases", is_flag=True, help='Words in "quotes" must stand side by side.'),
+    click.option("--fuzzy", is_flag=True, help="Terms one edit away from QUERY's count too."),
+    click.option(
         "--graph",
         type=click.Choice(["ppr", "decay"]),
         help="Rank by what edges lead to as well: personalised PageRank, or best paths.",
@@ -92,6 +99,9 @@ def options(
     where: tuple[str, ...],
     model: str | None,
     vector: str | None,
+    operator: str | None,
+    phrases: bool,
+    fuzzy: bool,
     graph: str | None,
     graph_depth: int | None,
     graph_seeds: int | None,
@@ -113,6 +123,7 @@ def options(
         "where": parse.conditions(where),
         "embedder": embedders.embedder(session, model) if model else None,
         "vector": parse.vector(vector) if vector else None,
+        **_matching(operator, phrases=phrases, fuzzy=fuzzy),
         **_walks(
             graph, community, etype, depth=graph_depth, seeds=graph_seeds, direction=direction
         ),
@@ -121,6 +132,12 @@ def options(
         "token_budget": budget,
         "depth": depth,
     }
+
+
+def _matching(operator: str | None, *, phrases: bool, fuzzy: bool) -> dict[str, Any]:
+    """Returns the options of how a text matches, those that are given."""
+    given = {"operator": operator, "phrases": phrases or None, "fuzzy": fuzzy or None}
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def _after(
