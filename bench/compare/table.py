@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from peer import PEERS
+from peer import LANES, PEERS
 
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 
@@ -101,6 +101,8 @@ def _table(row: Row, cells: dict[str, Any]) -> str:
         texts = []
         for size in sizes:
             values = [value_of(peer.get(str(size)), cell) for cell in row.cells]
+            if not _has(peer, row):
+                values = [None]
             texts.append(_joined(values))
         if row.grows:
             numbers = [(size, value_of(peer.get(str(size)), row.cells[0])) for size in sizes]
@@ -108,6 +110,14 @@ def _table(row: Row, cells: dict[str, Any]) -> str:
             texts.append("-" if slope is None else f"{slope:.2f}")
         lines.append(f"| {name} | " + " | ".join(texts) + " |")
     return "\n".join(lines)
+
+
+def _has(peer: dict[str, Any], row: Row) -> bool:
+    """Returns whether a peer has the lane of a row, as far as any size has loaded."""
+    lanes = {lane for cell in peer.values() for lane in cell.get("lanes", ())}
+    first = row.cells[0].replace("recall", "dense")
+    asked = [lane for lane in LANES if lane in first]
+    return not lanes or not asked or asked[0] in lanes
 
 
 def _joined(values: list[float | str | None]) -> str:
