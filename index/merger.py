@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import threading
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from pyroaring import BitMap
@@ -21,7 +22,6 @@ from ibidem.index.merge import Part
 from ibidem.index.segment import Segment
 from ibidem.index.shelf import Shelf
 from ibidem.index.state import MERGES, State
-from ibidem.objects.errors import IbidemError
 
 Key = tuple[str, str]
 """Kind of a family, and its model or vocabulary."""
@@ -42,12 +42,11 @@ class _Job:
     merged: Segment | None = None
 
     def run(self, merge: Merge, shelf: Shelf) -> None:
-        try:
+        # Whatever a full disk or a damaged segment raises here: the parts stay as they are, and
+        # whoever needs them next tells, in its own thread.
+        with suppress(Exception):
             self.merged = shelf.put(merge(self.parts))
-        except IbidemError:
-            pass  # a full disk or a damaged segment: the parts stay, and whoever needs them tells
-        finally:
-            self.is_done.set()
+        self.is_done.set()
 
 
 class Merger:

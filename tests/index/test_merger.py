@@ -12,8 +12,9 @@ from pyroaring import BitMap
 from ibidem.index import family, merger
 from ibidem.index.index import Index
 from ibidem.index.merge import Part
-from ibidem.index.merger import _exchanged
+from ibidem.index.merger import _exchanged, _Job
 from ibidem.index.segment import Segment
+from ibidem.index.shelf import MemoryShelf
 from ibidem.store.memory import MemoryStore
 
 from .graphs import Graph, mutate, store_root
@@ -89,3 +90,15 @@ def test_a_merge_that_the_disk_refuses_leaves_the_parts(tmp_path: Path):
         if job is not None:
             job.merged = None
     check(index.snapshot(root), graph, store)
+
+
+def test_a_merge_that_fails_leaves_its_parts():
+    """Damage shows in many ways; the thread that merges survives every one of them."""
+
+    def fails(parts: object) -> Segment:
+        raise IndexError("a damaged segment")
+
+    job = _Job(("nodes", ""), ())
+    job.run(fails, MemoryShelf())
+    assert job.is_done.is_set()
+    assert job.merged is None
