@@ -100,9 +100,10 @@ class LexicalSegment(SegmentView):
         return documents, terms
 
     def postings(self, term: str) -> tuple[Rows, Array] | None:
-        """Returns (rows ascending, term frequencies uint8, uint16 or uint32), dead rows included;
-        None
-        for a term that no row has."""
+        """Returns (rows ascending, term frequencies uint8, uint16 or uint32), dead rows included.
+
+        None for a term that no row has.
+        """
         column = inverted(self.part.segment, "term")
         index = column.find(text_key(term))
         if index is None:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from ibidem.objects.cid import Cid, CommitCid, RootCid
 from ibidem.objects.commit import Commit
@@ -22,6 +21,7 @@ from ibidem.repo import refs, revision
 from ibidem.repo.operations import ORIGIN_CELL, Operations
 from ibidem.repo.receipts import Receipts
 from ibidem.repo.refs import HEADS, TAGS
+from ibidem.store.closing import Closing
 
 if TYPE_CHECKING:
     from ibidem.embed.cache import VectorCache
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 Clock = Callable[[], int]
 
 
-class Reader:
+class Reader(Closing):
     """An open repository, as far as it is only read; a context manager that closes it."""
 
     def __init__(self, store: Store, folder: Path | None, clock: Clock) -> None:
@@ -58,17 +58,6 @@ class Reader:
         self._vector_cache: VectorCache | None = None
         self._index: Index | None = None
         self._revision: tuple[CommitCid, Revision] | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Lets go of the files; closing twice is allowed."""

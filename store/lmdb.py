@@ -14,11 +14,11 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from ibidem.objects.cid import Cid
 from ibidem.objects.errors import InvalidInputError, StorageError
+from ibidem.store.closing import Closing
 from ibidem.store.environment import Environment, acquire, medium_error, release
 from ibidem.store.lock import writer_lock
 from ibidem.store.protocol import (
@@ -53,7 +53,7 @@ _NETWORK_FILE_SYSTEMS = frozenset(
 )
 
 
-class LmdbStore:
+class LmdbStore(Closing):
     """Blocks and cells in one LMDB environment, a folder on a local disk."""
 
     def __init__(
@@ -216,17 +216,6 @@ class LmdbStore:
         if self._environment is not None:
             release(self._environment)
             self._environment = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _open_environment(self) -> Environment:
         if self._environment is None:

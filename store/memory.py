@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from types import TracebackType
-from typing import Self
 
 from ibidem.objects.cid import Cid
+from ibidem.store.closing import Closing
 from ibidem.store.protocol import (
     StoreStats,
     Swap,
@@ -23,7 +22,7 @@ from ibidem.store.protocol import (
 )
 
 
-class MemoryStore:
+class MemoryStore(Closing):
     """Blocks and cells in dictionaries; lost with the process."""
 
     def __init__(self) -> None:
@@ -102,17 +101,6 @@ class MemoryStore:
     def close(self) -> None:
         """Ends the use of this store."""
         self._is_closed = True
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _check_open(self) -> None:
         if self._is_closed:
