@@ -82,7 +82,8 @@ def documents() -> list[bytes]:
 
 def questions() -> list[bytes]:
     """Texts as people ask, in several scripts."""
-    texts = ("retry queue", '"queue café" 机器', "x" * 500, "ﬁ ß İ \u0131", "a-b_c/d.e@f 1.5e9", "\x00")
+    latin = "ﬁ ß İ \u0131"
+    texts = ("retry queue", '"queue café" 机器', "x" * 500, latin, "a-b_c/d.e@f 1.5e9", "\x00")
     return [text.encode() for text in texts]
 
 
