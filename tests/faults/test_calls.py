@@ -97,3 +97,19 @@ def test_a_kill_at_any_call_loses_nothing_that_was_acknowledged(tmp_path: Path, 
         assert done + said.count("acknowledged") <= after <= done + said.count("acknowledged") + 1
         check(tmp_path, after, after)
         done = after + 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("call", ["pwrite64", "writev", "fdatasync"])
+@pytest.mark.parametrize("error", ["EIO", "ENOSPC", "EDQUOT"])
+def test_every_call_of_a_commit_may_fail(tmp_path: Path, call: str, error: str) -> None:
+    count, failed = 0, True
+    while failed:
+        count += 1
+        folder = tmp_path / str(count)
+        ibidem.init(folder).close()
+        said = run(folder, f"{call}:error={error}:when={count}")
+        failed = f"failed {getattr(errno, error)}" in said
+        assert len(said) == 3
+        check(folder, said.count("acknowledged"), said.count("acknowledged"))
+    assert count > 3, "the call was not among those of a commit"
