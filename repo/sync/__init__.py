@@ -1,0 +1,1 @@
+"""Copying: CAR files, bundles, and the exchange of commits between repositories."""
