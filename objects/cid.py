@@ -159,6 +159,12 @@ class ReceiptCid(Cid):
     __slots__ = ()
 
 
+class StepCid(Cid):
+    """Links to a step block: a run up to that step."""
+
+    __slots__ = ()
+
+
 class ResultCid(Cid):
     """Links to a result block."""
 

@@ -33,6 +33,8 @@ _LINK_FIELDS: dict[str, tuple[str, ...]] = {
     "ref": ("target", "previous"),
     "view": ("refs", "erasures", "previous"),
     "operation": ("view", "parents"),
+    "receipt": ("root", "notes_head"),
+    "step": ("root", "answer", "receipt", "request", "previous"),
 }
 
 
@@ -113,6 +115,5 @@ def _nested(value: Any) -> Iterator[Cid]:
 _WALKERS: dict[str, Callable[[Map], Iterator[Cid]]] = {
     **{kind: _field_links(names) for kind, names in _LINK_FIELDS.items()},
     "tree": _tree_links,
-    "receipt": _nested,
     "result": _nested,
 }

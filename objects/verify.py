@@ -20,7 +20,9 @@ from ibidem.objects.ids import StableId
 from ibidem.objects.links import check_kind
 from ibidem.objects.node import Node
 from ibidem.objects.operation import Operation
+from ibidem.objects.receipt import ReceiptBlock
 from ibidem.objects.root import Root
+from ibidem.objects.step import Step
 from ibidem.objects.tombstone import Tombstone
 from ibidem.objects.tree import block as tree_block
 from ibidem.objects.vector import Sparse, Vector
@@ -28,10 +30,22 @@ from ibidem.objects.view import Ref, View
 
 VALUES: dict[str, type[Block]] = {
     cls.KIND: cls
-    for cls in (Node, Edge, Vector, Sparse, Tombstone, Root, Commit, Ref, View, Operation)
+    for cls in (
+        Node,
+        Edge,
+        Vector,
+        Sparse,
+        Tombstone,
+        Root,
+        Commit,
+        Ref,
+        View,
+        Operation,
+        ReceiptBlock,
+        Step,
+    )
 }
-"""The class of each kind that is a value; trees, receipts and results are read in their own
-rooms."""
+"""The class of each kind that is a value; trees and results are read in their own rooms."""
 
 
 def verify_block(cid: Cid, block: bytes) -> None:

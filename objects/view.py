@@ -13,38 +13,51 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 from ibidem.objects.block import Block, Map, empty, frozen_extra, require, require_text, typed_link
-from ibidem.objects.cid import Cid, CommitCid, RefCid, TreeCid, ViewCid
+from ibidem.objects.cid import (
+    Cid,
+    CommitCid,
+    ReceiptCid,
+    RefCid,
+    StepCid,
+    TreeCid,
+    ViewCid,
+)
 from ibidem.objects.constants import FORMAT_VERSION, INTEGER_MAX
 from ibidem.objects.root import checked_requires, read_requires
 
+RUNS, RECEIPTS = "runs/", "receipts/"
+"""First parts of the names of refs that point to steps and to receipts; all others point to
+commits."""
 _REF_KNOWN = frozenset(("name", "target", "seq", "previous"))
 _VIEW_KNOWN = frozenset(("refs", "head", "erasures", "seq", "previous", "requires"))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ref(Block):
-    """One name, and the commit that it stands for."""
+    """One name, and what it stands for."""
 
     KIND: ClassVar[str] = "ref"
     OPTIONAL: ClassVar[frozenset[str]] = frozenset(("previous",))
     CID: ClassVar[type[RefCid]] = RefCid
 
     name: str
-    """The full name, such as "branch/main"; not empty."""
-    target: CommitCid
+    """The full name, such as "heads/main"; not empty."""
+    target: Any
+    """A CID of the class that the name says, see `target_class`."""
     seq: int = 0
     """How often the ref has moved."""
-    previous: CommitCid | None = None
-    """What it pointed to before."""
+    previous: Any = None
+    """What it pointed to before, None for nothing."""
     extra: Mapping[str, Any] = field(default_factory=empty)
 
     def __post_init__(self) -> None:
         require(
             type(self.name) is str and self.name, "ref", "name", self.name, "text that is not empty"
         )
-        require(type(self.target) is CommitCid, "ref", "target", self.target, "a CommitCid")
+        cls = target_class(self.name)
+        require(type(self.target) is cls, "ref", "target", self.target, f"a {cls.__name__}")
         require_sequence("ref", self.seq)
-        require_previous("ref", self.previous, CommitCid)
+        require_previous("ref", self.previous, cls)
         object.__setattr__(self, "extra", frozen_extra(Ref, _REF_KNOWN, self.extra))
 
     @property
@@ -64,11 +77,13 @@ class Ref(Block):
     @classmethod
     def _read(cls, fields: Map) -> Self:
         take = fields.pop
+        name = take("name")
+        target = target_class(name)
         return cls(
-            name=take("name"),
-            target=typed_link("ref", "target", take("target"), CommitCid),
+            name=name,
+            target=typed_link("ref", "target", take("target"), target),
             seq=take("seq"),
-            previous=_read_previous("ref", fields, CommitCid),
+            previous=_read_previous("ref", fields, target),
             extra=fields,
         )
 
@@ -133,10 +148,19 @@ class View(Block):
         )
 
 
-def require_sequence(owner: str, value: object) -> None:
+def target_class(name: object) -> type[Cid]:
+    """Returns the class of what a ref of that full name points to."""
+    if isinstance(name, str) and name.startswith(RUNS):
+        return StepCid
+    if isinstance(name, str) and name.startswith(RECEIPTS):
+        return ReceiptCid
+    return CommitCid
+
+
+def require_sequence(owner: str, value: object, name: str = "seq") -> None:
     """Raises unless `value` is a count."""
     valid = type(value) is int and 0 <= value <= INTEGER_MAX
-    require(valid, owner, "seq", value, "an integer from 0 to 2^64-1")
+    require(valid, owner, name, value, "an integer from 0 to 2^64-1")
 
 
 def require_previous(owner: str, value: object, cls: type[Cid]) -> None:

@@ -1,7 +1,7 @@
 """Receipts: enough to ask the same question again and to tell whether the answer is the same.
 
-A receipt holds ids, scores and digests, never text: it can be kept and shown where the nodes
-themselves may not.
+A receipt holds ids, scores and digests, never the text of a node: it can be kept and shown where
+the nodes themselves may not. `sealed.py` takes the text of the question out as well.
 
 Spec: retrieval 10.
 """
@@ -22,7 +22,7 @@ from ibidem.objects.errors import CorruptError, ErrorKind, FormatError, IbidemEr
 from ibidem.objects.ids import NodeId
 from ibidem.retrieve.query import SEMANTICS, Query
 from ibidem.retrieve.rerank import RerankRecord
-from ibidem.retrieve.result import Result
+from ibidem.retrieve.result import LaneScore, Result
 
 C = TypeVar("C", bound=Cid)
 
@@ -36,6 +36,8 @@ class ReceiptItem:
     score: float
     digest: bytes
     """blake3 of the rendered text, 32 bytes."""
+    lanes: Mapping[str, LaneScore] = field(default_factory=empty)
+    """What each lane said about it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,10 @@ class Receipt:
             "query": self.query.form(),
             "models": dict(self.models),
             "result": self.result,
-            "items": [[item.id.raw, item.cid, item.score, item.digest] for item in self.items],
+            "items": [
+                [item.id.raw, item.cid, item.score, item.digest, _lanes_form(item.lanes)]
+                for item in self.items
+            ],
         }
         if self.commit is not None:
             fields["commit"] = self.commit
@@ -116,7 +121,13 @@ class Receipt:
             query=Query.from_form(fields["query"]),
             result=_link(ResultCid, fields["result"]),
             items=tuple(
-                ReceiptItem(NodeId(row[0]), _link(NodeCid, row[1]), float(row[2]), bytes(row[3]))
+                ReceiptItem(
+                    NodeId(row[0]),
+                    _link(NodeCid, row[1]),
+                    float(row[2]),
+                    bytes(row[3]),
+                    {name: LaneScore(*said) for name, said in row[4].items()},
+                )
                 for row in fields["items"]
             ),
             commit=None if commit is None else _link(CommitCid, commit),
@@ -142,7 +153,13 @@ def receipt_of(
         models: digests of the models of the query's vectors, where they are known.
     """
     items = tuple(
-        ReceiptItem(item.node.id, item.cid, item.score, blake3(item.rendered.encode()).digest())
+        ReceiptItem(
+            item.node.id,
+            item.cid,
+            item.score,
+            blake3(item.rendered.encode()).digest(),
+            item.lanes,
+        )
         for item in result.items
     )
     return Receipt(
@@ -155,6 +172,10 @@ def receipt_of(
         models=MappingProxyType(dict(models)),
         rerank=result.rerank,
     )
+
+
+def _lanes_form(lanes: Mapping[str, LaneScore]) -> dict[str, list[float]]:
+    return {name: [said.rank, said.score, said.contribution] for name, said in lanes.items()}
 
 
 def _link(kind: type[C], value: object) -> C:

@@ -49,7 +49,22 @@ COMMIT: Fields = {"kind": "commit", "v": 1, "root": LINK, "time": 0}
 REF: Fields = {"kind": "ref", "v": 1, "name": "branch/main", "target": LINK, "seq": 0}
 VIEW: Fields = {"kind": "view", "v": 1, "refs": LINK, "head": "", "erasures": LINK, "seq": 0}
 OPERATION: Fields = {"kind": "operation", "v": 1, "view": LINK, "time": 0}
-SMALLEST = [NODE, EDGE, VECTOR, SPARSE, TOMBSTONE, ROOT, COMMIT, REF, VIEW, OPERATION]
+RECEIPT: Fields = {
+    "kind": "receipt",
+    "v": 1,
+    "semantics": 1,
+    "root": LINK,
+    "query": {},
+    "models": {},
+    "result": OTHER,
+    "items": [],
+}
+STEP: Fields = {"kind": "step", "v": 1, "action": "begin", "index": 0, "time": 0}
+SMALLEST = [
+    *(NODE, EDGE, VECTOR, SPARSE, TOMBSTONE, ROOT, COMMIT, REF, VIEW, OPERATION),
+    *(RECEIPT, STEP),
+]
+ROW = [A, OTHER, 0.5, bytes(32), {"lexical": [1, 2.5, 0.5]}]
 
 OPTIONAL: dict[str, Fields] = {
     "node": {
@@ -79,6 +94,20 @@ OPTIONAL: dict[str, Fields] = {
     "ref": {"previous": OTHER},
     "view": {"previous": OTHER},
     "operation": {"parents": [OTHER], "author": "ada", "description": "commit"},
+    "receipt": {
+        "commit": OTHER,
+        "notes_head": LINK,
+        "rerank": {"status": "ok"},
+        "text_digest": bytes(32),
+    },
+    "step": {
+        "name": "nightly",
+        "receipt": LINK,
+        "commit": b"\xa0",
+        "root": OTHER,
+        "request": b"\xa0",
+        "answer": [BLOB],
+    },
 }
 
 
@@ -102,7 +131,12 @@ def accepted_blocks() -> Iterator[tuple[str, str, Fields]]:
     yield "vector, -0.0", "5.3-a", {**VECTOR, "data": struct.pack("<2f", -0.0, 1e-45)}
     yield "sparse, empty", "5.4-a", {**SPARSE, "indices": b"", "weights": b""}
     yield "commit, earliest time", "5-c", {**COMMIT, "time": -(1 << 63)}
-    yield "receipt", "9-a", {"kind": "receipt", "v": 1, "root": LINK, "items": [{"cid": OTHER}]}
+    yield "receipt, an item", "9-a", {**RECEIPT, "items": [ROW], "models": {"m": bytes(32)}}
+    yield "receipt, links in its query", "9-a", {**RECEIPT, "query": {"where": [OTHER]}}
+    yield "step, a later one", "5.12-a", {**STEP, "index": 1, "previous": LINK}
+    yield "ref to a step", "5-c", {**REF, "name": "runs/nightly/1"}
+    yield "ref to a receipt", "5-c", {**REF, "name": "receipts/a", "seq": 1, "previous": OTHER}
+    yield "result", "9-a", {"kind": "result", "v": 1, "root": LINK, "items": [{"cid": OTHER}]}
 
 
 def refused_blocks() -> Iterator[tuple[str, str, str, Fields]]:
@@ -127,6 +161,22 @@ def refused_blocks() -> Iterator[tuple[str, str, str, Fields]]:
             if isinstance(value, (str, bytes, list, dict)):
                 empty = type(value)()
                 yield f"{kind}, {name} is empty", "5-b", form, {**smallest, name: empty}
+    for place, value in ((0, bytes(15)), (1, BLOB), (2, 1), (3, bytes(31)), (4, [])):
+        row = [*ROW[:place], value, *ROW[place + 1 :]]
+        yield (
+            f"receipt, item with {value!r:.12} at {place}",
+            "5-c",
+            corrupt,
+            {**RECEIPT, "items": [row]},
+        )
+    yield "receipt, item of four", "5-c", corrupt, {**RECEIPT, "items": [ROW[:4]]}
+    yield "receipt, semantics 0", "5-c", corrupt, {**RECEIPT, "semantics": 0}
+    yield "receipt, model without a digest", "5-c", corrupt, {**RECEIPT, "models": {"m": b""}}
+    yield "step, empty action", "5-c", corrupt, {**STEP, "action": ""}
+    yield "step, the first after another", "5.12-a", corrupt, {**STEP, "previous": LINK}
+    yield "step, a later one after nothing", "5.12-a", corrupt, {**STEP, "index": 1}
+    yield "step, request of 4097 bytes", "5-c", corrupt, {**STEP, "request": bytes(4097)}
+    yield "step, answer in DAG-CBOR", "5-c", corrupt, {**STEP, "answer": [LINK]}
     yield "an unknown kind", "8-a", newer, {"kind": "novel", "v": 1}
     yield "node, empty label", "5-c", corrupt, {**NODE, "ntype": ""}
     yield "node, id of 15 bytes", "5-c", corrupt, {**NODE, "id": bytes(15)}

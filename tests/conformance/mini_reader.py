@@ -121,6 +121,27 @@ def _is_dim(value) -> bool:
     return type(value) is int and 1 <= value <= 65536
 
 
+def _is_semantics(value) -> bool:
+    return _is_count(value) and value > 0
+
+
+def _is_digests(value) -> bool:
+    return _is_map(value) and all(map(_is_digest, value.values()))
+
+
+def _is_items(value) -> bool:
+    return type(value) is list and all(
+        type(row) is list
+        and len(row) == 5
+        and _is_id(row[0])
+        and _is_link(row[1])
+        and type(row[2]) is float
+        and _is_digest(row[3])
+        and _is_map(row[4])
+        for row in value
+    )
+
+
 REQUIRED = {
     "node": {"id": _is_id, "ntype": _is_name},
     "edge": {"id": _is_id, "etype": _is_name, "src": _is_id, "dst": _is_id},
@@ -138,7 +159,15 @@ REQUIRED = {
     "view": {"refs": _is_link, "head": _is_text, "erasures": _is_link, "seq": _is_count},
     "operation": {"view": _is_link, "time": _is_time},
     "tree": {},
-    "receipt": {},
+    "receipt": {
+        "semantics": _is_semantics,
+        "root": _is_link,
+        "query": _is_map,
+        "models": _is_digests,
+        "result": _is_link,
+        "items": _is_items,
+    },
+    "step": {"action": _is_name, "index": _is_count, "time": _is_time},
     "result": {},
 }
 OPTIONAL = {
@@ -170,6 +199,21 @@ OPTIONAL = {
     "ref": {"previous": _is_link},
     "view": {"previous": _is_link, "requires": _is_requires},
     "operation": {"parents": _is_links, "author": _is_text, "description": _is_text},
+    "receipt": {
+        "commit": _is_link,
+        "notes_head": _is_link,
+        "rerank": _is_map,
+        "text_digest": _is_digest,
+    },
+    "step": {
+        "name": _is_text,
+        "previous": _is_link,
+        "receipt": _is_link,
+        "commit": _is_bytes,
+        "root": _is_link,
+        "request": _is_content,
+        "answer": _is_content,
+    },
 }
 
 
@@ -236,6 +280,10 @@ def _check_columns(kind: str, fields: dict) -> None:
         return
     elif kind in ("node", "edge"):
         _check_id(kind, fields)
+        return
+    elif kind == "step":
+        if ("previous" in fields) != (fields["index"] > 0):
+            raise RefusedError("corrupt", "step.previous")
         return
     else:
         return
@@ -370,6 +418,8 @@ LINK_FIELDS = {
     "ref": ("target", "previous"),
     "view": ("refs", "erasures", "previous"),
     "operation": ("view", "parents"),
+    "receipt": ("root", "notes_head"),
+    "step": ("root", "receipt", "previous", "request", "answer"),
 }
 
 
@@ -377,7 +427,7 @@ def links(block: bytes) -> list[bytes]:
     fields = read_block(block)
     if fields["kind"] == "tree":
         return [fields["cids"][at : at + 36] for at in range(0, len(fields["cids"]), 36)]
-    if fields["kind"] in ("receipt", "result"):
+    if fields["kind"] == "result":
         return _nested(fields)
     return [
         cid for name in LINK_FIELDS.get(fields["kind"], ()) for cid in _nested(fields.get(name))

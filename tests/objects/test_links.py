@@ -66,9 +66,12 @@ def test_columns_of_a_tree_are_walked_down_to_the_values():
     assert sorted(found) == sorted(cid for _, cid in entries)
 
 
-def test_receipts_and_results_yield_every_link():
-    block = codec.encode({"kind": "receipt", "v": 1, "a": [FAR, {"b": T[0]}]})
+def test_a_result_yields_every_link_and_a_receipt_its_root_and_notes():
+    block = codec.encode({"kind": "result", "v": 1, "a": [FAR, {"b": T[0]}]})
     assert list(links(block)) == [FAR, T[0]]
+    fields = {"kind": "receipt", "v": 1, "root": FAR, "commit": T[0], "items": [T[0]]}
+    assert list(links(codec.encode(fields))) == [FAR]
+    assert list(links(codec.encode({**fields, "notes_head": T[1]}))) == [FAR, T[1]]
 
 
 def test_unknown_kind_and_version_stop_the_walk():

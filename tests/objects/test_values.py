@@ -13,9 +13,12 @@ from ibidem.objects.cid import (
     EdgeCid,
     NodeCid,
     OperationCid,
+    ReceiptCid,
     RefCid,
+    ResultCid,
     RootCid,
     SparseCid,
+    StepCid,
     TombstoneCid,
     TreeCid,
     VectorCid,
@@ -27,7 +30,9 @@ from ibidem.objects.edge import Edge
 from ibidem.objects.errors import CorruptError, FormatError, InvalidInputError
 from ibidem.objects.node import Child, Node, join_content, split_content
 from ibidem.objects.operation import Operation
+from ibidem.objects.receipt import ReceiptBlock
 from ibidem.objects.root import Root
+from ibidem.objects.step import Step
 from ibidem.objects.text import text_digest
 from ibidem.objects.tombstone import Tombstone
 from ibidem.objects.vector import Sparse, Vector
@@ -65,6 +70,11 @@ VALUES = [
     Commit(ROOT.cid),
     Ref("branch/main", COMMIT.cid),
     Ref("branch/main", COMMIT.cid, 1, CommitCid.of(b"p")),
+    Ref("runs/nightly/1", StepCid.of(b"s")),
+    Ref("receipts/a", ReceiptCid.of(b"r"), 1, ReceiptCid.of(b"q")),
+    Step("begin", 0, name="nightly"),
+    Step("retrieve", 1, 7, "", StepCid.of(b"s"), ReceiptCid.of(b"r"), b"c", ROOT.cid, b"q", b"a"),
+    ReceiptBlock(1, ROOT.cid, {}, {"m": bytes(32)}, ResultCid.of(b"r"), (), COMMIT.cid),
     VIEW,
     View(TREE, "", TREE),
     Operation(VIEW.cid, (OperationCid.of(b"o"),), "ada", 6, "commit"),
@@ -81,6 +91,8 @@ CIDS = {
     Ref: RefCid,
     View: ViewCid,
     Operation: OperationCid,
+    ReceiptBlock: ReceiptCid,
+    Step: StepCid,
 }
 IDS = [f"{type(value).__name__}-{index}" for index, value in enumerate(VALUES)]
 
@@ -120,7 +132,7 @@ def test_every_field_left_out_or_of_another_type_is_refused_by_name(value):
     fields = codec.decode(value.encode())
     for name in [name for name in fields if name not in ("kind", "v", "later", "config")]:
         for wrong in (3.5, [[]], {"a": [1]}, -1):
-            if name in ("props", "key") and wrong != 3.5:
+            if name in ("props", "key", "query") and wrong != 3.5:
                 continue
             if type(value) is Edge and name in ("key", "weight"):
                 continue
@@ -224,6 +236,12 @@ def test_equality_is_that_of_the_bytes():
         (lambda: Commit(ROOT.cid, time=1 << 63), "commit.time"),
         (lambda: Ref("", COMMIT.cid), "ref.name"),
         (lambda: Ref("a", COMMIT.cid, -1), "ref.seq"),
+        (lambda: Ref("runs/a", COMMIT.cid), "ref.target"),
+        (lambda: Ref("a", StepCid.of(b"s")), "ref.target"),
+        (lambda: Step("", 0), "step.action"),
+        (lambda: Step("a", 1), "step.previous"),
+        (lambda: Step("a", 0, previous=StepCid.of(b"s")), "step.previous"),
+        (lambda: Step("a", 0, request=bytes(4097)), "step.request"),
         (lambda: View(TREE, "a", TREE, previous=COMMIT.cid), "view.previous"),
         (lambda: Operation(TREE), "operation.view"),
     ],

@@ -212,11 +212,12 @@ def test_result_bytes_are_dag_cbor_whatever_their_length():
 
 
 def test_receipts_hold_no_text_and_come_back():
-    """[10-a]"""
+    """[10-a] [10-b]"""
     result = ask([doc(0, "secret words")], text="secret")
     receipt = receipt_of(result)
     block = receipt.encode()
     assert b"words" not in block
+    assert dict(Receipt.decode(block).items[0].lanes) == dict(result.items[0].lanes)
     assert Receipt.decode(block) == receipt
     assert Receipt.decode(block).items[0].score == result.items[0].score
     for damaged in (block.replace(b"receipt", b"receipp"), block[:-1]):
