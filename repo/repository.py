@@ -25,7 +25,8 @@ from ibidem.objects.errors import (
 )
 from ibidem.repo import moves, refs, revision
 from ibidem.repo.arguments import checked_time, random_id, signature
-from ibidem.repo.reader import Clock, Reader
+from ibidem.repo.faces.keeping import Keeping
+from ibidem.repo.reader import Clock
 from ibidem.repo.refs import HEADS, TAGS
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ def open(path: str | os.PathLike[str], *, clock: Clock = system_clock) -> Reposi
     return Repository(LmdbStore.open(folder / "blocks"), folder, clock)
 
 
-class Repository(Reader):
+class Repository(Keeping):
     """An open repository; a context manager that closes it."""
 
     def __init__(self, store: Store, folder: Path | None, clock: Clock = system_clock) -> None:

@@ -22,13 +22,15 @@ from ibidem.store.closing import Closing
 from ibidem.store.environment import Environment, acquire, medium_error, release
 from ibidem.store.lock import writer_lock
 from ibidem.store.protocol import (
+    NO_CELLS,
+    Guard,
     StoreStats,
     Swap,
+    Unguarded,
     check_block,
     check_cell,
     check_hash,
     closed_store,
-    missing_block,
     moved_cell,
 )
 
@@ -53,6 +55,13 @@ _NETWORK_FILE_SYSTEMS = frozenset(
 )
 
 
+class _NeededError(Exception):
+    """A block that is needed is not here."""
+
+    def __init__(self, cid: Cid) -> None:
+        self.cid = cid
+
+
 class LmdbStore(Closing):
     """Blocks and cells in one LMDB environment, a folder on a local disk."""
 
@@ -61,6 +70,7 @@ class LmdbStore(Closing):
     ) -> None:
         self._environment: Environment | None = environment
         self._timeout_seconds = timeout_seconds
+        self.guard: Guard = Unguarded()
 
     @classmethod
     def create(
@@ -108,7 +118,7 @@ class LmdbStore(Closing):
             lambda transaction: transaction.get(raw, None, environment.blocks)
         )
         if block is None:
-            raise missing_block(cid)
+            raise self.guard.missing(cid)
         check_hash(cid, block)
         return block
 
@@ -124,7 +134,7 @@ class LmdbStore(Closing):
         blocks: list[bytes] = []
         for cid, block in zip(wanted, environment.read(read), strict=True):
             if block is None:
-                raise missing_block(cid)
+                raise self.guard.missing(cid)
             check_hash(cid, block)
             blocks.append(block)
         return blocks
@@ -151,7 +161,13 @@ class LmdbStore(Closing):
         )
         return value
 
-    def publish(self, blocks: Mapping[Cid, bytes], cells: Mapping[str, Swap]) -> None:
+    def publish(
+        self,
+        blocks: Mapping[Cid, bytes],
+        cells: Mapping[str, Swap],
+        *,
+        needs: Iterable[Cid] = (),
+    ) -> None:
         """Puts the blocks and swaps every cell in one durable transaction, or changes nothing."""
         environment = self._open_environment()
         for cid, block in blocks.items():
@@ -160,12 +176,17 @@ class LmdbStore(Closing):
             check_cell(name, *swap)
         if not blocks and not cells:
             return
+        self.guard.refuse(blocks)
         pairs = sorted((cid.raw, block) for cid, block in blocks.items())
+        needed = [cid for cid in needs if cid not in blocks]
+        expected = {name: old for name, (old, _) in cells.items()}
 
         def write(transaction: Any) -> None:
-            for name, (expected, _) in cells.items():
-                if transaction.get(name.encode("ascii"), None, environment.cells) != expected:
-                    raise moved_cell(name)
+            _check_cells(environment, transaction, expected)
+            cursor = transaction.cursor(environment.blocks)
+            for cid in needed:
+                if not cursor.set_key(cid.raw):
+                    raise _NeededError(cid)
             if pairs:
                 transaction.cursor(environment.blocks).putmulti(
                     pairs, dupdata=False, overwrite=False
@@ -176,8 +197,22 @@ class LmdbStore(Closing):
                 else:
                     transaction.put(name.encode("ascii"), new, db=environment.cells)
 
-        with self._writing(environment):
-            environment.write(write)
+        try:
+            with self._writing(environment):
+                environment.write(write)
+        except _NeededError as error:
+            # The guard may read the store, which must not be while a transaction is open.
+            raise self.guard.missing(error.cid) from None
+
+    def cells(self) -> list[str]:
+        """Returns the names of all cells, ascending."""
+        environment = self._open_environment()
+
+        def read(transaction: Any) -> list[str]:
+            cursor = transaction.cursor(environment.cells)
+            return [key.decode("ascii", "replace") for key in cursor.iternext(values=False)]
+
+        return environment.read(read)
 
     def cids(self, start: bytes = b"") -> Iterator[Cid]:
         """Yields the CIDs from `start` on, ascending; one transaction per few thousand."""
@@ -189,12 +224,13 @@ class LmdbStore(Closing):
                 return
             start = page[-1] + b"\x00"
 
-    def delete(self, cids: Iterable[Cid]) -> int:
-        """Deletes blocks, durable on return; returns how many were here."""
+    def delete(self, cids: Iterable[Cid], *, cells: Mapping[str, bytes | None] = NO_CELLS) -> int:
+        """Deletes blocks in one durable transaction, while the cells hold what is expected."""
         environment = self._open_environment()
         keys = sorted(cid.raw for cid in cids)
 
         def write(transaction: Any) -> int:
+            _check_cells(environment, transaction, cells)
             return sum(transaction.delete(key, db=environment.blocks) for key in keys)
 
         with self._writing(environment):
@@ -265,6 +301,14 @@ def built_whole(target: Path) -> Iterator[Path]:
         if target.exists():
             raise InvalidInputError(f"path: {target} exists, expected a new folder") from error
         raise medium_error(target, error) from error
+
+
+def _check_cells(
+    environment: Environment, transaction: Any, expected: Mapping[str, bytes | None]
+) -> None:
+    for name, value in expected.items():
+        if transaction.get(name.encode("ascii"), None, environment.cells) != value:
+            raise moved_cell(name)
 
 
 def sync_folder(path: Path) -> None:

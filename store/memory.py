@@ -11,13 +11,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from ibidem.objects.cid import Cid
 from ibidem.store.closing import Closing
 from ibidem.store.protocol import (
+    NO_CELLS,
+    Guard,
     StoreStats,
     Swap,
+    Unguarded,
     check_block,
     check_cell,
     check_hash,
     closed_store,
-    missing_block,
     moved_cell,
 )
 
@@ -30,13 +32,14 @@ class MemoryStore(Closing):
         self._cells: dict[str, bytes] = {}
         self._lock = threading.Lock()
         self._is_closed = False
+        self.guard: Guard = Unguarded()
 
     def get(self, cid: Cid) -> bytes:
         """Returns the block, hashed again: the strictest store promises no less than a disk."""
         self._check_open()
         block = self._blocks.get(cid)
         if block is None:
-            raise missing_block(cid)
+            raise self.guard.missing(cid)
         check_hash(cid, block)
         return block
 
@@ -59,17 +62,28 @@ class MemoryStore(Closing):
         check_cell(name)
         return self._cells.get(name)
 
-    def publish(self, blocks: Mapping[Cid, bytes], cells: Mapping[str, Swap]) -> None:
+    def publish(
+        self,
+        blocks: Mapping[Cid, bytes],
+        cells: Mapping[str, Swap],
+        *,
+        needs: Iterable[Cid] = (),
+    ) -> None:
         """Puts the blocks and swaps every cell in one step, or changes nothing."""
         self._check_open()
+        needed = list(needs)
         for cid, block in blocks.items():
             check_block(cid, block)
         for name, swap in cells.items():
             check_cell(name, *swap)
+        self.guard.refuse(blocks)
         with self._lock:
             for name, (expected, _) in cells.items():
                 if self._cells.get(name) != expected:
                     raise moved_cell(name)
+            for cid in needed:
+                if cid not in self._blocks and cid not in blocks:
+                    raise self.guard.missing(cid)
             for cid, block in blocks.items():
                 self._blocks.setdefault(Cid(cid.raw), block)
             for name, (_, new) in cells.items():
@@ -78,6 +92,12 @@ class MemoryStore(Closing):
                 else:
                     self._cells[name] = new
 
+    def cells(self) -> list[str]:
+        """Returns the names of all cells, ascending."""
+        self._check_open()
+        with self._lock:
+            return sorted(self._cells)
+
     def cids(self, start: bytes = b"") -> Iterator[Cid]:
         """Yields the CIDs from `start` on, ascending."""
         self._check_open()
@@ -85,10 +105,13 @@ class MemoryStore(Closing):
             found = sorted(cid for cid in self._blocks if cid.raw >= start)
         yield from found
 
-    def delete(self, cids: Iterable[Cid]) -> int:
-        """Deletes blocks; returns how many were here."""
+    def delete(self, cids: Iterable[Cid], *, cells: Mapping[str, bytes | None] = NO_CELLS) -> int:
+        """Deletes blocks, while the cells hold what is expected; returns how many were here."""
         self._check_open()
         with self._lock:
+            for name, expected in cells.items():
+                if self._cells.get(name) != expected:
+                    raise moved_cell(name)
             return sum(self._blocks.pop(cid, None) is not None for cid in cids)
 
     def stats(self) -> StoreStats:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Protocol, Self, runtime_checkable
 
 from blake3 import blake3
@@ -28,6 +28,7 @@ CELL_VALUE_BYTES_MAX = 64 * 1024
 
 Swap = tuple[bytes | None, bytes | None]
 """(expected, new): None stands for a cell that does not exist."""
+NO_CELLS: Mapping[str, bytes | None] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +41,35 @@ class StoreStats:
     """Bytes the store occupies on its medium, free pages included."""
 
 
+class Guard(Protocol):
+    """What a store asks about blocks that it must not hold, such as erased ones."""
+
+    def refuse(self, cids: Iterable[Cid]) -> None:
+        """Raises when one of the blocks must not be put."""
+        ...
+
+    def missing(self, cid: Cid) -> Exception:
+        """Returns the error that tells why a block is not here."""
+        ...
+
+
+class Unguarded:
+    """Refuses nothing, and knows of a missing block only that it is not here."""
+
+    def refuse(self, cids: Iterable[Cid]) -> None:
+        """Refuses nothing."""
+
+    def missing(self, cid: Cid) -> Exception:
+        """Returns the error for a block that is not here."""
+        return missing_block(cid)
+
+
 @runtime_checkable
 class Store(Protocol):
     """Blocks and cells. Implementations are safe to use from several threads."""
+
+    guard: Guard
+    """Asked before blocks are put and where one is missing."""
 
     def get(self, cid: Cid) -> bytes:
         """Returns the block, hashed again.
@@ -70,20 +97,45 @@ class Store(Protocol):
         """Returns the value of a cell, None when there is no such cell."""
         ...
 
-    def publish(self, blocks: Mapping[Cid, bytes], cells: Mapping[str, Swap]) -> None:
+    def publish(
+        self,
+        blocks: Mapping[Cid, bytes],
+        cells: Mapping[str, Swap],
+        *,
+        needs: Iterable[Cid] = (),
+    ) -> None:
         """Puts the blocks and swaps every cell in one durable step, or changes nothing.
+
+        Args:
+            blocks: put again even where they are here: who collects garbage may be about to
+                delete them.
+            cells: by name, what is expected and what is new.
+            needs: blocks that are referred to and not put: they must be here.
 
         Raises:
             ConflictError: kind `head-moved`: a cell does not hold the value that was expected.
+            NotFoundError: kind `block-not-found`: a needed block is not here.
         """
+        ...
+
+    def cells(self) -> list[str]:
+        """Returns the names of all cells, ascending."""
         ...
 
     def cids(self, start: bytes = b"") -> Iterator[Cid]:
         """Yields the CIDs from `start` on, ascending; what is put meanwhile may be seen or not."""
         ...
 
-    def delete(self, cids: Iterable[Cid]) -> int:
-        """Deletes blocks, durable on return; returns how many were here."""
+    def delete(self, cids: Iterable[Cid], *, cells: Mapping[str, bytes | None] = NO_CELLS) -> int:
+        """Deletes blocks, durable on return; returns how many were here.
+
+        Args:
+            cids: the blocks.
+            cells: what these cells must hold in the same moment, for nothing to have changed.
+
+        Raises:
+            ConflictError: kind `head-moved`: one of them holds another value; nothing was deleted.
+        """
         ...
 
     def stats(self) -> StoreStats:

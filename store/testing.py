@@ -8,7 +8,7 @@ class TestMemoryStore(StoreSuite):
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import pytest
 
@@ -147,6 +147,37 @@ class StoreSuite:
         assert store.delete([first, third, BlobCid.of(b"absent")]) == 2
         assert list(store.cids()) == [second]
 
+    def test_a_block_is_deleted_only_while_the_cells_hold_what_is_expected(
+        self, store: Store
+    ) -> None:
+        """So nothing that was published meanwhile loses a block."""
+        blocks = blocks_of(b"a")
+        store.publish(blocks, {"head": (None, b"1")})
+        for expected in (None, b"2"):
+            with pytest.raises(ConflictError):
+                store.delete(blocks, cells={"head": expected})
+        assert store.delete(blocks, cells={"head": b"1", "other": None}) == 1
+
+    def test_a_publish_that_needs_a_block_fails_without_it(self, store: Store) -> None:
+        """And succeeds with it, put before or in the same step."""
+        first, second = blocks_of(b"a", b"b").items()
+        with pytest.raises(NotFoundError):
+            store.publish(dict([first]), {"head": (None, b"1")}, needs=[second[0]])
+        assert (store.cell("head"), store.has(first[0])) == (None, False)
+        store.publish(dict([second]), {"head": (None, b"1")}, needs=[second[0]])
+        store.publish(dict([first]), {"head": (b"1", b"2")}, needs=[second[0]])
+        assert store.cells() == ["head"]
+
+    def test_what_a_guard_refuses_is_not_put(self, store: Store) -> None:
+        """And the guard says why a block is missing."""
+        cid = BlobCid.of(b"a")
+        store.guard = _Refusing()
+        with pytest.raises(InvalidInputError, match="refused"):
+            store.put(blocks_of(b"a", b"b"))
+        with pytest.raises(InvalidInputError, match="refused"):
+            store.get(cid)
+        assert not store.stats().block_count
+
     def test_a_closed_store_refuses_every_call(self, store: Store) -> None:
         """Closing twice is allowed."""
         store.close()
@@ -203,6 +234,18 @@ class StoreSuite:
         run_together(write, read, read)
 
 
+class _Refusing:
+    """A guard that refuses everything."""
+
+    def refuse(self, cids: Iterable[Cid]) -> None:
+        """Refuses."""
+        raise InvalidInputError("refused")
+
+    def missing(self, cid: Cid) -> Exception:
+        """Returns the refusal."""
+        return InvalidInputError("refused")
+
+
 def run_together(*calls: object) -> None:
     """Runs the calls in threads of their own and raises the first error that one of them raised."""
     errors: list[BaseException] = []
@@ -238,13 +281,17 @@ class RecordingStore:
         return self._store.get(cid)
 
     def publish(
-        self, blocks: Mapping[Cid, bytes], cells: Mapping[str, tuple[bytes | None, bytes | None]]
+        self,
+        blocks: Mapping[Cid, bytes],
+        cells: Mapping[str, tuple[bytes | None, bytes | None]],
+        *,
+        needs: Iterable[Cid] = (),
     ) -> None:
         """Counts one durable transaction with its blocks and bytes."""
         self.publish_count += 1
         self.block_count += len(blocks)
         self.size_bytes += sum(map(len, blocks.values()))
-        self._store.publish(blocks, cells)
+        self._store.publish(blocks, cells, needs=needs)
 
     def put(self, blocks: Mapping[Cid, bytes]) -> None:
         """Counts one durable transaction."""

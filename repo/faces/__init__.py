@@ -1,0 +1,1 @@
+"""What `Repository` offers, one mixin a subject; bodies import lazily what does the work."""

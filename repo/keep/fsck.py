@@ -1,0 +1,129 @@
+"""Reads a whole repository and proves that every byte that matters is the one that was written.
+
+`repo doctor` is the quick look; this is the proof. It reads the layout of the store's file, every
+block whether something needs it or not, what the blocks say about each other, the log, the
+receipts and the index. It changes nothing and takes no lock that anybody waits for.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from ibidem.objects.cid import Cid, OperationCid, RootCid
+from ibidem.objects.errors import CorruptError, FormatError, IbidemError, NotFoundError
+from ibidem.repo.keep.history_check import RootCheck, check_log, in_order
+from ibidem.repo.keep.log import (
+    HEAD_CELL,
+    HORIZON_CELL,
+    ORIGIN_CELL,
+    cell_links,
+    kept_operations,
+)
+from ibidem.repo.keep.reach import Link
+from ibidem.repo.keep.report import Fault, FaultKind, FsckReport
+from ibidem.repo.keep.walking import Progress, Walk
+
+if TYPE_CHECKING:
+    from ibidem.objects.operation import Operation
+    from ibidem.repo.reader import Reader
+    from ibidem.store.protocol import Store
+
+_BATCH = 1024
+
+
+def fsck(repository: Reader, *, progress: Progress | None = None) -> FsckReport:
+    """Returns everything that is wrong with a repository, and what was read.
+
+    Args:
+        progress: called with how many blocks are done, and of how many.
+    """
+    store = repository.store
+    is_erased = _erased(repository)
+    faults: list[Fault] = []
+    walk = Walk(store, is_erased, total=store.stats().block_count, progress=progress)
+    operations, horizon = _check_cells(store, walk, faults)
+    walk.run(Link(cid.raw, "operation", "", f"operation {cid}") for cid, _ in operations)
+    faults += walk.faults
+    faults += check_log(store, operations, horizon)
+    faults += _check_roots(store, walk)
+    unreachable = 0
+    for fault in _check_rest(store, walk):
+        unreachable += 1
+        if fault is not None:
+            faults.append(fault)
+    counts: Counter[str] = walk.counts
+    return FsckReport(
+        tuple(faults),
+        (),
+        len(walk.erased),
+        unreachable,
+        len(walk.whole) + unreachable,
+        walk.size_bytes,
+        dict(sorted(counts.items())),
+    )
+
+
+def _erased(repository: Reader) -> Callable[[Cid], bool]:
+    return lambda _: False
+
+
+def _check_cells(
+    store: Store, walk: Walk, faults: list[Fault]
+) -> tuple[list[tuple[OperationCid, Operation]], OperationCid | None]:
+    """Follows what the cells name; returns the operations that are kept, newest first."""
+    pointers: dict[str, OperationCid] = {}
+    for name in sorted({*store.cells(), HEAD_CELL, ORIGIN_CELL}):
+        value = store.cell(name)
+        try:
+            if value is None:
+                raise CorruptError("it is not there")
+            found = list(cell_links(name, value))
+        except (CorruptError, FormatError) as error:
+            faults.append(Fault(FaultKind.CELL, f"cell {name}", str(error)))
+            continue
+        if name in (HEAD_CELL, HORIZON_CELL):
+            pointers[name] = OperationCid(found[0].raw)
+        walk.run(found)
+    horizon = pointers.get(HORIZON_CELL)
+    operations: list[tuple[OperationCid, Operation]] = []
+    if HEAD_CELL in pointers:
+        try:
+            operations.extend(kept_operations(store, pointers[HEAD_CELL], horizon))
+        except (NotFoundError, CorruptError, FormatError) as error:
+            faults.append(Fault(FaultKind.LOG, "operation log", str(error)))
+    if horizon is not None and operations and horizon not in dict(operations):
+        faults.append(Fault(FaultKind.LOG, "operation log", f"it does not reach back to {horizon}"))
+    return operations, horizon
+
+
+def _check_roots(store: Store, walk: Walk) -> list[Fault]:
+    check = RootCheck(store, walk.erased)
+    commits = [raw for raw, uses in walk.seen.items() if any(use[0] == "commit" for use in uses)]
+    roots: dict[bytes, RootCid] = {}
+    for cid, commit in in_order(store, commits):
+        before = roots.get(commit.parents[0].raw) if commit.parents else None
+        check.check(commit.root, before, f"commit {cid}")
+        roots[cid.raw] = commit.root
+    for raw, uses in walk.seen.items():
+        if any(use[0] == "root" for use in uses):
+            check.check(RootCid(raw), None, "the stage, the origin or a receipt")
+    return check.faults
+
+
+def _check_rest(store: Store, walk: Walk) -> Iterator[Fault | None]:
+    """Yields for each block that nothing needs the fault of its bytes, None where they are right."""
+    waiting = (cid for cid in store.cids() if cid.raw not in walk.seen)
+    while batch := list(islice(waiting, _BATCH)):
+        for cid in batch:
+            try:
+                walk.size_bytes += len(store.get(cid))
+            except NotFoundError:
+                continue  # gone since: somebody collects garbage
+            except IbidemError as error:
+                detail = f"nothing needs it, and its bytes are not its own: {error}"
+                yield Fault(FaultKind.DAMAGED, f"block {cid}", detail, cid)
+            else:
+                yield None

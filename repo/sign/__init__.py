@@ -1,0 +1,1 @@
+"""Signatures of commits: keys, trust, and what must be signed."""
