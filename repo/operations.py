@@ -17,6 +17,7 @@ from ibidem.objects.commit import require_time
 from ibidem.objects.errors import ConflictError, CorruptError, ErrorKind, InvalidInputError
 from ibidem.objects.operation import Operation
 from ibidem.objects.view import View
+from ibidem.repo import refs
 
 if TYPE_CHECKING:
     from ibidem.store.protocol import Store, Swap
@@ -181,12 +182,14 @@ class Operations:
         for _ in range(RETRIES_MAX):
             state = self.state()
             reverted, restored = choose(self, state)
-            view = replace(state.view, refs=restored.view.refs, head=restored.view.head)
+            buffer = Buffer(self.store)
+            kept = refs.with_records_of(state.view.refs, restored.view.refs, buffer)
+            view = replace(state.view, refs=kept, head=restored.view.head)
             try:
                 return self.publish(
                     state,
                     view,
-                    Buffer(self.store),
+                    buffer,
                     author=author,
                     time=self.time(time),
                     description=f"{_VERBS[mark]} {reverted.operation.description}",
@@ -209,12 +212,17 @@ def lost_every_race() -> ConflictError:
 
 def _undo_target(operations: Operations, state: State) -> tuple[State, State]:
     """Returns the operation to undo and the state to restore; undos and redos cancel out."""
-    while _UNDONE in state.operation.extra:
-        undone = operations.at(OperationCid(state.operation.extra[_UNDONE].raw))
-        state = operations.before(undone)
-    while _REDONE in state.operation.extra:
-        undo = operations.at(OperationCid(state.operation.extra[_REDONE].raw))
-        state = operations.at(OperationCid(undo.operation.extra[_UNDONE].raw))
+    while True:
+        state = _last_change(operations, state)
+        if _UNDONE in state.operation.extra:
+            undone = operations.at(OperationCid(state.operation.extra[_UNDONE].raw))
+            state = operations.before(undone)
+        elif _REDONE in state.operation.extra:
+            undo = operations.at(OperationCid(state.operation.extra[_REDONE].raw))
+            state = operations.at(OperationCid(undo.operation.extra[_UNDONE].raw))
+            break
+        else:
+            break
     if not state.operation.parents:
         raise InvalidInputError("undo: nothing is left to undo, this is the first operation")
     return state, operations.before(state)
@@ -222,9 +230,22 @@ def _undo_target(operations: Operations, state: State) -> tuple[State, State]:
 
 def _redo_target(operations: Operations, state: State) -> tuple[State, State]:
     """Returns the undo to take back and the state to restore, the one it undid."""
+    state = _last_change(operations, state)
     while _REDONE in state.operation.extra:
         undo = operations.at(OperationCid(state.operation.extra[_REDONE].raw))
-        state = operations.before(undo)
+        state = _last_change(operations, operations.before(undo))
     if _UNDONE not in state.operation.extra:
         raise InvalidInputError("redo: nothing was undone since the last change")
     return state, operations.at(OperationCid(state.operation.extra[_UNDONE].raw))
+
+
+def _last_change(operations: Operations, state: State) -> State:
+    """Returns the newest state that is more than a record of a run or a receipt."""
+    while state.operation.parents:
+        before = operations.before(state)
+        if state.view.head != before.view.head or not refs.is_only_records(
+            operations.store, before.view.refs, state.view.refs
+        ):
+            break
+        state = before
+    return state

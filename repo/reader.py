@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ibidem.objects.ids import EdgeId
     from ibidem.objects.node import Node
     from ibidem.objects.root import Root
+    from ibidem.objects.view import View
     from ibidem.repo.at import Revision
     from ibidem.repo.bisect import Bisection
     from ibidem.repo.compare import Comparison
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from ibidem.repo.statistics import RepositoryStats
     from ibidem.retrieve.receipt import Receipt
     from ibidem.retrieve.result import Result
+    from ibidem.retrieve.sealed import SealedReceipt
     from ibidem.store.protocol import Store
 
 Clock = Callable[[], int]
@@ -64,6 +66,11 @@ class Reader(Closing):
         self.store.close()
 
     # -- where things stand --------------------------------------------------------------------
+
+    @property
+    def view(self) -> View:
+        """Every ref as it stands now."""
+        return self._operations.state().view
 
     @property
     def current_branch(self) -> str:
@@ -160,14 +167,15 @@ class Reader(Closing):
         """Returns every node at the head with a label and properties, by id."""
         return self.at().query(**options)
 
-    def replay(self, receipt: Receipt | Cid | str, **options: Any) -> Result:
+    def replay(self, receipt: Receipt | SealedReceipt | Cid | str, **options: Any) -> Result:
         """Asks again what a receipt says was asked; raises `ReplayError` unless the bytes agree.
 
-        `estimator=` gives the one that counted, where its recorded name does not find it.
+        `estimator=` gives the one that counted, where its recorded name does not find it; `text=`
+        and `key=` open a sealed receipt; `at=` asks another revision. See `run/replaying.py`.
         """
-        from ibidem.repo import retrieving
+        from ibidem.repo.run import replaying
 
-        return retrieving.replay(self, receipt, **options)
+        return replaying.replay(self, receipt, **options)
 
     def compare(
         self,
@@ -243,8 +251,13 @@ class Reader(Closing):
         if self._index is None:
             from ibidem.index.index import Index
 
-            self._index = Index(None if self.folder is None else self.folder / "index", self.store)
+            self._index = Index(self.index_folder, self.store)
         return self._index
+
+    @property
+    def index_folder(self) -> Path | None:
+        """Where the files of the index are; None in memory."""
+        return None if self.folder is None else self.folder / "index"
 
     def snapshot(self, root_cid: RootCid, commit: Commit | None) -> Snapshot:
         """Returns the index snapshot of a root; the roots of the commit's parents are near it."""

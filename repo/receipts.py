@@ -1,8 +1,9 @@
 """The receipt log: every answer's receipt, appended beside the history, found again by its CID.
 
 A frame is a mark, the length, the blake3 of the block, the block. The log is not flushed and pins
-nothing: a crash may lose its last frames, and a torn frame is skipped, never believed. A receipt
-that cannot be written does not make an answer fail.
+nothing: a crash may lose its last frames, and a torn frame is skipped, never believed. It is
+bounded: a full log takes the place of the older one, so that the last megabytes of receipts are
+there. A receipt that cannot be written does not make an answer fail.
 """
 
 from __future__ import annotations
@@ -20,17 +21,23 @@ from ibidem.objects.constants import BLOCK_BYTES_MAX
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
 
 LOG_FILE = "log"
-_MARK = b"\x00IbR"
-_HEAD_BYTES = len(_MARK) + 4 + 32
+OLDER_FILE = "log.older"
+LOG_BYTES_MAX = 16 << 20
+"""Size at which a log takes the place of the older one; so twice this is kept at most."""
+MARK = b"\x00IbR"
+HEAD_BYTES = len(MARK) + 4 + 32
+"""Of a frame: the mark, the length, the digest."""
 PREFIX_CHARACTERS_MIN = 8
 
 
 class Receipts:
     """Receipt blocks, in a file or, for a repository in memory, in a list."""
 
-    def __init__(self, folder: Path | None) -> None:
+    def __init__(self, folder: Path | None, *, log_bytes_max: int = LOG_BYTES_MAX) -> None:
         self._path = None if folder is None else folder / LOG_FILE
+        self._log_bytes_max = log_bytes_max
         self._kept = bytearray()
+        self._older = b""
         self._last: bytes | None = None
 
     def append(self, block: bytes) -> None:
@@ -39,9 +46,11 @@ class Receipts:
         if digest == self._last:
             return
         self._last = digest
-        frame = _MARK + len(block).to_bytes(4, "little") + digest + block
+        frame = MARK + len(block).to_bytes(4, "little") + digest + block
         if self._path is None:
             self._kept += frame
+            if len(self._kept) >= self._log_bytes_max:
+                self._older, self._kept = bytes(self._kept), bytearray()
             return
         # A full or read-only disk must not take the answer away with the receipt.
         with suppress(OSError):
@@ -49,8 +58,18 @@ class Receipts:
             descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
             try:
                 os.write(descriptor, frame)
+                written = os.fstat(descriptor)
             finally:
                 os.close(descriptor)
+            if written.st_size >= self._log_bytes_max:
+                self._turn(written)
+
+    def _turn(self, written: os.stat_result) -> None:
+        """Puts the full log in the place of the older one, unless another process just did."""
+        assert self._path is not None, "BUG: a log without a file was turned"
+        found = self._path.stat()
+        if (found.st_dev, found.st_ino) == (written.st_dev, written.st_ino):
+            self._path.replace(self._path.with_name(OLDER_FILE))
 
     def find(self, text: str) -> bytes:
         """Returns the block whose CID begins with the text, of 8 characters or more.
@@ -70,8 +89,8 @@ class Receipts:
         }
         if not found:
             raise NotFoundError(
-                f"receipt {text!r:.80} is not in the log",
-                hint="receipts are kept where they were made",
+                f"receipt {text!r:.80} is not kept, and not in the log",
+                hint="the log has the last receipts made here; 'repo receipt keep' keeps one",
             )
         if len(found) > 1:
             raise NotFoundError(
@@ -84,26 +103,29 @@ class Receipts:
     def blocks(self) -> Iterator[tuple[bytes, bytes]]:
         """Yields (digest, block) of every whole frame, oldest first."""
         if self._path is None:
+            yield from _frames(self._older)
             yield from _frames(bytes(self._kept))
-        elif self._path.exists() and self._path.stat().st_size:
-            with (
-                self._path.open("rb") as file,
-                mmap(file.fileno(), 0, access=ACCESS_READ) as data,
-            ):
-                yield from _frames(data)
+            return
+        for path in (self._path.with_name(OLDER_FILE), self._path):
+            if path.exists() and path.stat().st_size:
+                with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
+                    yield from _frames(data)
+
+
+def frame_at(data: bytes | mmap, at: int) -> bytes | None:
+    """Returns the block of the whole frame that begins at a byte, None where none does."""
+    if data[at : at + len(MARK)] != MARK:
+        return None
+    size = int.from_bytes(data[at + 4 : at + 8], "little")
+    digest, block = data[at + 8 : at + HEAD_BYTES], data[at + HEAD_BYTES : at + HEAD_BYTES + size]
+    is_whole = 0 < size <= BLOCK_BYTES_MAX and len(block) == size
+    return block if is_whole and blake3(block).digest() == digest else None
 
 
 def _frames(data: bytes | mmap) -> Iterator[tuple[bytes, bytes]]:
-    at = data.find(_MARK)
+    at = data.find(MARK)
     while at >= 0:
-        size = int.from_bytes(data[at + 4 : at + 8], "little")
-        digest, block = (
-            data[at + 8 : at + _HEAD_BYTES],
-            data[at + _HEAD_BYTES : at + _HEAD_BYTES + size],
-        )
-        is_whole = 0 < size <= BLOCK_BYTES_MAX and len(block) == size
-        if is_whole and blake3(block).digest() == digest:
-            yield digest, block
-            at = data.find(_MARK, at + _HEAD_BYTES + size)
-        else:
-            at = data.find(_MARK, at + 1)
+        block = frame_at(data, at)
+        if block is not None:
+            yield data[at + 8 : at + HEAD_BYTES], block
+        at = data.find(MARK, at + 1 if block is None else at + HEAD_BYTES + len(block))

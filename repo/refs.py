@@ -1,19 +1,20 @@
-"""Branches and tags: names that point to commits, kept in a tree of ref blocks inside the view.
+"""Refs: names that point to commits, runs and receipts, in a tree of ref blocks inside the view.
 
-A full name is `heads/NAME` or `tags/NAME`. Names are lower-case ASCII, so that no two of them look
-alike on any system. A ref counts its moves and knows what it pointed to before.
+A full name is such as `heads/NAME` or `tags/NAME`. What is under `runs/` and `receipts/` is a
+record of the past: undoing a change does not take it back. Names are lower-case ASCII, so that no
+two of them look alike on any system. A ref counts its moves and knows what it pointed to before.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ibidem.objects.cid import Cid, CommitCid, TreeCid
+from ibidem.objects.cid import Cid, TreeCid
 from ibidem.objects.derive import ref_key
 from ibidem.objects.errors import CorruptError, InvalidInputError
-from ibidem.objects.view import Ref, View
+from ibidem.objects.view import RECEIPTS, RUNS, Ref, View
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Buffer, Source
@@ -32,8 +33,8 @@ def check_name(field: str, name: object) -> str:
     Raises:
         InvalidInputError: it is not lower-case ASCII letters, digits and `. _ - /` in the form
             `part/part`, each part beginning with a letter or digit; or it is too long, contains
-            `..`, has a part that ends with `.` or `.lock`, begins with `heads/` or `tags/`, or
-            could be taken for the beginning of a CID.
+            `..`, has a part that ends with `.` or `.lock`, begins as a full name does, or could be
+            taken for the beginning of a CID.
     """
     expected = "lower-case letters, digits and . _ - /, such as 'feature/retries'"
     if not isinstance(name, str) or not _NAME.fullmatch(name) or len(name) > NAME_BYTES_MAX:
@@ -43,7 +44,7 @@ def check_name(field: str, name: object) -> str:
         raise InvalidInputError(
             f"{field}: got {name!r:.80}, expected no '..' and no part that ends with '.' or '.lock'"
         )
-    if name.startswith((HEADS, TAGS)) or _CID_LIKE.fullmatch(name):
+    if name.startswith((HEADS, TAGS, RUNS, RECEIPTS)) or _CID_LIKE.fullmatch(name):
         raise InvalidInputError(
             f"{field}: got {name!r:.80}, expected what cannot be taken for a CID or a full name"
         )
@@ -63,8 +64,8 @@ def read(source: Source, view: View, full_name: str) -> Ref | None:
     return ref
 
 
-def listed(source: Source, view: View, prefix: str) -> dict[str, CommitCid]:
-    """Returns the short names under `heads/` or `tags/` with their commits, by name."""
+def listed(source: Source, view: View, prefix: str) -> dict[str, Any]:
+    """Returns the short names under such as `heads/` or `runs/` with their targets, by name."""
     from ibidem.objects.tree import Tree
 
     found = [Ref.decode(source.get(cid)) for _, cid in Tree(source, view.refs).items()]
@@ -72,8 +73,8 @@ def listed(source: Source, view: View, prefix: str) -> dict[str, CommitCid]:
     return {name[len(prefix) :]: targets[name] for name in sorted(targets)}
 
 
-def changed(view: View, moves: Mapping[str, CommitCid | None], buffer: Buffer) -> TreeCid:
-    """Returns the refs tree with each full name at its commit, or dropped where that is None."""
+def changed(view: View, moves: Mapping[str, Cid | None], buffer: Buffer) -> TreeCid:
+    """Returns the refs tree with each full name at its target, or dropped where that is None."""
     from ibidem.objects.tree import mutate
 
     edits: dict[bytes, Cid | None] = {}
@@ -93,3 +94,29 @@ def changed(view: View, moves: Mapping[str, CommitCid | None], buffer: Buffer) -
         buffer.put(cid, block)
         edits[ref_key(full_name)] = cid
     return mutate(view.refs, edits, buffer)
+
+
+def with_records_of(now: TreeCid, restored: TreeCid, buffer: Buffer) -> TreeCid:
+    """Returns the refs tree `restored` with runs and kept receipts as they are in `now`."""
+    from ibidem.objects.tree import diff, mutate
+
+    edits = {
+        key: after
+        for key, before, after in diff(buffer, restored, now)
+        if _is_record(buffer, before or after)
+    }
+    return mutate(restored, edits, buffer)
+
+
+def is_only_records(source: Source, before: TreeCid, after: TreeCid) -> bool:
+    """Tells whether two refs trees differ, and in nothing but runs and kept receipts."""
+    from ibidem.objects.tree import diff
+
+    return before != after and all(
+        _is_record(source, was or now) for _, was, now in diff(source, before, after)
+    )
+
+
+def _is_record(source: Source, cid: Cid | None) -> bool:
+    assert cid is not None, "BUG: a difference without a side"
+    return Ref.decode(source.get(cid)).name.startswith((RUNS, RECEIPTS))

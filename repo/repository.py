@@ -26,6 +26,7 @@ from ibidem.objects.errors import (
 from ibidem.repo import moves, refs, revision
 from ibidem.repo.arguments import checked_time, random_id, signature
 from ibidem.repo.faces.keeping import Keeping
+from ibidem.repo.faces.running import Running
 from ibidem.repo.reader import Clock
 from ibidem.repo.refs import HEADS, TAGS
 
@@ -97,10 +98,17 @@ def open(path: str | os.PathLike[str], *, clock: Clock = system_clock) -> Reposi
         FormatError: a newer program made it.
         CorruptError: a file of it is damaged.
     """
-    from ibidem.store.environment import medium_error
     from ibidem.store.lmdb import LmdbStore
 
     folder = Path(path) / FOLDER
+    check_format(folder)
+    return Repository(LmdbStore.open(folder / "blocks"), folder, clock)
+
+
+def check_format(folder: Path) -> None:
+    """Raises as `open` does unless the folder is a repository that this program reads."""
+    from ibidem.store.environment import medium_error
+
     try:
         found = json.loads((folder / _FORMAT_FILE).read_bytes())["version"]
     except PermissionError as error:
@@ -112,7 +120,7 @@ def open(path: str | os.PathLike[str], *, clock: Clock = system_clock) -> Reposi
         ) from error
     except OSError as error:
         raise NotFoundError(
-            f"path: {path} has no repository in it",
+            f"path: {folder.parent} has no repository in it",
             kind=ErrorKind.REPOSITORY_NOT_FOUND,
             hint="create one with 'repo init'",
         ) from error
@@ -120,10 +128,9 @@ def open(path: str | os.PathLike[str], *, clock: Clock = system_clock) -> Reposi
         raise FormatError(
             f"format: got version {found!r}, expected {LAYOUT_VERSION}", hint="use a newer release"
         )
-    return Repository(LmdbStore.open(folder / "blocks"), folder, clock)
 
 
-class Repository(Keeping):
+class Repository(Keeping, Running):
     """An open repository; a context manager that closes it."""
 
     def __init__(self, store: Store, folder: Path | None, clock: Clock = system_clock) -> None:

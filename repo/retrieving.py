@@ -1,7 +1,7 @@
-"""Asking a revision: defaults are resolved here, the answer is computed below, the receipt is kept.
+"""Asking a revision: defaults are resolved here, the answer is computed below, the receipt is
+kept.
 
-A replay asks the same root the same resolved query again and compares: same bytes, or an error that
-says where they differ or why the question can not be asked any more.
+Asking again what a receipt says is done in `run/replaying.py`.
 """
 
 from __future__ import annotations
@@ -11,13 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self
 
-from ibidem.objects.cid import Cid
-from ibidem.objects.errors import (
-    ErrorKind,
-    InvalidInputError,
-    NotFoundError,
-    ReplayError,
-)
+from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.node import Node
 from ibidem.repo.at import Revision
 from ibidem.repo.estimators import estimator_of
@@ -26,7 +20,7 @@ from ibidem.repo.revision import microseconds
 from ibidem.retrieve.execute import dense_tops, execute
 from ibidem.retrieve.lane import LaneTop
 from ibidem.retrieve.query import Query, resolve
-from ibidem.retrieve.receipt import Receipt, receipt_of
+from ibidem.retrieve.receipt import receipt_of
 from ibidem.retrieve.rerank import Reranker, RerankRecord
 from ibidem.retrieve.result import Result
 from ibidem.retrieve.tokens import HEURISTIC, TokenEstimator
@@ -153,75 +147,6 @@ def _said(warning: Warning) -> str:
     subject = "" if warning.subject is None else f" {warning.subject!r:.80}"
     count = "" if warning.count is None else f" ({warning.count})"
     return f"{warning.option}{subject}: {warning.message}{count}"
-
-
-def replay(
-    repository: Reader,
-    receipt: Receipt | Cid | str,
-    *,
-    estimator: str | TokenEstimator | None = None,
-) -> Result:
-    """Asks again what a receipt says was asked, and returns the answer when it is the same.
-
-    What a reranker said is in the receipt; no model is asked again.
-
-    Args:
-        receipt: the receipt, its CID, or the beginning of that of 8 characters or more.
-        estimator: the one that counted tokens, where the receipt's name does not find it.
-
-    Raises:
-        NotFoundError: no such receipt is kept here.
-        ReplayError: kind `replay-mismatch`, naming the first item that differs; kind `not-found`:
-            the root is not in this repository.
-    """
-    asked = receipt if isinstance(receipt, Receipt) else _kept(repository, receipt)
-    try:
-        revision = Revision(repository, asked.root, None)
-    except NotFoundError as error:
-        raise ReplayError(
-            f"receipt: its root {asked.root} is not in this repository",
-            kind=ErrorKind.NOT_FOUND,
-            hint="fetch the history that it belongs to",
-        ) from error
-    counter = _estimator_of(asked.query, estimator)
-    result = _execute(repository, revision, Asked(asked.query, counter, asked.rerank))
-    if result.cid != asked.result:
-        raise ReplayError(_difference(asked, receipt_of(result)), hint="run 'repo doctor --full'")
-    return replace(result, receipt=asked)
-
-
-def _estimator_of(asked: Query, given: str | TokenEstimator | None) -> TokenEstimator:
-    """Returns the estimator of a query, given or found by its recorded name."""
-    if given is not None:
-        return estimator_of(given)
-    try:
-        return estimator_of(asked.estimator)
-    except InvalidInputError as error:
-        raise ReplayError(
-            f"receipt: its estimator {asked.estimator!r} is not found by its name",
-            kind=ErrorKind.NOT_FOUND,
-            hint="pass estimator=, the one that counted",
-        ) from error
-
-
-def _kept(repository: Reader, receipt: object) -> Receipt:
-    if isinstance(receipt, Cid):
-        receipt = str(receipt)
-    if not isinstance(receipt, str):
-        raise InvalidInputError(f"receipt: got {receipt!r:.80}, expected a receipt or its CID")
-    return Receipt.decode(repository.receipts.find(receipt))
-
-
-def _difference(before: Receipt, after: Receipt) -> str:
-    for index, (one, other) in enumerate(zip(before.items, after.items, strict=False)):
-        if one != other:
-            return (
-                f"receipt: item {index} is {other.id} with {other.score!r}, "
-                f"expected {one.id} with {one.score!r}"
-            )
-    if len(before.items) != len(after.items):
-        return f"receipt: {len(after.items)} items, expected {len(before.items)}"
-    return f"receipt: the items agree, but the result is {after.result}, expected {before.result}"
 
 
 def _execute(

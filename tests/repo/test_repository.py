@@ -197,7 +197,7 @@ def test_a_receipt_of_another_answer_is_a_mismatch(library: Repository, tmp_path
     other = library.retrieve("backoff").receipt
     assert receipt is not None
     assert other is not None
-    with pytest.raises(ReplayError, match="item 0") as caught:
+    with pytest.raises(ReplayError, match="item 1") as caught:
         library.replay(replace(receipt, result=other.result, items=other.items))
     assert caught.value.kind is ErrorKind.REPLAY_MISMATCH
     with ibidem.init("memory:") as elsewhere, pytest.raises(ReplayError) as caught:

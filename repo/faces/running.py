@@ -1,0 +1,50 @@
+"""Doing again: receipts that are kept, runs that are recorded."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from ibidem.repo.reader import Reader
+
+if TYPE_CHECKING:
+    from ibidem.objects.cid import Cid, ReceiptCid
+    from ibidem.repo.run.kept import KeptReceipt
+    from ibidem.retrieve.receipt import Receipt
+    from ibidem.retrieve.sealed import SealedReceipt
+
+
+class Running(Reader):
+    """The methods of `Repository` about what can be done again."""
+
+    def keep(
+        self,
+        receipt: Receipt | SealedReceipt | Cid | str,
+        *,
+        key: bytes | None = None,
+        author: str = "",
+        time: int | datetime | None = None,
+    ) -> ReceiptCid:
+        """Keeps a receipt for good, with what its replay reads, and returns its CID.
+
+        Args:
+            receipt: of an answer, or the CID of one in the log, or the beginning of that.
+            key: 32 bytes; of the text that was asked only a digest with this key is then kept.
+        """
+        from ibidem.repo.run import kept
+
+        return kept.keep(self, self._operations, receipt, key=key, author=author, time=time)
+
+    def kept_receipts(self) -> list[KeptReceipt]:
+        """Returns the receipts that are kept, by CID."""
+        from ibidem.repo.run import kept
+
+        return list(kept.listed(self, self.view))
+
+    def drop_receipt(
+        self, receipt: Cid | str, *, author: str = "", time: int | datetime | None = None
+    ) -> ReceiptCid:
+        """Stops keeping a receipt; returns its CID."""
+        from ibidem.repo.run import kept
+
+        return kept.drop(self, self._operations, receipt, author=author, time=time)

@@ -1,0 +1,1 @@
+"""Doing again: kept receipts and their replay, recorded runs and theirs."""

@@ -1,0 +1,146 @@
+"""Kept receipts: refs under `receipts/`, which last, travel, and hold what their replay reads.
+
+The log beside the history forgets; a kept receipt does not, and garbage collection keeps its root.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from ibidem.objects.cid import Cid, ReceiptCid
+from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
+from ibidem.objects.view import RECEIPTS, View
+from ibidem.repo import refs
+from ibidem.repo.arguments import checked_time
+from ibidem.repo.receipts import PREFIX_CHARACTERS_MIN
+from ibidem.retrieve.receipt import Receipt
+from ibidem.retrieve.sealed import SealedReceipt, read_receipt, seal
+
+if TYPE_CHECKING:
+    from ibidem.objects.blocks import Buffer
+    from ibidem.repo.operations import Operations, State
+    from ibidem.repo.reader import Reader
+
+
+@dataclass(frozen=True, slots=True)
+class KeptReceipt:
+    """A receipt that is kept, and its identity."""
+
+    cid: ReceiptCid
+    receipt: Receipt | SealedReceipt
+
+
+def keep(
+    repository: Reader,
+    operations: Operations,
+    receipt: Receipt | SealedReceipt | Cid | str,
+    *,
+    key: bytes | None,
+    author: str,
+    time: int | datetime | None,
+) -> ReceiptCid:
+    """Keeps a receipt and returns the CID that it is kept under; keeping it again changes nothing.
+
+    Args:
+        receipt: a receipt, its CID in the log, or the beginning of that.
+        key: 32 bytes; the text of the question is then left out, see `retrieve.sealed`.
+
+    Raises:
+        NotFoundError: no such receipt, or its root is not in this repository.
+    """
+    found = receipt
+    if not isinstance(found, (Receipt, SealedReceipt)):
+        found = read_receipt(find(repository, str(found)))
+    if key is not None:
+        if isinstance(found, SealedReceipt):
+            raise InvalidInputError("key: got one for a receipt that is sealed already")
+        found = seal(found, key)
+    if not repository.store.has(found.root):
+        raise NotFoundError(
+            f"receipt: its root {found.root} is not in this repository",
+            hint="keep it where the question was asked, or fetch that history first",
+        )
+    block = found.encode()
+    cid = ReceiptCid.of(block)
+
+    def make(state: State, buffer: Buffer) -> View | None:
+        if refs.read(buffer, state.view, RECEIPTS + str(cid)) is not None:
+            return None
+        buffer.put(cid, block)
+        moved = refs.changed(state.view, {RECEIPTS + str(cid): cid}, buffer)
+        return replace(state.view, refs=moved)
+
+    operations.change(
+        make, author=author, time=checked_time(time), description=f"keep receipt {cid}"
+    )
+    return cid
+
+
+def drop(
+    repository: Reader,
+    operations: Operations,
+    receipt: Cid | str,
+    *,
+    author: str,
+    time: int | datetime | None,
+) -> ReceiptCid:
+    """Stops keeping a receipt, given by its CID or the beginning of that; returns the CID.
+
+    Raises:
+        NotFoundError: kind `not-found`: no such receipt is kept; or `ambiguous`.
+    """
+    cid = named(repository, operations.state().view, str(receipt))
+    if cid is None:
+        raise NotFoundError(f"receipt {str(receipt)!r:.80} is not among those kept")
+
+    def make(state: State, buffer: Buffer) -> View:
+        moved = refs.changed(state.view, {RECEIPTS + str(cid): None}, buffer)
+        return replace(state.view, refs=moved)
+
+    operations.change(
+        make, author=author, time=checked_time(time), description=f"drop receipt {cid}"
+    )
+    return cid
+
+
+def listed(repository: Reader, view: View) -> Iterator[KeptReceipt]:
+    """Yields the receipts that are kept, by CID text."""
+    for cid in refs.listed(repository.store, view, RECEIPTS).values():
+        kept = ReceiptCid(cid.raw)
+        yield KeptReceipt(kept, read_receipt(repository.store.get(kept)))
+
+
+def find(repository: Reader, text: str) -> bytes:
+    """Returns the block of a receipt by its CID or the beginning of that: a kept one, else one of
+    the log.
+
+    Raises:
+        NotFoundError: kind `not-found`, or `ambiguous`.
+    """
+    cid = named(repository, repository.view, text)
+    return repository.receipts.find(text) if cid is None else repository.store.get(cid)
+
+
+def named(repository: Reader, view: View, text: str) -> ReceiptCid | None:
+    """Returns the kept receipt whose CID begins with the text, None when none does.
+
+    Raises:
+        NotFoundError: kind `ambiguous`.
+    """
+    ref = refs.read(repository.store, view, RECEIPTS + text)
+    if ref is not None:
+        return ReceiptCid(ref.target.raw)
+    if len(text) < PREFIX_CHARACTERS_MIN:
+        return None
+    names = refs.listed(repository.store, view, RECEIPTS)
+    found = [ReceiptCid(cid.raw) for name, cid in names.items() if name.startswith(text)]
+    if len(found) > 1:
+        raise NotFoundError(
+            f"receipt {text!r}: {len(found)} that are kept begin with it",
+            kind=ErrorKind.AMBIGUOUS,
+            hint="give more characters",
+        )
+    return found[0] if found else None
