@@ -129,6 +129,12 @@ class RootCid(Cid):
     __slots__ = ()
 
 
+class ConflictCid(Cid):
+    """Links to a conflict block."""
+
+    __slots__ = ()
+
+
 class CommitCid(Cid):
     """Links to a commit block."""
 

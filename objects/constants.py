@@ -48,6 +48,9 @@ TIME_MAX = (1 << 63) - 1
 DIGEST_BYTES = 32
 """Size of a blake3 digest. Spec: format 1."""
 
+CONFLICT_LINKS_MAX = 64
+"""Sides, and nodes, that a conflict names; of more, the smallest. Spec: format 5.13."""
+
 VECTOR_DIM_MAX = 65_536
 """Components of a dense vector. Spec: format 5.3."""
 

@@ -12,6 +12,7 @@ from ibidem.objects import codec
 from ibidem.objects.block import Block
 from ibidem.objects.cid import BlobCid, Cid
 from ibidem.objects.commit import Commit
+from ibidem.objects.conflict import Conflict
 from ibidem.objects.constants import RAW_BYTES_MAX
 from ibidem.objects.derive import edge_id, node_id
 from ibidem.objects.edge import Edge
@@ -36,6 +37,7 @@ VALUES: dict[str, type[Block]] = {
         Vector,
         Sparse,
         Tombstone,
+        Conflict,
         Root,
         Commit,
         Ref,

@@ -15,6 +15,7 @@ A, B = reader.node_id("", "a"), reader.node_id("", "b")
 LINK = Link(cid_of(b"\xa0"))
 OTHER = Link(cid_of(b"\x80"))
 BLOB = Link(cid_of(b"part", raw=True))
+PAIR = [LINK, OTHER]
 TREES = dict.fromkeys(("nodes", "edges", "tombstones", "conflicts"), LINK)
 ONE = struct.pack("<f", 1.0)
 NAN, INFINITY = struct.pack("<f", float("nan")), struct.pack("<f", float("inf"))
@@ -59,10 +60,11 @@ RECEIPT: Fields = {
     "result": OTHER,
     "items": [],
 }
+CONFLICT: Fields = {"kind": "conflict", "v": 1, "what": "edge", "sides": PAIR}
 STEP: Fields = {"kind": "step", "v": 1, "action": "begin", "index": 0, "time": 0}
 SMALLEST = [
     *(NODE, EDGE, VECTOR, SPARSE, TOMBSTONE, ROOT, COMMIT, REF, VIEW, OPERATION),
-    *(RECEIPT, STEP),
+    *(RECEIPT, STEP, CONFLICT),
 ]
 ROW = [A, OTHER, 0.5, bytes(32), {"lexical": [1, 2.5, 0.5]}]
 
@@ -100,6 +102,7 @@ OPTIONAL: dict[str, Fields] = {
         "rerank": {"status": "ok"},
         "text_digest": bytes(32),
     },
+    "conflict": {"base": OTHER, "deleted": True, "nodes": PAIR},
     "step": {
         "name": "nightly",
         "receipt": LINK,
@@ -133,6 +136,13 @@ def accepted_blocks() -> Iterator[tuple[str, str, Fields]]:
     yield "commit, earliest time", "5-c", {**COMMIT, "time": -(1 << 63)}
     yield "receipt, an item", "9-a", {**RECEIPT, "items": [ROW], "models": {"m": bytes(32)}}
     yield "receipt, links in its query", "9-a", {**RECEIPT, "query": {"where": [OTHER]}}
+    yield "conflict, against a deletion", "5.13-a", {**CONFLICT, "sides": [OTHER], "deleted": True}
+    yield "conflict, of a node", "5.13-a", {**CONFLICT, "what": "node"}
+    yield (
+        "conflict, an edge without its node",
+        "5.13-a",
+        {**CONFLICT, "sides": [OTHER], "nodes": PAIR},
+    )
     yield "step, a later one", "5.12-a", {**STEP, "index": 1, "previous": LINK}
     yield "ref to a step", "5-c", {**REF, "name": "runs/nightly/1"}
     yield "ref to a receipt", "5-c", {**REF, "name": "receipts/a", "seq": 1, "previous": OTHER}
@@ -172,6 +182,19 @@ def refused_blocks() -> Iterator[tuple[str, str, str, Fields]]:
     yield "receipt, item of four", "5-c", corrupt, {**RECEIPT, "items": [ROW[:4]]}
     yield "receipt, semantics 0", "5-c", corrupt, {**RECEIPT, "semantics": 0}
     yield "receipt, model without a digest", "5-c", corrupt, {**RECEIPT, "models": {"m": b""}}
+    yield "conflict, one side", "5.13-a", corrupt, {**CONFLICT, "sides": [LINK]}
+    yield "conflict, no side", "5.13-a", corrupt, {**CONFLICT, "sides": []}
+    yield "conflict, sides descending", "5-c", corrupt, {**CONFLICT, "sides": PAIR[::-1]}
+    yield "conflict, a side twice", "5-c", corrupt, {**CONFLICT, "sides": [LINK, LINK]}
+    yield "conflict, of something else", "5-c", corrupt, {**CONFLICT, "what": "commit"}
+    yield "conflict, not deleted", "5-c", corrupt, {**CONFLICT, "deleted": False}
+    yield "conflict, deleted by a number", "5-c", corrupt, {**CONFLICT, "deleted": 1}
+    yield (
+        "conflict, a node without nodes",
+        "5-c",
+        corrupt,
+        {**CONFLICT, "what": "node", "nodes": PAIR},
+    )
     yield "step, empty action", "5-c", corrupt, {**STEP, "action": ""}
     yield "step, the first after another", "5.12-a", corrupt, {**STEP, "previous": LINK}
     yield "step, a later one after nothing", "5.12-a", corrupt, {**STEP, "index": 1}

@@ -142,6 +142,14 @@ def _is_items(value) -> bool:
     )
 
 
+def _is_ascending(value) -> bool:
+    return (
+        _is_links(value)
+        and len(value) <= 64
+        and sorted(link.raw for link in value) == [link.raw for link in value]
+    )
+
+
 REQUIRED = {
     "node": {"id": _is_id, "ntype": _is_name},
     "edge": {"id": _is_id, "etype": _is_name, "src": _is_id, "dst": _is_id},
@@ -153,6 +161,10 @@ REQUIRED = {
     },
     "sparse": {"indices": _is_bytes, "weights": _is_bytes, "of": _is_digest},
     "tombstone": {},
+    "conflict": {
+        "what": lambda value: value in ("node", "edge"),
+        "sides": lambda value: _is_ascending(value) and value != [],
+    },
     "root": dict.fromkeys(("nodes", "edges", "tombstones", "conflicts"), _is_link),
     "commit": {"root": _is_link, "time": _is_time},
     "ref": {"name": _is_name, "target": _is_link, "seq": _is_count},
@@ -182,6 +194,11 @@ OPTIONAL = {
     },
     "edge": {"weight": _is_weight, "props": _is_map, "key": lambda value: True},
     "tombstone": {"reason": _is_text},
+    "conflict": {
+        "base": _is_link,
+        "deleted": lambda value: value is True,
+        "nodes": _is_ascending,
+    },
     "root": {
         "vectors": _is_trees,
         "sparse": _is_trees,
@@ -280,6 +297,12 @@ def _check_columns(kind: str, fields: dict) -> None:
         return
     elif kind in ("node", "edge"):
         _check_id(kind, fields)
+        return
+    elif kind == "conflict":
+        if len(fields["sides"]) == 1 and not fields.keys() & {"deleted", "nodes"}:
+            raise RefusedError("corrupt", "conflict of nothing")
+        if "nodes" in fields and fields["what"] != "edge":
+            raise RefusedError("corrupt", "conflict.nodes")
         return
     elif kind == "step":
         if ("previous" in fields) != (fields["index"] > 0):
@@ -418,6 +441,7 @@ LINK_FIELDS = {
     "ref": ("target", "previous"),
     "view": ("refs", "erasures", "previous"),
     "operation": ("view", "parents"),
+    "conflict": ("base", "nodes", "sides"),
     "receipt": ("root", "notes_head"),
     "step": ("root", "receipt", "previous", "request", "answer"),
 }

@@ -9,7 +9,9 @@ import pytest
 from ibidem.objects import codec
 from ibidem.objects.cid import (
     BlobCid,
+    Cid,
     CommitCid,
+    ConflictCid,
     EdgeCid,
     NodeCid,
     OperationCid,
@@ -25,6 +27,7 @@ from ibidem.objects.cid import (
     ViewCid,
 )
 from ibidem.objects.commit import Commit
+from ibidem.objects.conflict import Conflict
 from ibidem.objects.derive import edge_id, node_id
 from ibidem.objects.edge import Edge
 from ibidem.objects.errors import CorruptError, FormatError, InvalidInputError
@@ -44,6 +47,7 @@ TREE, OTHER = TreeCid.of(b"tree"), TreeCid.of(b"other")
 ROOT = Root(TREE, TREE, TREE, TREE, {"m": OTHER}, {"v": OTHER}, {"semantics": 1})
 COMMIT = Commit(ROOT.cid, (CommitCid.of(b"p"),), "ada", 5, "why", "agent", "task", b"sig")
 VIEW = View(TREE, "branch/main", OTHER, 3, ViewCid.of(b"v"))
+SIDES = tuple(sorted(Cid.of(bytes([n])) for n in range(2)))
 VALUES = [
     Node(A, "Passage"),
     Node(
@@ -72,6 +76,8 @@ VALUES = [
     Ref("branch/main", COMMIT.cid, 1, CommitCid.of(b"p")),
     Ref("runs/nightly/1", StepCid.of(b"s")),
     Ref("receipts/a", ReceiptCid.of(b"r"), 1, ReceiptCid.of(b"q")),
+    Conflict("node", SIDES, base=ROOT.cid, deleted=True),
+    Conflict("edge", SIDES[:1], nodes=SIDES),
     Step("begin", 0, name="nightly"),
     Step("retrieve", 1, 7, "", StepCid.of(b"s"), ReceiptCid.of(b"r"), b"c", ROOT.cid, b"q", b"a"),
     ReceiptBlock(1, ROOT.cid, {}, {"m": bytes(32)}, ResultCid.of(b"r"), (), COMMIT.cid),
@@ -91,6 +97,7 @@ CIDS = {
     Ref: RefCid,
     View: ViewCid,
     Operation: OperationCid,
+    Conflict: ConflictCid,
     ReceiptBlock: ReceiptCid,
     Step: StepCid,
 }
@@ -238,6 +245,14 @@ def test_equality_is_that_of_the_bytes():
         (lambda: Ref("a", COMMIT.cid, -1), "ref.seq"),
         (lambda: Ref("runs/a", COMMIT.cid), "ref.target"),
         (lambda: Ref("a", StepCid.of(b"s")), "ref.target"),
+        (lambda: Conflict("root", SIDES), "conflict.what"),
+        (lambda: Conflict("edge", ()), "conflict.sides"),
+        (lambda: Conflict("edge", SIDES[:1]), "conflict.sides"),
+        (lambda: Conflict("edge", SIDES[::-1]), "conflict.sides"),
+        (lambda: Conflict("edge", SIDES * 2), "conflict.sides"),
+        (lambda: Conflict("node", SIDES, nodes=SIDES), "conflict.nodes"),
+        (lambda: Conflict("node", SIDES, base=BlobCid.of(b"a")), "conflict.base"),
+        (lambda: Conflict("node", SIDES, deleted=1), "conflict.deleted"),
         (lambda: Step("", 0), "step.action"),
         (lambda: Step("a", 1), "step.previous"),
         (lambda: Step("a", 0, previous=StepCid.of(b"s")), "step.previous"),
