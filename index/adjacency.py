@@ -94,6 +94,17 @@ def children_of(segments: Sequence[SegmentView], ordinal: int, nodes: BitMap) ->
     return Children(np.empty(0, np.uint32), np.empty(0, np.uint32))
 
 
+def child_counts(segments: Sequence[SegmentView], ordinals: Ordinals) -> npt.NDArray[np.int64]:
+    """Returns how many children each of some nodes lists, (m,), those that do not exist too."""
+    counts = np.zeros(len(ordinals), np.int64)
+    for segment in segments:
+        rows, present = segment.find(ordinals)
+        starts = segment.part.segment["child.starts"]
+        rows = rows[present]
+        counts[present] = starts[rows + 1].astype(np.int64) - starts[rows]
+    return counts
+
+
 def parent_of(
     segments: Sequence[SegmentView], identities: Identities, ordinal: int
 ) -> tuple[int, int] | None:

@@ -15,7 +15,14 @@ import numpy as np
 import numpy.typing as npt
 from pyroaring import BitMap
 
-from ibidem.index.adjacency import Adjacency, Children, adjacency, children_of, parent_of
+from ibidem.index.adjacency import (
+    Adjacency,
+    Children,
+    adjacency,
+    child_counts,
+    children_of,
+    parent_of,
+)
 from ibidem.index.arrays import Ordinals, bitmap_of_bytes, to_bitmap
 from ibidem.index.edge_segment import EdgeSegment
 from ibidem.index.identity import Identities
@@ -213,6 +220,10 @@ class Snapshot:
     def children(self, ordinal: int) -> Children:
         """Returns the parts of a node that are nodes of the root, in their order."""
         return children_of(self._node_segments, ordinal, self.live)
+
+    def child_counts(self, ordinals: Ordinals) -> npt.NDArray[np.int64]:
+        """Returns how many children each of some nodes lists, (m,), those that do not exist too."""
+        return child_counts(self._node_segments, ordinals)
 
     def parent(self, ordinal: int) -> tuple[int, int] | None:
         """Returns (ordinal, position) of the node that lists this one among its children.

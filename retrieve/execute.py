@@ -10,13 +10,15 @@ Spec: retrieval 3 to 9.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
 
 from ibidem.objects.cid import NodeCid
+from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.retrieve import predicate
@@ -72,6 +74,94 @@ def execute(
         estimator or reranker.
         ReplayError: the record is of another ranking.
     """
+    if query.packs is not None:
+        raise InvalidInputError("packs: got options of packs, expected a question for nodes")
+    found = ranked(
+        snapshot, query, load, content, estimator=estimator, reranker=reranker, dense=dense
+    )
+    packed = pack(found.ranking, found.reader, limit=query.limit, budget=query.token_budget)
+    ordinals = found.ranking.ordinals[[one.place for one in packed.taken]]
+    lanes = found.lane_scores(ordinals, [one.node.id for one in packed.taken])
+    items = tuple(
+        Item(
+            one.node,
+            one.cid,
+            found.ranking.score(one.place),
+            one.rendered,
+            one.tokens,
+            MappingProxyType(scores),
+            paths,
+        )
+        for one, scores, paths in zip(
+            packed.taken, lanes, paths_of(found.walks, ordinals), strict=True
+        )
+    )
+    stale = count_stale(snapshot, query, ordinals, items, found.reader.content)
+    return Result(
+        root=snapshot.root,
+        query=query,
+        items=items,
+        tokens_used=packed.tokens_used,
+        candidates_seen=len(found.ranking),
+        dropped=tuple(packed.drops),
+        dropped_counts=MappingProxyType(packed.counts),
+        warnings=found.warnings(stale),
+        status=found.status(),
+        rerank=found.record,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """Every candidate of a query, best first, and what made the order so; nothing is packed yet."""
+
+    scope: Universe
+    ranking: SnapshotRanking
+    tops: Sequence[LaneTop]
+    walks: Sequence[GraphTop]
+    fused: Fused | None
+    reader: Reader
+    opinions: Mapping[NodeId, LaneScore]
+    """What the reranker said of the nodes that it saw."""
+    record: RerankRecord | None
+
+    def lane_scores(
+        self, ordinals: Ordinals, nodes: Sequence[NodeId]
+    ) -> list[dict[str, LaneScore]]:
+        """Returns what each lane, and the reranker, said about some nodes, given both ways."""
+        lanes = _lane_scores(ordinals, self.tops, self.fused)
+        for node, scores in zip(nodes, lanes, strict=True):
+            if node in self.opinions:
+                scores[RERANK] = self.opinions[node]
+        return lanes
+
+    def warnings(self, stale: int) -> tuple[Warning, ...]:
+        """Returns the warnings of the answer, `stale` of whose nodes have a stale vector."""
+        query = self.scope.query
+        return capped(
+            [
+                *_warnings(self.scope, self.tops, self.walks, stale),
+                *_rerank_warning(query, self.record),
+            ]
+        )
+
+    def status(self) -> Mapping[str, LaneStatus | RerankStatus]:
+        """Returns how each lane, and the reranker, fared."""
+        return MappingProxyType(_status(self.tops, self.record))
+
+
+def ranked(
+    snapshot: Snapshot,
+    query: Query,
+    load: Load,
+    content: Content | None = None,
+    *,
+    estimator: TokenEstimator = HEURISTIC,
+    reranker: Reranker | RerankRecord | None = None,
+    dense: LaneTop | None = None,
+) -> Ranked:
+    """Returns the candidates of a query in order; the arguments and errors are those of
+    `execute`."""
     check_estimator(query, estimator)
     if query.vector is not None:
         check_model(snapshot, query)
@@ -84,39 +174,8 @@ def execute(
         load, content or _inline, estimator, query.content_chars, _adjacent(scope.view, query)
     )
     after = reorder(snapshot, query, ranking, reader, reranker)
-    ranking, opinions = after.ranking, after.opinions()
-    packed = pack(ranking, reader, limit=query.limit, budget=query.token_budget)
-    ordinals = ranking.ordinals[[one.place for one in packed.taken]]
-    lanes = _lane_scores(ordinals, tops, fused)
-    for one, scores in zip(packed.taken, lanes, strict=True):
-        if one.node.id in opinions:
-            scores[RERANK] = opinions[one.node.id]
-    items = tuple(
-        Item(
-            one.node,
-            one.cid,
-            ranking.score(one.place),
-            one.rendered,
-            one.tokens,
-            MappingProxyType(scores),
-            paths,
-        )
-        for one, scores, paths in zip(packed.taken, lanes, paths_of(walks, ordinals), strict=True)
-    )
-    stale = count_stale(snapshot, query, ordinals, items, reader.content)
-    return Result(
-        root=snapshot.root,
-        query=query,
-        items=items,
-        tokens_used=packed.tokens_used,
-        candidates_seen=len(ranking),
-        dropped=tuple(packed.drops),
-        dropped_counts=MappingProxyType(packed.counts),
-        warnings=capped(
-            [*_warnings(scope, tops, walks, stale), *_rerank_warning(query, after.record)]
-        ),
-        status=MappingProxyType(_status(tops, after.record)),
-        rerank=after.record,
+    return Ranked(
+        scope, after.ranking, tops, walks, fused, reader, after.opinions(), after.record
     )
 
 

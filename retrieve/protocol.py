@@ -169,6 +169,14 @@ class NodeEdges(Protocol):
         """(m, 16) uint8."""
 
 
+class Parts(Protocol):
+    """The parts of one node that exist."""
+
+    @property
+    def ordinals(self) -> Ordinals:
+        """(m,) uint32, in the order of the parts."""
+
+
 class Keys(Protocol):
     """Byte strings that order as the values do which they stand for."""
 
@@ -261,6 +269,15 @@ class Snapshot(Protocol):
 
     def vectors(self, model: str) -> Sequence[VectorSegment]:
         """Returns the segments of a model, none for a model without vectors."""
+
+    def children(self, ordinal: int) -> Parts:
+        """Returns the parts of a node that are nodes of the root, in their order."""
+
+    def child_counts(self, ordinals: Ordinals) -> npt.NDArray[np.int64]:
+        """Returns how many parts each of some nodes lists, (m,), nodes of the root or not."""
+
+    def parent(self, ordinal: int) -> tuple[int, int] | None:
+        """Returns (ordinal, position) of the node that lists this one: that of the smallest id."""
 
     @property
     def edges(self) -> Sequence[EdgeSegment]:

@@ -23,6 +23,7 @@ from ibidem.retrieve.fusion import Fusion, checked_weights, resolve_fusion
 from ibidem.retrieve.graph import option as graph_option
 from ibidem.retrieve.match import OR, Match, match_of_form, resolve_match
 from ibidem.retrieve.mmr import Mmr, resolve_mmr
+from ibidem.retrieve.packs.option import PackOptions, resolve_packs
 from ibidem.retrieve.predicate import Predicate
 from ibidem.retrieve.query_vector import (
     QuerySparse,
@@ -79,6 +80,8 @@ class Query:
     estimator: str = "heuristic"
     estimator_digest: bytes | None = None
     """The identity of an estimator whose name does not say it all, 32 bytes."""
+    packs: PackOptions | None = None
+    """How hits become packs; None where nodes are asked for."""
     semantics: int = SEMANTICS
 
     @property
@@ -92,9 +95,11 @@ class Query:
         return bool(self.labels) or self.where is not None or self.valid is not None
 
     def form(self) -> dict[str, Any]:
-        """Returns the canonical form, every field present."""
+        """Returns the canonical form: every field, `packs` only where it is asked for."""
         vector, sparse = self.vector, self.sparse
+        packs = {} if self.packs is None else {"packs": self.packs.form()}
         return {
+            **packs,
             "kind": "query",
             "v": 1,
             "semantics": self.semantics,
@@ -199,6 +204,7 @@ def resolve(
     rerank_depth: int | None = None,
     mmr: Mapping[str, float] | None = None,
     estimator: str | TokenEstimator = "heuristic",
+    packs: Mapping[str, object] | None = None,
     **unknown: object,
 ) -> Query:
     """Returns the query that a person's options mean under a root's configuration.
@@ -232,6 +238,7 @@ def resolve(
         rerank_depth: how many of the fused order it scores, 25 unless given.
         mmr: `{"lambda": 0.7, "depth": 40}` or a part of it; see `mmr`.
         estimator: the token estimator, or the name of one without a digest.
+        packs: asks for packs of nodes and not for nodes; see `packs.option`.
         unknown: refused.
 
     Raises:
@@ -271,8 +278,10 @@ def resolve(
         mmr=resolve_mmr(mmr, has_ranker=has_ranker),
         estimator=counter,
         estimator_digest=counter_digest,
+        packs=None if packs is None else resolve_packs(packs),
     )
-    if not query.has_ranker and not query.is_narrowed:
+    is_blank = query.packs is not None and text is not None
+    if not query.has_ranker and not query.is_narrowed and not is_blank:
         raise InvalidInputError(
             "text: got nothing to look for, "
             "expected a text, a vector, a sparse vector, a label or a condition"
@@ -329,6 +338,7 @@ def _fields(form: dict[str, Any]) -> dict[str, Any]:
         "mmr": None if form["mmr"] is None else Mmr.from_form(form["mmr"]),
         "estimator": option.name("estimator", form["estimator"]),
         "estimator_digest": checked_digest(form["estimator_digest"]),
+        "packs": PackOptions.from_form(form["packs"]) if "packs" in form else None,
     }
 
 

@@ -8,7 +8,7 @@ Spec: retrieval 9.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
@@ -22,6 +22,7 @@ from ibidem.retrieve.lane import LaneStatus
 from ibidem.retrieve.query import Query
 from ibidem.retrieve.rerank import RerankRecord, RerankStatus
 from ibidem.retrieve.warning import Warning  # noqa: A004
+from ibidem.retrieve.writing import array_of, map_of, text_of
 
 if TYPE_CHECKING:
     from ibidem.retrieve.receipt import Receipt
@@ -126,13 +127,13 @@ class Result:
 
         Spec: retrieval 9.2.
         """
-        return _map(
+        return map_of(
             {
-                "kind": _text("result"),
+                "kind": text_of("result"),
                 "v": codec.encode(1),
                 "root": codec.encode(self.root),
                 "query": self.query.encode(),
-                "items": _array(_item(item) for item in self.items),
+                "items": array_of(_item(item) for item in self.items),
                 "tokens_used": codec.encode(self.tokens_used),
                 "tokens_budget": codec.encode(self.tokens_budget),
                 "candidates_seen": codec.encode(self.candidates_seen),
@@ -143,7 +144,7 @@ class Result:
                     ]
                 ),
                 "dropped_counts": codec.encode(dict(self.dropped_counts)),
-                "warnings": _array(codec.encode(warning.form()) for warning in self.warnings),
+                "warnings": array_of(codec.encode(warning.form()) for warning in self.warnings),
                 "status": codec.encode({lane: str(status) for lane, status in self.status.items()}),
                 "rerank": codec.encode(None if self.rerank is None else self.rerank.form()),
             }
@@ -152,41 +153,13 @@ class Result:
 
 def _item(item: Item) -> bytes:
     lanes = {name: [lane.rank, lane.score, lane.contribution] for name, lane in item.lanes.items()}
-    return _map(
+    return map_of(
         {
             "id": codec.encode(item.node.id.raw),
             "cid": codec.encode(item.cid),
             "score": codec.encode(item.score),
-            "rendered": _text(item.rendered),
+            "rendered": text_of(item.rendered),
             "tokens": codec.encode(item.tokens),
             "lanes": codec.encode(lanes),
         }
     )
-
-
-def _map(parts: Mapping[str, bytes]) -> bytes:
-    """Returns a map of encoded values, keys in canonical order."""
-    keys = sorted(parts, key=lambda key: (len(key), key))
-    body = [piece for key in keys for piece in (_text(key), parts[key])]
-    return b"".join([_head(5, len(keys)), *body])
-
-
-def _array(parts: Iterable[bytes]) -> bytes:
-    items = list(parts)
-    return b"".join([_head(4, len(items)), *items])
-
-
-def _text(text: str) -> bytes:
-    """Returns an encoded text of any length; blocks are limited in size, results are not."""
-    data = text.encode("utf-8")
-    return _head(3, len(data)) + data
-
-
-def _head(major: int, count: int) -> bytes:
-    """Returns the first bytes of a CBOR item in their shortest form."""
-    if count < 24:
-        return bytes([major << 5 | count])
-    for extra, size in ((24, 1), (25, 2), (26, 4), (27, 8)):
-        if count < 1 << 8 * size:
-            return bytes([major << 5 | extra]) + count.to_bytes(size, "big")
-    raise AssertionError("BUG: nothing is that long")

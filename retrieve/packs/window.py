@@ -1,0 +1,158 @@
+"""Windows over a sequence become groups: hits on places of a line, and stretches around them.
+
+Pure integers. What both ways of merging keep: no place is in two groups, every hit is covered and
+belongs to exactly one group, and the groups do not depend on how many of them are shown.
+
+Spec: retrieval 12.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class Aim(NamedTuple):
+    """A hit and the stretch around it that it asks for."""
+
+    rank: int
+    """0 for the best; no two are equal."""
+    place: int
+    start: int
+    stop: int
+    """Half open; holds `place`."""
+
+
+@dataclass(slots=True)
+class Stretch:
+    """A group: places start..stop, and the ranks of its hits, best first."""
+
+    start: int
+    stop: int
+    ranks: list[int]
+
+
+def absorb(aims: Sequence[Aim]) -> list[Stretch]:
+    """Returns the groups of one sequence, by their best hit.
+
+    A hit that a group covers joins it. Any other opens a group that reaches as far as its stretch
+    does, but not over places that are taken.
+    """
+    taken: dict[int, Stretch] = {}
+    made: list[Stretch] = []
+    for aim in sorted(aims):
+        covering = taken.get(aim.place)
+        if covering is not None:
+            covering.ranks.append(aim.rank)
+            continue
+        start, stop = aim.place, aim.place + 1
+        while start > aim.start and start - 1 not in taken:
+            start -= 1
+        while stop < aim.stop and stop not in taken:
+            stop += 1
+        made.append(Stretch(start, stop, [aim.rank]))
+        taken.update((place, made[-1]) for place in range(start, stop))
+    return made
+
+
+def coalesce(aims: Sequence[Aim], nodes_max: int | None = None) -> list[Stretch]:
+    """Returns the unions of stretches that share a place, by their best hit.
+
+    Args:
+        aims: hits of one sequence.
+        nodes_max: a union that would be longer is not made: what comes later begins after it.
+    """
+    made: list[Stretch] = []
+    for aim in sorted(aims, key=lambda aim: (aim.start, aim.stop, aim.rank)):
+        last = made[-1] if made else None
+        if last is None or aim.start >= last.stop:
+            made.append(Stretch(aim.start, aim.stop, [aim.rank]))
+            continue
+        stop = max(last.stop, aim.stop)
+        if nodes_max is None or stop - last.start <= nodes_max:
+            last.stop = stop
+            last.ranks.append(aim.rank)
+        elif aim.place < last.stop:
+            last.ranks.append(aim.rank)
+        else:
+            made.append(Stretch(last.stop, aim.stop, [aim.rank]))
+    for stretch in made:
+        stretch.ranks.sort()
+    return sorted(made, key=lambda stretch: stretch.ranks[0])
+
+
+def clipped(place: int, start: int, stop: int, nodes_max: int | None) -> tuple[int, int]:
+    """Returns the part of start..stop of at most `nodes_max` places that has `place` nearest its
+    middle; of two such, the earlier."""
+    if nodes_max is None or stop - start <= nodes_max:
+        return start, stop
+    begin = min(max(start, place - nodes_max // 2), stop - nodes_max)
+    return begin, begin + nodes_max
+
+
+def united(groups: Sequence[Sequence[int]]) -> list[list[int]]:
+    """Returns which of some groups of nodes hang together because they share one.
+
+    Args:
+        groups: nodes of each, the best group first.
+
+    Returns:
+        Places in `groups`, ascending, the component with the first place first.
+    """
+    parent = list(range(len(groups)))
+
+    def top(place: int) -> int:
+        while parent[place] != place:
+            parent[place] = parent[parent[place]]
+            place = parent[place]
+        return place
+
+    seen: dict[int, int] = {}
+    for place, nodes in enumerate(groups):
+        for node in nodes:
+            other = top(seen.setdefault(node, place))
+            mine = top(place)
+            parent[max(mine, other)] = min(mine, other)
+    components: dict[int, list[int]] = {}
+    for place in range(len(groups)):
+        components.setdefault(top(place), []).append(place)
+    return [components[first] for first in sorted(components)]
+
+
+def fitting(
+    count: int,
+    cost: Callable[[int], int],
+    *,
+    limit: int | None,
+    budget: int | None,
+    stops: bool,
+) -> tuple[list[int], list[tuple[int, str, int | None]]]:
+    """Returns which of `count` things are taken, in order, and why each other one is not.
+
+    Args:
+        count: how many there are, in rank order.
+        cost: what one costs; not asked about those that come too late to be taken.
+        limit: how many are taken at most. budget: what they may cost together, None for any.
+        stops: whether the first that does not fit ends it; otherwise later ones may still fit.
+
+    Returns:
+        The places taken, and (place, reason, cost or None where it was not asked) of the others.
+    """
+    taken: list[int] = []
+    left: list[tuple[int, str, int | None]] = []
+    used, is_stopped = 0, False
+    for place in range(count):
+        if limit is not None and len(taken) >= limit:
+            left.append((place, "limit", None))
+        elif is_stopped:
+            left.append((place, "budget", None))
+        else:
+            tokens = cost(place)
+            if budget is not None and used + tokens > budget:
+                left.append((place, "budget", tokens))
+                is_stopped = stops
+            else:
+                taken.append(place)
+                used += tokens
+    return taken, left
