@@ -7,9 +7,10 @@ again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections import ChainMap
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from ibidem.objects.blocks import Buffer
 from ibidem.objects.cid import Cid, OperationCid, ViewCid
@@ -102,8 +103,12 @@ class Operations:
         description: str,
         cells: Mapping[str, Swap] | None = None,
         extra: Mapping[str, Cid] | None = None,
+        more: Mapping[Cid, bytes] | None = None,
     ) -> State:
         """Makes `view` the successor of `state`, with the buffer's blocks, in one durable step.
+
+        Args:
+            more: blocks that go along, read one by one.
 
         Raises:
             ConflictError: kind `head-moved`: another operation came first, or a cell has moved.
@@ -121,7 +126,9 @@ class Operations:
         )
         block = operation.encode()
         cid = OperationCid.of(block)
-        blocks = {**buffer.new, view_cid: view_block, cid: block}
+        blocks: Mapping[Cid, bytes] = {**buffer.new, view_cid: view_block, cid: block}
+        if more:
+            blocks = ChainMap(dict(blocks), cast("MutableMapping[Cid, bytes]", more))
         self.store.publish(blocks, {HEAD_CELL: (state.cid.raw, cid.raw), **(cells or {})})
         self._last = State(cid, operation, view)
         return self._last
@@ -133,6 +140,7 @@ class Operations:
         author: str,
         time: int | None,
         description: str,
+        more: Mapping[Cid, bytes] | None = None,
     ) -> State:
         """Publishes the view that `make` returns, called again after a lost race; None: nothing."""
         for _ in range(RETRIES_MAX):
@@ -149,6 +157,7 @@ class Operations:
                     author=author,
                     time=self.time(time),
                     description=description,
+                    more=more,
                 )
             except ConflictError as error:
                 if error.kind is not ErrorKind.HEAD_MOVED:

@@ -177,7 +177,7 @@ class LmdbStore(Closing):
         if not blocks and not cells:
             return
         self.guard.refuse(blocks)
-        pairs = sorted((cid.raw, block) for cid, block in blocks.items())
+        order = sorted((cid.raw, cid) for cid in blocks)
         needed = [cid for cid in needs if cid not in blocks]
         expected = {name: old for name, (old, _) in cells.items()}
 
@@ -187,7 +187,9 @@ class LmdbStore(Closing):
             for cid in needed:
                 if not cursor.set_key(cid.raw):
                     raise _NeededError(cid)
-            if pairs:
+            if order:
+                # Read one by one: a mapping may have more blocks than memory does.
+                pairs = ((raw, blocks[cid]) for raw, cid in order)
                 transaction.cursor(environment.blocks).putmulti(
                     pairs, dupdata=False, overwrite=False
                 )

@@ -1,0 +1,65 @@
+"""What is here and whole: the commits, runs and receipts that the refs reach, and their roots.
+
+A block that merely lies in the store proves nothing; it may be what is left of something. So these
+questions are answered from the refs, each only as far back as it has to be.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from ibidem.objects.cid import Cid, CommitCid, RootCid
+from ibidem.objects.tree import Tree
+from ibidem.objects.view import Ref, View
+from ibidem.repo.sync.ancestry import Reachable, commits_between
+from ibidem.repo.sync.closure import Records, records_behind, split_targets
+
+if TYPE_CHECKING:
+    from ibidem.store.protocol import Store
+
+
+class Known:
+    """What the refs of one view reach."""
+
+    def __init__(self, store: Store, view: View) -> None:
+        self._store = store
+        self.refs = {
+            ref.name: ref
+            for ref in (Ref.decode(store.get(cid)) for _, cid in Tree(store, view.refs).items())
+        }
+        """By full name."""
+        self._commits, self._records = split_targets(
+            store, (ref.target for ref in self.refs.values())
+        )
+        self._reachable = Reachable(store, self._commits)
+
+    @property
+    def tips(self) -> list[CommitCid]:
+        """The commits that refs point to, each once, ascending."""
+        return sorted(set(self._commits))
+
+    def commit(self, cid: CommitCid) -> bool:
+        """Tells whether a ref leads to the commit."""
+        return self._store.has(cid) and cid in self._reachable
+
+    def record(self, cid: Cid) -> bool:
+        """Tells whether a run or a kept receipt leads to the step, receipt or part."""
+        return cid in self._record_cids
+
+    def root(self, cid: RootCid) -> bool:
+        """Tells whether the root is that of a commit, or was read by a run or receipt here."""
+        return self._store.has(cid) and cid in self._roots
+
+    @cached_property
+    def _record_cids(self) -> set[Cid]:
+        return {need.cid for need in self._behind.needs}
+
+    @cached_property
+    def _behind(self) -> Records:
+        return records_behind(self._store, self._records, lambda _: False)
+
+    @cached_property
+    def _roots(self) -> set[Cid]:
+        commits = commits_between(self._store, self._commits, ())
+        return {commit.root for commit in commits.values()} | set(self._behind.roots)

@@ -1,0 +1,169 @@
+"""Where blocks from elsewhere wait until all of them are checked: beside the store, seen by nobody.
+
+A block comes in only when its hash, its form and its kind are right. Few blocks wait in memory,
+many in a store of their own in a temporary folder, so that memory stays bounded whatever is sent.
+Nothing of it outlives the import: what is accepted is published from here in one step, and what is
+refused leaves no trace.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from ibidem.objects.cid import Cid
+from ibidem.objects.errors import ErrorKind, NotFoundError
+from ibidem.objects.verify import verify_block
+
+if TYPE_CHECKING:
+    from ibidem.objects.blocks import Source
+    from ibidem.store.protocol import Store
+
+MEMORY_BYTES_MAX = 32 << 20
+"""Above this, blocks wait on disk."""
+_ENTRY_BYTES = 200
+"""What one block costs in memory beside its bytes."""
+
+
+class Quarantine(Mapping[Cid, bytes]):
+    """Blocks that were checked one by one; a context manager that drops what is left of them."""
+
+    def __init__(
+        self, folder: Path | None = None, *, memory_bytes_max: int = MEMORY_BYTES_MAX
+    ) -> None:
+        self._parent = folder
+        self._memory_bytes_max = memory_bytes_max
+        self._pending: dict[Cid, bytes] = {}
+        self._pending_bytes = 0
+        self._spilled: Store | None = None
+        self._folder: Path | None = None
+        self._count = 0
+
+    def take(
+        self, blocks: Iterable[tuple[Cid, bytes]], *, refuse: Callable[[Cid], None] | None = None
+    ) -> None:
+        """Takes blocks in, each after its check.
+
+        Args:
+            refuse: raises for a block that must not come back, one that was erased.
+
+        Raises:
+            CorruptError, FormatError: a block is not what its CID says, or not of the format.
+        """
+        for cid, block in blocks:
+            verify_block(cid, block)
+            if refuse is not None:
+                refuse(cid)
+            if cid in self:
+                continue
+            self._pending[cid] = block
+            self._pending_bytes += len(block) + _ENTRY_BYTES
+            self._count += 1
+            if self._pending_bytes > self._memory_bytes_max:
+                self._spill()
+
+    def __getitem__(self, cid: Cid) -> bytes:
+        block = self._pending.get(cid)
+        if block is not None:
+            return block
+        if self._spilled is not None:
+            try:
+                return self._spilled.get(cid)
+            except NotFoundError:
+                pass
+        raise KeyError(cid)
+
+    def __contains__(self, cid: object) -> bool:
+        if cid in self._pending:
+            return True
+        return self._spilled is not None and isinstance(cid, Cid) and self._spilled.has(cid)
+
+    def __iter__(self) -> Iterator[Cid]:
+        yield from list(self._pending)
+        if self._spilled is not None:
+            yield from self._spilled.cids()
+
+    def __len__(self) -> int:
+        return self._count
+
+    def over(self, source: Source) -> Layered:
+        """Returns a source that reads here first and then in `source`."""
+        return Layered(self, source)
+
+    def close(self) -> None:
+        """Drops everything."""
+        self._pending = {}
+        if self._spilled is not None:
+            self._spilled.close()
+            self._spilled = None
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _spill(self) -> None:
+        from ibidem.store.lmdb import LmdbStore
+
+        if self._spilled is None:
+            self._folder = Path(tempfile.mkdtemp(prefix="quarantine-", dir=self._parent))
+            self._spilled = LmdbStore.create(self._folder / "blocks")
+        self._spilled.put(self._pending)
+        self._pending = {}
+        self._pending_bytes = 0
+
+
+class Layered:
+    """Blocks in quarantine first, then those of the store."""
+
+    def __init__(self, quarantine: Mapping[Cid, bytes], source: Source) -> None:
+        self._quarantine = quarantine
+        self._source = source
+
+    def get(self, cid: Cid) -> bytes:
+        """Returns the block; raises `NotFoundError` where neither has it."""
+        try:
+            return self._quarantine[cid]
+        except KeyError:
+            return self._source.get(cid)
+
+
+class Chosen(Mapping[Cid, bytes]):
+    """Some blocks of a mapping: what is published of a quarantine."""
+
+    def __init__(self, blocks: Mapping[Cid, bytes], cids: Iterable[Cid]) -> None:
+        self._blocks = blocks
+        self._cids = dict.fromkeys(cid for cid in cids if cid in blocks)
+
+    def __getitem__(self, cid: Cid) -> bytes:
+        if cid not in self._cids:
+            raise KeyError(cid)
+        return self._blocks[cid]
+
+    def __iter__(self) -> Iterator[Cid]:
+        return iter(self._cids)
+
+    def __len__(self) -> int:
+        return len(self._cids)
+
+
+def missing_from_pack(cid: Cid, what: str) -> NotFoundError:
+    """Returns the error for a block that was not sent and must have been."""
+    return NotFoundError(
+        f"{what} {cid} is not among what was sent",
+        kind=ErrorKind.BLOCK_NOT_FOUND,
+        hint="the file or the other repository is incomplete; copy the whole of it",
+    )
