@@ -15,6 +15,7 @@ from ibidem.objects.errors import (
     IndexUnavailableError,
     InvalidInputError,
     NotFoundError,
+    RemoteError,
     ReplayError,
     StorageError,
 )
@@ -29,6 +30,7 @@ CORRUPT = 12
 UNSUPPORTED = 13
 NO_INDEX = 14
 STORAGE = 15
+REMOTE = 16
 INTERRUPTED = 130
 
 MEANINGS: dict[int, str] = {
@@ -42,6 +44,7 @@ MEANINGS: dict[int, str] = {
     UNSUPPORTED: "written by a newer version",
     NO_INDEX: "the index is missing and could not be rebuilt",
     STORAGE: "the medium failed: full, read-only, locked, or an I/O error",
+    REMOTE: "a repository elsewhere cannot be reached, or does not let you in",
     INTERRUPTED: "interrupted",
 }
 
@@ -55,6 +58,7 @@ BY_CLASS: dict[type[IbidemError], int] = {
     IndexUnavailableError: NO_INDEX,
     StorageError: STORAGE,
     ReplayError: FAILED,
+    RemoteError: REMOTE,
 }
 
 BY_KIND: dict[ErrorKind, int] = {

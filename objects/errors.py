@@ -39,6 +39,9 @@ class ErrorKind(StrEnum):
     REPLAY_MISMATCH = "replay-mismatch"
     MODEL_MISMATCH = "model-mismatch"
     MISSING_PACKAGE = "missing-package"
+    NOT_FAST_FORWARD = "not-fast-forward"
+    UNAUTHORIZED = "unauthorized"
+    REMOTE = "remote"
 
 
 class IbidemError(Exception):
@@ -101,3 +104,9 @@ class ReplayError(IbidemError):
     """A receipt cannot be replayed, or its replay gave other bytes."""
 
     kind = ErrorKind.REPLAY_MISMATCH
+
+
+class RemoteError(IbidemError):
+    """A repository elsewhere could not be reached, or did not answer as it must."""
+
+    kind = ErrorKind.REMOTE
