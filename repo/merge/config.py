@@ -1,0 +1,107 @@
+"""Merges what is no tree: configuration, requirements, unknown fields.
+
+None of it conflicts, so that a root can always be read. Two models that were given one name apart
+and whose vectors cannot stand in one space keep both: the one with the higher encoding gets
+another name.
+
+Spec: merge 7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from blake3 import blake3
+
+from ibidem.objects import codec
+
+Map = Mapping[str, Any]
+_SUFFIX_DIGITS = 8
+_ABSENT: Any = object()
+
+
+@dataclass(slots=True)
+class Names:
+    """Other names that models of each side get, by the name that they have there."""
+
+    ours: dict[str, str] = field(default_factory=dict)
+    theirs: dict[str, str] = field(default_factory=dict)
+
+
+def merge_config(base: Map, ours: Map, theirs: Map) -> tuple[dict[str, Any], Names]:
+    """Returns the merged configuration, and which models it calls otherwise.
+
+    Spec: merge 7.
+    """
+    names = Names()
+    merged = merge_map(*(_without(side, "models", "semantics") for side in (base, ours, theirs)))
+    semantics = [side["semantics"] for side in (ours, theirs) if "semantics" in side]
+    if semantics:
+        merged["semantics"] = max(semantics)
+    models = [side.get("models", {}) for side in (base, ours, theirs)]
+    found = _merge_models(models[0], models[1], models[2], names)
+    if any("models" in side for side in (ours, theirs)):
+        merged["models"] = found
+    return merged, names
+
+
+def merge_map(base: Map, ours: Map, theirs: Map) -> dict[str, Any]:
+    """Returns two maps with a base merged by name: of two changes, the one of the lower bytes.
+
+    A value wins over none.
+    """
+    merged = {}
+    for name in base.keys() | ours.keys() | theirs.keys():
+        value = _merge_value(*(side.get(name, _ABSENT) for side in (base, ours, theirs)))
+        if value is not _ABSENT:
+            merged[name] = value
+    return merged
+
+
+def _merge_value(base: Any, ours: Any, theirs: Any) -> Any:
+    was, one, other = (_bytes(value) for value in (base, ours, theirs))
+    if one == other or other == was:
+        return ours
+    if one == was or one is None:
+        return theirs
+    return ours if other is None or one < other else theirs
+
+
+def _merge_models(base: Map, ours: Map, theirs: Map, names: Names) -> dict[str, Any]:
+    merged: dict[str, Any] = {}
+    for name in sorted(base.keys() | ours.keys() | theirs.keys()):
+        was, one, other = (side.get(name, _ABSENT) for side in (base, ours, theirs))
+        if _ABSENT in (one, other) or not _are_apart(was, one, other):
+            merged.setdefault(name, _merge_model(was, one, other))
+            continue
+        is_ours_first = codec.encode(one) < codec.encode(other)
+        first, second = (one, other) if is_ours_first else (other, one)
+        renamed = f"{name}~{blake3(codec.encode(second)).hexdigest()[:_SUFFIX_DIGITS]}"
+        merged[name], merged[renamed] = first, second
+        (names.theirs if is_ours_first else names.ours)[name] = renamed
+    return {name: model for name, model in merged.items() if model is not _ABSENT}
+
+
+def _merge_model(base: Any, ours: Any, theirs: Any) -> Any:
+    if _ABSENT in (ours, theirs):
+        return _merge_value(base, ours, theirs)
+    return merge_map({} if base is _ABSENT else base, ours, theirs)
+
+
+def _are_apart(base: Any, ours: Any, theirs: Any) -> bool:
+    """Tells whether both sides changed a model so that their vectors cannot be compared."""
+    known = _bytes(base)
+    if _bytes(ours) == _bytes(theirs) or known in (_bytes(ours), _bytes(theirs)):
+        return False
+    digests = {digest for side in (ours, theirs) if (digest := side.get("digest")) is not None}
+    return ours.get("dim") != theirs.get("dim") or len(digests) > 1
+
+
+def _bytes(value: Any) -> bytes | None:
+    return None if value is _ABSENT else codec.encode(value)
+
+
+def _without(value: Map, *names: str) -> Map:
+    return {name: item for name, item in value.items() if name not in names}

@@ -1,0 +1,177 @@
+"""Merges one node or edge three ways: its value, and the conflict that may be recorded about it.
+
+Everything here depends on the set of the two sides and never on which is ours: whoever merges gets
+the same bytes.
+
+Spec: merge 2, 3, 5.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from ibidem.objects.cid import Cid, ConflictCid
+from ibidem.objects.conflict import Conflict
+from ibidem.objects.constants import CONFLICT_LINKS_MAX
+from ibidem.objects.errors import InvalidInputError
+from ibidem.repo.merge.fields import (
+    Fields,
+    Side,
+    block_of,
+    clashing,
+    fields_of,
+    merge_fields,
+)
+
+if TYPE_CHECKING:
+    from ibidem.objects.blocks import Buffer, Source
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """What one side has under one id."""
+
+    value: Cid | None
+    conflict: Cid | None = None
+
+
+ABSENT = Element(None)
+
+
+def merge_element(
+    what: str, base: Element, ours: Element, theirs: Element, buffer: Buffer
+) -> Element:
+    """Returns the merged element; a new value and conflict go into the buffer.
+
+    Args:
+        what: NODE or EDGE.
+
+    Spec: merge 2.
+    """
+    if ours == theirs or theirs == base:
+        return ours
+    if ours == base:
+        return theirs
+    record = _merged_record(base.conflict, ours.conflict, theirs.conflict, buffer)
+    if ours.value == theirs.value:
+        return Element(ours.value, _put(record, buffer))
+    if ours.value is None or theirs.value is None:
+        gone, kept = (ours, theirs) if ours.value is None else (theirs, ours)
+        if base.value is not None or _is_settled(base, gone):
+            sides = _sides(base, kept, buffer)
+            record = union(Conflict(what, sides, base.value, deleted=True), record)
+        return Element(kept.value, _put(record, buffer))
+    value, is_conflict = _merged_value(base, ours, theirs, buffer)
+    if is_conflict:
+        sides = _smallest(*_sides(base, ours, buffer), *_sides(base, theirs, buffer))
+        record = union(Conflict(what, sides, base.value), record)
+    return Element(value, _put(record, buffer))
+
+
+def union(one: Conflict, other: Conflict | None) -> Conflict:
+    """Returns the conflict of all sides of two; the base is that of `one`.
+
+    Spec: merge 5.
+    """
+    if other is None:
+        return one
+    return replace(
+        one,
+        sides=_smallest(*one.sides, *other.sides),
+        deleted=one.deleted or other.deleted,
+        nodes=_smallest(*one.nodes, *other.nodes),
+    )
+
+
+def read(source: Source, cid: Cid) -> Conflict:
+    """Returns the conflict in a block."""
+    return Conflict.decode(source.get(cid))
+
+
+def conflicting_fields(source: Source, conflict: Conflict) -> frozenset[str]:
+    """Returns the names of the fields that the sides of a conflict changed differently."""
+    base = None if conflict.base is None else fields_of(source.get(conflict.base))
+    return clashing(base, [fields_of(source.get(side)) for side in conflict.sides])
+
+
+def _merged_value(
+    base: Element, ours: Element, theirs: Element, buffer: Buffer
+) -> tuple[Cid, bool]:
+    """Returns the value made of two that differ, and whether they are in conflict."""
+    assert ours.value is not None, "BUG: a side without a value"
+    assert theirs.value is not None, "BUG: a side without a value"
+    block, other = buffer.get(ours.value), buffer.get(theirs.value)
+    before: Fields = {} if base.value is None else fields_of(buffer.get(base.value))
+    first = _first(base, ours, buffer)
+    is_ours_first = first < _first(base, theirs, buffer)
+    fields, clashes = merge_fields(
+        before,
+        Side(fields_of(block), _settled(base, ours, buffer)),
+        Side(fields_of(other), _settled(base, theirs, buffer)),
+        is_ours_first=is_ours_first,
+    )
+    try:
+        merged = block_of(block, fields)
+    except InvalidInputError:
+        # Each fits a block and both together do not: then one stands for both.
+        return (ours.value if is_ours_first else theirs.value), True
+    cid = type(ours.value).of(merged)
+    if cid not in (ours.value, theirs.value):
+        buffer.put(cid, merged)
+    return cid, bool(clashes)
+
+
+def _merged_record(
+    base: Cid | None, ours: Cid | None, theirs: Cid | None, buffer: Buffer
+) -> Conflict | None:
+    """Returns what stays of the recorded conflicts: one that a side settled goes, unless the other
+    has added to it.
+    """
+    if ours == theirs or theirs == base:
+        cid = ours
+    elif ours == base:
+        cid = theirs
+    elif ours is None or theirs is None:
+        cid = ours or theirs
+    else:
+        one, other = sorted((ours, theirs))
+        return union(read(buffer, one), read(buffer, other))
+    return None if cid is None else read(buffer, cid)
+
+
+def _is_settled(base: Element, side: Element) -> bool:
+    return base.conflict is not None and side.conflict is None
+
+
+def _settled(base: Element, side: Element, buffer: Buffer) -> frozenset[str]:
+    if base.conflict is None or side.conflict is not None:
+        return frozenset()
+    return conflicting_fields(buffer, read(buffer, base.conflict))
+
+
+def _sides(base: Element, side: Element, buffer: Buffer) -> tuple[Cid, ...]:
+    """Returns the values that a side stands for: its own, or those of its conflict if it is new."""
+    if side.conflict is not None and side.conflict != base.conflict:
+        return read(buffer, side.conflict).sides
+    assert side.value is not None, "BUG: a side without a value"
+    return (Cid(side.value.raw),)
+
+
+def _first(base: Element, side: Element, buffer: Buffer) -> tuple[Cid, Cid]:
+    """Returns what decides whose fields stand in the meantime: the lower comes first."""
+    assert side.value is not None, "BUG: a side without a value"
+    return _sides(base, side, buffer)[0], side.value
+
+
+def _smallest(*links: Cid) -> tuple[Cid, ...]:
+    return tuple(sorted({Cid(link.raw) for link in links})[:CONFLICT_LINKS_MAX])
+
+
+def _put(record: Conflict | None, buffer: Buffer) -> ConflictCid | None:
+    if record is None:
+        return None
+    block = record.encode()
+    cid = ConflictCid.of(block)
+    buffer.put(cid, block)
+    return cid

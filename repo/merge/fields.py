@@ -1,0 +1,131 @@
+"""The fields of a node or an edge as merging sees them, and the three-way rule for them.
+
+A property is a field of its own, and so is every field that this version does not know. `children`
+and `tail` are one field, `layout`: they say how one source is put together, and halves of two
+sources make none. Values are compared by their bytes.
+
+Spec: merge 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ibidem.objects import codec
+from ibidem.objects.block import Block
+from ibidem.objects.conflict import EDGE, NODE
+from ibidem.objects.edge import Edge
+from ibidem.objects.node import Node
+
+LAYOUT = "layout"
+_PROPERTY = "props."
+_LAYOUT_PARTS = ("children", "tail")
+_FIXED = ("kind", "v", "id")
+_WEIGHT_DEFAULT = 1.0
+
+Fields = dict[str, bytes]
+"""By name, `props.NAME` for a property, the canonical bytes of each field that is there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One side of a merge of fields."""
+
+    fields: Fields
+    settled: frozenset[str] = frozenset()
+    """Fields whose conflict this side has settled: it has decided them, changed or not."""
+
+
+def fields_of(block: bytes) -> Fields:
+    """Returns the fields of a node or edge block."""
+    found: dict[str, Any] = codec.decode(block)
+    if found["kind"] == EDGE:
+        found.setdefault("weight", _WEIGHT_DEFAULT)
+    for name in _FIXED:
+        found.pop(name)
+    properties = found.pop("props", {})
+    parts = [found.pop(name, None) for name in _LAYOUT_PARTS]
+    fields = {name: codec.encode(value) for name, value in found.items()}
+    fields.update((_PROPERTY + name, codec.encode(value)) for name, value in properties.items())
+    if any(part is not None for part in parts):
+        fields[LAYOUT] = codec.encode(parts)
+    return fields
+
+
+def block_of(block: bytes, fields: Fields) -> bytes:
+    """Returns `block`, that of a node or an edge, with these fields in place of its own.
+
+    Raises:
+        InvalidInputError: kind `limit-exceeded`: together they are too large for a block.
+    """
+    before: dict[str, Any] = codec.decode(block)
+    after = {name: before[name] for name in _FIXED}
+    properties = {}
+    for name, value in fields.items():
+        if name == LAYOUT:
+            parts = zip(_LAYOUT_PARTS, codec.decode(value), strict=True)
+            after.update((part, found) for part, found in parts if found is not None)
+        elif name.startswith(_PROPERTY):
+            properties[name.removeprefix(_PROPERTY)] = codec.decode(value)
+        else:
+            after[name] = codec.decode(value)
+    if after.get("weight") == _WEIGHT_DEFAULT and after["kind"] == EDGE:
+        after.pop("weight")
+    if properties:
+        after["props"] = properties
+    return codec.encode(after)
+
+
+def merge_fields(
+    base: Fields, ours: Side, theirs: Side, *, is_ours_first: bool
+) -> tuple[Fields, frozenset[str]]:
+    """Returns the merged fields, and the names of those that both sides changed differently.
+
+    A value that a side has wins over none; of two, that of the first side. The order of the fields
+    means nothing.
+
+    Spec: merge 3.
+    """
+    merged: Fields = {}
+    clashes = set()
+    for name in base.keys() | ours.fields.keys() | theirs.fields.keys():
+        was, one, other = base.get(name), ours.fields.get(name), theirs.fields.get(name)
+        is_ours_changed = one != was or name in ours.settled
+        is_theirs_changed = other != was or name in theirs.settled
+        if one == other or not is_theirs_changed:
+            value = one
+        elif not is_ours_changed:
+            value = other
+        else:
+            clashes.add(name)
+            first, second = (one, other) if is_ours_first else (other, one)
+            value = second if first is None else first
+        if value is not None:
+            merged[name] = value
+    return merged, frozenset(clashes)
+
+
+def clashing(base: Fields | None, sides: list[Fields]) -> frozenset[str]:
+    """Returns the names of the fields that at least two sides changed, and not alike."""
+    was = base or {}
+    names = {name for side in sides for name in side} | was.keys()
+    return frozenset(
+        name
+        for name in names
+        if len({side.get(name) for side in sides if side.get(name) != was.get(name)}) > 1
+    )
+
+
+def class_of(what: str) -> type[Block]:
+    """Returns the class of the values that a conflict of this kind links to."""
+    return Node if what == NODE else Edge
+
+
+def with_value(fields: Fields, name: str, values: Mapping[str, bytes]) -> Fields:
+    """Returns the fields with one of them as it is in `values`, absent where it is absent there."""
+    changed = {other: value for other, value in fields.items() if other != name}
+    if name in values:
+        changed[name] = values[name]
+    return changed

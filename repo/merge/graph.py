@@ -1,0 +1,172 @@
+"""Merges the graph: nodes, tombstones and edges, with the conflicts about them.
+
+Nodes come first. What else a side took away together with a node (its edges, vectors, tombstone)
+counts as taken away only where the merged graph is without that node.
+
+Spec: merge 2, 4.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ibidem.objects.cid import Cid
+from ibidem.objects.conflict import EDGE, NODE, Conflict
+from ibidem.objects.edge import Edge
+from ibidem.repo.merge.element import ABSENT, Element, merge_element, read, union
+from ibidem.repo.merge.trees import Triples, lowest, three_way
+
+if TYPE_CHECKING:
+    from ibidem.objects.blocks import Buffer
+    from ibidem.objects.root import Root
+
+Values = dict[bytes, Cid | None]
+Elements = tuple[Element, Element, Element]
+
+
+class GraphMerge:
+    """The merge of three graphs; `run` fills what is merged by key."""
+
+    def __init__(self, base: Root, ours: Root, theirs: Root, buffer: Buffer) -> None:
+        def triples(name: str) -> Triples:
+            trees = (getattr(root, name) for root in (base, ours, theirs))
+            return Triples(buffer, *trees)
+
+        self._buffer = buffer
+        self.node_triples = triples("nodes")
+        self.edge_triples = triples("edges")
+        self.tombstone_triples = triples("tombstones")
+        self.conflict_triples = triples("conflicts")
+        self.nodes: Values = {}
+        self.edges: Values = {}
+        self.tombstones: Values = {}
+        self.conflicts: Values = {}
+        self.removed: set[bytes] = set()
+        """Nodes that a side has or had and the merged graph has not."""
+        self.kept: tuple[set[bytes], set[bytes]] = set(), set()
+        """Nodes that ours, and that theirs, removed and that the merged graph has."""
+
+    def run(self) -> None:
+        """Merges nodes, tombstones and edges."""
+        edges, nodes = self._conflict_keys()
+        for key in self.node_triples.changed.keys() | nodes:
+            self._merge_node(key)
+        for key, triple in self.tombstone_triples.changed.items():
+            value, is_both = three_way(self.attached(key, triple))
+            if is_both:
+                value = lowest(triple[1:])
+            self.tombstones[key] = None if key in self.removed else value
+        for key in self.edge_triples.changed.keys() | edges:
+            self._merge_edge(key)
+
+    def attached(
+        self, key: bytes, triple: tuple[Cid | None, Cid | None, Cid | None]
+    ) -> tuple[Cid | None, Cid | None, Cid | None]:
+        """Returns what is attached to a node, where a removal that does not count is undone."""
+        base, ours, theirs = triple
+        if key in self.kept[0]:
+            return base, base, theirs
+        if key in self.kept[1]:
+            return base, ours, base
+        return triple
+
+    def node(self, key: bytes) -> Cid | None:
+        """Returns the merged node under a key."""
+        return self.nodes[key] if key in self.nodes else self.node_triples.at(key)[1]
+
+    def _conflict_keys(self) -> tuple[set[bytes], set[bytes]]:
+        """Returns the ids of edges and of nodes whose conflict a side changed."""
+        edges: set[bytes] = set()
+        nodes: set[bytes] = set()
+        for key, triple in self.conflict_triples.changed.items():
+            cid = lowest(triple)
+            assert cid is not None, "BUG: a change without a value"
+            (edges if read(self._buffer, cid).what == EDGE else nodes).add(key)
+        return edges, nodes
+
+    def _elements(self, triples: Triples, key: bytes) -> Elements:
+        base, ours, theirs = (
+            Element(*pair)
+            for pair in zip(triples.at(key), self.conflict_triples.at(key), strict=True)
+        )
+        return base, ours, theirs
+
+    def _merge_node(self, key: bytes) -> None:
+        base, ours, theirs = self._elements(self.node_triples, key)
+        if base.value is not None and (ours.value is None) != (theirs.value is None):
+            kept = theirs if ours.value is None else ours
+            merged = kept
+            if not self._is_newly_hidden(key):
+                merged = merge_element(NODE, base, ours, theirs, self._buffer)
+            if merged.value is not None:
+                self.kept[ours.value is not None].add(key)
+        else:
+            merged = merge_element(NODE, base, ours, theirs, self._buffer)
+        if merged.value is None:
+            self.removed.add(key)
+            merged = ABSENT
+        self.nodes[key], self.conflicts[key] = merged.value, merged.conflict
+
+    def _is_newly_hidden(self, key: bytes) -> bool:
+        """Tells whether a side has put a tombstone on a node."""
+        base, ours, theirs = self.tombstone_triples.changed.get(key, (None, None, None))
+        return any(side not in (None, base) for side in (ours, theirs))
+
+    def _merge_edge(self, key: bytes) -> None:
+        base, ours, theirs = self._elements(self.edge_triples, key)
+        ours = self._unless_with_node(base, ours, self.kept[0])
+        theirs = self._unless_with_node(base, theirs, self.kept[1])
+        merged = merge_element(EDGE, base, ours, theirs, self._buffer)
+        merged = self._where_it_stands(base, merged)
+        self.edges[key], self.conflicts[key] = merged.value, merged.conflict
+
+    def _unless_with_node(self, base: Element, side: Element, kept: set[bytes]) -> Element:
+        """Returns a side of an edge, as the base where it went with a node that is kept."""
+        if not kept or side.value is not None or base.value is None:
+            return side
+        return side if kept.isdisjoint(_ends(self._buffer, base.value)) else base
+
+    def _where_it_stands(self, base: Element, merged: Element) -> Element:
+        """Returns an edge out of the graph, into its conflict, where a node that it needs is gone.
+
+        One that nobody changed goes with the node.
+        """
+        if merged.value is None:
+            return merged
+        missing = self.removed.intersection(_ends(self._buffer, merged.value))
+        if not missing:
+            return self._back_in_graph(merged)
+        if merged.value == base.value:
+            return ABSENT
+        nodes = {lowest(self.node_triples.at(key)[1:]) for key in missing}
+        nodes.discard(None)
+        if not nodes:
+            nodes = {self.node_triples.at(key)[0] for key in missing}
+        links = sorted(Cid(node.raw) for node in nodes if node is not None)
+        record = Conflict(EDGE, (Cid(merged.value.raw),), base.value, nodes=tuple(links))
+        if merged.conflict is not None:
+            record = union(record, read(self._buffer, merged.conflict))
+        return Element(None, self._put(record))
+
+    def _back_in_graph(self, merged: Element) -> Element:
+        """Returns an edge that is in the graph, without the nodes that it once lacked."""
+        if merged.conflict is None:
+            return merged
+        record = read(self._buffer, merged.conflict)
+        if not record.nodes:
+            return merged
+        if len(record.sides) == 1:
+            return Element(merged.value)
+        return Element(merged.value, self._put(replace(record, nodes=())))
+
+    def _put(self, record: Conflict) -> Cid:
+        block = record.encode()
+        cid = record.CID.of(block)
+        self._buffer.put(cid, block)
+        return cid
+
+
+def _ends(buffer: Buffer, cid: Cid) -> tuple[bytes, bytes]:
+    edge = Edge.decode(buffer.get(cid))
+    return edge.src.raw, edge.dst.raw

@@ -1,0 +1,125 @@
+"""Merges two roots with the root that both came from.
+
+Property by property, and never all or nothing: what cannot be settled is recorded in
+`Root.conflicts` while the graph holds a value that everything can work with. The result depends on
+the set of the two sides alone, to the byte, and costs what they changed.
+
+Spec: merge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from ibidem.objects.blocks import Buffer
+from ibidem.objects.cid import Cid, RootCid, TreeCid
+from ibidem.objects.config import Config
+from ibidem.objects.root import Root
+from ibidem.objects.tree import EMPTY_TREE, EMPTY_TREE_BLOCK
+from ibidem.repo.merge.config import merge_config, merge_map
+from ibidem.repo.merge.graph import GraphMerge
+from ibidem.repo.merge.vectors import SPARSE, VECTORS, VectorMerge
+
+if TYPE_CHECKING:
+    from ibidem.objects.blocks import Source
+
+NO_ROOT = Root(EMPTY_TREE, EMPTY_TREE, EMPTY_TREE, EMPTY_TREE)
+"""What histories that have nothing in common come from."""
+
+
+def merge_roots(
+    source: Source, base: RootCid | None, ours: RootCid, theirs: RootCid, buffer: Buffer
+) -> RootCid:
+    """Returns the merge of two roots, the same whichever of them is called ours.
+
+    Args:
+        source: has the blocks of all three.
+        base: the root that both came from; None where there is none.
+        buffer: gets the new blocks that the merged root needs, and no others.
+
+    Raises:
+        NotFoundError: a block is missing.
+
+    Spec: merge 1.
+    """
+    if ours == theirs or theirs == base:
+        return ours
+    if ours == base:
+        return theirs
+    work = Buffer(_Both(buffer, source))
+    roots = [Root.decode(work.get(cid)) for cid in (ours, theirs)]
+    before = NO_ROOT if base is None else Root.decode(work.get(base))
+    block = _merged(before, roots[0], roots[1], work).encode()
+    root = RootCid.of(block)
+    work.put(root, block)
+    _keep_reachable(root, work, buffer)
+    return root
+
+
+def _merged(base: Root, ours: Root, theirs: Root, buffer: Buffer) -> Root:
+    graph = GraphMerge(base, ours, theirs, buffer)
+    graph.run()
+    config, names = merge_config(base.config, ours.config, theirs.config)
+    vectors = VectorMerge(graph, Config.from_map(config), buffer)
+    merged: dict[str, dict[str, TreeCid]] = {}
+    for kind in (VECTORS, SPARSE):
+        sides = [getattr(root, kind) for root in (base, ours, theirs)]
+        if kind == VECTORS:
+            sides[1], sides[2] = _renamed(sides[1], names.ours), _renamed(sides[2], names.theirs)
+        merged[kind] = _merged_trees(vectors, kind, sides)
+    return Root(
+        graph.node_triples.merged(graph.nodes),
+        graph.edge_triples.merged(graph.edges),
+        graph.tombstone_triples.merged(graph.tombstones),
+        graph.conflict_triples.merged(graph.conflicts),
+        merged[VECTORS],
+        merged[SPARSE],
+        config,
+        tuple(sorted({*ours.requires, *theirs.requires})),
+        merge_map(base.extra, ours.extra, theirs.extra),
+    )
+
+
+def _merged_trees(
+    vectors: VectorMerge, kind: str, sides: list[Mapping[str, TreeCid]]
+) -> dict[str, TreeCid]:
+    merged = {}
+    for name in {name for side in sides for name in side}:
+        base, ours, theirs = (side.get(name, EMPTY_TREE) for side in sides)
+        merged[name] = vectors.tree(kind, base, ours, theirs)
+    return {name: tree for name, tree in merged.items() if tree != EMPTY_TREE}
+
+
+def _renamed(trees: Mapping[str, TreeCid], names: Mapping[str, str]) -> Mapping[str, TreeCid]:
+    return {names.get(name, name): tree for name, tree in trees.items()}
+
+
+class _Both:
+    """Reads what is not stored yet, else what is."""
+
+    def __init__(self, buffer: Buffer, source: Source) -> None:
+        self._new = buffer.new
+        self._source = source
+
+    def get(self, cid: Cid) -> bytes:
+        """Returns a block."""
+        block = self._new.get(cid)
+        return self._source.get(cid) if block is None else block
+
+
+def _keep_reachable(root: RootCid, work: Buffer, buffer: Buffer) -> None:
+    """Puts the new blocks behind a root into the buffer: what was tried and left is not among
+    them.
+    """
+    from ibidem.objects.links import links
+
+    buffer.put(EMPTY_TREE, EMPTY_TREE_BLOCK)
+    waiting: list[Cid] = [root]
+    while waiting:
+        cid = waiting.pop()
+        block = work.new.pop(cid, None)
+        if block is None:
+            continue
+        buffer.put(cid, block)
+        waiting.extend(links(block))

@@ -1,0 +1,66 @@
+"""What three trees have under the keys that a side changed, and the tree that comes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from ibidem.objects.cid import Cid, TreeCid
+from ibidem.objects.tree import EMPTY_TREE, EMPTY_TREE_BLOCK, Tree, diff, mutate
+
+if TYPE_CHECKING:
+    from ibidem.objects.blocks import Buffer
+
+Triple = tuple[Cid | None, Cid | None, Cid | None]
+"""The CIDs in base, ours and theirs; None where there is none."""
+
+
+class Triples:
+    """One tree on three sides; only differences are read, and keys that are asked for."""
+
+    def __init__(self, buffer: Buffer, base: TreeCid, ours: TreeCid, theirs: TreeCid) -> None:
+        self._buffer = buffer
+        self._base = Tree(buffer, base)
+        self._ours = ours
+        self._theirs = theirs
+        self._is_one = base in (ours, theirs)
+        self.changed: dict[bytes, Triple] = {
+            key: (before, after, before) for key, before, after in diff(buffer, base, ours)
+        }
+        """What is under the keys that a side changed."""
+        for key, before, after in diff(buffer, base, theirs):
+            known = self.changed.get(key)
+            self.changed[key] = (before, before if known is None else known[1], after)
+
+    def at(self, key: bytes) -> Triple:
+        """Returns what is under any key."""
+        found = self.changed.get(key)
+        if found is not None:
+            return found
+        cid = self._base.get(key)
+        return cid, cid, cid
+
+    def merged(self, values: Mapping[bytes, Cid | None]) -> TreeCid:
+        """Returns the tree with these values, and what is the same on all sides elsewhere."""
+        edits = {key: value for key, value in values.items() if self.at(key)[1] != value}
+        if not edits:
+            return self._ours
+        tree = mutate(self._ours, edits, self._buffer)
+        if tree == EMPTY_TREE:
+            self._buffer.put(EMPTY_TREE, EMPTY_TREE_BLOCK)
+        return tree
+
+
+def three_way(triple: Triple) -> tuple[Cid | None, bool]:
+    """Returns what follows from who changed it; or any, and True, where both did, differently."""
+    base, ours, theirs = triple
+    if ours == theirs or theirs == base:
+        return ours, False
+    if ours == base:
+        return theirs, False
+    return ours, True
+
+
+def lowest(cids: Iterable[Cid | None]) -> Cid | None:
+    """Returns the lowest of the CIDs that are there."""
+    return min((cid for cid in cids if cid is not None), default=None)
