@@ -23,6 +23,8 @@ from ibidem.store.lock import writer_lock
 
 _CHECK_BYTES = 16
 _LOCK_SECONDS = 30.0
+_WIDTHS = range(32 + 4 + _CHECK_BYTES, 32 + 4 * 4096 + _CHECK_BYTES + 1, 4)
+_TRIED_FRAMES = 4
 
 
 class VectorCache:
@@ -105,6 +107,35 @@ class CachedEmbedder:
         for row, digest in enumerate(digests):
             out[row] = found[digest]
         return out
+
+
+def damaged_frames(path: Path) -> tuple[int, int]:
+    """Returns how many frames a file of the cache has, and how many of them are not whole.
+
+    The width of a frame is not written down; it is the one at which the first whole frame ends. A
+    file without one counts as one damaged frame.
+    """
+    model, data = bytes.fromhex(path.parent.name), path.read_bytes()
+    width = _width(model, data)
+    if width is None:
+        return 1, 1
+    frames = [data[start : start + width] for start in range(0, len(data), width)]
+    return len(frames), sum(not _is_whole(model, frame) for frame in frames)
+
+
+def _width(model: bytes, data: bytes) -> int | None:
+    """Returns the width of the frames in a file, found by their checksums."""
+    widths = [width for width in _WIDTHS if width <= len(data)]
+    widths.sort(key=lambda width: len(data) % width)  # a torn frame at the end is rare
+    for width in widths:
+        starts = range(0, min(len(data), _TRIED_FRAMES * width), width)
+        if any(_is_whole(model, data[start : start + width]) for start in starts):
+            return width
+    return None
+
+
+def _is_whole(model: bytes, frame: bytes) -> bool:
+    return frame[-_CHECK_BYTES:] == _check(model, frame[:-_CHECK_BYTES])
 
 
 def _frame_of(frames: NDArray[Any], model: bytes, text: bytes) -> Float32s | None:

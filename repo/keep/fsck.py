@@ -7,13 +7,16 @@ receipts and the index. It changes nothing and takes no lock that anybody waits 
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ibidem.objects.cid import Cid, OperationCid, RootCid
 from ibidem.objects.errors import CorruptError, FormatError, IbidemError, NotFoundError
+from ibidem.repo.keep import files
 from ibidem.repo.keep.history_check import RootCheck, check_log, in_order
 from ibidem.repo.keep.log import (
     HEAD_CELL,
@@ -32,37 +35,68 @@ if TYPE_CHECKING:
     from ibidem.store.protocol import Store
 
 _BATCH = 1024
+_UNSAFE = "the blocks were not read: a file with such a layout may end whoever reads it"
+
+
+def fsck_folder(path: str | os.PathLike[str], *, progress: Progress | None = None) -> FsckReport:
+    """Checks the repository in a folder, whatever state it is in, and opens it only if that is
+    safe.
+
+    Raises:
+        NotFoundError: kind `repository-not-found`.
+        FormatError: a newer program made it.
+        CorruptError: the file `format` is damaged.
+        StorageError: the disk refuses.
+    """
+    from ibidem.repo import repository
+
+    repository.check_format(Path(path) / repository.FOLDER)
+    faults, page_count = files.check_layout(Path(path) / repository.FOLDER)
+    if faults:
+        return FsckReport(tuple(faults), (_UNSAFE,), counts={"page": page_count})
+    with repository.open(path) as opened:
+        return fsck(opened, progress=progress)
 
 
 def fsck(repository: Reader, *, progress: Progress | None = None) -> FsckReport:
     """Returns everything that is wrong with a repository, and what was read.
 
     Args:
+        repository: its store must be safe to read: `fsck_folder` finds out before it opens one.
         progress: called with how many blocks are done, and of how many.
     """
     store = repository.store
-    is_erased = _erased(repository)
     faults: list[Fault] = []
-    walk = Walk(store, is_erased, total=store.stats().block_count, progress=progress)
+    notes: list[str] = []
+    counts: Counter[str] = Counter()
+    if repository.folder is not None:
+        page_faults, counts["page"] = files.check_layout(repository.folder)
+        if page_faults:
+            return FsckReport(tuple(page_faults), (_UNSAFE,), counts=dict(counts))
+    walk = Walk(store, _erased(repository), total=store.stats().block_count, progress=progress)
     operations, horizon = _check_cells(store, walk, faults)
     walk.run(Link(cid.raw, "operation", "", f"operation {cid}") for cid, _ in operations)
     faults += walk.faults
     faults += check_log(store, operations, horizon)
     faults += _check_roots(store, walk)
-    unreachable = 0
-    for fault in _check_rest(store, walk):
-        unreachable += 1
-        if fault is not None:
-            faults.append(fault)
-    counts: Counter[str] = walk.counts
+    unreachable = list(_check_rest(store, walk))
+    faults += filter(None, unreachable)
+    if repository.folder is not None:
+        found, notes, counts["logged-receipt"] = files.check_receipts(
+            repository.folder / "receipts"
+        )
+        faults += found
+        found, counts["embedding"] = files.check_embeddings(repository.folder / "embeddings")
+        faults += found
+        faults += files.check_index(repository)
     return FsckReport(
         tuple(faults),
-        (),
+        tuple(notes),
         len(walk.erased),
-        unreachable,
-        len(walk.whole) + unreachable,
+        len(unreachable),
+        len(walk.whole) + len(unreachable),
         walk.size_bytes,
-        dict(sorted(counts.items())),
+        dict(sorted((walk.counts + counts).items())),
     )
 
 
@@ -114,7 +148,7 @@ def _check_roots(store: Store, walk: Walk) -> list[Fault]:
 
 
 def _check_rest(store: Store, walk: Walk) -> Iterator[Fault | None]:
-    """Yields for each block that nothing needs the fault of its bytes, None where they are right."""
+    """Yields for each block that nothing needs what is wrong with it, None for nothing."""
     waiting = (cid for cid in store.cids() if cid.raw not in walk.seen)
     while batch := list(islice(waiting, _BATCH)):
         for cid in batch:

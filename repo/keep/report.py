@@ -86,7 +86,7 @@ class FsckReport:
     size_bytes: int = 0
     """In those blocks."""
     counts: Mapping[str, int] = field(default_factory=empty)
-    """Reachable blocks by kind, and `snapshot`, `receipt-log`, `embedding`, `page`."""
+    """Reachable blocks by kind, and `page`, `logged-receipt`, `embedding`."""
     repaired: tuple[str, ...] = ()
     """What `repair` has mended, one sentence each."""
 

@@ -1,0 +1,176 @@
+"""Checks an index directory: files by their hashes, bounds anew, snapshots against the blocks.
+
+Retrieval is exact because the bounds in a segment hold, so they are made again from the columns
+that they are about. Bounds whose arithmetic is fixed must be equal; those of dense rows, which may
+be summed in any order, must bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from ibidem.index.arrays import Columns
+from ibidem.index.catalog import Catalog
+from ibidem.index.codes import CODE_COLUMNS, LEVELS
+from ibidem.index.describe import differences
+from ibidem.index.extract import Blocks
+from ibidem.index.impacts import impact_columns
+from ibidem.index.index import Index
+from ibidem.index.manifest import Manifest, read_manifest
+from ibidem.index.segment import Segment
+from ibidem.index.shelf import DiskShelf, file_hash, map_file
+from ibidem.index.snapshot import Snapshot
+from ibidem.objects.cid import RootCid
+from ibidem.objects.config import Config
+from ibidem.objects.errors import CorruptError, IbidemError, StorageError
+from ibidem.objects.root import Root
+
+_HASH_DIGITS = 64
+_CHUNK_ROWS = 4096
+_SLACK = 2.0**-40
+"""More than the float64 roundings of the sums here, far less than what the codes allow for."""
+
+
+def audit(
+    directory: Path, blocks: Blocks, *, whole: Collection[RootCid] = ()
+) -> Iterator[tuple[str, str]]:
+    """Yields (file, what is wrong with it) for an index directory; nothing is changed.
+
+    Args:
+        directory: of the index; it need not be there.
+        blocks: of the roots.
+        whole: roots whose snapshots, where they are remembered, are compared entry by entry with
+            new ones. All others are compared by the ids and CIDs of their rows.
+    """
+    shelf = DiskShelf(directory / "segments")
+    damaged: set[str] = set()
+    for name in shelf.names():
+        problem = _file_problem(shelf, name)
+        if problem is not None:
+            damaged.add(name)
+            yield f"segments/{name}", problem
+    for path in sorted(_files(directory / "snapshots")):
+        manifest = read_manifest(path)
+        if not path.exists():
+            continue  # replaced by a newer one while we were reading
+        if manifest is None or str(manifest.root) != path.name:
+            yield f"snapshots/{path.name}", "it is damaged, or of another version"
+            continue
+        missing = manifest.names() - set(shelf.names())
+        if missing:
+            yield f"snapshots/{path.name}", f"its segment {min(missing)} is not there"
+        elif not manifest.names() & damaged:
+            for problem in _snapshot_problems(manifest, shelf, blocks, whole):
+                yield f"snapshots/{path.name}", problem
+
+
+def forget(directory: Path, files: Collection[str]) -> None:
+    """Removes files that `audit` named, and the snapshots that need them."""
+    catalog = Catalog(directory)
+    names = {file.partition("/")[2] for file in files}
+    for name in names:
+        (directory / "snapshots" / name).unlink(missing_ok=True)
+        (directory / "segments" / name).unlink(missing_ok=True)
+    catalog.forget(found for found in catalog.manifests() if found.names() & names)
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    if folder.is_dir():
+        yield from (path for path in folder.iterdir() if path.name[0] != ".")
+
+
+def _file_problem(shelf: DiskShelf, name: str) -> str | None:
+    if name.startswith("."):
+        return None  # being written, or left by a process that was killed
+    if len(name) != _HASH_DIGITS:
+        return "no file of an index has such a name"
+    try:
+        if file_hash(map_file(shelf.directory / name)) != name:
+            return "its bytes do not have the hash that is its name"
+        return bound_problem(shelf.open(name))
+    except (CorruptError, StorageError) as error:
+        return str(error)
+
+
+def bound_problem(segment: Segment) -> str | None:
+    """Returns what is wrong with the bounds in a segment, None where they hold."""
+    columns = segment.columns
+    if "term.impacts" in columns:
+        for name, expected in impact_columns(columns).items():
+            found = columns.get(name)
+            if found is None or not np.array_equal(found, expected):
+                return f"column {name} is not what follows from its terms"
+    if columns.keys() >= {"rows", *CODE_COLUMNS}:
+        for start in range(0, len(columns["rows"]), _CHUNK_ROWS):
+            part = {
+                name: columns[name][start : start + _CHUNK_ROWS] for name in ("rows", *CODE_COLUMNS)
+            }
+            if not _codes_bound(part):
+                return f"the codes of rows from {start} on do not bound them"
+    return None
+
+
+def _codes_bound(columns: Columns) -> bool:
+    """Tells whether |x / |x| - s c| <= residual for every row, and the norms are near enough."""
+    rows = columns["rows"].astype(np.float64)
+    codes, norms = columns["codes"].astype(np.float64), columns["norms"]
+    true = np.sqrt((rows * rows).sum(axis=1))
+    is_zero = true == 0.0
+    if (np.abs(norms - true) > true * 2.0**-38 * (1.0 + _SLACK)).any():
+        return False
+    if any(columns[name][is_zero].any() for name in CODE_COLUMNS):
+        return False
+    if (np.abs(codes) > LEVELS).any():
+        return False
+    rows /= np.where(is_zero, 1.0, true)[:, None]
+    rows -= codes * columns["scale"].astype(np.float64)[:, None]
+    error = np.sqrt((rows * rows).sum(axis=1))
+    return bool((error[~is_zero] * (1.0 + _SLACK) <= columns["residual"][~is_zero]).all())
+
+
+def _snapshot_problems(
+    manifest: Manifest, shelf: DiskShelf, blocks: Blocks, whole: Collection[RootCid]
+) -> Iterator[str]:
+    try:
+        root = Root.decode(blocks.get(manifest.root))
+        held = Snapshot(manifest.open(shelf), manifest.root, Config.from_map(root.config))
+        if manifest.root in whole:
+            yield from differences(held, Index(None, blocks).build(manifest.root))
+        else:
+            yield from row_problems(held, root, blocks)
+    except IbidemError as error:
+        yield str(error)
+
+
+def row_problems(held: Snapshot, root: Root, blocks: Blocks) -> Iterator[str]:
+    """Yields the families whose live rows are not the entries of the root's trees."""
+    from ibidem.index.describe import describe_section
+    from ibidem.objects.tree import Tree
+
+    nodes = {key: facts[0] for key, facts in describe_section(held, "nodes").items()}
+    expected = {key: cid.raw for key, cid in Tree(blocks, root.nodes).items()}
+    if nodes != expected:
+        yield "its nodes are not those of its root"
+    edges = {key: facts[0] for key, facts in describe_section(held, "edges").items()}
+    if edges != {key: cid.raw[4:] for key, cid in Tree(blocks, root.edges).items()}:
+        yield "its edges are not those of its root"
+    hidden = set(describe_section(held, "tombstones"))
+    if hidden != set(Tree(blocks, root.tombstones)):
+        yield "its tombstones are not those of its root"
+    vectors = {key: facts[2] for key, facts in describe_section(held, "vectors").items()}
+    if vectors != {
+        (model, key): cid.raw[4:]
+        for model, tree in root.vectors.items()
+        for key, cid in Tree(blocks, tree).items()
+    }:
+        yield "its vectors are not those of its root"
+    sparse = {key[:2]: key[2] for key in describe_section(held, "sparse vectors")}
+    if sparse != {
+        (vocab, key): cid.raw[4:]
+        for vocab, tree in root.sparse.items()
+        for key, cid in Tree(blocks, tree).items()
+    }:
+        yield "its sparse vectors are not those of its root"

@@ -1,0 +1,156 @@
+"""Checks the files of a repository beside its blocks: layout, receipts, index, embedding cache.
+
+None of these is believed without a checksum when it is used; here every one of them is read, so
+that damage is known before something is missed. Bytes that a crash has cut off at the end of a log
+are a note, not a fault: nothing that was promised is gone with them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ibidem.objects.errors import IbidemError
+from ibidem.objects.verify import read_foreign
+from ibidem.repo.keep.report import Fault, FaultKind
+from ibidem.repo.receipts import HEAD_BYTES, MARK, frame_at
+
+if TYPE_CHECKING:
+    from ibidem.repo.reader import Reader
+
+_CUT_OFF = "cut off"
+
+
+def check_layout(folder: Path) -> tuple[list[Fault], int]:
+    """Returns what is wrong with the pages of the store's file, and how many there are.
+
+    To be asked before the store is opened: what opens a file with a damaged layout may not survive.
+    """
+    from ibidem.store import layout
+
+    try:
+        report = layout.check_layout(folder / "blocks")
+    except OSError as error:
+        fault = Fault(FaultKind.PAGE, "blocks/data.mdb", f"it cannot be read: {error}")
+        return [fault], 0
+    faults = [Fault(FaultKind.PAGE, "blocks/data.mdb", text) for text in report.faults]
+    return faults, report.page_count
+
+
+def check_receipts(folder: Path) -> tuple[list[Fault], list[str], int]:
+    """Returns the faults and notes of the receipt logs in a folder, and how many receipts."""
+    faults: list[Fault] = []
+    notes: list[str] = []
+    count = 0
+    for path in sorted(folder.glob("log*")):
+        where = f"receipts/{path.name}"
+        for start, stop, problem in _log_parts(path.read_bytes()):
+            if problem is None:
+                count += 1
+            elif problem == _CUT_OFF:
+                notes.append(f"{where}: the last receipt was cut off at byte {start}")
+            else:
+                detail = f"bytes {start} to {stop}: {problem}"
+                faults.append(Fault(FaultKind.RECEIPT, where, detail))
+    return faults, notes, count
+
+
+def blank_damaged(folder: Path) -> list[str]:
+    """Writes zeros over the damaged parts of the receipt logs; returns the names of those files."""
+    changed = []
+    for path in sorted((folder / "receipts").glob("log*")):
+        spans = [
+            (start, stop)
+            for start, stop, problem in _log_parts(path.read_bytes())
+            if problem is not None
+        ]
+        if spans:
+            blank(path, spans)
+            changed.append(path.name)
+    return changed
+
+
+def blank(path: Path, spans: list[tuple[int, int]]) -> None:
+    """Writes zeros over parts of a file, in place: whoever appends to it meanwhile is not
+    disturbed."""
+    with path.open("r+b") as file:
+        for start, stop in spans:
+            file.seek(start)
+            file.write(bytes(stop - start))
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _log_parts(data: bytes) -> Iterator[tuple[int, int, str | None]]:
+    """Yields (start, stop, what is wrong) of every part of a log, None for a whole receipt."""
+    at = 0
+    while at < len(data):
+        start, block = at, frame_at(data, at)
+        if block is not None:
+            at += HEAD_BYTES + len(block)
+            yield start, at, _receipt_problem(block)
+            continue
+        at = _next_frame(data, start)
+        if data[start:at].strip(b"\0"):  # zeros stand where a receipt was erased
+            is_end = at == len(data) and _is_cut_off(data[start:])
+            yield start, at, _CUT_OFF if is_end else "no whole receipt"
+
+
+def _receipt_problem(block: bytes) -> str | None:
+    try:
+        read_foreign(block)
+    except IbidemError as error:
+        return str(error)
+    return None
+
+
+def check_embeddings(folder: Path) -> tuple[list[Fault], int]:
+    """Returns the files of the embedding cache with frames that are not whole, and the frames."""
+    from ibidem.embed.cache import damaged_frames
+
+    faults, count = [], 0
+    for path in sorted(folder.glob("*/*")) if folder.is_dir() else ():
+        if path.name == "lock":
+            continue
+        frames, damaged = damaged_frames(path)
+        count += frames
+        if damaged:
+            where = f"embeddings/{path.parent.name}/{path.name}"
+            detail = f"{damaged} of its {frames} frames are damaged"
+            faults.append(Fault(FaultKind.CACHE, where, detail))
+    return faults, count
+
+
+def check_index(repository: Reader) -> Iterator[Fault]:
+    """Yields what is wrong with the files of the index; those of the heads are compared whole."""
+    from ibidem.index.audit import audit
+    from ibidem.objects.commit import Commit
+
+    directory = repository.index_folder
+    if directory is None or not directory.is_dir():
+        return
+    heads = []
+    for commit in repository.branches().values():
+        try:
+            heads.append(Commit.decode(repository.store.get(commit)).root)
+        except IbidemError:
+            continue
+    for file, problem in audit(directory, repository.store, whole=heads):
+        yield Fault(FaultKind.INDEX, f"index/{file}", problem)
+
+
+def _next_frame(data: bytes, start: int) -> int:
+    at = data.find(MARK, start + 1)
+    while at >= 0 and frame_at(data, at) is None:
+        at = data.find(MARK, at + 1)
+    return len(data) if at < 0 else at
+
+
+def _is_cut_off(rest: bytes) -> bool:
+    """Tells whether bytes are the beginning of a frame whose end was never written."""
+    if len(rest) < HEAD_BYTES:
+        return rest.startswith(MARK) or MARK.startswith(rest)
+    size = int.from_bytes(rest[len(MARK) : len(MARK) + 4], "little")
+    return rest.startswith(MARK) and HEAD_BYTES + size > len(rest)
