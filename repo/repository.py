@@ -26,6 +26,7 @@ from ibidem.objects.errors import (
 from ibidem.repo import moves, refs, revision
 from ibidem.repo.arguments import checked_time, random_id, signature
 from ibidem.repo.faces.keeping import Keeping
+from ibidem.repo.faces.noting import Noting
 from ibidem.repo.faces.running import Running
 from ibidem.repo.reader import Clock
 from ibidem.repo.refs import HEADS, TAGS
@@ -130,7 +131,7 @@ def check_format(folder: Path) -> None:
         )
 
 
-class Repository(Keeping, Running):
+class Repository(Keeping, Noting, Running):
     """An open repository; a context manager that closes it."""
 
     def __init__(self, store: Store, folder: Path | None, clock: Clock = system_clock) -> None:

@@ -1,0 +1,33 @@
+"""Saying something about nodes, beside the graph: annotations."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from ibidem.repo.reader import Reader
+
+if TYPE_CHECKING:
+    from ibidem.objects.cid import CommitCid
+    from ibidem.repo.notes import Log, Notes
+
+
+class Noting(Reader):
+    """The methods of `Repository` about annotations."""
+
+    def notes(self, space: str = "memory") -> Notes:
+        """Returns the events of a space, the ref `notes/SPACE`, to add to and to read."""
+        from ibidem.repo.notes import Notes
+
+        return Notes(self, self._operations, space, self._note_logs.setdefault(space, {}))
+
+    def note_spaces(self) -> dict[str, CommitCid]:
+        """Returns the spaces that have events with their notes heads, by name."""
+        from ibidem.repo import refs
+        from ibidem.repo.notes import NOTES
+
+        return refs.listed(self.store, self._operations.state().view, NOTES)
+
+    @cached_property
+    def _note_logs(self) -> dict[str, dict[CommitCid, Log]]:
+        return {}

@@ -1,0 +1,351 @@
+"""Annotations: events about nodes, kept as commits on a ref of their own, `notes/SPACE`.
+
+An event is a node that is only ever added, so two histories of events merge without a conflict,
+travel and are erased as everything else is. Nothing that reads events asks for the newest ones by
+itself: it names one commit, the notes head, and what it says follows from that commit alone.
+
+Spec: notes 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from ibidem.objects.block import empty
+from ibidem.objects.cid import Cid, CommitCid, TreeCid
+from ibidem.objects.commit import Commit
+from ibidem.objects.errors import CorruptError, IbidemError, InvalidInputError
+from ibidem.objects.ids import NodeId
+from ibidem.objects.node import Node
+from ibidem.objects.root import Root
+from ibidem.objects.tree import EMPTY_TREE, Tree, diff
+from ibidem.repo import refs
+from ibidem.repo.arguments import checked_time, random_id, signature
+from ibidem.repo.checks import check_id, check_text
+from ibidem.repo.publish import BranchPublisher
+
+if TYPE_CHECKING:
+    from ibidem.repo.operations import Operations
+    from ibidem.repo.reader import Reader
+    from ibidem.repo.transaction import Transaction
+
+NOTES = "notes/"
+EVENT = "Event"
+"""The type of the nodes that events are."""
+SPACE_DEFAULT = "memory"
+REINFORCE, PENALIZE, VOTE, OUTCOME = "reinforce", "penalize", "vote", "outcome"
+TARGETS_MAX = 1000
+_LOGS_KEPT = 4
+_KNOWN = frozenset(("kind", "targets", "actor", "time", "value", "about"))
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that somebody said about nodes at some time."""
+
+    kind: str
+    """Such as `vote`; rooms that read events name theirs."""
+    targets: tuple[NodeId, ...]
+    """What it is about; the nodes need not be in any one graph."""
+    actor: str = ""
+    time: int = 0
+    """Microseconds since 1970 UTC."""
+    value: float | None = None
+    about: Cid | None = None
+    """The result, or another block, that it refers to."""
+    detail: Mapping[str, Any] = field(default_factory=empty)
+    """What else its kind has; any values of the codec."""
+    id: NodeId | None = None
+    """Given by the store when it is added."""
+
+    def props(self) -> dict[str, Any]:
+        """Returns the properties of the node that it is."""
+        fields: dict[str, Any] = {
+            **self.detail,
+            "kind": self.kind,
+            "targets": [target.raw for target in self.targets],
+            "actor": self.actor,
+            "time": self.time,
+        }
+        if self.value is not None:
+            fields["value"] = self.value
+        if self.about is not None:
+            fields["about"] = self.about
+        return fields
+
+    @classmethod
+    def of(cls, node: Node) -> Event:
+        """Returns the event that a node is.
+
+        Raises:
+            CorruptError: it has another form.
+        """
+        props = node.props
+        try:
+            return _checked(
+                cls(
+                    kind=props["kind"],
+                    targets=tuple(NodeId(raw) for raw in props["targets"]),
+                    actor=props["actor"],
+                    time=props["time"],
+                    value=props.get("value"),
+                    about=props.get("about"),
+                    detail=MappingProxyType(
+                        {name: value for name, value in props.items() if name not in _KNOWN}
+                    ),
+                    id=node.id,
+                )
+            )
+        except (IbidemError, KeyError, TypeError, ValueError) as error:
+            raise CorruptError(f"event {node.id}: {error}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """Every event at one notes head."""
+
+    head: CommitCid | None
+    events: tuple[Event, ...]
+    """By time, then id."""
+    _by_target: Mapping[NodeId, tuple[Event, ...]] = field(default_factory=dict)
+    _nodes: TreeCid = EMPTY_TREE
+
+    def about(self, target: NodeId) -> tuple[Event, ...]:
+        """Returns the events about a node, by time, then id."""
+        return self._by_target.get(target, ())
+
+    def targets(self) -> Iterable[NodeId]:
+        """Returns every node that some event is about."""
+        return self._by_target.keys()
+
+    def of_kind(self, kind: str) -> tuple[Event, ...]:
+        """Returns the events of one kind, by time, then id."""
+        return tuple(event for event in self.events if event.kind == kind)
+
+
+class Notes:
+    """The events of one space, to add to and to read."""
+
+    def __init__(
+        self,
+        repository: Reader,
+        operations: Operations,
+        space: str,
+        logs: dict[CommitCid, Log],
+    ) -> None:
+        """Opens a space; `logs` is where what was read stays known."""
+        self.space = refs.check_name("space", space)
+        self._repository = repository
+        self._operations = operations
+        self._logs = logs
+
+    @property
+    def head(self) -> CommitCid | None:
+        """The newest commit of the space; None before the first event."""
+        ref = refs.read(self._operations.store, self._operations.state().view, NOTES + self.space)
+        return None if ref is None else CommitCid(ref.target.raw)
+
+    def at(self, head: CommitCid | None) -> Log:
+        """Returns the events at a notes head, none at None; what was read before is not read again.
+
+        Raises:
+            NotFoundError: there is no such commit here.
+            CorruptError: what it holds are no events.
+        """
+        return read_log(self._repository, head, self._logs)
+
+    def log(self) -> Log:
+        """Returns the events as they stand now."""
+        return self.at(self.head)
+
+    def add(
+        self,
+        events: Iterable[Event],
+        *,
+        author: str = "",
+        message: str = "",
+        time: int | datetime | None = None,
+    ) -> CommitCid:
+        """Adds events in one commit and returns the notes head that has them.
+
+        Args:
+            events: an event whose `time` is 0 gets that of the commit, one without an actor the
+                author.
+            time: of the commit; by default the clock's.
+
+        Raises:
+            InvalidInputError: an event is of the wrong form, or there is none; nothing was added.
+        """
+        now = self._operations.time(checked_time(time))
+        found = [
+            Event(
+                one.kind,
+                tuple(one.targets),
+                one.actor or author,
+                one.time or now,
+                one.value,
+                one.about,
+                one.detail,
+            )
+            for one in events
+        ]
+        if not found:
+            raise InvalidInputError("events: got none, expected one or more")
+        for one in found:
+            _checked(one)
+        subject = message or f"{found[0].kind}, {len(found)} event{'s' * (len(found) != 1)}"
+        signed = signature(author, subject, now, None, None)
+        with self._begin(BranchPublisher(self._operations, NOTES + self.space, signed)) as tx:
+            for one in found:
+                tx.add_node(EVENT, props=one.props(), unique=True)
+        assert tx.commit is not None, "BUG: a new event changed nothing"
+        return tx.commit.cid
+
+    def reinforce(
+        self,
+        target: NodeId,
+        *,
+        gain: float | None = None,
+        actor: str = "",
+        time: int | datetime | None = None,
+    ) -> CommitCid:
+        """Says that a node was of use; without `gain` its own, or the default, counts."""
+        value = None if gain is None else _amount("gain", gain)
+        return self._one(REINFORCE, target, value, actor, time)
+
+    def penalize(
+        self,
+        target: NodeId,
+        amount: float,
+        *,
+        actor: str = "",
+        time: int | datetime | None = None,
+    ) -> CommitCid:
+        """Says that a node should count less, by an amount from 0 on."""
+        return self._one(PENALIZE, target, _amount("amount", amount), actor, time)
+
+    def vote(
+        self,
+        target: NodeId,
+        value: int,
+        *,
+        actor: str,
+        about: Cid | None = None,
+        detail: Mapping[str, Any] | None = None,
+        time: int | datetime | None = None,
+    ) -> CommitCid:
+        """Says that a node was right, 1, or wrong, -1, in answer `about`."""
+        if type(value) is not int or value not in (-1, 1):
+            raise InvalidInputError(f"value: got {value!r:.80}, expected 1 or -1")
+        if not actor:
+            raise InvalidInputError("actor: got nothing, expected who votes")
+        event = Event(VOTE, (target,), actor, 0, float(value), about, detail or {})
+        return self.add([event], author=actor, time=time)
+
+    def outcome(
+        self,
+        target: NodeId,
+        ok: bool,
+        *,
+        actor: str = "",
+        time: int | datetime | None = None,
+    ) -> CommitCid:
+        """Says that doing what a node says went well, or did not."""
+        if type(ok) is not bool:
+            raise InvalidInputError(f"ok: got {ok!r:.80}, expected True or False")
+        return self._one(OUTCOME, target, 1.0 if ok else 0.0, actor, time)
+
+    def _begin(self, publisher: BranchPublisher) -> Transaction:
+        from ibidem.repo.transaction import Transaction
+
+        repository, operations = self._repository, self._operations
+        return Transaction(
+            repository.store,
+            publisher,
+            incident=lambda root, id: repository.incident(None, root, id),  # noqa: A006
+            random_id=lambda: random_id(operations.time(None)),
+        )
+
+    def _one(
+        self,
+        kind: str,
+        target: NodeId,
+        value: float | None,
+        actor: str,
+        time: int | datetime | None,
+    ) -> CommitCid:
+        return self.add([Event(kind, (target,), actor, value=value)], author=actor, time=time)
+
+
+def read_log(
+    repository: Reader, head: CommitCid | None, logs: dict[CommitCid, Log] | None = None
+) -> Log:
+    """Returns the events at a notes head, made from the nearest log in `logs`, where it is kept."""
+    if head is None:
+        return Log(None, ())
+    kept = {} if logs is None else logs
+    if head not in kept:
+        store = repository.store
+        tree = Root.decode(store.get(Commit.decode(store.get(head)).root)).nodes
+        before = next(reversed(kept.values()), Log(None, ()))
+        fresh = [(key, now) for key, _, now in diff(store, before._nodes, tree)]
+        if any(now is None for _, now in fresh):  # another line of history: read it whole
+            before, fresh = Log(None, ()), list(Tree(store, tree).items())
+        events = [Event.of(Node.decode(store.get(cid))) for _, cid in fresh if cid is not None]
+        for old in list(kept)[: max(0, len(kept) + 1 - _LOGS_KEPT)]:
+            kept.pop(old, None)
+        kept[head] = _joined(head, before.events, events, tree)
+    return kept[head]
+
+
+def _joined(head: CommitCid, before: tuple[Event, ...], fresh: list[Event], tree: TreeCid) -> Log:
+    events = tuple(sorted((*before, *fresh), key=_order))
+    by_target: dict[NodeId, list[Event]] = {}
+    for event in events:
+        for target in event.targets:
+            by_target.setdefault(target, []).append(event)
+    return Log(head, events, {key: tuple(found) for key, found in by_target.items()}, tree)
+
+
+def _order(event: Event) -> tuple[int, bytes]:
+    assert event.id is not None, "BUG: an event that was read has an id"
+    return event.time, event.id.raw
+
+
+def _checked(event: Event) -> Event:
+    """Returns an event whose fields are of their types, or raises `InvalidInputError`."""
+    check_text("kind", event.kind)
+    if not 1 <= len(event.targets) <= TARGETS_MAX or len(set(event.targets)) < len(event.targets):
+        raise InvalidInputError(
+            f"targets: got {len(event.targets)}, expected 1 to {TARGETS_MAX}, none twice"
+        )
+    for target in event.targets:
+        check_id("targets", target, NodeId)
+    if not isinstance(event.actor, str):
+        raise InvalidInputError(f"actor: got {event.actor!r:.80}, expected text")
+    if type(event.time) is not int:
+        raise InvalidInputError(f"time: got {event.time!r:.80}, expected microseconds since 1970")
+    if event.value is not None and (
+        type(event.value) is not float or not abs(event.value) < float("inf")
+    ):
+        raise InvalidInputError(f"value: got {event.value!r:.80}, expected a finite float")
+    if event.about is not None and not isinstance(event.about, Cid):
+        raise InvalidInputError(f"about: got {event.about!r:.80}, expected a CID")
+    taken = sorted(_KNOWN & event.detail.keys())
+    if taken:
+        raise InvalidInputError(f"detail: got {taken[0]!r}, expected a name that is free")
+    return event
+
+
+def _amount(field_name: str, value: object) -> float:
+    """Returns a finite float from 0 on."""
+    is_number = type(value) in (int, float)
+    if not is_number or not 0.0 <= value < float("inf"):  # type: ignore[operator]
+        raise InvalidInputError(
+            f"{field_name}: got {value!r:.80}, expected a finite number from 0 on"
+        )
+    return float(value) + 0.0  # type: ignore[arg-type]
