@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 from ibidem.repo.reader import Reader
 
 if TYPE_CHECKING:
-    from ibidem.objects.cid import Cid, ReceiptCid
+    from ibidem.objects.cid import Cid, ReceiptCid, StepCid
     from ibidem.repo.run.kept import KeptReceipt
+    from ibidem.repo.run.recorder import Run
+    from ibidem.repo.run.recording import Recording, RunSummary
     from ibidem.retrieve.receipt import Receipt
     from ibidem.retrieve.sealed import SealedReceipt
 
@@ -48,3 +50,35 @@ class Running(Reader):
         from ibidem.repo.run import kept
 
         return kept.drop(self, self._operations, receipt, author=author, time=time)
+
+    def run(self, name: str, *, agent: str = "", task: str = "", author: str = "") -> Run:
+        """Begins to record a run, and returns a repository for agent code that writes down, in
+        order, what the code asks, commits and is told; leaving `with` ends the run.
+
+        Args:
+            name: several runs may have it; each gets a number, such as `nightly/2`.
+            agent: who runs. task: what for. author: of the operations that record it.
+        """
+        from ibidem.repo.run.recorder import Run
+
+        return Run(self, self._operations, name, agent=agent, task=task, author=author)
+
+    def recorded(self, name: str) -> Recording:
+        """Returns a recorded run; without a number in its name, the newest of the name."""
+        from ibidem.repo.run.recording import Recording
+
+        return Recording(self, name)
+
+    def runs(self) -> list[RunSummary]:
+        """Returns what runs are recorded here, by name."""
+        from ibidem.repo.run import recording
+
+        return recording.summaries(self)
+
+    def drop_run(
+        self, name: str, *, author: str = "", time: int | datetime | None = None
+    ) -> StepCid:
+        """Drops a recorded run, and returns its last step."""
+        from ibidem.repo.run import recording
+
+        return recording.drop(self, self._operations, name, author=author, time=time)

@@ -98,7 +98,7 @@ def test_a_receipt_is_kept_only_where_its_root_is(asked) -> None:
 
 
 def test_another_root_is_named_with_item_lane_and_number(asked) -> None:
-    repo, receipt, nodes = asked
+    repo, receipt, _ = asked
     assert repo.replay(receipt, at="HEAD").cid == receipt.result
     edit(repo, receipt.items[0].id, "retry number number retry")
     with pytest.raises(ReplayError) as caught:

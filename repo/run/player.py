@@ -1,0 +1,296 @@
+"""Replaying a run: a repository for agent code that gives the recorded answers back.
+
+Nothing outside is asked: tools are not called, models embed and rerank nothing, and nothing is
+published. Retrievals are asked again of the recorded roots and compared to the byte; a commit is
+made again in memory, and its root compared. At the first step that asks something else than the
+recording, the replay fails and says both.
+
+Spec: replay 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NoReturn, Self
+
+import numpy as np
+
+from ibidem.objects.blocks import Buffer
+from ibidem.objects.cid import Cid, RootCid
+from ibidem.objects.commit import Commit
+from ibidem.objects.errors import InvalidInputError, ReplayError
+from ibidem.objects.ids import NodeId
+from ibidem.objects.root import Root
+from ibidem.objects.step import Step
+from ibidem.repo import history
+from ibidem.repo.at import Revision
+from ibidem.repo.edits import Edits, laid_on
+from ibidem.repo.run import outcome, replaying, words
+from ibidem.repo.run.session import RunRevision, Session, rev_text
+from ibidem.repo.run.values import same, settled, shown, unpack
+from ibidem.repo.telling import change_line
+from ibidem.repo.transaction import Transaction
+from ibidem.retrieve.receipt import Receipt
+from ibidem.retrieve.semantics import engine
+
+if TYPE_CHECKING:
+    from ibidem.repo.retrieving import Asked
+    from ibidem.repo.run.recording import Recording
+    from ibidem.retrieve.result import Result
+
+_CHANGES_SHOWN = 5
+
+
+class RunMismatchError(ReplayError):
+    """A replayed agent did something else than it did when the run was recorded."""
+
+    def __init__(
+        self, recording: Recording, index: int, recorded: str, asked: str, details: list[str]
+    ) -> None:
+        self.step_index = index
+        """Which step of the run it is; 0 is its beginning."""
+        self.recorded = recorded
+        """What the agent did when the run was recorded."""
+        self.asked = asked
+        """What it did now."""
+        lines = [
+            f"run {recording.name!r} no longer does what was recorded, from step {index} on",
+            f"  recorded: {recorded}",
+            f"  now:      {asked}",
+            *(f"  {line}" for line in details),
+        ]
+        super().__init__(
+            "\n".join(lines),
+            hint="if the change is meant, record the run again; if not, the code or prompt that "
+            f"leads to step {index} has changed",
+        )
+
+
+class Replay(Session):
+    """A recorded run as a repository; a context manager that checks that all of it was asked."""
+
+    def __init__(self, recording: Recording) -> None:
+        super().__init__(recording.repository, recording.name)
+        self._recording = recording
+        self._steps = recording.steps
+        self._next = 1
+        """The step that comes next; step 0 is the beginning of the run."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is None:
+            self.finish()
+
+    @property
+    def remaining_count(self) -> int:
+        """How many steps have not been asked for yet."""
+        return len(self._steps) - self._next
+
+    def finish(self) -> None:
+        """Raises `RunMismatchError` unless the agent has done all that was recorded."""
+        step = self._peek()
+        if step is None:
+            return
+        ended = unpack(self._store, step.answer)
+        if step.action != "end" or outcome.is_failed(ended):
+            self._refuse("the agent ended without an error")
+
+    # -- doors ---------------------------------------------------------------------------------
+
+    def _read(self, rev: object) -> RunRevision:
+        if isinstance(rev, RunRevision):
+            return rev
+        text = rev_text(rev)
+        step = self._take("read", f"read the graph at {text}", request={"rev": text})
+        self._raise_recorded(step)
+        assert step.root is not None, "BUG: a read without a root"
+        commit = None if step.commit is None else Commit.decode(step.commit)
+        return RunRevision(self, text, step.root, commit)
+
+    def _retrieve(self, rev: str, revision: Revision | None, options: Mapping[str, Any]) -> Result:
+        step = self._expect("retrieve", words.question(rev, {"text": options.get("text")}))
+        recorded = unpack(self._store, step.request)
+        if step.receipt is None:
+            asked = {"rev": rev, "text": options.get("text")}
+            if recorded != asked:
+                self._refuse(words.question(rev, {"text": asked["text"]}))
+            self._next += 1
+            self._raise_recorded(step)
+        assert step.receipt is not None, "BUG: a retrieval without a receipt or an error"
+        receipt = Receipt.decode(self._store.get(step.receipt))
+        at = Revision(self._repository, receipt.root, None)
+        question = self._question(at, receipt, options)
+        self._compare_questions(rev, recorded["rev"], question, receipt, revision)
+        self._next += 1
+        result = replaying.explained(
+            lambda: engine(receipt.semantics).answer(
+                at.asked,
+                self._store.get,
+                self._repository.content_of,
+                question.query,
+                question.estimator,
+                receipt.rerank,
+            )
+        )
+        replaying.check_same(self._repository, receipt, result)
+        return replace(result, receipt=receipt)
+
+    def _question(self, at: Revision, receipt: Receipt, options: Mapping[str, Any]) -> Asked:
+        """Returns the question resolved, its vector taken from the recording and not a model."""
+        from ibidem.repo import retrieving
+
+        given = dict(options)
+        model, embedder = given.pop("model", None), given.pop("embedder", None)
+        name = model if model is not None or embedder is None else embedder.name
+        vector = receipt.query.vector
+        if name is not None and vector is not None and vector.model == name:
+            given["vector"] = (name, np.frombuffer(vector.data, "<f4"))
+        return retrieving.ask(self._repository, at, **given)
+
+    def _compare_questions(
+        self,
+        rev: str,
+        recorded_rev: str,
+        question: Asked,
+        receipt: Receipt,
+        revision: Revision | None,
+    ) -> None:
+        now, then = question.query.form(), receipt.query.form()
+        details = _request_differences(then, now)
+        if rev != recorded_rev:
+            details.append(f"differs in revision: {recorded_rev} then, {rev} now")
+        elif revision is not None and revision.root_cid != receipt.root:
+            details.append(f"differs in root: {receipt.root} then, {revision.root_cid} now")
+        if details:
+            self._refuse(words.question(rev, now), details)
+
+    def _transaction(self, request: dict[str, Any]) -> Transaction:
+        step = self._take("transaction", words.transaction(request), request=request)
+        assert step.root is not None, "BUG: a transaction without a root"
+        return Transaction(
+            self._store,
+            _Comparing(self, step.root),
+            incident=lambda root, id: self._repository.incident(None, root, id),  # noqa: A006
+            random_id=self._random_id,
+        )
+
+    def _random_id(self) -> NodeId:
+        step = self._take("random", "made a random id")
+        return NodeId(unpack(self._store, step.answer))
+
+    def _event(
+        self,
+        name: str,
+        request: Any,
+        call: Callable[[], Any] | None,
+        errors: tuple[type[Exception], ...],
+    ) -> Any:
+        asked = settled(name, request)
+        step = self._take("event", words.event(name, asked), name=name, request=asked)
+        answer = unpack(self._store, step.answer)
+        if outcome.is_failed(answer):
+            raise outcome.raised(answer, errors)
+        return None if answer is None else answer[outcome.VALUE]
+
+    def _call(self, name: str, request: dict[str, Any]) -> Any:
+        step = self._take("call", words.call(name, request), name=name, request=request)
+        self._raise_recorded(step)
+        return unpack(self._store, step.answer)[outcome.VALUE]
+
+    # -- the recording -------------------------------------------------------------------------
+
+    @property
+    def _store(self) -> Any:
+        return self._repository.store
+
+    def _peek(self) -> Step | None:
+        return self._steps[self._next] if self._next < len(self._steps) else None
+
+    def _expect(self, action: str, said: str, name: str = "") -> Step:
+        """Returns the next step, which must be of an action; it is not taken yet."""
+        step = self._peek()
+        if step is None or (step.action, step.name) != (action, name):
+            self._refuse(said)
+        return step
+
+    def _take(self, action: str, said: str, *, name: str = "", request: Any = None) -> Step:
+        """Takes the next step, which must be of an action and ask the same."""
+        step = self._expect(action, said, name)
+        recorded, now = unpack(self._store, step.request), settled(action, request)
+        if not same(now, recorded):
+            self._refuse(said, _request_differences(recorded, now))
+        self._next += 1
+        return step
+
+    def _raise_recorded(self, step: Step) -> None:
+        answer = unpack(self._store, step.answer)
+        if outcome.is_failed(answer):
+            raise outcome.raised(answer)
+
+    def _refuse(self, asked: str, details: list[str] | None = None) -> NoReturn:
+        step = self._peek()
+        recorded = (
+            "nothing more: the recording stops here, as if its process had been killed"
+            if step is None
+            else words.step_line(self._store, step)
+        )
+        raise RunMismatchError(self._recording, self._next, recorded, asked, details or [])
+
+
+class _Comparing:
+    """Takes the edits of a transaction, publishes nothing, and compares the root they make."""
+
+    def __init__(self, replay: Replay, root_cid: RootCid) -> None:
+        self._replay = replay
+        self._root = Root.decode(replay._store.get(root_cid))
+
+    def base(self) -> Root:
+        """Returns the root that the recorded transaction began on."""
+        return self._root
+
+    def publish(self, edits: Edits, blocks: Mapping[Cid, bytes]) -> Commit | None:
+        """Returns the recorded commit, once the edits are known to be the same."""
+        replay = self._replay
+        step = replay._expect("commit", "committed")
+        if step.root is None:
+            replay._next += 1
+            replay._raise_recorded(step)
+            raise InvalidInputError("step: got a commit without a root and without an error")
+        buffer = Buffer(replay._store)
+        buffer.new.update(blocks)
+        root = laid_on(self._root, edits, buffer, begun=None)
+        if root.cid != step.root:
+            recorded = Root.decode(replay._store.get(step.root))
+            replay._refuse("committed something else", _changes(buffer, recorded, root))
+        replay._next += 1
+        return None if step.commit is None else Commit.decode(step.commit)
+
+
+def _changes(source: Buffer, recorded: Root, now: Root) -> list[str]:
+    """Returns what the graph has now where the recording has something else."""
+    lines = [
+        f"now, against the recording: {change_line(source, change)}"
+        for change in history.changes(source, recorded, now)
+    ]
+    if len(lines) > _CHANGES_SHOWN:
+        lines[_CHANGES_SHOWN:] = [f"and {len(lines) - _CHANGES_SHOWN} more"]
+    return lines
+
+
+def _request_differences(recorded: Any, now: Any) -> list[str]:
+    if not (isinstance(recorded, dict) and isinstance(now, dict)):
+        return []
+    return [
+        f"differs in {name}: {shown(recorded.get(name))} then, {shown(now.get(name))} now"
+        for name in sorted({*recorded, *now})
+        if not same(recorded.get(name), now.get(name))
+    ]

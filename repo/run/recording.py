@@ -1,0 +1,137 @@
+"""A recorded run: its steps, what became of it, and its replay.
+
+Spec: replay 3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from ibidem.objects.cid import StepCid
+from ibidem.objects.errors import CorruptError
+from ibidem.objects.step import Step
+from ibidem.objects.view import RUNS
+from ibidem.repo import refs
+from ibidem.repo.arguments import checked_time
+from ibidem.repo.run import outcome, words
+from ibidem.repo.run.chain import full_name
+from ibidem.repo.run.values import unpack
+
+if TYPE_CHECKING:
+    from ibidem.objects.blocks import Buffer
+    from ibidem.objects.view import View
+    from ibidem.repo.operations import Operations, State
+    from ibidem.repo.reader import Reader
+    from ibidem.repo.run.player import Replay
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """What a recorded run was, in short."""
+
+    name: str
+    tip: StepCid
+    step_count: int
+    agent: str
+    task: str
+    author: str
+    begun: int
+    """Microseconds since 1970 UTC."""
+    ended: int | None
+    """None for a run whose process ended before it did."""
+    failure: str | None
+    """The error that ended it."""
+
+
+class Recording:
+    """A recorded run, of a repository that holds its steps."""
+
+    def __init__(self, repository: Reader, name: str) -> None:
+        self.repository = repository
+        self.name = full_name(repository.store, repository.view, name)
+        ref = refs.read(repository.store, repository.view, RUNS + self.name)
+        assert ref is not None, "BUG: the run was just found"
+        self.tip: StepCid = ref.target
+
+    @cached_property
+    def steps(self) -> tuple[Step, ...]:
+        """The steps in the order they came; the first one is the beginning of the run.
+
+        Raises:
+            CorruptError: the chain is broken.
+        """
+        found: list[Step] = []
+        cid: StepCid | None = self.tip
+        while cid is not None:
+            step = Step.decode(self.repository.store.get(cid))
+            if found and step.index != found[-1].index - 1:
+                raise CorruptError(
+                    f"run {self.name!r}: step {step.index} comes before {found[-1].index}"
+                )
+            found.append(step)
+            cid = step.previous
+        return tuple(reversed(found))
+
+    def lines(self) -> list[str]:
+        """Returns what was done in each step, in words."""
+        return [words.step_line(self.repository.store, step) for step in self.steps]
+
+    def summary(self) -> RunSummary:
+        """Returns what the run was, in short."""
+        first, last = self.steps[0], self.steps[-1]
+        begun = unpack(self.repository.store, first.request) or {}
+        ended: Any = None
+        if last.action == "end":
+            ended = unpack(self.repository.store, last.answer)
+        return RunSummary(
+            name=self.name,
+            tip=self.tip,
+            step_count=len(self.steps),
+            agent=begun.get("agent") or "",
+            task=begun.get("task") or "",
+            author=begun.get("author") or "",
+            begun=first.time,
+            ended=last.time if last.action == "end" else None,
+            failure=outcome.summary(ended) if outcome.is_failed(ended) else None,
+        )
+
+    def replay(self) -> Replay:
+        """Returns the run as a repository for agent code, from its beginning."""
+        from ibidem.repo.run.player import Replay
+
+        return Replay(self)
+
+
+def summaries(repository: Reader) -> list[RunSummary]:
+    """Returns the recorded runs in short, by name and number."""
+    names = refs.listed(repository.store, repository.view, RUNS)
+    return [Recording(repository, name).summary() for name in sorted(names, key=_order)]
+
+
+def drop(
+    repository: Reader,
+    operations: Operations,
+    name: str,
+    *,
+    author: str,
+    time: int | datetime | None,
+) -> StepCid:
+    """Drops a recorded run, and returns its last step; `NotFoundError` when there is none."""
+    found = Recording(repository, name)
+
+    def make(state: State, buffer: Buffer) -> View:
+        moved = refs.changed(state.view, {RUNS + found.name: None}, buffer)
+        return replace(state.view, refs=moved)
+
+    operations.change(
+        make, author=author, time=checked_time(time), description=f"drop run {found.name}"
+    )
+    return found.tip
+
+
+def _order(name: str) -> tuple[str, int]:
+    base, _, number = name.rpartition("/")
+    return (base, int(number)) if number.isdecimal() else (name, 0)

@@ -1,0 +1,66 @@
+"""What agents ask and are answered, as content of steps: any value that DAG-CBOR can hold."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ibidem.objects import codec
+from ibidem.objects.cid import Cid
+from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.node import join_content, split_content
+from ibidem.objects.step import Content
+
+if TYPE_CHECKING:
+    from ibidem.store.protocol import Store
+
+SHOWN_CHARACTERS = 160
+
+
+def pack(field: str, value: Any) -> tuple[Content, dict[Cid, bytes]]:
+    """Returns a value as the content of a step, and the raw blocks that go with it.
+
+    Raises:
+        InvalidInputError: the value has no canonical form, or one of more than 1 MiB.
+    """
+    content, parts = split_content(_encoded(field, value))
+    return content, {Cid(cid.raw): part for cid, part in parts.items()}
+
+
+def unpack(store: Store, content: Content) -> Any:
+    """Returns the value in the content of a step, None where there is none."""
+    if content is None:
+        return None
+    block = content if isinstance(content, bytes) else join_content(store.get_many(content))
+    return codec.decode(block)
+
+
+def settled(field: str, value: Any) -> Any:
+    """Returns a value as a replay will give it: a copy, with lists for tuples.
+
+    Raises:
+        InvalidInputError: it cannot be recorded.
+    """
+    return codec.decode(_encoded(field, value))
+
+
+def _encoded(field: str, value: Any) -> bytes:
+    try:
+        return codec.encode(value)
+    except InvalidInputError as error:
+        raise InvalidInputError(
+            f"{field}: {error}",
+            kind=error.kind,
+            hint="record text, bytes, numbers, lists and maps of at most 1 MiB; put more than that "
+            "into the graph",
+        ) from error
+
+
+def same(one: Any, other: Any) -> bool:
+    """Tells whether two values are the same when they are recorded; `True`, 1 and 1.0 are not."""
+    return codec.encode(one) == codec.encode(other)
+
+
+def shown(value: Any) -> str:
+    """Returns a value for a person, on one line and not too long."""
+    text = repr(value)
+    return text if len(text) <= SHOWN_CHARACTERS else f"{text[: SHOWN_CHARACTERS - 1]}…"
