@@ -10,7 +10,7 @@ Spec: retrieval 3.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -31,6 +31,7 @@ from ibidem.retrieve.query_vector import (
     checked_sparse,
     checked_vector,
 )
+from ibidem.retrieve.recall.option import RECALL_OPTIONS, Recall, resolve_recall
 from ibidem.retrieve.rerank import Rerank, resolve_rerank
 from ibidem.retrieve.tokens import TokenEstimator, checked_digest, checked_estimator
 from ibidem.retrieve.validity import Valid, resolve_valid
@@ -82,7 +83,10 @@ class Query:
     """The identity of an estimator whose name does not say it all, 32 bytes."""
     packs: PackOptions | None = None
     """How hits become packs; None where nodes are asked for."""
+    recall: Recall | None = None
+    """Wider questions, factors and direct answers; None where none is asked for."""
     semantics: int = SEMANTICS
+    _written: list[bytes] = field(default_factory=list, init=False, compare=False, repr=False)
 
     @property
     def has_ranker(self) -> bool:
@@ -95,11 +99,11 @@ class Query:
         return bool(self.labels) or self.where is not None or self.valid is not None
 
     def form(self) -> dict[str, Any]:
-        """Returns the canonical form: every field, `packs` only where it is asked for."""
+        """Returns the canonical form: every field, `packs` and `recall` only where asked for."""
         vector, sparse = self.vector, self.sparse
-        packs = {} if self.packs is None else {"packs": self.packs.form()}
+        asked = {"packs": self.packs, "recall": self.recall}
         return {
-            **packs,
+            **{name: part.form() for name, part in asked.items() if part is not None},
             "kind": "query",
             "v": 1,
             "semantics": self.semantics,
@@ -138,8 +142,10 @@ class Query:
         }
 
     def encode(self) -> bytes:
-        """Returns the canonical bytes."""
-        return codec.encode(self.form())
+        """Returns the canonical bytes, made once: the answer and its receipt both hold them."""
+        if not self._written:
+            self._written.append(codec.encode(self.form()))
+        return self._written[0]
 
     @classmethod
     def decode(cls, block: bytes) -> Self:
@@ -205,7 +211,7 @@ def resolve(
     mmr: Mapping[str, float] | None = None,
     estimator: str | TokenEstimator = "heuristic",
     packs: Mapping[str, object] | None = None,
-    **unknown: object,
+    **more: Any,
 ) -> Query:
     """Returns the query that a person's options mean under a root's configuration.
 
@@ -239,15 +245,16 @@ def resolve(
         mmr: `{"lambda": 0.7, "depth": 40}` or a part of it; see `mmr`.
         estimator: the token estimator, or the name of one without a digest.
         packs: asks for packs of nodes and not for nodes; see `packs.option`.
-        unknown: refused.
+        more: the options of `recall.option`; others are refused.
 
     Raises:
         InvalidInputError: an option is unknown, or of the wrong type or size; the message names it.
     """
-    if unknown:
-        known = sorted(set(resolve.__kwdefaults__ or {}))
+    recall = {name: more.pop(name) for name in RECALL_OPTIONS if name in more}
+    if more:
+        known = sorted({*(resolve.__kwdefaults__ or {}), *RECALL_OPTIONS})
         raise InvalidInputError(
-            f"{min(unknown)}: got an unknown option, expected one of {', '.join(known)}"
+            f"{min(more)}: got an unknown option, expected one of {', '.join(known)}"
         )
     lane_text = _query_text(text)
     condition = None if where is None else predicate.parse(where)
@@ -279,6 +286,7 @@ def resolve(
         estimator=counter,
         estimator_digest=counter_digest,
         packs=None if packs is None else resolve_packs(packs),
+        recall=resolve_recall(**recall),
     )
     is_blank = query.packs is not None and text is not None
     if not query.has_ranker and not query.is_narrowed and not is_blank:
@@ -297,7 +305,15 @@ def _check_seeds(query: Query) -> None:
         match = query.match
         name = "operator" if match.operator != OR else "phrases" if match.phrases else "fuzzy"
         raise InvalidInputError(f"{name}: got it without a text, expected a text that it is about")
-    for name, value in (("graph", query.graph), ("community", query.community)):
+    recall = query.recall
+    if recall is not None and query.text is None and (recall.expansion or recall.direct):
+        name = "expand" if recall.expansion else "direct"
+        raise InvalidInputError(f"{name}: got it without a text, expected a text that it is about")
+    for name, value in (
+        ("graph", query.graph),
+        ("community", query.community),
+        ("recall", recall),
+    ):
         if value is not None and not query.has_ranker:
             raise InvalidInputError(
                 f"{name}: got it without anything that ranks, "
@@ -339,6 +355,7 @@ def _fields(form: dict[str, Any]) -> dict[str, Any]:
         "estimator": option.name("estimator", form["estimator"]),
         "estimator_digest": checked_digest(form["estimator_digest"]),
         "packs": PackOptions.from_form(form["packs"]) if "packs" in form else None,
+        "recall": Recall.from_form(form["recall"]) if "recall" in form else None,
     }
 
 

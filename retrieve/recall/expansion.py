@@ -1,0 +1,82 @@
+"""Query expansion: shorter forms of a question, each asked too, none of which can push out what the
+question itself found.
+
+The texts come from the question alone. What they find makes one more lane, `expansion`; what only
+that lane found stays below the first `safe` nodes of the others, whatever the fusion.
+
+Spec: retrieval 14.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from ibidem.objects.errors import InvalidInputError
+from ibidem.retrieve import option
+from ibidem.retrieve.recall.words import LETTERS_MIN, words
+
+QUERIES_DEFAULT, QUERIES_MAX = 4, 20
+SAFE_DEFAULT = 3
+_WORDS_MAX = 6
+_STOP = frozenset(
+    (
+        *("a", "an", "and", "are", "as", "at", "be", "but", "by", "for", "from", "has", "have"),
+        *("i", "in", "is", "it", "of", "on", "or", "that", "the", "this", "to", "was", "were"),
+        "with",
+    )
+)
+_KNOWN = {"queries": QUERIES_DEFAULT, "letters_min": LETTERS_MIN, "safe": SAFE_DEFAULT}
+
+
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    """Asks for shorter forms of the question as well."""
+
+    queries: int = QUERIES_DEFAULT
+    """How many texts are asked at most, the question among them."""
+    letters_min: int = LETTERS_MIN
+    safe: int = SAFE_DEFAULT
+    """So many of the best that the question itself found stay above what only a form found."""
+
+    def form(self) -> dict[str, Any]:
+        """Returns the canonical form."""
+        return {"queries": self.queries, "letters_min": self.letters_min, "safe": self.safe}
+
+    @classmethod
+    def from_form(cls, form: Mapping[str, Any]) -> Self:
+        """Returns the option of a canonical form."""
+        return cls(
+            option.count("expand.queries", form["queries"], low=1, high=QUERIES_MAX),
+            option.count("expand.letters_min", form["letters_min"], low=1, high=100),
+            option.count("expand.safe", form["safe"], low=1, high=100_000),
+        )
+
+
+def resolve_expansion(given: object) -> Expansion | None:
+    """Returns the option that a person gave: True, or a mapping of parts of it."""
+    if given is None or given is False:
+        return None
+    if given is True:
+        given = {}
+    if not isinstance(given, Mapping) or not set(given) <= set(_KNOWN):
+        raise InvalidInputError(
+            f"expand: got {option.show(given)}, expected True or a mapping of {', '.join(_KNOWN)}"
+        )
+    return Expansion.from_form({**_KNOWN, **given})
+
+
+def expansions(
+    text: str, queries: int = QUERIES_DEFAULT, letters_min: int = LETTERS_MIN
+) -> list[str]:
+    """Returns the texts that are asked, the question first.
+
+    Spec: retrieval 14.2.
+
+    >>> expansions("mission control cron issues and timeouts")[1:]
+    ['mission control cron', 'mission control', 'mission']
+    """
+    found = words(text, _STOP, letters_min=letters_min)[:_WORDS_MAX]
+    forms = [" ".join(found[:3]), " ".join(found[:2]), *found[:3]]
+    return list(dict.fromkeys([text, *filter(None, forms)]))[:queries]

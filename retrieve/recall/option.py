@@ -1,0 +1,177 @@
+"""The options of recall, resolved: what a query asks for beside its lanes, in one field.
+
+Spec: retrieval 14.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from ibidem.objects.cid import Cid, CommitCid
+from ibidem.objects.errors import CorruptError, InvalidInputError
+from ibidem.retrieve import option
+from ibidem.retrieve.recall.adjust import (
+    IMPORTANCE_DEFAULT,
+    RECENCY_DEFAULT,
+    Feedback,
+    Importance,
+    Recency,
+    Worth,
+)
+from ibidem.retrieve.recall.direct import Direct, resolve_direct
+from ibidem.retrieve.recall.expansion import Expansion, resolve_expansion
+from ibidem.retrieve.validity import TIME_MAX
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """What recall adds to a query; None where it is not asked for."""
+
+    expansion: Expansion | None = None
+    recency: Recency | None = None
+    importance: Importance | None = None
+    feedback: Feedback | None = None
+    worth: Worth | None = None
+    direct: Direct | None = None
+
+    @property
+    def notes(self) -> CommitCid | None:
+        """The state of the notes that counts, None where none does."""
+        if self.feedback is not None:
+            return self.feedback.notes
+        return None if self.worth is None else self.worth.notes
+
+    def form(self) -> dict[str, Any]:
+        """Returns the canonical form: what is asked for."""
+        parts: dict[str, Any] = {}
+        for name in ("expansion", "recency", "direct"):
+            part = getattr(self, name)
+            if part is not None:
+                parts[name] = part.form()
+        if self.importance is not None:
+            parts["importance"] = self.importance.property
+        if self.feedback is not None:
+            parts["feedback"] = self.feedback.notes
+        if self.worth is not None:
+            worth = self.worth
+            parts["worth"] = [worth.notes, worth.as_of, worth.half_life]
+        return parts
+
+    @classmethod
+    def from_form(cls, form: Mapping[str, Any]) -> Self:
+        """Returns the options of a canonical form."""
+        worth = form.get("worth")
+        return cls(
+            Expansion.from_form(form["expansion"]) if "expansion" in form else None,
+            Recency.from_form(form["recency"]) if "recency" in form else None,
+            Importance(option.name("importance", form["importance"]))
+            if "importance" in form
+            else None,
+            Feedback(_notes(form["feedback"])) if "feedback" in form else None,
+            None if worth is None else Worth(_notes(worth[0]), *_worth_times(worth[1], worth[2])),
+            Direct.from_form(form["direct"]) if "direct" in form else None,
+        )
+
+
+def resolve_recall(
+    *,
+    expand: object = None,
+    recency: object = None,
+    importance: object = None,
+    feedback: object = None,
+    worth: object = None,
+    direct: object = None,
+    as_of: int | None = None,
+    notes: CommitCid | None = None,
+) -> Recall | None:
+    """Returns the options that a person gave, None where they gave none.
+
+    Args:
+        expand: True, or a mapping; see `expansion`.
+        recency: True, or a mapping of `property`, `half_life` (microseconds) and `weight`.
+        importance: True, or the property that holds it.
+        feedback: True where votes count.
+        worth: True, or a mapping of `half_life`, where outcomes count.
+        direct: True, or a mapping; see `direct`.
+        as_of: the time that ages are measured from, where some are.
+        notes: the state of the notes, where votes or outcomes count.
+
+    Raises:
+        InvalidInputError: an option is of the wrong form, or needs a time or notes that are not
+            given.
+    """
+    found = Recall(
+        resolve_expansion(expand),
+        _recency(recency, as_of),
+        _importance(importance),
+        _feedback(feedback, notes),
+        _worth(worth, notes, as_of),
+        resolve_direct(direct),
+    )
+    return None if found == Recall() else found
+
+
+RECALL_OPTIONS = tuple(sorted(resolve_recall.__kwdefaults__ or {}))
+"""The names of the options of `resolve_recall`."""
+
+
+def _recency(given: object, as_of: int | None) -> Recency | None:
+    parts = _parts("recency", given, RECENCY_DEFAULT)
+    if parts is None:
+        return None
+    return Recency.from_form({**parts, "as_of": _needed("recency", "as_of", as_of)})
+
+
+def _importance(given: object) -> Importance | None:
+    if given is None or given is False:
+        return None
+    return Importance(option.name("importance", IMPORTANCE_DEFAULT if given is True else given))
+
+
+def _feedback(given: object, notes: CommitCid | None) -> Feedback | None:
+    if given is None or not option.flag("feedback", given):
+        return None
+    return Feedback(_needed("feedback", "notes", notes))
+
+
+def _worth(given: object, notes: CommitCid | None, as_of: int | None) -> Worth | None:
+    parts = _parts("worth", given, {"half_life": None})
+    if parts is None:
+        return None
+    times = _worth_times(_needed("worth", "as_of", as_of), parts["half_life"])
+    return Worth(_needed("worth", "notes", notes), *times)
+
+
+def _worth_times(as_of: object, half_life: object) -> tuple[int, int | None]:
+    return (
+        option.count("worth.as_of", as_of, high=TIME_MAX),
+        None
+        if half_life is None
+        else option.count("worth.half_life", half_life, low=1, high=TIME_MAX),
+    )
+
+
+def _parts(name: str, given: object, known: Mapping[str, Any]) -> dict[str, Any] | None:
+    if given is None or given is False:
+        return None
+    if given is True:
+        given = {}
+    if not isinstance(given, Mapping) or not set(given) <= set(known):
+        raise InvalidInputError(
+            f"{name}: got {option.show(given)}, expected True or a mapping of {', '.join(known)}"
+        )
+    return {**known, **given}
+
+
+def _needed(name: str, other: str, value: Any) -> Any:
+    if value is None:
+        raise InvalidInputError(f"{name}: got it without {other}, expected both")
+    return value
+
+
+def _notes(value: object) -> CommitCid:
+    if not isinstance(value, Cid):
+        raise CorruptError(f"recall.notes: got {option.show(value)}, expected a link")
+    return CommitCid(value.raw)

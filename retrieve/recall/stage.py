@@ -1,0 +1,135 @@
+"""The stage of recall between fusion and reranking: expansion, then factors.
+
+Spec: retrieval 14.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ibidem.objects.cid import NodeCid
+from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.ids import NodeId
+from ibidem.objects.node import Node
+from ibidem.retrieve.fuse import Fused
+from ibidem.retrieve.lane import LaneTop
+from ibidem.retrieve.lexical import rank_lexical
+from ibidem.retrieve.numbers import Float64s, rank
+from ibidem.retrieve.protocol import Ordinals
+from ibidem.retrieve.recall.adjust import Adjusted, Opinions, adjusted
+from ibidem.retrieve.recall.expansion import Expansion, expansions
+from ibidem.retrieve.recall.option import Recall
+from ibidem.retrieve.recall.widening import expanded_top, with_expansion
+from ibidem.retrieve.result import LaneScore
+from ibidem.retrieve.scope import Universe
+
+Load = Callable[[NodeCid], Node]
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """The fused candidates after recall, and what it did to them."""
+
+    fused: Fused
+    tops: list[LaneTop]
+    """Those that were given, and the expansion lane where it ran."""
+    factors: list[Adjusted]
+
+
+def recall(
+    scope: Universe, tops: Sequence[LaneTop], fused: Fused, load: Load, opinions: Opinions
+) -> Recalled:
+    """Returns the candidates with what the query's recall options add and change.
+
+    Args:
+        scope: the view and universe of the query.
+        tops: of the lanes that ran.
+        fused: what they found together.
+        load: reads a node.
+        opinions: of the notes that the query names.
+
+    Raises:
+        InvalidInputError: the query counts votes or outcomes and none were given.
+    """
+    asked = scope.query.recall
+    assert asked is not None, "BUG: recall was not asked for"
+    all_tops = list(tops)
+    if asked.expansion is not None:
+        top = _expansion(scope, asked.expansion)
+        order = _order(scope, fused.ordinals, fused.scores)
+        fused = with_expansion(fused, order, top, asked.expansion.safe)
+        all_tops.append(top)
+    scores, factors = adjusted(
+        fused.scores,
+        _steps(scope, asked, fused.ordinals, load, opinions),
+        lambda scores: _order(scope, fused.ordinals, scores),
+    )
+    return Recalled(replace(fused, scores=scores), all_tops, factors)
+
+
+def add_factors(
+    lanes: Sequence[dict[str, LaneScore]],
+    ordinals: Ordinals,
+    fused: Fused | None,
+    factors: Sequence[Adjusted],
+) -> None:
+    """Puts what each factor did to some nodes beside what the lanes said.
+
+    The rank is the node's before the factor, the score is the factor, the contribution its share.
+    """
+    if fused is None or not factors:
+        return
+    order = np.argsort(fused.ordinals, kind="stable")
+    places = order[np.searchsorted(fused.ordinals[order], ordinals)]
+    for said, place in zip(lanes, places.tolist(), strict=True):
+        for factor in factors:
+            said[factor.name] = LaneScore(
+                factor.ranks[place], float(factor.factors[place]), float(factor.shares[place])
+            )
+
+
+def _expansion(scope: Universe, asked: Expansion) -> LaneTop:
+    query = scope.query
+    assert query.text is not None, "BUG: expansion without a text"
+    forms = expansions(query.text, asked.queries, asked.letters_min)[1:]
+    found = [
+        rank_lexical(replace(scope, query=replace(query, text=form, recall=None))) for form in forms
+    ]
+    return expanded_top(scope.view.snapshot, found, query.depth)
+
+
+def _steps(
+    scope: Universe, asked: Recall, ordinals: Ordinals, load: Load, opinions: Opinions
+) -> list[tuple[str, Callable[[int], float]]]:
+    """Returns the factors that are asked for, in their order, each by the place of a candidate."""
+    snapshot = scope.view.snapshot
+    steps: list[tuple[str, Callable[[int], float]]] = []
+    by_node = [part for part in (asked.recency, asked.importance) if part is not None]
+    nodes = [load(cid) for cid in snapshot.node_cids(ordinals)] if by_node else []
+    if asked.recency is not None:
+        recency = asked.recency
+        steps.append(("recency", lambda place: recency.factor(nodes[place])))
+    if asked.importance is not None:
+        importance = asked.importance
+        steps.append(("importance", lambda place: importance.factor(nodes[place])))
+    if asked.notes is not None:
+        raw = snapshot.node_ids(ordinals).tobytes()
+        ids = [NodeId(raw[at : at + 16]) for at in range(0, len(raw), 16)]
+        counted = [name for name in ("feedback", "worth") if getattr(asked, name) is not None]
+        steps += [(name, _said(name, opinions, ids)) for name in counted]
+    return steps
+
+
+def _said(name: str, opinions: Opinions, ids: Sequence[NodeId]) -> Callable[[int], float]:
+    if name not in opinions:
+        raise InvalidInputError(f"{name}: got no opinions, expected those of the query's notes")
+    factors: Mapping[NodeId, float] = opinions[name]
+    return lambda place: factors.get(ids[place], 1.0)
+
+
+def _order(scope: Universe, ordinals: Ordinals, scores: Float64s) -> list[int]:
+    places: list[int] = rank(scores, scope.view.snapshot.node_ids(ordinals)).tolist()
+    return places

@@ -1,0 +1,152 @@
+"""What people and agents said about answers, folded into one factor a node.
+
+A vote counts once for each actor, node and question; the last one wins. A node that was named not
+useful is punished only where the question is like the one it was not useful for. Counts are
+bounded, so nobody can move a node far, and a factor is never 0: what is hated is still found when
+nothing else is.
+
+Spec: retrieval 14.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from ibidem.objects.ids import NodeId
+from ibidem.retrieve.numbers import exp, ln
+from ibidem.retrieve.recall.words import shared
+
+UP_PERCENT, DOWN_PERCENT, VOTES_MAX = 5, 10, 3
+NOT_USEFUL_PERCENT, NOT_USEFUL_MAX, HITS_MAX = 5, 25, 10
+LOWEST_PERCENT, HIGHEST_PERCENT = -30, 15
+LIKENESS_MIN = 0.5
+"""How like another question one must be for its not-useful nodes to count."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Vote:
+    """One actor's opinion on one node as the answer to one question."""
+
+    time: int
+    """Microseconds since 1970 UTC."""
+    event: bytes
+    """The id of the event, which settles what has the same time."""
+    actor: str
+    node: NodeId
+    question: bytes
+    """The question's digest."""
+    value: int
+    """1 or -1."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class NotUseful:
+    """A node that did not help with a question."""
+
+    time: int
+    event: bytes
+    actor: str
+    node: NodeId
+    words: frozenset[bytes]
+    """Digests of the question's words."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Outcome:
+    """How it went when a node was used."""
+
+    time: int
+    event: bytes
+    node: NodeId
+    is_success: bool
+
+
+def feedback_percent(up: int, down: int, hits: int) -> int:
+    """Returns by how many percent votes move a score.
+
+    Spec: retrieval 14.4.
+
+    >>> [feedback_percent(*one) for one in ((1, 0, 0), (9, 0, 0), (0, 9, 0), (9, 9, 0), (0, 9, 12))]
+    [5, 15, -30, -15, -30]
+    """
+    votes = UP_PERCENT * min(VOTES_MAX, up) - DOWN_PERCENT * min(VOTES_MAX, down)
+    moved = votes - not_useful_percent(hits)
+    return max(LOWEST_PERCENT, min(HIGHEST_PERCENT, moved))
+
+
+def not_useful_percent(hits: int) -> int:
+    """Returns by how many percent being not useful so often lowers a score.
+
+    >>> [not_useful_percent(hits) for hits in (1, 4, 5, 6, 12)]
+    [5, 20, 25, 25, 25]
+    """
+    return min(NOT_USEFUL_MAX, NOT_USEFUL_PERCENT * min(HITS_MAX, hits))
+
+
+def feedback_factors(
+    votes: Iterable[Vote], not_useful: Iterable[NotUseful], words: frozenset[bytes]
+) -> Mapping[NodeId, float]:
+    """Returns the factor of every node that something was said about.
+
+    Args:
+        votes: in any order.
+        not_useful: in any order.
+        words: digests of the words of the question that is asked now.
+    """
+    effective = {(vote.actor, vote.node, vote.question): vote for vote in sorted(votes)}
+    up: dict[NodeId, int] = {}
+    down: dict[NodeId, int] = {}
+    for vote in effective.values():
+        counts = up if vote.value > 0 else down
+        counts[vote.node] = counts.get(vote.node, 0) + 1
+    hits: dict[NodeId, int] = {}
+    for said in sorted(not_useful):
+        if shared(words, said.words) >= LIKENESS_MIN:
+            hits[said.node] = hits.get(said.node, 0) + 1
+    return {
+        node: (100 + feedback_percent(up.get(node, 0), down.get(node, 0), hits.get(node, 0))) / 100
+        for node in sorted(up.keys() | down.keys() | hits.keys())
+    }
+
+
+def worth(successes: float, failures: float) -> float:
+    """Returns the factor of a node from how it went when it was used.
+
+    >>> [worth(*one) for one in ((0, 0), (3, 0), (0, 3))]
+    [1.0, 1.6, 0.4]
+    """
+    return (successes + 1.0) / (successes + failures + 2.0) / 0.5
+
+
+def worth_factors(
+    outcomes: Iterable[Outcome], *, as_of: int, half_life: int | None
+) -> Mapping[NodeId, float]:
+    """Returns the factor of every node that was used before a time.
+
+    Args:
+        outcomes: in any order.
+        as_of: later ones do not count yet; microseconds since 1970 UTC.
+        half_life: after so many microseconds an outcome counts half; None: outcomes stay.
+    """
+    sums: dict[NodeId, list[float]] = {}
+    for outcome in sorted(outcomes):
+        if outcome.time <= as_of:
+            weight = 1.0 if half_life is None else halved(as_of - outcome.time, half_life)
+            sums.setdefault(outcome.node, [0.0, 0.0])[not outcome.is_success] += weight
+    return {node: worth(*sums[node]) for node in sorted(sums)}
+
+
+def halved(age: int, half_life: int) -> float:
+    """Returns 2 to the power of -age / half_life; 1.0 for what lies ahead.
+
+    Spec: retrieval 14.3.
+
+    >>> halved(7, 7), halved(0, 7), halved(-3, 7)
+    (0.5, 1.0, 1.0)
+    """
+    if age <= 0:
+        return 1.0
+    whole, rest = divmod(age, half_life)
+    part = 1.0 if rest == 0 else exp(-(rest / half_life) * ln(2.0))
+    return part * 0.5 ** min(whole, 1100)
