@@ -23,6 +23,7 @@ from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.retrieve import predicate
 from ibidem.retrieve.dense import check_model, rank_dense, rank_dense_many
+from ibidem.retrieve.drops import DROPS_LISTED_MAX
 from ibidem.retrieve.fuse import Fused, fuse
 from ibidem.retrieve.graph.lane import GraphTop, paths_of, run_graph_lanes, unknown_etypes
 from ibidem.retrieve.lane import LaneStatus, LaneTop
@@ -36,7 +37,7 @@ from ibidem.retrieve.ranking import SnapshotRanking
 from ibidem.retrieve.reorder import reorder
 from ibidem.retrieve.rerank import LANE as RERANK
 from ibidem.retrieve.rerank import Reranker, RerankRecord, RerankStatus
-from ibidem.retrieve.result import DROPS_LISTED_MAX, Item, LaneScore, Result
+from ibidem.retrieve.result import Item, LaneScore, Result
 from ibidem.retrieve.scope import Scope, Universe, universe
 from ibidem.retrieve.sparse import rank_sparse
 from ibidem.retrieve.stale import count_stale
@@ -103,8 +104,8 @@ def execute(
         items=items,
         tokens_used=packed.tokens_used,
         candidates_seen=len(found.ranking),
-        dropped=tuple(packed.drops),
-        dropped_counts=MappingProxyType(packed.counts),
+        dropped=packed.drops,
+        dropped_counts=packed.counts,
         warnings=found.warnings(stale),
         status=found.status(),
         rerank=found.record,
@@ -174,9 +175,7 @@ def ranked(
         load, content or _inline, estimator, query.content_chars, _adjacent(scope.view, query)
     )
     after = reorder(snapshot, query, ranking, reader, reranker)
-    return Ranked(
-        scope, after.ranking, tops, walks, fused, reader, after.opinions(), after.record
-    )
+    return Ranked(scope, after.ranking, tops, walks, fused, reader, after.opinions(), after.record)
 
 
 def dense_tops(snapshot: Snapshot, queries: Sequence[Query]) -> list[LaneTop | None]:
@@ -217,8 +216,10 @@ def _rank(scope: Universe, tops: Sequence[LaneTop]) -> tuple[SnapshotRanking, Fu
     fused = fuse(tops, scope.query.fusion)
     if len(tops) == 1:
         return SnapshotRanking(snapshot, fused.ordinals, fused.scores), fused
-    order = rank(fused.scores, snapshot.node_ids(fused.ordinals))
-    return SnapshotRanking(snapshot, fused.ordinals[order], fused.scores[order]), fused
+    ids = snapshot.node_ids(fused.ordinals)
+    order = rank(fused.scores, ids)
+    ordinals, scores = fused.ordinals[order], fused.scores[order]
+    return SnapshotRanking(snapshot, ordinals, scores, ids[order]), fused
 
 
 def _by_id(snapshot: Snapshot, ordinals: Ordinals, query: Query) -> Ordinals:

@@ -9,15 +9,17 @@ Spec: retrieval 8.3.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 from ibidem.objects.cid import NodeCid
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
+from ibidem.retrieve.drops import DROPS_LISTED_MAX, Drop, DropReason, Drops
+from ibidem.retrieve.numbers import Float64s, Ids
 from ibidem.retrieve.render import render
-from ibidem.retrieve.result import DROPS_LISTED_MAX, Drop, DropReason
 from ibidem.retrieve.tokens import HEURISTIC, TokenEstimator
 
 _TOKENS_MIN = 12
@@ -72,8 +74,8 @@ class Ranking(Protocol):
         """Returns a node's CID."""
         ...
 
-    def span(self, start: int, stop: int) -> list[tuple[NodeId, float]]:
-        """Returns the ids and scores of nodes start..stop."""
+    def columns(self, start: int, stop: int) -> tuple[Ids, Float64s]:
+        """Returns the ids, (n, 16), and scores, (n,), of nodes start..stop."""
         ...
 
 
@@ -88,14 +90,14 @@ class Taken(NamedTuple):
     tokens: int
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Packed:
     """What fitted and what did not."""
 
     taken: list[Taken]
     tokens_used: int
-    drops: list[Drop]
-    counts: dict[str, int]
+    drops: Drops
+    counts: Mapping[str, int]
 
 
 def pack(ranking: Ranking, reader: Reader, *, limit: int | None, budget: int | None) -> Packed:
@@ -107,39 +109,46 @@ def pack(ranking: Ranking, reader: Reader, *, limit: int | None, budget: int | N
         limit: how many are taken at most, None for any number.
         budget: tokens that they may cost together, None for any; 0 takes nothing.
     """
-    packed = Packed([], 0, [], {str(reason): 0 for reason in DropReason})
+    taken: list[Taken] = []
+    skipped: list[int] = []
+    costs: list[int] = []
+    used, stop, reason = 0, len(ranking), DropReason.LIMIT
     for index in range(len(ranking)):
-        if limit is not None and len(packed.taken) >= limit:
-            _drop_rest(packed, ranking, index, DropReason.LIMIT)
+        if limit is not None and len(taken) >= limit:
+            stop = index
             break
-        if _is_full(packed, reader, budget):
-            _drop_rest(packed, ranking, index, DropReason.BUDGET)
+        if _is_full(used, len(skipped), reader, budget):
+            stop, reason = index, DropReason.BUDGET
             break
         cid = ranking.cid(index)
         node, rendered, tokens = reader.read(cid)
-        if budget is not None and packed.tokens_used + tokens > budget:
-            packed.counts[str(DropReason.BUDGET)] += 1
-            if len(packed.drops) < DROPS_LISTED_MAX:
-                [(node_id, score)] = ranking.span(index, index + 1)
-                packed.drops.append(Drop(node_id, DropReason.BUDGET, tokens, score))
+        if budget is not None and used + tokens > budget:
+            skipped.append(index)
+            costs.append(tokens)
             continue
-        packed.taken.append(Taken(index, cid, node, rendered, tokens))
-        packed.tokens_used += tokens
-    return packed
+        taken.append(Taken(index, cid, node, rendered, tokens))
+        used += tokens
+    counts = {DropReason.LIMIT.value: 0, DropReason.BUDGET.value: len(skipped)}
+    counts[reason.value] += len(ranking) - stop
+    drops = _listed(ranking, skipped, costs, stop, reason)
+    return Packed(taken, used, drops, MappingProxyType(counts))
 
 
-def _drop_rest(packed: Packed, ranking: Ranking, start: int, reason: DropReason) -> None:
-    """Counts what comes from `start` on as dropped unseen, and lists it as far as lists go."""
-    packed.counts[str(reason)] += len(ranking) - start
-    stop = min(len(ranking), start + DROPS_LISTED_MAX - len(packed.drops))
-    packed.drops += [
-        Drop(node_id, reason, None, score) for node_id, score in ranking.span(start, stop)
-    ]
+def _listed(
+    ranking: Ranking, skipped: list[int], costs: list[int], stop: int, reason: DropReason
+) -> Drops:
+    """Returns those that did not fit, then those from `stop` on, unseen, as far as lists go."""
+    first: list[Drop] = []
+    for index, tokens in zip(skipped[:DROPS_LISTED_MAX], costs, strict=False):
+        ids, scores = ranking.columns(index, index + 1)
+        first.append(Drop(NodeId(ids.tobytes()), DropReason.BUDGET, tokens, float(scores[0])))
+    last = min(len(ranking), stop + DROPS_LISTED_MAX - len(first))
+    return Drops(first, reason, *ranking.columns(stop, last))
 
 
-def _is_full(packed: Packed, reader: Reader, budget: int | None) -> bool:
+def _is_full(used: int, skipped: int, reader: Reader, budget: int | None) -> bool:
     """Returns whether nothing can fit any more and nothing more is listed: the rest is counted."""
-    if budget is None or len(packed.drops) < DROPS_LISTED_MAX:
+    if budget is None or skipped < DROPS_LISTED_MAX:
         return False
     least = _TOKENS_MIN if reader.estimator.name == HEURISTIC.name else 0
-    return packed.tokens_used + least > budget
+    return used + least > budget

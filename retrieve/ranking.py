@@ -10,7 +10,7 @@ import numpy as np
 
 from ibidem.objects.cid import NodeCid
 from ibidem.objects.ids import NodeId
-from ibidem.retrieve.numbers import Float64s
+from ibidem.retrieve.numbers import Float64s, Ids
 from ibidem.retrieve.protocol import Ordinals, Snapshot
 
 _CIDS_BLOCK = 16
@@ -20,20 +20,33 @@ _CIDS_BLOCK = 16
 class SnapshotRanking:
     """Nodes best first."""
 
-    def __init__(self, snapshot: Snapshot, ordinals: Ordinals, scores: Float64s) -> None:
+    def __init__(
+        self, snapshot: Snapshot, ordinals: Ordinals, scores: Float64s, ids: Ids | None = None
+    ) -> None:
+        """Ranks nodes as they come; `ids` are theirs, where they are known."""
         self.ordinals = ordinals
         self._snapshot = snapshot
         self._scores = scores
+        self._ids = ids
         self._cids: tuple[int, Sequence[NodeCid]] = (-1, ())
 
     def __len__(self) -> int:
         return int(self.ordinals.shape[0])
 
+    def columns(self, start: int, stop: int) -> tuple[Ids, Float64s]:
+        """Returns the ids, (n, 16), and scores, (n,), of nodes start..stop."""
+        if self._ids is None:
+            ids = self._snapshot.node_ids(self.ordinals[start:stop])
+        else:
+            ids = self._ids[start:stop]
+        return ids, self._scores[start:stop]
+
     def span(self, start: int, stop: int) -> list[tuple[NodeId, float]]:
         """Returns the ids and scores of nodes start..stop."""
-        ids = self._snapshot.node_ids(self.ordinals[start:stop]).tobytes()
-        scores = self._scores[start:stop].tolist()
-        return [(NodeId(ids[16 * i : 16 * i + 16]), score) for i, score in enumerate(scores)]
+        ids, scores = self.columns(start, stop)
+        return [
+            (NodeId(one.tobytes()), score) for one, score in zip(ids, scores.tolist(), strict=True)
+        ]
 
     def cid(self, index: int) -> NodeCid:
         """Returns a node's CID."""
@@ -57,4 +70,5 @@ class SnapshotRanking:
             return self
         order = np.arange(len(self))
         order[: len(places)] = places
-        return SnapshotRanking(self._snapshot, self.ordinals[order], self._scores[order])
+        ids = None if self._ids is None else self._ids[order]
+        return SnapshotRanking(self._snapshot, self.ordinals[order], self._scores[order], ids)

@@ -11,18 +11,29 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from blake3 import blake3
 
 from ibidem.objects import codec
 from ibidem.objects.block import EMPTY, empty
 from ibidem.objects.cid import Cid, CommitCid, NodeCid, ReceiptCid, ResultCid, RootCid
-from ibidem.objects.errors import CorruptError, ErrorKind, FormatError, IbidemError
+from ibidem.objects.constants import BLOCK_BYTES_MAX
+from ibidem.objects.errors import (
+    CorruptError,
+    ErrorKind,
+    FormatError,
+    IbidemError,
+    InvalidInputError,
+)
 from ibidem.objects.ids import NodeId
 from ibidem.retrieve.query import SEMANTICS, Query
 from ibidem.retrieve.rerank import RerankRecord
-from ibidem.retrieve.result import LaneScore, Result
+from ibidem.retrieve.result import LaneScore, Result, lanes_written
+from ibidem.retrieve.writing import array_of, bytes_of, count_of, link_of, map_of, real_of, text_of
+
+if TYPE_CHECKING:
+    from ibidem.retrieve.packs.result import PackResult
 
 C = TypeVar("C", bound=Cid)
 
@@ -57,27 +68,36 @@ class Receipt:
     semantics: int = SEMANTICS
 
     def encode(self) -> bytes:
-        """Returns the canonical bytes."""
-        fields: dict[str, Any] = {
-            "kind": "receipt",
-            "v": 1,
-            "semantics": self.semantics,
-            "root": self.root,
-            "query": self.query.form(),
-            "models": dict(self.models),
-            "result": self.result,
-            "items": [
-                [item.id.raw, item.cid, item.score, item.digest, _lanes_form(item.lanes)]
-                for item in self.items
-            ],
+        """Returns the canonical bytes.
+
+        Raises:
+            InvalidInputError: kind `limit-exceeded`: an answer of many thousand items has a receipt
+                larger than a block.
+        """
+        parts = {
+            "kind": text_of("receipt"),
+            "v": count_of(1),
+            "semantics": count_of(self.semantics),
+            "root": link_of(self.root),
+            "query": self.query.encode(),
+            "models": codec.encode(dict(self.models)),
+            "result": link_of(self.result),
+            "items": array_of(map(_item, self.items)),
         }
         if self.commit is not None:
-            fields["commit"] = self.commit
+            parts["commit"] = link_of(self.commit)
         if self.notes_head is not None:
-            fields["notes_head"] = self.notes_head
+            parts["notes_head"] = link_of(self.notes_head)
         if self.rerank is not None:
-            fields["rerank"] = self.rerank.form()
-        return codec.encode(fields)
+            parts["rerank"] = codec.encode(self.rerank.form())
+        block = map_of(parts)
+        if len(block) > BLOCK_BYTES_MAX:
+            raise InvalidInputError(
+                f"receipt: got {len(block)} bytes, expected at most {BLOCK_BYTES_MAX}",
+                kind=ErrorKind.LIMIT_EXCEEDED,
+                hint="ask for fewer items",
+            )
+        return block
 
     @property
     def cid(self) -> ReceiptCid:
@@ -126,7 +146,7 @@ class Receipt:
                     _link(NodeCid, row[1]),
                     float(row[2]),
                     bytes(row[3]),
-                    {name: LaneScore(*said) for name, said in row[4].items()},
+                    {str(name): _lane_score(*said) for name, said in row[4].items()},
                 )
                 for row in fields["items"]
             ),
@@ -138,13 +158,13 @@ class Receipt:
 
 
 def receipt_of(
-    result: Result,
+    result: Result | PackResult,
     *,
     commit: CommitCid | None = None,
     notes_head: CommitCid | None = None,
     models: Mapping[str, bytes] = EMPTY,
 ) -> Receipt:
-    """Returns the receipt of a result.
+    """Returns the receipt of an answer, of nodes or of packs.
 
     Args:
         result: the answer.
@@ -153,14 +173,8 @@ def receipt_of(
         models: digests of the models of the query's vectors, where they are known.
     """
     items = tuple(
-        ReceiptItem(
-            item.node.id,
-            item.cid,
-            item.score,
-            blake3(item.rendered.encode()).digest(),
-            item.lanes,
-        )
-        for item in result.items
+        ReceiptItem(id, cid, score, blake3(text.encode()).digest(), lanes)
+        for id, cid, score, text, lanes in result.shown()  # noqa: A001
     )
     return Receipt(
         root=result.root,
@@ -174,8 +188,24 @@ def receipt_of(
     )
 
 
-def _lanes_form(lanes: Mapping[str, LaneScore]) -> dict[str, list[float]]:
-    return {name: [said.rank, said.score, said.contribution] for name, said in lanes.items()}
+def _item(item: ReceiptItem) -> bytes:
+    return array_of(
+        (
+            bytes_of(item.id.raw),
+            link_of(item.cid),
+            real_of(item.score),
+            bytes_of(item.digest),
+            lanes_written(item.lanes),
+        )
+    )
+
+
+def _lane_score(rank: object, score: object, contribution: object) -> LaneScore:
+    if type(rank) is int and rank >= 1 and type(score) is float and type(contribution) is float:
+        return LaneScore(rank, score, contribution)
+    raise CorruptError(
+        f"receipt: got {(rank, score, contribution)!r:.80}, expected a rank from 1 and two floats"
+    )
 
 
 def _link(kind: type[C], value: object) -> C:

@@ -8,34 +8,33 @@ Spec: retrieval 9.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ibidem.objects import codec
 from ibidem.objects.block import empty
 from ibidem.objects.cid import NodeCid, ResultCid, RootCid
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
+from ibidem.retrieve.drops import Drops
 from ibidem.retrieve.lane import LaneStatus
 from ibidem.retrieve.query import Query
 from ibidem.retrieve.rerank import RerankRecord, RerankStatus
 from ibidem.retrieve.warning import Warning  # noqa: A004
-from ibidem.retrieve.writing import array_of, map_of, text_of
+from ibidem.retrieve.writing import (
+    NULL,
+    array_of,
+    bytes_of,
+    count_of,
+    link_of,
+    map_of,
+    real_of,
+    text_of,
+)
 
 if TYPE_CHECKING:
     from ibidem.retrieve.receipt import Receipt
-
-DROPS_LISTED_MAX = 1000
-"""Dropped nodes that are listed one by one; all are counted."""
-
-
-class DropReason(StrEnum):
-    """Why a ranked node is not among the items; a closed list."""
-
-    LIMIT = "limit"
-    BUDGET = "budget"
 
 
 class LaneScore(NamedTuple):
@@ -69,16 +68,6 @@ class Item:
         return self.node.id
 
 
-class Drop(NamedTuple):
-    """A node that was ranked and left out."""
-
-    id: NodeId
-    reason: DropReason
-    tokens: int | None
-    """What it would have cost; None where it was not rendered."""
-    score: float
-
-
 @dataclass(frozen=True, slots=True)
 class Result:
     """The answer to one query over one root."""
@@ -89,7 +78,7 @@ class Result:
     tokens_used: int
     candidates_seen: int
     """Nodes in the union of the lanes' tops, or all matches where nothing ranks."""
-    dropped: tuple[Drop, ...]
+    dropped: Drops
     """In rank order, the first DROPS_LISTED_MAX."""
     dropped_counts: Mapping[str, int]
     """By reason, all of them; every reason is present."""
@@ -122,6 +111,11 @@ class Result:
 
         return explain(self)
 
+    def shown(self) -> Iterator[tuple[NodeId, NodeCid, float, str, Mapping[str, LaneScore]]]:
+        """Yields what a receipt keeps of each item: who, its score, its text, what lanes said."""
+        for item in self.items:
+            yield item.node.id, item.cid, item.score, item.rendered, item.lanes
+
     def to_bytes(self) -> bytes:
         """Returns the canonical bytes, DAG-CBOR of any length.
 
@@ -129,37 +123,93 @@ class Result:
         """
         return map_of(
             {
+                **answer_form(self),
                 "kind": text_of("result"),
-                "v": codec.encode(1),
-                "root": codec.encode(self.root),
-                "query": self.query.encode(),
                 "items": array_of(_item(item) for item in self.items),
-                "tokens_used": codec.encode(self.tokens_used),
-                "tokens_budget": codec.encode(self.tokens_budget),
-                "candidates_seen": codec.encode(self.candidates_seen),
-                "dropped": codec.encode(
-                    [
-                        [drop.id.raw, str(drop.reason), drop.tokens, drop.score]
-                        for drop in self.dropped
-                    ]
-                ),
-                "dropped_counts": codec.encode(dict(self.dropped_counts)),
-                "warnings": array_of(codec.encode(warning.form()) for warning in self.warnings),
-                "status": codec.encode({lane: str(status) for lane, status in self.status.items()}),
-                "rerank": codec.encode(None if self.rerank is None else self.rerank.form()),
             }
         )
 
 
-def _item(item: Item) -> bytes:
-    lanes = {name: [lane.rank, lane.score, lane.contribution] for name, lane in item.lanes.items()}
+class Answer(Protocol):
+    """What every answer says, whatever it holds."""
+
+    @property
+    def root(self) -> RootCid:
+        """As in `Result`."""
+
+    @property
+    def query(self) -> Query:
+        """As in `Result`."""
+
+    @property
+    def tokens_used(self) -> int:
+        """As in `Result`."""
+
+    @property
+    def candidates_seen(self) -> int:
+        """As in `Result`."""
+
+    @property
+    def dropped(self) -> Drops:
+        """As in `Result`."""
+
+    @property
+    def dropped_counts(self) -> Mapping[str, int]:
+        """As in `Result`."""
+
+    @property
+    def warnings(self) -> tuple[Warning, ...]:
+        """As in `Result`."""
+
+    @property
+    def status(self) -> Mapping[str, LaneStatus | RerankStatus]:
+        """As in `Result`."""
+
+    @property
+    def rerank(self) -> RerankRecord | None:
+        """As in `Result`."""
+
+
+def answer_form(answer: Answer) -> dict[str, bytes]:
+    """Returns the fields that all answers have, encoded.
+
+    Spec: retrieval 9.2.
+    """
+    return {
+        "v": count_of(1),
+        "root": link_of(answer.root),
+        "query": answer.query.encode(),
+        "tokens_used": count_of(answer.tokens_used),
+        "tokens_budget": count_of(answer.query.token_budget),
+        "candidates_seen": count_of(answer.candidates_seen),
+        "dropped": answer.dropped.written(),
+        "dropped_counts": map_of(
+            {reason: count_of(count) for reason, count in answer.dropped_counts.items()}
+        ),
+        "warnings": array_of(codec.encode(warning.form()) for warning in answer.warnings),
+        "status": map_of({lane: text_of(status) for lane, status in answer.status.items()}),
+        "rerank": NULL if answer.rerank is None else codec.encode(answer.rerank.form()),
+    }
+
+
+def lanes_written(lanes: Mapping[str, LaneScore]) -> bytes:
+    """Returns the canonical bytes of what lanes said: by lane, [rank, score, contribution]."""
     return map_of(
         {
-            "id": codec.encode(item.node.id.raw),
-            "cid": codec.encode(item.cid),
-            "score": codec.encode(item.score),
+            name: array_of((count_of(rank), real_of(score), real_of(share)))
+            for name, (rank, score, share) in lanes.items()
+        }
+    )
+
+
+def _item(item: Item) -> bytes:
+    return map_of(
+        {
+            "id": bytes_of(item.node.id.raw),
+            "cid": link_of(item.cid),
+            "score": real_of(item.score),
             "rendered": text_of(item.rendered),
-            "tokens": codec.encode(item.tokens),
-            "lanes": codec.encode(lanes),
+            "tokens": count_of(item.tokens),
+            "lanes": lanes_written(item.lanes),
         }
     )

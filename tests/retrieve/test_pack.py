@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ibidem.objects.cid import NodeCid
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
+from ibidem.retrieve.drops import DROPS_LISTED_MAX, DropReason
 from ibidem.retrieve.pack import Reader, pack
-from ibidem.retrieve.result import DROPS_LISTED_MAX, DropReason
 from ibidem.retrieve.tokens import HEURISTIC
 
 
@@ -30,8 +31,10 @@ class Nodes:
     def cid(self, index):
         return self.cids[index]
 
-    def span(self, start, stop):
-        return [(self.nodes[index].id, 1.0 - index / 1024) for index in range(start, stop)]
+    def columns(self, start, stop):
+        ids = b"".join(node.id.raw for node in self.nodes[start:stop])
+        scores = 1.0 - np.arange(start, stop) / 1024
+        return np.frombuffer(ids, np.uint8).reshape(-1, 16), scores
 
     def load(self, cid):
         self.loaded += 1

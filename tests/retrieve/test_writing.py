@@ -1,0 +1,78 @@
+"""Values written part by part are what the codec writes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ibidem.objects import codec
+from ibidem.objects.cid import Cid
+from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.ids import NodeId
+from ibidem.retrieve.drops import Drop, DropReason, Drops
+from ibidem.retrieve.writing import (
+    array_of,
+    bytes_of,
+    count_of,
+    link_of,
+    map_of,
+    real_of,
+    text_of,
+)
+
+REALS = st.floats(allow_nan=False, allow_infinity=False).filter(lambda value: value != 0.0)
+TEXTS = st.text(st.characters(codec="utf-8"), max_size=300)
+
+
+@settings(max_examples=100, deadline=None)
+@given(TEXTS, st.binary(max_size=300), st.integers(0, 2**64 - 1), REALS | st.just(0.0))
+def test_single_values_are_as_the_codec_writes_them(text, data, count, real):
+    """[9.2-a]"""
+    assert text_of(text) == codec.encode(text)
+    assert bytes_of(data) == codec.encode(data)
+    assert count_of(count) == codec.encode(count)
+    assert count_of(None) == codec.encode(None)
+    assert real_of(real) == codec.encode(real)
+    cid = Cid.of(data)
+    assert link_of(cid) == codec.encode(cid)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.dictionaries(TEXTS, st.integers(0, 2**20), max_size=40))
+def test_maps_and_arrays_are_as_the_codec_writes_them(values):
+    """[9.2-a] Keys by length of their bytes, then by these."""
+    assert map_of({key: count_of(one) for key, one in values.items()}) == codec.encode(values)
+    assert array_of(map(count_of, values.values())) == codec.encode(list(values.values()))
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf"), -0.0])
+def test_numbers_that_are_not_canonical_are_refused(value):
+    with pytest.raises(InvalidInputError, match="float"):
+        real_of(value)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 99), st.integers(0, 99_999), REALS), max_size=4),
+    st.lists(st.tuples(st.integers(0, 2**40), REALS), max_size=40),
+    st.sampled_from(DropReason),
+)
+def test_drops_are_written_and_read_alike(skipped, unseen, reason):
+    """[9.2-a] Whether they are looked at one by one or only written."""
+    first = [
+        Drop(NodeId(number.to_bytes(16, "big")), DropReason.BUDGET, tokens, score)
+        for number, tokens, score in skipped
+    ]
+    raw = [number.to_bytes(16, "big") for number, _ in unseen]
+    rest = [
+        Drop(NodeId(one), reason, None, score) for one, (_, score) in zip(raw, unseen, strict=True)
+    ]
+    ids = np.frombuffer(b"".join(raw), np.uint8).reshape(-1, 16)
+    drops = Drops(first, reason, ids, np.array([score for _, score in unseen]))
+    assert list(drops) == first + rest
+    assert drops[1:3] == tuple(first + rest)[1:3]
+    assert drops == Drops(first + rest)
+    form = [[one.id.raw, str(one.reason), one.tokens, one.score] for one in drops]
+    assert drops.written() == Drops(first + rest).written() == codec.encode(form)
