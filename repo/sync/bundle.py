@@ -24,7 +24,7 @@ from ibidem.repo.sync.names import check_ref
 
 REFS_MAX = 10_000
 _BUNDLE_KNOWN = frozenset(("refs", "head", "config", "requires", "erasures", "operation"))
-_PUSH_KNOWN = frozenset(("updates", "requires", "erasures"))
+_PUSH_KNOWN = frozenset(("updates", "erasures"))
 
 
 class Tip(NamedTuple):
@@ -125,12 +125,10 @@ class Push(Block):
     """What a sender asks a receiver to move."""
 
     KIND: ClassVar[str] = "push"
-    OPTIONAL: ClassVar[frozenset[str]] = frozenset(("requires", "erasures"))
+    OPTIONAL: ClassVar[frozenset[str]] = frozenset(("erasures",))
 
     updates: Mapping[str, Update]
     """By full name."""
-    requires: tuple[CommitCid, ...] = ()
-    """Commits that the receiver has, as the sender saw it, ascending."""
     erasures: tuple[Cid, ...] = ()
     """Erasure blocks that go along, ascending."""
     extra: Mapping[str, Any] = field(default_factory=empty)
@@ -151,7 +149,6 @@ class Push(Block):
                 update.is_forced,
                 "true or false",
             )
-        put(self, "requires", _ascending("push", "requires", self.requires, CommitCid))
         put(self, "erasures", _ascending("push", "erasures", self.erasures, Cid))
         put(self, "extra", frozen_extra(Push, _PUSH_KNOWN, self.extra))
 
@@ -165,9 +162,8 @@ class Push(Block):
             if update.expected is not None:
                 updates[name]["expected"] = _tip_map(update.expected)
         fields: Map = {"v": FORMAT_VERSION, "kind": "push", "updates": updates, **self.extra}
-        for name, links in (("requires", self.requires), ("erasures", self.erasures)):
-            if links:
-                fields[name] = links
+        if self.erasures:
+            fields["erasures"] = self.erasures
         return _sorted(fields)
 
     @classmethod
@@ -178,7 +174,6 @@ class Push(Block):
         }
         return cls(
             updates=updates,
-            requires=read_links("push", "requires", take("requires", []), CommitCid),
             erasures=read_links("push", "erasures", take("erasures", []), Cid),
             extra=fields,
         )

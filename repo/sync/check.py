@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
     from ibidem.repo.sync.known import Known
 
-_KEYED = frozenset(("node", "edge", "conflict"))
+_KEYED = frozenset(("node", "edge"))
 """Kinds whose blocks hold the id that they stand under."""
 
 
@@ -89,14 +89,16 @@ class Inspection:
 
     def _is_known(self, target: Cid) -> bool:
         if isinstance(target, CommitCid):
-            return target not in self._quarantine and self._known.commit(target)
-        return target not in self._quarantine and self._known.record(target)
+            return self._known.commit(target)
+        return self._known.record(target)
 
     def _is_had(self, cid: Cid) -> bool:
         """Tells whether a step, a receipt or a part of one needs no check; raises if it is lost."""
+        if self._known.record(cid):
+            return True
         if cid in self._quarantine:
             return False
-        if self._known.record(cid) or self._is_erased(cid):
+        if self._is_erased(cid):
             return True
         # A root or a commit that is known ends the walk where it is looked at, not here.
         if not cid.is_raw and (
@@ -112,11 +114,11 @@ class Inspection:
             cid = waiting.pop()
             if cid in found or cid in accepted.built_on:
                 continue
-            if cid in self._quarantine:
+            if self._known.commit(cid):
+                accepted.built_on.add(cid)
+            elif cid in self._quarantine:
                 found[cid] = Commit.decode(self._quarantine[cid])
                 waiting.extend(found[cid].parents)
-            elif self._known.commit(cid):
-                accepted.built_on.add(cid)
             else:
                 raise missing_from_pack(cid, "commit")
         return parents_first(found)

@@ -1,0 +1,199 @@
+"""Takes in what was sent: quarantine, inspection, and one step in which all of it becomes visible.
+
+Whatever is refused leaves no trace: the store, the refs and the log are as before. What is accepted
+appears at once, blocks and refs in one durable write, while the refs still are what they were when
+it was decided.
+
+Spec: sync 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ibidem.objects.blocks import Buffer
+from ibidem.objects.cid import Cid, CommitCid
+from ibidem.objects.errors import ConflictError, ErrorKind, InvalidInputError
+from ibidem.repo import refs
+from ibidem.repo.sync.ancestry import commits_between
+from ibidem.repo.sync.check import Accepted, Inspection
+from ibidem.repo.sync.closure import records_behind
+from ibidem.repo.sync.erased import is_erased_in, refusal_of
+from ibidem.repo.sync.known import Known
+from ibidem.repo.sync.quarantine import Chosen, Quarantine
+from ibidem.repo.sync.report import Move, RefMove
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ibidem.objects.blocks import Source
+    from ibidem.objects.view import Ref, View
+    from ibidem.repo.operations import State
+    from ibidem.repo.repository import Repository
+    from ibidem.repo.sync.bundle import Push, Update
+
+Moves = list[RefMove]
+
+
+class Intake:
+    """Blocks from elsewhere that passed inspection, ready to be published with refs."""
+
+    def __init__(self, repository: Repository, quarantine: Quarantine) -> None:
+        self._operations = repository._operations
+        self._quarantine = quarantine
+        self.source: Source = quarantine.over(self._operations.store)
+        """Reads in quarantine too."""
+        self.accepted = Accepted()
+
+    def inspect(self, targets: Iterable[Cid]) -> None:
+        """Checks everything behind the targets that is not here; raises as `Inspection.run`."""
+        store = self._operations.store
+        known = Known(store, self._operations.state().view)
+        inspection = Inspection(self._quarantine, store, known, is_erased_in(store))
+        self.accepted = inspection.run(targets)
+
+    def publish(
+        self,
+        plan: Callable[[Known, Buffer], Moves],
+        *,
+        author: str,
+        time: int | None,
+        description: str,
+        head: str | None = None,
+    ) -> Moves:
+        """Moves refs as planned, together with the blocks that were accepted.
+
+        Args:
+            plan: given what is here now, says which refs move, and may put blocks of its own;
+                asked again after a lost race.
+            head: the branch to make current where there is no ref yet.
+        """
+        moves: Moves = []
+
+        def make(state: State, buffer: Buffer) -> View | None:
+            known = Known(self._operations.store, state.view)
+            for cid in self.accepted.built_on:
+                if not known.commit(cid):
+                    raise ConflictError(
+                        f"commit {cid} was here and is no longer",
+                        kind=ErrorKind.HEAD_MOVED,
+                        hint="copy again",
+                    )
+            work = Buffer(self.source)
+            moves[:] = plan(known, work)
+            buffer.new.update(work.new)
+            changes = {move.name: move.after for move in moves if move.before != move.after}
+            if not changes:
+                return None
+            return replace(
+                state.view,
+                refs=refs.changed(state.view, changes, buffer),
+                head=state.view.head if head is None or known.refs else head,
+            )
+
+        self._operations.change(
+            make,
+            author=author,
+            time=time,
+            description=description,
+            more=Chosen(self._quarantine, self.accepted.cids),
+        )
+        return moves
+
+    @property
+    def size_bytes(self) -> int:
+        """How many bytes of blocks were accepted."""
+        return sum(len(self._quarantine[cid]) for cid in self.accepted.cids)
+
+
+@contextmanager
+def intake(
+    repository: Repository, blocks: Iterable[tuple[Cid, bytes]], targets: Iterable[Cid]
+) -> Iterator[Intake]:
+    """Takes blocks into quarantine and inspects them; on leaving, the quarantine is emptied.
+
+    Raises:
+        CorruptError, FormatError, NotFoundError: what was sent is not whole and right.
+    """
+    with Quarantine(repository.folder) as quarantine:
+        quarantine.take(blocks, refuse=refusal_of(repository.store))
+        found = Intake(repository, quarantine)
+        found.inspect(targets)
+        yield found
+
+
+def receive_push(repository: Repository, push: Push, blocks: Iterable[tuple[Cid, bytes]]) -> Moves:
+    """Moves refs as somebody elsewhere asks, all or none.
+
+    Raises:
+        ConflictError: kind `head-moved`: a ref is not where the sender saw it; kind
+            `not-fast-forward`: the new target does not come after the old one.
+        CorruptError, FormatError, NotFoundError: what was sent is not whole and right.
+    """
+    if not push.updates:
+        raise InvalidInputError("push: got no ref to move, expected at least one")
+    targets = [update.target for update in push.updates.values() if update.target is not None]
+    with intake(repository, blocks, targets) as found:
+
+        def plan(known: Known, _: Buffer) -> Moves:
+            return [
+                _checked(found.source, known.refs.get(name), name, update)
+                for name, update in push.updates.items()
+            ]
+
+        names = ", ".join(sorted(push.updates)[:3])
+        return found.publish(plan, author="", time=None, description=f"receive {names}")
+
+
+def _checked(source: Source, ref: Ref | None, name: str, update: Update) -> RefMove:
+    """Returns the move of one ref, once it stands where the sender saw it and may go on from it."""
+    expected = update.expected
+    found = None if ref is None else (ref.target, ref.seq)
+    if found != (None if expected is None else (expected.target, expected.seq)):
+        raise ConflictError(
+            f"ref {name}: it stands at {ref.target if ref else 'nothing'}, expected "
+            f"{expected.target if expected else 'nothing'}",
+            kind=ErrorKind.HEAD_MOVED,
+            hint="fetch, look at what is new, and push again",
+        )
+    before = None if ref is None else ref.target
+    return RefMove(
+        name,
+        before,
+        update.target,
+        how_to_move(source, name, before, update.target, is_forced=update.is_forced),
+    )
+
+
+def how_to_move(
+    source: Source, name: str, before: Cid | None, after: Cid | None, *, is_forced: bool
+) -> Move:
+    """Returns what moving a ref is called.
+
+    Raises:
+        ConflictError: kind `not-fast-forward`: it would lose something, and is not forced to.
+    """
+    if before == after:
+        return Move.UNCHANGED
+    if before is None:
+        return Move.CREATED
+    if after is not None and not name.startswith(refs.TAGS) and comes_after(source, after, before):
+        return Move.FORWARDED
+    if not is_forced:
+        raise ConflictError(
+            f"ref {name}: {after or 'nothing'} does not come after {before}",
+            kind=ErrorKind.NOT_FAST_FORWARD,
+            hint="pull first, or force it with what you expect to be there",
+        )
+    return Move.DELETED if after is None else Move.FORCED
+
+
+def comes_after(source: Source, after: Cid, before: Cid) -> bool:
+    """Tells whether what a ref would point to has behind it what it pointed to."""
+    if isinstance(after, CommitCid) and isinstance(before, CommitCid):
+        return not commits_between(source, [before], [after])
+    behind = records_behind(source, [after], lambda _: False)
+    return any(need.cid == before for need in behind.needs)

@@ -1,0 +1,129 @@
+"""What a copy is made from and to: a protocol of four questions, answered by a repository here.
+
+The same four go over HTTP and, but for the last, to a file. A remote serves a block only when a ref
+leads to it. Nothing it says is believed: what it sends waits in quarantine.
+
+Spec: sync 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Protocol
+
+from ibidem.objects.cid import Cid, CommitCid, RootCid
+from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
+from ibidem.objects.root import Root
+from ibidem.repo.operations import ORIGIN_CELL
+from ibidem.repo.sync.bundle import Bundle, Push, Tip
+from ibidem.repo.sync.erased import is_erased_in
+from ibidem.repo.sync.known import Known
+from ibidem.repo.sync.pack import Pack
+
+if TYPE_CHECKING:
+    from ibidem.repo.repository import Repository
+    from ibidem.repo.sync.report import RefMove
+
+Blocks = Iterable[tuple[Cid, bytes]]
+ASKED_MAX = 1024
+"""How many commits one question may name."""
+
+
+class Remote(Protocol):
+    """A repository elsewhere."""
+
+    def refs(self, prefixes: Sequence[str]) -> Bundle:
+        """Returns where the refs with these first parts stand, and the erasures."""
+        ...
+
+    def known(self, cids: Sequence[CommitCid]) -> set[CommitCid]:
+        """Returns which of the commits, ASKED_MAX at most, are there with all behind them."""
+        ...
+
+    def fetch(self, want: Sequence[Cid], have: Sequence[Cid]) -> AbstractContextManager[Blocks]:
+        """Returns the blocks behind `want` that are not behind `have`, while it is open.
+
+        Args:
+            want: where refs stand there, or stood a moment ago.
+            have: some of what is known there.
+        """
+        ...
+
+    def push(self, push: Push, blocks: Blocks) -> list[RefMove]:
+        """Moves refs there, all or none, after checking the blocks.
+
+        Raises:
+            ConflictError: kind `head-moved` or `not-fast-forward`.
+        """
+        ...
+
+
+class LocalRemote:
+    """An open repository, asked in this process."""
+
+    def __init__(self, repository: Repository) -> None:
+        self._repository = repository
+
+    def refs(self, prefixes: Sequence[str]) -> Bundle:
+        """Returns where the refs with these first parts stand."""
+        return offer(self._repository, prefixes)
+
+    def known(self, cids: Sequence[CommitCid]) -> set[CommitCid]:
+        """Returns which of the commits are here with all behind them."""
+        if len(cids) > ASKED_MAX:
+            raise InvalidInputError(
+                f"known: got {len(cids)} commits, expected at most {ASKED_MAX}",
+                kind=ErrorKind.LIMIT_EXCEEDED,
+            )
+        known = self._known()
+        return {cid for cid in cids if known.commit(cid)}
+
+    def fetch(self, want: Sequence[Cid], have: Sequence[Cid]) -> AbstractContextManager[Blocks]:
+        """Returns the blocks behind `want` that are not behind `have`."""
+        return nullcontext(self.pack(want, have))
+
+    def pack(self, want: Sequence[Cid], have: Sequence[Cid]) -> Pack:
+        """Returns the blocks behind `want` that are not behind `have`.
+
+        Raises:
+            NotFoundError: no ref leads to one of those wanted.
+        """
+        known = self._known()
+        for cid in want:
+            if not (known.commit(CommitCid(cid.raw)) or known.record(cid)):
+                raise NotFoundError(
+                    f"want: no ref leads to {cid}",
+                    kind=ErrorKind.BLOCK_NOT_FOUND,
+                    hint="fetch again, the refs may have moved",
+                )
+        had = [cid for cid in have if known.commit(CommitCid(cid.raw)) or known.record(cid)]
+        store = self._repository.store
+        return Pack(store, want, had, is_erased=is_erased_in(store))
+
+    def push(self, push: Push, blocks: Blocks) -> list[RefMove]:
+        """Moves refs here, all or none."""
+        from ibidem.repo.sync.receive import receive_push
+
+        return receive_push(self._repository, push, blocks)
+
+    def _known(self) -> Known:
+        operations = self._repository._operations
+        return Known(operations.store, operations.state().view)
+
+
+def offer(repository: Repository, prefixes: Sequence[str]) -> Bundle:
+    """Returns what a repository says of itself before anything is copied."""
+    operations = repository._operations
+    view = operations.state().view
+    known = Known(operations.store, view)
+    origin = Root.decode(operations.store.get(RootCid(operations.store.cell(ORIGIN_CELL) or b"")))
+    return Bundle(
+        refs={
+            name: Tip(ref.target, ref.seq)
+            for name, ref in sorted(known.refs.items())
+            if name.startswith(tuple(prefixes))
+        },
+        head=view.head,
+        config=origin.config,
+    )
