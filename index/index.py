@@ -150,6 +150,22 @@ class Index:
                     found for found in self._catalog.manifests() if found.root == root
                 )
 
+    def remembered(self) -> list[RootCid]:
+        """Returns the roots whose snapshots are on disk."""
+        with self._lock:
+            return [] if self._catalog is None else [m.root for m in self._catalog.manifests()]
+
+    def forget_all(self, roots: Iterable[RootCid]) -> None:
+        """Removes what is remembered of some roots, and every file that no snapshot needs."""
+        gone = frozenset(roots)
+        with self._lock:
+            for root in gone:
+                self._open.pop(root, None)
+            if self._catalog is None or self._is_read_only:
+                return
+            self._catalog.forget(found for found in self._catalog.manifests() if found.root in gone)
+            self._catalog.sweep()
+
     def recover(self, snapshot: Snapshot) -> bool:
         """Hashes the files behind a snapshot and forgets what is damaged.
 

@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING, cast
 from ibidem.objects.blocks import Buffer
 from ibidem.objects.cid import Cid, OperationCid, ViewCid
 from ibidem.objects.commit import require_time
-from ibidem.objects.errors import ConflictError, CorruptError, ErrorKind, InvalidInputError
+from ibidem.objects.errors import (
+    ConflictError,
+    CorruptError,
+    ErrorKind,
+    InvalidInputError,
+    NotFoundError,
+)
+from ibidem.objects.links import links
 from ibidem.objects.operation import Operation
 from ibidem.objects.view import View
 from ibidem.repo import refs
@@ -24,11 +31,15 @@ if TYPE_CHECKING:
     from ibidem.store.protocol import Store, Swap
 
 HEAD_CELL = "head"
+HORIZON_CELL = "horizon"
+"""Names the oldest operation that is kept, where `gc` gave up older ones."""
 ORIGIN_CELL = "origin"
 """Names the root of a repository without commits: empty trees and the configuration."""
 RETRIES_MAX = 1000
 """Lost races in a row before giving up; each loss means that another writer got on."""
 
+_HEADER_BYTES = 48
+"""Within these, a ref or commit says what it is."""
 _UNDONE = "undoes"
 _REDONE = "redoes"
 _VERBS = {_UNDONE: "undo", _REDONE: "redo"}
@@ -82,9 +93,14 @@ class Operations:
         state = self.state()
         while True:
             yield state
-            if not state.operation.parents:
+            if self.is_oldest(state):
                 return
             state = self.at(state.operation.parents[0])
+
+    def is_oldest(self, state: State) -> bool:
+        """Tells whether nothing before an operation is kept: it is the first, or `gc` gave up what
+        was before it."""
+        return not state.operation.parents or state.cid.raw == self.store.cell(HORIZON_CELL)
 
     def time(self, given: int | None) -> int:
         """Returns the time of a change: the one given, else the clock's, in microseconds UTC."""
@@ -129,7 +145,11 @@ class Operations:
         blocks: Mapping[Cid, bytes] = {**buffer.new, view_cid: view_block, cid: block}
         if more:
             blocks = ChainMap(dict(blocks), cast("MutableMapping[Cid, bytes]", more))
-        self.store.publish(blocks, {HEAD_CELL: (state.cid.raw, cid.raw), **(cells or {})})
+        self.store.publish(
+            blocks,
+            {HEAD_CELL: (state.cid.raw, cid.raw), **(cells or {})},
+            needs=_named(buffer.new),
+        )
         self._last = State(cid, operation, view)
         return self._last
 
@@ -180,6 +200,21 @@ class Operations:
         """
         return self._restore(_redo_target, _REDONE, author=author, time=time)
 
+    def _chosen(
+        self,
+        choose: Callable[[Operations, State], tuple[State, State]],
+        state: State,
+        mark: str,
+    ) -> tuple[State, State]:
+        try:
+            return choose(self, state)
+        except NotFoundError as error:
+            if self.store.cell(HORIZON_CELL) is None:
+                raise
+            raise InvalidInputError(
+                f"{_VERBS[mark]}: the operation it needs was given up by 'repo gc'"
+            ) from error
+
     def _restore(
         self,
         choose: Callable[[Operations, State], tuple[State, State]],
@@ -190,7 +225,7 @@ class Operations:
     ) -> State:
         for _ in range(RETRIES_MAX):
             state = self.state()
-            reverted, restored = choose(self, state)
+            reverted, restored = self._chosen(choose, state, mark)
             buffer = Buffer(self.store)
             kept = refs.with_records_of(state.view.refs, restored.view.refs, buffer)
             view = replace(state.view, refs=kept, head=restored.view.head)
@@ -208,6 +243,20 @@ class Operations:
                 if error.kind is not ErrorKind.HEAD_MOVED:
                     raise
         raise lost_every_race()
+
+
+def _named(new: Mapping[Cid, bytes]) -> list[Cid]:
+    """Returns the blocks that new refs and commits name and that are not new themselves.
+
+    They are looked for in the transaction that publishes: one of them may come from outside, as a
+    CID that somebody typed, and be garbage that is about to go.
+    """
+    named = []
+    for block in new.values():
+        head = block[:_HEADER_BYTES]
+        if b"dkindcref" in head or b"dkindfcommit" in head:
+            named += [cid for cid in links(block) if cid not in new]
+    return named
 
 
 def lost_every_race() -> ConflictError:
@@ -232,7 +281,7 @@ def _undo_target(operations: Operations, state: State) -> tuple[State, State]:
             break
         else:
             break
-    if not state.operation.parents:
+    if operations.is_oldest(state):
         raise InvalidInputError("undo: nothing is left to undo, this is the first operation")
     return state, operations.before(state)
 
