@@ -4,7 +4,7 @@ from importlib.util import find_spec
 
 pytest_plugins = ["pytester"]
 collect_ignore = [
-    *("cli", "embed", "index", "ingest", "objects", "repo", "retrieve", "store", "testing"),
+    *("cli", "embed", "index", "ingest", "objects", "repo", "retrieve", "serve", "store", "testing"),
     *("bench", "examples"),
 ]
 if find_spec("cbrrr") is None:

@@ -9,18 +9,13 @@ Spec: sync 3.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, TypeVar
 
 from ibidem.objects import codec
 from ibidem.objects.cid import Cid
 from ibidem.objects.errors import CorruptError, ErrorKind
 from ibidem.repo.sync.bundle import Bundle, Push
 from ibidem.repo.sync.car import CarLimits, CarReader, Readable, car_header, car_section
-
-if TYPE_CHECKING:
-    pass
-
-Message = TypeVar("Message", Bundle, Push)
+from ibidem.repo.sync.message import Message, read_message
 
 
 def container(message: Bundle | Push, blocks: Iterable[tuple[Cid, bytes]]) -> Iterator[bytes]:
@@ -74,13 +69,7 @@ class Opened:
             raise CorruptError(
                 f"car: got no {cls.KIND} as its only root", kind=ErrorKind.BLOCK_NOT_FOUND
             )
-        message = cls.from_map(codec.decode_foreign(self._message))
-        if message.encode() != self._message:
-            raise CorruptError(
-                f"{cls.KIND}: got a block in another form than its value has",
-                kind=ErrorKind.NON_CANONICAL,
-            )
-        return message
+        return read_message(cls, self._message)
 
 
 def _is_message(block: bytes) -> bool:

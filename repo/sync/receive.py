@@ -19,8 +19,10 @@ from ibidem.objects.cid import Cid, CommitCid
 from ibidem.objects.errors import ConflictError, ErrorKind, InvalidInputError
 from ibidem.repo import refs
 from ibidem.repo.sync.ancestry import commits_between
+from ibidem.repo.sync.bundle import Push, Update
 from ibidem.repo.sync.check import Accepted, Inspection
 from ibidem.repo.sync.closure import records_behind
+from ibidem.repo.sync.container import Opened
 from ibidem.repo.sync.erased import is_erased_in, refusal_of
 from ibidem.repo.sync.known import Known
 from ibidem.repo.sync.quarantine import Chosen, Quarantine
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
     from ibidem.objects.view import Ref, View
     from ibidem.repo.operations import State
     from ibidem.repo.repository import Repository
-    from ibidem.repo.sync.bundle import Push, Update
+    from ibidem.repo.sync.car import CarLimits, Readable
 
 Moves = list[RefMove]
 
@@ -133,19 +135,35 @@ def receive_push(repository: Repository, push: Push, blocks: Iterable[tuple[Cid,
             `not-fast-forward`: the new target does not come after the old one.
         CorruptError, FormatError, NotFoundError: what was sent is not whole and right.
     """
+    with Quarantine(repository.folder) as quarantine:
+        quarantine.take(blocks, refuse=refusal_of(repository.store))
+        return _moved(repository, quarantine, push)
+
+
+def receive_container(
+    repository: Repository, stream: Readable, *, limits: CarLimits | None = None
+) -> Moves:
+    """Moves refs as a push in one file asks; raises as `receive_push`."""
+    opened = Opened(stream, limits=limits)
+    with Quarantine(repository.folder) as quarantine:
+        quarantine.take(opened.blocks(), refuse=refusal_of(repository.store))
+        return _moved(repository, quarantine, opened.message(Push))
+
+
+def _moved(repository: Repository, quarantine: Quarantine, push: Push) -> Moves:
     if not push.updates:
         raise InvalidInputError("push: got no ref to move, expected at least one")
-    targets = [update.target for update in push.updates.values() if update.target is not None]
-    with intake(repository, blocks, targets) as found:
+    found = Intake(repository, quarantine)
+    found.inspect(update.target for update in push.updates.values() if update.target is not None)
 
-        def plan(known: Known, _: Buffer) -> Moves:
-            return [
-                _checked(found.source, known.refs.get(name), name, update)
-                for name, update in push.updates.items()
-            ]
+    def plan(known: Known, _: Buffer) -> Moves:
+        return [
+            _checked(found.source, known.refs.get(name), name, update)
+            for name, update in push.updates.items()
+        ]
 
-        names = ", ".join(sorted(push.updates)[:3])
-        return found.publish(plan, author="", time=None, description=f"receive {names}")
+    names = ", ".join(sorted(push.updates)[:3])
+    return found.publish(plan, author="", time=None, description=f"receive {names}")
 
 
 def _checked(source: Source, ref: Ref | None, name: str, update: Update) -> RefMove:

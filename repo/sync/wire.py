@@ -1,0 +1,171 @@
+"""What two repositories say to each other over HTTP: small DAG-CBOR messages and CAR files.
+
+Client and server read and write them here, so that they cannot disagree. A message is decoded as
+what a stranger wrote: scanned, canonical, of its one shape.
+
+Spec: sync 7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ibidem.objects import codec
+from ibidem.objects.cid import Cid, CommitCid
+from ibidem.objects.errors import (
+    ConflictError,
+    CorruptError,
+    ErrorKind,
+    FormatError,
+    IbidemError,
+    InvalidInputError,
+    NotFoundError,
+    RemoteError,
+    StorageError,
+)
+from ibidem.objects.view import target_class
+from ibidem.repo.sync.names import check_ref
+from ibidem.repo.sync.report import Move, RefMove
+
+CBOR = "application/cbor"
+CAR = "application/vnd.ipld.car"
+REFS, KNOWN, FETCH, PUSH = "/v1/refs", "/v1/known", "/v1/fetch", "/v1/push"
+MESSAGE_BYTES_MAX = 1 << 20
+"""Size of a message that is not a CAR."""
+TEXT_CHARACTERS_MAX = 500
+_CLASSES = (
+    (ConflictError, ("conflict", "head-moved", "not-fast-forward", "locked")),
+    (NotFoundError, ("not-found", "block-not-found", "revision-not-found", "erased")),
+    (CorruptError, ("corrupt", "non-canonical", "hash-mismatch", "limit-exceeded")),
+    (FormatError, ("unsupported-format", "unsupported-semantics")),
+    (InvalidInputError, ("invalid-input",)),
+)
+
+
+def write_known(cids: Sequence[Cid]) -> bytes:
+    """Returns a list of commits, of the question and of the answer alike."""
+    return codec.encode({"commits": list(cids)})
+
+
+def read_known(message: bytes) -> list[CommitCid]:
+    """Returns the commits in a message."""
+    fields = _fields(message, "commits")
+    return [CommitCid(cid.raw) for cid in _links(fields, "commits")]
+
+
+def write_fetch(want: Sequence[Cid], have: Sequence[Cid]) -> bytes:
+    """Returns the question for blocks."""
+    return codec.encode({"want": list(want), "have": list(have)})
+
+
+def read_fetch(message: bytes) -> tuple[list[Cid], list[Cid]]:
+    """Returns what is wanted and what is had."""
+    fields = _fields(message, "want", "have")
+    return _links(fields, "want"), _links(fields, "have")
+
+
+def write_moves(moves: Sequence[RefMove]) -> bytes:
+    """Returns what became of the refs of a push."""
+    rows = [
+        {"name": move.name, "before": move.before, "after": move.after, "how": move.how.value}
+        for move in moves
+    ]
+    return codec.encode({"moves": rows})
+
+
+def read_moves(message: bytes) -> list[RefMove]:
+    """Returns what became of the refs of a push."""
+    rows = _fields(message, "moves")["moves"]
+    if type(rows) is not list:
+        raise CorruptError(f"moves: got {rows!r:.80}, expected a list")
+    return [_read_move(row) for row in rows]
+
+
+def write_error(error: IbidemError) -> bytes:
+    """Returns an error as a message."""
+    return codec.encode(
+        {
+            "kind": error.kind.value,
+            "message": _encodable(str(error)),
+            "hint": None if error.hint is None else _encodable(error.hint),
+        }
+    )
+
+
+def read_error(status: int, message: bytes) -> IbidemError:
+    """Returns the error that a remote reports; its words are shortened and made harmless."""
+    try:
+        fields = _fields(message, "kind", "message", "hint")
+        kind, text, hint = (fields[name] for name in ("kind", "message", "hint"))
+        if not isinstance(kind, str) or not isinstance(text, str):
+            raise CorruptError("error: expected texts")
+    except IbidemError:
+        return RemoteError(f"remote: it answered with status {status} and no reason")
+    said = f"remote: {harmless(text)}"
+    advice = harmless(hint) if isinstance(hint, str) else None
+    if kind == ErrorKind.UNAUTHORIZED:
+        return RemoteError(said, kind=ErrorKind.UNAUTHORIZED, hint=advice)
+    for cls, kinds in _CLASSES:
+        if kind in kinds:
+            return cls(said, kind=ErrorKind(kind), hint=advice)
+    return RemoteError(said, hint=advice)
+
+
+def status_of(error: IbidemError) -> int:
+    """Returns the HTTP status for an error."""
+    if error.kind is ErrorKind.UNAUTHORIZED:
+        return 401
+    if error.kind is ErrorKind.LIMIT_EXCEEDED:
+        return 413
+    for cls, status in (
+        (ConflictError, 409),
+        (NotFoundError, 404),
+        (CorruptError, 422),
+        (FormatError, 422),
+        (InvalidInputError, 400),
+        (StorageError, 503),
+    ):
+        if isinstance(error, cls):
+            return status
+    return 500
+
+
+def harmless(text: str) -> str:
+    """Returns a text from elsewhere without what steers a terminal, and not too long."""
+    kept = "".join(c if c.isprintable() else "?" for c in text[:TEXT_CHARACTERS_MAX])
+    return kept if len(text) <= TEXT_CHARACTERS_MAX else kept + "…"
+
+
+def _encodable(text: str) -> str:
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _fields(message: bytes, *names: str) -> dict[str, Any]:
+    fields = codec.decode_foreign(message)
+    if type(fields) is not dict or set(fields) != set(names):
+        raise CorruptError(f"message: got {fields!r:.80}, expected the fields {sorted(names)}")
+    return fields
+
+
+def _links(fields: dict[str, Any], name: str) -> list[Cid]:
+    value = fields[name]
+    if type(value) is not list or not all(isinstance(cid, Cid) for cid in value):
+        raise CorruptError(f"message.{name}: got {value!r:.80}, expected a list of links")
+    return value
+
+
+def _read_move(row: object) -> RefMove:
+    if type(row) is not dict or set(row) != {"name", "before", "after", "how"}:
+        raise CorruptError(f"moves: got {row!r:.80}, expected 'name', 'before', 'after', 'how'")
+    try:
+        name, how = check_ref("moves.name", row["name"]), Move(row["how"])
+    except ValueError as error:
+        raise CorruptError(f"moves: {error}") from error
+    cls = target_class(name)
+    ends = []
+    for end in (row["before"], row["after"]):
+        if end is not None and not isinstance(end, Cid):
+            raise CorruptError(f"moves: got {end!r:.80}, expected a link or null")
+        ends.append(None if end is None else cls(end.raw))
+    return RefMove(name, ends[0], ends[1], how)

@@ -1,0 +1,117 @@
+"""Who may ask: the right token, under a name that this server goes by, from no web page.
+
+A page in a browser can send requests to this machine, also under a name of its own that resolves
+here. So a request must name a host that is on the list, must not carry an `Origin`, and must have
+the token, which no page can know. All of it is checked before a body is read.
+
+Spec: sync 7.
+"""
+
+from __future__ import annotations
+
+import hmac
+import os
+import secrets
+from email.message import Message
+from pathlib import Path
+
+from ibidem.objects.errors import ErrorKind, InvalidInputError, RemoteError
+
+TOKEN_CHARACTERS_MIN = 16
+_TOKEN_BYTES = 32
+
+
+class Guard:
+    """Decides about each request from its headers."""
+
+    def __init__(self, token: str, hosts: frozenset[str]) -> None:
+        """Takes what is asked for.
+
+        Args:
+            token: of at least 16 printable characters.
+            hosts: the values of `Host` that are answered, in lower case.
+        """
+        if len(token) < TOKEN_CHARACTERS_MIN or not token.isascii() or not token.isprintable():
+            raise InvalidInputError(
+                f"token: got {len(token)} characters, "
+                f"expected {TOKEN_CHARACTERS_MIN} or more that are printable ASCII"
+            )
+        self._authorization = f"Bearer {token}".encode("ascii")
+        self._hosts = hosts
+
+    def check(self, headers: Message) -> None:
+        """Raises unless the request may be answered.
+
+        Raises:
+            InvalidInputError: another host, or a request that a web page sent.
+            RemoteError: kind `unauthorized`.
+        """
+        hosts = headers.get_all("Host", [])
+        if len(hosts) != 1 or hosts[0].strip().lower() not in self._hosts:
+            raise InvalidInputError(
+                "host: the request names a host that this server does not go by",
+                hint="start it with --allow-host NAME",
+            )
+        if headers.get_all("Origin") or headers.get("Sec-Fetch-Site", "none") != "none":
+            raise InvalidInputError("origin: requests of web pages are not answered")
+        given = headers.get_all("Authorization", [])
+        sent = given[0].encode("utf-8", "replace") if len(given) == 1 else b""
+        if not hmac.compare_digest(sent, self._authorization):
+            raise RemoteError(
+                "token: it is missing or wrong",
+                kind=ErrorKind.UNAUTHORIZED,
+                hint="set IBIDEM_TOKEN to what the server was started with",
+            )
+
+
+def hosts_of(host: str, port: int, more: tuple[str, ...]) -> frozenset[str]:
+    """Returns the values of `Host` that mean this server, in lower case.
+
+    Args:
+        host: what it is bound to. more: other names of it, with a port or without.
+    """
+    names = {f"[{host}]" if ":" in host else host, *more}
+    if host in ("127.0.0.1", "::1", "localhost"):
+        names |= {"127.0.0.1", "[::1]", "localhost"}
+    return frozenset(
+        form.lower()
+        for name in names
+        for form in ((name,) if _has_port(name) else (f"{name}:{port}", *_bare(name, port)))
+    )
+
+
+def token_in(path: Path) -> str:
+    """Returns the token in a file, which is made, for its owner only, where it is missing.
+
+    Raises:
+        InvalidInputError: others may read the file, or it holds no token.
+    """
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return read_token(path)
+    token = secrets.token_urlsafe(_TOKEN_BYTES)
+    with os.fdopen(descriptor, "w", encoding="ascii") as file:
+        file.write(token + "\n")
+    return token
+
+
+def read_token(path: Path) -> str:
+    """Returns the token in a file; raises `InvalidInputError` when others may read the file."""
+    with path.open(encoding="utf-8", errors="replace") as file:
+        if os.name == "posix" and os.fstat(file.fileno()).st_mode & 0o077:
+            raise InvalidInputError(
+                f"token file: {path} may be read by others", hint=f"chmod 600 {path}"
+            )
+        token = file.read(1024).strip()
+    if not token:
+        raise InvalidInputError(f"token file: {path} is empty")
+    return token
+
+
+def _has_port(name: str) -> bool:
+    return name.rpartition("]")[2].count(":") == 1
+
+
+def _bare(name: str, port: int) -> tuple[str, ...]:
+    return (name,) if port in (80, 443) else ()

@@ -1,0 +1,253 @@
+"""A small HTTP/1.1 server for programs: few requests at a time, each with a deadline and a limit.
+
+It stands on the standard library's parser, which bounds lines and headers. What is added: a
+deadline on everything that is awaited, a bound on how many are served at once, bodies only with a
+stated length, and no word of the request in what is logged or answered.
+"""
+
+from __future__ import annotations
+
+import io
+import socket
+import threading
+import time
+from collections.abc import Iterable
+from email.message import Message
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, NamedTuple
+
+from ibidem.objects.errors import ErrorKind, IbidemError, InvalidInputError
+
+CONNECTIONS_MAX = 32
+IDLE_SECONDS = 20.0
+"""How long the next bytes of a request may take, and its head as a whole."""
+BODY_BYTES_PER_SECOND_MIN = 16 << 10
+"""A body that comes more slowly than this is given up."""
+_UNIT_BYTES = 64 << 10
+
+
+class Answer(NamedTuple):
+    """What is answered: a message at once, or parts of unknown number."""
+
+    body: bytes | Iterable[bytes]
+    content_type: str
+    status: int = HTTPStatus.OK
+
+
+class Request(NamedTuple):
+    """What was asked, its body still to be read."""
+
+    method: str
+    target: str
+    """Path and query, as they were sent."""
+    headers: Message
+    body: Body
+
+
+class Body:
+    """The body of one request: exactly as many bytes as were stated."""
+
+    def __init__(self, stream: io.BufferedReader, size: int) -> None:
+        self._stream = stream
+        self.left = size
+        """How many bytes were not read yet."""
+
+    def read(self, size: int, /) -> bytes:
+        """Returns at most `size` bytes, none at the end."""
+        part = self._stream.read(min(size, self.left))
+        self.left -= len(part)
+        return part
+
+
+class Application:
+    """What a server answers with; a subclass says how."""
+
+    def check(self, method: str, target: str, headers: Message) -> int:
+        """Returns how large the body may be; raises an `IbidemError` for a request to refuse."""
+        raise NotImplementedError
+
+    def answer(self, request: Request) -> Answer:
+        """Returns the answer; what it raises as an `IbidemError` is told."""
+        raise NotImplementedError
+
+    def failure(self, error: IbidemError) -> Answer:
+        """Returns how an error is told."""
+        raise NotImplementedError
+
+
+class Listener(ThreadingHTTPServer):
+    """Listens on one address and answers with an application."""
+
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = 64
+
+    def __init__(
+        self, host: str, port: int, application: Application, *, idle_seconds: float = IDLE_SECONDS
+    ) -> None:
+        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self.application = application
+        self.idle_seconds = idle_seconds
+        self._free = threading.BoundedSemaphore(CONNECTIONS_MAX)
+        super().__init__((host, port), _Handler)
+
+    @property
+    def port(self) -> int:
+        """The port that is listened on."""
+        return int(self.server_address[1])
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Serves a connection in a thread of its own, unless too many are served."""
+        if not self._free.acquire(blocking=False):
+            self.shutdown_request(request)
+            return
+        super().process_request(request, client_address)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Serves a connection to its end."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Says nothing: a peer that breaks off is no event of ours."""
+
+
+class _Timed(io.RawIOBase):
+    """Reads from a socket while there is time."""
+
+    def __init__(self, connection: socket.socket, idle_seconds: float) -> None:
+        self._connection = connection
+        self._idle_seconds = idle_seconds
+        self._deadline = 0.0
+        self.allow(0.0)
+
+    def allow(self, seconds: float) -> None:
+        """Gives what is read from now on so long, and as long as is idle anyway."""
+        self._deadline = time.monotonic() + self._idle_seconds + seconds
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("the request took too long")
+        self._connection.settimeout(min(left, self._idle_seconds))
+        return self._connection.recv_into(buffer)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """One connection."""
+
+    protocol_version = "HTTP/1.1"
+    server_version = "ibidem"
+    sys_version = ""
+    server: Listener
+
+    def setup(self) -> None:
+        super().setup()
+        self.rfile.close()
+        self._timed = _Timed(self.connection, self.server.idle_seconds)
+        self.rfile = io.BufferedReader(self._timed)
+
+    def handle_one_request(self) -> None:
+        self._timed.allow(0.0)
+        super().handle_one_request()
+
+    def handle_expect_100(self) -> bool:
+        # Nobody is told to go on before the guard has looked.
+        self.send_error(HTTPStatus.EXPECTATION_FAILED)
+        return False
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """Tells what the standard library refuses, in our form."""
+        phrase = HTTPStatus(code).phrase.lower()
+        failure = self.server.application.failure(InvalidInputError(f"request: {phrase}"))
+        self.close_connection = True
+        self._send(Answer(failure.body, failure.content_type, code))
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+        """Logs nothing: what is asked for is nobody's business, and may hold secrets."""
+
+    def do_GET(self) -> None:
+        self._serve()
+
+    def do_POST(self) -> None:
+        self._serve()
+
+    def _serve(self) -> None:
+        application = self.server.application
+        try:
+            size_max = application.check(self.command, self.path, self.headers)
+            body = self._body(size_max)
+        except IbidemError as error:
+            self.close_connection = True
+            self._send(application.failure(error))
+            return
+        try:
+            answer = application.answer(Request(self.command, self.path, self.headers, body))
+        except IbidemError as error:
+            answer = application.failure(error)
+        except OSError:
+            self.close_connection = True
+            return
+        # What is left of a body would be taken for the next request.
+        self.close_connection = self.close_connection or body.left > 0
+        self._send(answer)
+
+    def _body(self, size_max: int) -> Body:
+        stated = self.headers.get_all("Content-Length", [])
+        if self.headers.get_all("Transfer-Encoding") or self.headers.get_all("Content-Encoding"):
+            raise InvalidInputError("body: expected it as it is, with its length")
+        if self.command == "GET" and not stated:
+            return Body(self.rfile, 0)  # type: ignore[arg-type]
+        if len(stated) != 1 or not stated[0].isascii() or not stated[0].isdigit():
+            raise InvalidInputError("body: expected one Content-Length, a count of bytes")
+        size = int(stated[0][:20])
+        if size > size_max or len(stated[0]) > 20:
+            raise InvalidInputError(
+                f"body: got {stated[0][:20]} bytes, expected at most {size_max}",
+                kind=ErrorKind.LIMIT_EXCEEDED,
+            )
+        self._timed.allow(size / BODY_BYTES_PER_SECOND_MIN)
+        return Body(self.rfile, size)  # type: ignore[arg-type]
+
+    def _send(self, answer: Answer) -> None:
+        self.connection.settimeout(self.server.idle_seconds)
+        self.send_response(answer.status)
+        self.send_header("Content-Type", answer.content_type)
+        self.send_header("Cache-Control", "no-store")
+        self.send_header("X-Content-Type-Options", "nosniff")
+        if self.close_connection:
+            self.send_header("Connection", "close")
+        if isinstance(answer.body, bytes):
+            self.send_header("Content-Length", str(len(answer.body)))
+            self.end_headers()
+            self.wfile.write(answer.body)
+            return
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        try:
+            for unit in _units(answer.body):
+                self.wfile.write(b"%x\r\n%b\r\n" % (len(unit), unit))
+            self.wfile.write(b"0\r\n\r\n")
+        except IbidemError:
+            # Too late to say why; without the last chunk the other side knows that it is not whole.
+            self.close_connection = True
+
+
+def _units(parts: Iterable[bytes]) -> Iterable[bytes]:
+    """Joins small parts, so that each write is worth it."""
+    waiting: list[bytes] = []
+    size = 0
+    for part in parts:
+        waiting.append(part)
+        size += len(part)
+        if size >= _UNIT_BYTES:
+            yield b"".join(waiting)
+            waiting, size = [], 0
+    if waiting:
+        yield b"".join(waiting)
