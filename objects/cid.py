@@ -165,6 +165,12 @@ class ReceiptCid(Cid):
     __slots__ = ()
 
 
+class ErasureCid(Cid):
+    """Links to an erasure block."""
+
+    __slots__ = ()
+
+
 class StepCid(Cid):
     """Links to a step block: a run up to that step."""
 
@@ -173,6 +179,12 @@ class StepCid(Cid):
 
 class ResultCid(Cid):
     """Links to a result block."""
+
+    __slots__ = ()
+
+
+class PackCid(Cid):
+    """Names a pack of a retrieval by what it shows; no block."""
 
     __slots__ = ()
 

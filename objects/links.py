@@ -28,6 +28,7 @@ _LINK_FIELDS: dict[str, tuple[str, ...]] = {
     "vector": _NO_FIELDS,
     "sparse": _NO_FIELDS,
     "tombstone": _NO_FIELDS,
+    "erasure": _NO_FIELDS,
     "conflict": ("base", "nodes", "sides"),
     "root": ("nodes", "edges", "vectors", "sparse", "tombstones", "conflicts"),
     "commit": ("root", "parents"),

@@ -16,6 +16,7 @@ from ibidem.objects.conflict import Conflict
 from ibidem.objects.constants import RAW_BYTES_MAX
 from ibidem.objects.derive import edge_id, node_id
 from ibidem.objects.edge import Edge
+from ibidem.objects.erasure import Erasure
 from ibidem.objects.errors import CorruptError, ErrorKind, InvalidInputError
 from ibidem.objects.ids import StableId
 from ibidem.objects.links import check_kind
@@ -37,6 +38,7 @@ VALUES: dict[str, type[Block]] = {
         Vector,
         Sparse,
         Tombstone,
+        Erasure,
         Conflict,
         Root,
         Commit,

@@ -33,7 +33,7 @@ TREES = {
     "vectors": "vector",
     "sparse": "sparse",
     "tombstones": "tombstone",
-    "conflicts": ANY,
+    "conflicts": "conflict",
 }
 """The fields of a root with trees, and the kind of their values."""
 KEYED = frozenset(("node", "edge", "conflict", "ref", "erasure"))

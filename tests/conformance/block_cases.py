@@ -45,6 +45,8 @@ SPARSE: Fields = {
     "of": bytes(32),
 }
 TOMBSTONE: Fields = {"kind": "tombstone", "v": 1}
+COLUMN = b"".join(sorted((LINK.raw, OTHER.raw, BLOB.raw)))
+ERASURE: Fields = {"kind": "erasure", "v": 1, "node": A, "cids": COLUMN, "time": 0}
 ROOT: Fields = {"kind": "root", "v": 1, **TREES}
 COMMIT: Fields = {"kind": "commit", "v": 1, "root": LINK, "time": 0}
 REF: Fields = {"kind": "ref", "v": 1, "name": "branch/main", "target": LINK, "seq": 0}
@@ -64,7 +66,7 @@ CONFLICT: Fields = {"kind": "conflict", "v": 1, "what": "edge", "sides": PAIR}
 STEP: Fields = {"kind": "step", "v": 1, "action": "begin", "index": 0, "time": 0}
 SMALLEST = [
     *(NODE, EDGE, VECTOR, SPARSE, TOMBSTONE, ROOT, COMMIT, REF, VIEW, OPERATION),
-    *(RECEIPT, STEP, CONFLICT),
+    *(RECEIPT, STEP, CONFLICT, ERASURE),
 ]
 ROW = [A, OTHER, 0.5, bytes(32), {"lexical": [1, 2.5, 0.5]}]
 
@@ -80,6 +82,7 @@ OPTIONAL: dict[str, Fields] = {
     },
     "edge": {"weight": 0.5, "props": {"n": 1}, "key": 0},
     "tombstone": {"reason": "wrong"},
+    "erasure": {"reason": "asked", "author": "ada", "signature": bytes(96)},
     "root": {
         "vectors": {"m": LINK},
         "sparse": {"v": OTHER},
@@ -143,6 +146,7 @@ def accepted_blocks() -> Iterator[tuple[str, str, Fields]]:
         "5.13-a",
         {**CONFLICT, "sides": [OTHER], "nodes": PAIR},
     )
+    yield "erasure, one block", "5.14-a", {**ERASURE, "cids": COLUMN[:36]}
     yield "step, a later one", "5.12-a", {**STEP, "index": 1, "previous": LINK}
     yield "ref to a step", "5-c", {**REF, "name": "runs/nightly/1"}
     yield "ref to a receipt", "5-c", {**REF, "name": "receipts/a", "seq": 1, "previous": OTHER}
@@ -195,6 +199,11 @@ def refused_blocks() -> Iterator[tuple[str, str, str, Fields]]:
         corrupt,
         {**CONFLICT, "what": "node", "nodes": PAIR},
     )
+    yield "erasure of nothing", "5.14-a", corrupt, {**ERASURE, "cids": b""}
+    yield "erasure, half a CID", "5.14-a", corrupt, {**ERASURE, "cids": COLUMN[:40]}
+    yield "erasure, descending", "5.14-a", corrupt, {**ERASURE, "cids": COLUMN[36:] + COLUMN[:36]}
+    yield "erasure, a CID twice", "5.14-a", corrupt, {**ERASURE, "cids": COLUMN[:36] * 2}
+    yield "erasure, no CID", "5.14-a", corrupt, {**ERASURE, "cids": bytes(36)}
     yield "step, empty action", "5-c", corrupt, {**STEP, "action": ""}
     yield "step, the first after another", "5.12-a", corrupt, {**STEP, "previous": LINK}
     yield "step, a later one after nothing", "5.12-a", corrupt, {**STEP, "index": 1}

@@ -150,6 +150,15 @@ def _is_ascending(value) -> bool:
     )
 
 
+def _is_column(value) -> bool:
+    if type(value) is not bytes or not value or len(value) % 36:
+        return False
+    cids = [value[at : at + 36] for at in range(0, len(value), 36)]
+    return cids == sorted(set(cids)) and all(
+        cid[:4] in (b"\x01\x71\x1e\x20", b"\x01\x55\x1e\x20") for cid in cids
+    )
+
+
 REQUIRED = {
     "node": {"id": _is_id, "ntype": _is_name},
     "edge": {"id": _is_id, "etype": _is_name, "src": _is_id, "dst": _is_id},
@@ -161,6 +170,7 @@ REQUIRED = {
     },
     "sparse": {"indices": _is_bytes, "weights": _is_bytes, "of": _is_digest},
     "tombstone": {},
+    "erasure": {"node": _is_id, "cids": _is_column, "time": _is_time},
     "conflict": {
         "what": lambda value: value in ("node", "edge"),
         "sides": lambda value: _is_ascending(value) and value != [],
@@ -194,6 +204,7 @@ OPTIONAL = {
     },
     "edge": {"weight": _is_weight, "props": _is_map, "key": lambda value: True},
     "tombstone": {"reason": _is_text},
+    "erasure": {"reason": _is_text, "author": _is_text, "signature": _is_bytes},
     "conflict": {
         "base": _is_link,
         "deleted": lambda value: value is True,

@@ -13,6 +13,7 @@ from ibidem.objects.cid import (
     CommitCid,
     ConflictCid,
     EdgeCid,
+    ErasureCid,
     NodeCid,
     OperationCid,
     ReceiptCid,
@@ -30,6 +31,7 @@ from ibidem.objects.commit import Commit
 from ibidem.objects.conflict import Conflict
 from ibidem.objects.derive import edge_id, node_id
 from ibidem.objects.edge import Edge
+from ibidem.objects.erasure import Erasure
 from ibidem.objects.errors import CorruptError, FormatError, InvalidInputError
 from ibidem.objects.node import Child, Node, join_content, split_content
 from ibidem.objects.operation import Operation
@@ -85,6 +87,8 @@ VALUES = [
     View(TREE, "", TREE),
     Operation(VIEW.cid, (OperationCid.of(b"o"),), "ada", 6, "commit"),
     Operation(VIEW.cid),
+    Erasure(A, (Cid.of(b"x"),)),
+    Erasure(A, (Cid.of(b"x"),), "asked", "ada", 7, bytes(96)),
 ]
 CIDS = {
     Node: NodeCid,
@@ -100,6 +104,7 @@ CIDS = {
     Conflict: ConflictCid,
     ReceiptBlock: ReceiptCid,
     Step: StepCid,
+    Erasure: ErasureCid,
 }
 IDS = [f"{type(value).__name__}-{index}" for index, value in enumerate(VALUES)]
 
