@@ -24,7 +24,8 @@ COMMANDS = (
     *("init", "add", "node", "edge", "status", "commit", "unstage"),
     *("log", "show", "get", "query", "traverse", "diff", "bisect"),
     *("branch", "switch", "tag", "undo", "redo"),
-    *("retrieve", "embed", "replay", "snapshot", "reindex", "stats", "doctor", "fsck"),
+    *("retrieve", "embed", "replay", "receipt", "run", "snapshot"),
+    *("reindex", "stats", "doctor", "fsck"),
     *("demo", "completion"),
 )
 """In the order of the help. Each is the object `command` of the module of its name."""

@@ -2,29 +2,45 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from ibidem.cli import answer, output
+from ibidem.cli.receipt import key_option, read_key
 from ibidem.cli.session import Session, common_options, pass_session
 
 
 @click.command("replay")
 @click.argument("receipt")
 @click.option("--show", is_flag=True, help="Print the answer too.")
+@click.option("--text", help="What was asked, where the receipt is sealed.")
+@key_option
+@click.option("--at", help="Ask this revision instead, and see whether the answer is the same.")
 @common_options
 @pass_session
-def command(session: Session, *, receipt: str, show: bool) -> None:
+def command(
+    session: Session,
+    *,
+    receipt: str,
+    show: bool,
+    text: str | None,
+    key_file: Path | None,
+    at: str | None,
+) -> None:
     """Ask again what RECEIPT says was asked, and compare the bytes
 
     RECEIPT is the CID that retrieve prints, or its beginning. Ends with 0 when the bytes are the
-    same and with 1 when they are not, saying what moved.
+    same and with 1 when they are not, saying which item, lane and number moved, and why.
 
     \b
-    Example:
+    Examples:
       repo replay bafyr4i... --show
+      repo replay bafyr4i... --at main
+      repo replay bafyr4i... --text "who is owed what" --key-file audit.key
     """
     with session.open() as repository:
-        result = repository.replay(receipt)
+        result = repository.replay(receipt, text=text, key=read_key(key_file), at=at)
         assert result.receipt is not None, "BUG: a replay without the receipt it replayed"
         cid, size_bytes = str(result.receipt.cid), len(result.to_bytes())
         revision = repository.at(result.root)

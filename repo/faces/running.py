@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -43,6 +44,12 @@ class Running(Reader):
 
         return list(kept.listed(self, self.view))
 
+    def find_receipt(self, receipt: Cid | str) -> tuple[ReceiptCid, Receipt | SealedReceipt]:
+        """Returns a receipt by its CID or the beginning of that: a kept one, or one of the log."""
+        from ibidem.repo.run import kept
+
+        return kept.found(self, receipt)
+
     def drop_receipt(
         self, receipt: Cid | str, *, author: str = "", time: int | datetime | None = None
     ) -> ReceiptCid:
@@ -74,6 +81,16 @@ class Running(Reader):
         from ibidem.repo.run import recording
 
         return recording.summaries(self)
+
+    def import_run(self, file: str | os.PathLike[str], *, author: str = "") -> Recording:
+        """Takes in a run that `Recording.export` wrote, and returns it.
+
+        Raises:
+            CorruptError: a byte of the file was changed. InvalidInputError: it holds no run.
+        """
+        from ibidem.repo.run import transfer
+
+        return transfer.read_run(self, file, author=author)
 
     def drop_run(
         self, name: str, *, author: str = "", time: int | datetime | None = None

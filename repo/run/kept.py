@@ -51,19 +51,19 @@ def keep(
     Raises:
         NotFoundError: no such receipt, or its root is not in this repository.
     """
-    found = receipt
-    if not isinstance(found, (Receipt, SealedReceipt)):
-        found = read_receipt(find(repository, str(found)))
+    given = receipt
+    if not isinstance(given, (Receipt, SealedReceipt)):
+        given = read_receipt(find(repository, str(given)))
     if key is not None:
-        if isinstance(found, SealedReceipt):
+        if isinstance(given, SealedReceipt):
             raise InvalidInputError("key: got one for a receipt that is sealed already")
-        found = seal(found, key)
-    if not repository.store.has(found.root):
+        given = seal(given, key)
+    if not repository.store.has(given.root):
         raise NotFoundError(
-            f"receipt: its root {found.root} is not in this repository",
+            f"receipt: its root {given.root} is not in this repository",
             hint="keep it where the question was asked, or fetch that history first",
         )
-    block = found.encode()
+    block = given.encode()
     cid = ReceiptCid.of(block)
 
     def make(state: State, buffer: Buffer) -> View | None:
@@ -111,6 +111,12 @@ def listed(repository: Reader, view: View) -> Iterator[KeptReceipt]:
     for cid in refs.listed(repository.store, view, RECEIPTS).values():
         kept = ReceiptCid(cid.raw)
         yield KeptReceipt(kept, read_receipt(repository.store.get(kept)))
+
+
+def found(repository: Reader, receipt: Cid | str) -> tuple[ReceiptCid, Receipt | SealedReceipt]:
+    """Returns a receipt by its CID or the beginning of that, with the CID."""
+    block = find(repository, str(receipt))
+    return ReceiptCid.of(block), read_receipt(block)
 
 
 def find(repository: Reader, text: str) -> bytes:

@@ -33,7 +33,6 @@ from ibidem.repo.run.values import same, settled, shown, unpack
 from ibidem.repo.telling import change_line
 from ibidem.repo.transaction import Transaction
 from ibidem.retrieve.receipt import Receipt
-from ibidem.retrieve.semantics import engine
 
 if TYPE_CHECKING:
     from ibidem.repo.retrieving import Asked
@@ -131,16 +130,8 @@ class Replay(Session):
         question = self._question(at, receipt, options)
         self._compare_questions(rev, recorded["rev"], question, receipt, revision)
         self._next += 1
-        result = replaying.explained(
-            lambda: engine(receipt.semantics).answer(
-                at.asked,
-                self._store.get,
-                self._repository.content_of,
-                question.query,
-                question.estimator,
-                receipt.rerank,
-            )
-        )
+        again = replace(question, reranker=receipt.rerank)
+        result = replaying.ask_again(self._repository, at, again)
         replaying.check_same(self._repository, receipt, result)
         return replace(result, receipt=receipt)
 
@@ -267,7 +258,7 @@ class _Comparing:
             raise InvalidInputError("step: got a commit without a root and without an error")
         buffer = Buffer(replay._store)
         buffer.new.update(blocks)
-        root = laid_on(self._root, edits, buffer, begun=None)
+        root = laid_on(self._root, edits, buffer)
         if root.cid != step.root:
             recorded = Root.decode(replay._store.get(step.root))
             replay._refuse("committed something else", _changes(buffer, recorded, root))

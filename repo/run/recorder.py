@@ -227,7 +227,7 @@ class _Recording:
             return commit.root
         # Somebody else was first: the commit is on another root than the edits were made on.
         buffer.new.update(blocks)
-        block = laid_on(self._begun.root, edits, buffer, begun=None).encode()
+        block = laid_on(self._begun.root, edits, buffer).encode()
         root_cid = RootCid.of(block)
         buffer.put(root_cid, block)
         return root_cid

@@ -5,9 +5,11 @@ Spec: replay 3.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ibidem.objects.cid import StepCid
@@ -103,6 +105,16 @@ class Recording:
         from ibidem.repo.run.player import Replay
 
         return Replay(self)
+
+    def export(self, file: str | os.PathLike[str]) -> int:
+        """Writes the run into a file with everything that its replay needs, and returns the size
+        in bytes; the file is there whole or not at all.
+
+        It is one CAR, a bundle with one ref, which importing takes into any repository.
+        """
+        from ibidem.repo.run.transfer import write_refs
+
+        return write_refs(self.repository, {RUNS + self.name: self.tip}, Path(file))
 
 
 def summaries(repository: Reader) -> list[RunSummary]:

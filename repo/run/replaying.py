@@ -24,6 +24,7 @@ from ibidem.objects.errors import (
 )
 from ibidem.repo.at import Revision
 from ibidem.repo.estimators import estimator_of
+from ibidem.repo.retrieving import Asked, execute_asked
 from ibidem.repo.run import kept
 from ibidem.retrieve.query import Query
 from ibidem.retrieve.receipt import Receipt, ReceiptItem, receipt_of
@@ -66,17 +67,9 @@ def replay(
     """
     asked = opened(_found(repository, receipt), text, key)
     revision = _revision(repository, asked, at)
+    engine(asked.semantics)
     counter = _estimator_of(asked.query, estimator)
-    result = explained(
-        lambda: engine(asked.semantics).answer(
-            revision.asked,
-            repository.store.get,
-            repository.content_of,
-            asked.query,
-            counter,
-            asked.rerank,
-        )
-    )
+    result = ask_again(repository, revision, Asked(asked.query, counter, asked.rerank))
     check_same(repository, asked, result)
     return replace(result, receipt=asked)
 
@@ -102,6 +95,11 @@ def opened(
             return receipt
         raise InvalidInputError("receipt: got a text or key for one that says what was asked")
     return receipt
+
+
+def ask_again(repository: Reader, revision: Revision, asked: Asked) -> Any:
+    """Returns the answer to a question, with no model asked; raises as `explained` does."""
+    return explained(lambda: execute_asked(repository, revision, asked))
 
 
 def check_same(repository: Reader, asked: Receipt, result: Result) -> None:

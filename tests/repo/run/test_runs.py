@@ -138,9 +138,7 @@ def test_another_commit_is_shown_by_what_it_changes(repo: Repository) -> None:
 def test_a_longer_and_a_shorter_agent_are_noticed(repo: Repository) -> None:
     with seeded(repo).run("turns") as run:
         agent(run, model())
-    with pytest.raises(
-        RunMismatchError, match="recorded: the run ended"
-    ):
+    with pytest.raises(RunMismatchError, match="recorded: the run ended"):
         agent(run.replay(), model(), steps=4)
     with (
         pytest.raises(RunMismatchError, match="the agent ended without an error"),

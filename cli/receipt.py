@@ -1,0 +1,171 @@
+"""`repo receipt`: keeps receipts for good, and shows what they say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ibidem.cli import output
+from ibidem.cli.session import Session, author_option, common_options, pass_session
+
+if TYPE_CHECKING:
+    from ibidem.retrieve.receipt import Receipt
+    from ibidem.retrieve.sealed import SealedReceipt
+
+key_option = click.option(
+    "--key-file",
+    type=click.Path(path_type=Path),
+    help="File with the 32 bytes, or 64 hexadecimal digits, of the key.",
+)
+
+
+def read_key(file: Path | None) -> bytes | None:
+    """Returns the key in a file, None without one."""
+    if file is None:
+        return None
+    data = file.read_bytes()
+    text = data.strip()
+    if len(text) == 64:
+        try:
+            return bytes.fromhex(text.decode("ascii"))
+        except ValueError:
+            return data
+    return data
+
+
+@click.group("receipt")
+def command() -> None:
+    """Keep receipts of answers, and show them"""
+
+
+@command.command("keep")
+@click.argument("receipt")
+@key_option
+@author_option
+@common_options
+@pass_session
+def keep(session: Session, *, receipt: str, key_file: Path | None, author: str | None) -> None:
+    """Keep RECEIPT for good, with everything that its replay reads
+
+    RECEIPT is the CID that retrieve prints, or its beginning. With a key, the text of the question
+    is left out and only its keyed digest is kept; replay then wants the text and the key.
+
+    \b
+    Examples:
+      repo receipt keep bafyr4i...
+      repo receipt keep bafyr4i... --key-file audit.key
+    """
+    with session.open() as repository:
+        key = read_key(key_file)
+        cid = repository.keep(receipt, key=key, author=session.author(author))
+    if session.json:
+        output.emit("receipt-keep", {"receipt": str(cid), "is_sealed": key_file is not None})
+    else:
+        output.say(f"kept receipt {cid}")
+
+
+@command.command("list")
+@common_options
+@pass_session
+def listed(session: Session) -> None:
+    """List the receipts that are kept
+
+    \b
+    Example:
+      repo receipt list
+    """
+    with session.open() as repository:
+        found = [_shape(str(kept.cid), kept.receipt) for kept in repository.kept_receipts()]
+    if session.json:
+        output.emit("receipt-list", {"receipts": found})
+        return
+    rows = [
+        (
+            one["receipt"],
+            output.plural(one["item_count"], "item"),
+            "sealed" if one["is_sealed"] else output.one_line(str(one["text"] or ""), width=60),
+        )
+        for one in found
+    ]
+    output.say(*output.table(rows))
+
+
+@command.command("show")
+@click.argument("receipt")
+@common_options
+@pass_session
+def show(session: Session, *, receipt: str) -> None:
+    """Show what RECEIPT says: what was asked of which root, and what was answered
+
+    \b
+    Example:
+      repo receipt show bafyr4i...
+    """
+    with session.open() as repository:
+        cid, found = repository.find_receipt(receipt)
+    shape = _shape(str(cid), found)
+    rows = _items(found)
+    if session.json:
+        items = [
+            {"id": str(id), "score": score, "lanes": {name: list(said[name]) for name in said}}
+            for id, score, said in rows  # noqa: A001
+        ]
+        output.emit("receipt-show", {**shape, "items": items})
+        return
+    text = "sealed" if shape["is_sealed"] else repr(shape["text"])
+    output.say(f"receipt {cid}", f"text    {output.one_line(text)}", f"root    {shape['root']}")
+    output.say(f"commit  {shape['commit'] or '-'}", f"result  {shape['result']}")
+    for rank, (id, score, said) in enumerate(rows, 1):  # noqa: A001
+        lanes = ", ".join(
+            f"{name} rank {lane[0]} score {lane[1]:g} gave {lane[2]:g}"
+            for name, lane in sorted(said.items())
+        )
+        output.say(f"{rank:>3}. {id}  {score:g}  {lanes}")
+
+
+@command.command("drop")
+@click.argument("receipt")
+@author_option
+@common_options
+@pass_session
+def drop(session: Session, *, receipt: str, author: str | None) -> None:
+    """Stop keeping RECEIPT; what only it needed goes with the next collection
+
+    \b
+    Example:
+      repo receipt drop bafyr4i...
+    """
+    with session.open() as repository:
+        cid = repository.drop_receipt(receipt, author=session.author(author))
+    if session.json:
+        output.emit("receipt-drop", {"receipt": str(cid)})
+    else:
+        output.say(f"dropped receipt {cid}")
+
+
+def _shape(cid: str, receipt: Receipt | SealedReceipt) -> dict[str, Any]:
+    from ibidem.retrieve.sealed import SealedReceipt
+
+    is_sealed = isinstance(receipt, SealedReceipt)
+    block = receipt.block if isinstance(receipt, SealedReceipt) else receipt
+    return {
+        "receipt": cid,
+        "is_sealed": is_sealed,
+        "text": None if isinstance(receipt, SealedReceipt) else receipt.query.text,
+        "root": str(block.root),
+        "commit": None if block.commit is None else str(block.commit),
+        "result": str(block.result),
+        "semantics": block.semantics,
+        "item_count": len(block.items),
+    }
+
+
+def _items(receipt: Receipt | SealedReceipt) -> list[tuple[Any, float, Any]]:
+    from ibidem.objects.ids import NodeId
+    from ibidem.retrieve.sealed import SealedReceipt
+
+    if isinstance(receipt, SealedReceipt):
+        return [(NodeId(row[0]), row[2], row[4]) for row in receipt.block.items]
+    return [(item.id, item.score, item.lanes) for item in receipt.items]

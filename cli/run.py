@@ -1,0 +1,229 @@
+"""`repo run`: recorded runs of agents, to look at, replay, compare and take along."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ibidem.cli import output
+from ibidem.cli.session import Session, author_option, common_options, pass_session
+
+if TYPE_CHECKING:
+    from ibidem.repo.run.recording import RunSummary
+
+
+@click.group("run")
+def command() -> None:
+    """Look at recorded runs of agents, replay and compare them"""
+
+
+@command.command("list")
+@common_options
+@pass_session
+def listed(session: Session) -> None:
+    """List the runs that are recorded here
+
+    \b
+    Example:
+      repo run list
+    """
+    with session.open() as repository:
+        runs = repository.runs()
+    if session.json:
+        output.emit("run-list", {"runs": [_shape(run) for run in runs]})
+        return
+    rows = [
+        (output.one_line(run.name), output.plural(run.step_count, "step"), _ending(run))
+        for run in runs
+    ]
+    output.say(*output.table(rows))
+
+
+@command.command("show")
+@click.argument("name")
+@common_options
+@pass_session
+def show(session: Session, *, name: str) -> None:
+    """Show what was done in the run NAME, step by step
+
+    Without a number, NAME means the newest run of that name.
+
+    \b
+    Example:
+      repo run show nightly
+    """
+    with session.open() as repository:
+        run = repository.recorded(name)
+        summary, lines = run.summary(), run.lines()
+        actions = [step.action for step in run.steps]
+    if session.json:
+        steps = [
+            {"index": index, "action": action, "said": line}
+            for index, (action, line) in enumerate(zip(actions, lines, strict=True))
+        ]
+        output.emit("run-show", {"run": _shape(summary), "steps": steps})
+        return
+    width = len(str(len(lines) - 1))
+    output.say(f"run {output.one_line(summary.name)}: {_ending(summary)}")
+    output.say(*(f"{index:>{width}}  {output.one_line(line)}" for index, line in enumerate(lines)))
+
+
+@command.command("replay")
+@click.argument("name")
+@click.argument("agent", required=False)
+@common_options
+@pass_session
+def replay(session: Session, *, name: str, agent: str | None) -> None:
+    """Do the run NAME again and compare every answer
+
+    Alone, every retrieval is asked again of the root it was asked of. With AGENT, given as
+    FILE.py:FUNCTION, the function is called with the replay in the place of the repository: tools
+    and models are not called, and the first step that it does differently is an error that shows
+    both. Ends with 0 when all is the same and with 1 when something is not.
+
+    \b
+    Examples:
+      repo run replay nightly
+      repo run replay nightly/3 agent.py:main
+    """
+    function = None if agent is None else _function(agent)
+    with session.open() as repository:
+        run = repository.recorded(name)
+        if function is not None:
+            with run.replay() as replayed:
+                function(replayed)
+        from ibidem.repo.run.checking import check
+
+        counts = check(run)
+        found, tip = run.name, str(run.tip)
+    if session.json:
+        facts = {"name": found, "tip": tip, "identical": True, "is_agent_run": agent is not None}
+        output.emit("run-replay", {**facts, "actions": dict(sorted(counts.items()))})
+        return
+    said = ", ".join(f"{count} {action}" for action, count in sorted(counts.items()))
+    output.say(f"{output.good('same')}: run {output.one_line(found)}, {said}")
+
+
+@command.command("diff")
+@click.argument("before")
+@click.argument("after")
+@common_options
+@pass_session
+def diff(session: Session, *, before: str, after: str) -> None:
+    """Show in which steps two runs differ
+
+    \b
+    Example:
+      repo run diff nightly/1 nightly/2
+    """
+    from ibidem.repo.run.checking import differences
+
+    with session.open() as repository:
+        found = differences(repository.recorded(before), repository.recorded(after))
+    if session.json:
+        rows = [
+            {
+                "index": one.index,
+                "before": one.before,
+                "after": one.after,
+                "is_asked": one.is_asked,
+            }
+            for one in found
+        ]
+        output.emit("run-diff", {"differences": rows})
+        return
+    if not found:
+        output.say("the runs are the same, step for step")
+    for one in found:
+        what = "asked" if one.is_asked else "was answered"
+        output.say(
+            f"step {one.index} {what} something else",
+            f"  before: {output.one_line(one.before or 'the run is over')}",
+            f"  after:  {output.one_line(one.after or 'the run is over')}",
+        )
+
+
+@command.command("export")
+@click.argument("name")
+@click.argument("file", type=click.Path(path_type=Path))
+@common_options
+@pass_session
+def export(session: Session, *, name: str, file: Path) -> None:
+    """Write the run NAME into FILE, with everything that its replay needs
+
+    FILE is one CAR, which repo import takes in, in an empty repository too.
+
+    \b
+    Example:
+      repo run export nightly nightly.car
+    """
+    with session.open() as repository:
+        run = repository.recorded(name)
+        size_bytes = run.export(file)
+        found = run.name
+    if session.json:
+        output.emit("run-export", {"name": found, "file": str(file), "size_bytes": size_bytes})
+    else:
+        output.say(f"run {output.one_line(found)} written to {file}, {size_bytes:,} bytes")
+
+
+@command.command("drop")
+@click.argument("name")
+@author_option
+@common_options
+@pass_session
+def drop(session: Session, *, name: str, author: str | None) -> None:
+    """Drop the run NAME; what only it needed goes with the next collection
+
+    \b
+    Example:
+      repo run drop nightly/1
+    """
+    with session.open() as repository:
+        found = repository.recorded(name).name
+        tip = repository.drop_run(found, author=session.author(author))
+    if session.json:
+        output.emit("run-drop", {"name": found, "tip": str(tip)})
+    else:
+        output.say(f"dropped run {output.one_line(found)}")
+
+
+def _shape(run: RunSummary) -> dict[str, Any]:
+    return {
+        "name": run.name,
+        "tip": str(run.tip),
+        "step_count": run.step_count,
+        "agent": run.agent,
+        "task": run.task,
+        "author": run.author,
+        "begun": run.begun,
+        "ended": run.ended,
+        "failure": run.failure,
+    }
+
+
+def _ending(run: RunSummary) -> str:
+    if run.failure is not None:
+        return f"failed with {output.one_line(run.failure, width=80)}"
+    return "finished" if run.ended is not None else "not ended: its process was killed, or goes on"
+
+
+def _function(agent: str) -> Callable[[Any], Any]:
+    """Returns the function that FILE.py:FUNCTION names."""
+    path, _, name = agent.rpartition(":")
+    if not path or not Path(path).is_file():
+        raise click.UsageError(f"AGENT: got {agent!r}, expected FILE.py:FUNCTION")
+    spec = importlib.util.spec_from_file_location(Path(path).stem, path)
+    if spec is None or spec.loader is None:
+        raise click.UsageError(f"AGENT: {path} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    function = getattr(module, name, None)
+    if not callable(function):
+        raise click.UsageError(f"AGENT: {path} has no function {name!r}")
+    found: Callable[[Any], Any] = function
+    return found

@@ -1,0 +1,98 @@
+"""A recorded run looked at without its agent: does it still hold, and how do two runs differ."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any
+
+from ibidem.objects.commit import Commit
+from ibidem.objects.errors import ReplayError
+from ibidem.objects.step import Step
+from ibidem.repo.run import replaying, words
+from ibidem.repo.run.values import unpack
+from ibidem.retrieve.receipt import Receipt
+
+if TYPE_CHECKING:
+    from ibidem.repo.run.recording import Recording
+
+
+@dataclass(frozen=True, slots=True)
+class StepDifference:
+    """A step that is not the same in two runs; None where a run is over by then."""
+
+    index: int
+    before: str | None
+    after: str | None
+    is_asked: bool
+    """Whether something else was asked; otherwise the same was asked and answered differently."""
+
+
+def check(recording: Recording) -> Counter[str]:
+    """Does every recorded retrieval again, reads every root, and counts the steps by action.
+
+    Raises:
+        ReplayError: an answer is another, or cannot be given; the message names the step.
+    """
+    repository = recording.repository
+    for step in recording.steps:
+        if step.receipt is not None:
+            receipt = Receipt.decode(repository.store.get(step.receipt))
+            _named(recording, step, partial(replaying.replay, repository, receipt))
+        elif step.root is not None:
+            _named(recording, step, partial(repository.store.get, step.root))
+    return Counter(step.action for step in recording.steps)
+
+
+def differences(before: Recording, after: Recording) -> list[StepDifference]:
+    """Returns the steps in which two runs differ, by index; times and names of commits aside."""
+    found = []
+    for index, (one, other) in enumerate(zip_longest(before.steps, after.steps)):
+        asked = (_asked(before, one), _asked(after, other))
+        is_asked = asked[0] != asked[1]
+        if is_asked or _answered(before, one) != _answered(after, other):
+            found.append(StepDifference(index, _line(before, one), _line(after, other), is_asked))
+    return found
+
+
+def _named(recording: Recording, step: Step, do: Callable[[], Any]) -> None:
+    try:
+        replaying.explained(do)
+    except ReplayError as error:
+        line = words.step_line(recording.repository.store, step)
+        raise ReplayError(
+            f"run {recording.name!r}, step {step.index}, {line}: {error}",
+            kind=error.kind,
+            hint=error.hint,
+        ) from error
+
+
+def _asked(recording: Recording, step: Step | None) -> Any:
+    if step is None:
+        return None
+    store = recording.repository.store
+    asked: Any = unpack(store, step.request)
+    if step.receipt is not None:
+        asked = (asked, Receipt.decode(store.get(step.receipt)).query.encode())
+    name = "" if step.action == "begin" else step.name
+    return (step.action, name, repr(asked))
+
+
+def _answered(recording: Recording, step: Step | None) -> Any:
+    if step is None:
+        return None
+    store = recording.repository.store
+    if step.receipt is not None:
+        return Receipt.decode(store.get(step.receipt)).result
+    message = None
+    if step.commit is not None and step.action == "commit":
+        message = Commit.decode(step.commit).message
+    answer = None if step.action == "random" else unpack(store, step.answer)
+    return (repr(answer), step.root, message)
+
+
+def _line(recording: Recording, step: Step | None) -> str | None:
+    return None if step is None else words.step_line(recording.repository.store, step)
