@@ -6,29 +6,40 @@ Everything asked here sees the staged state: an edit where there is one, else th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ibidem.objects.blocks import Buffer
 from ibidem.objects.cid import BlobCid, Cid
-from ibidem.objects.config import Config, Model
+from ibidem.objects.config import TRUST_SETTING, Config, Model
 from ibidem.objects.edge import Edge
 from ibidem.objects.errors import ErrorKind, InvalidInputError
 from ibidem.objects.ids import EdgeId, NodeId
 from ibidem.objects.node import Node, join_content
 from ibidem.objects.text import node_text, text_digest
 from ibidem.objects.tombstone import Tombstone
-from ibidem.objects.tree import Tree
+from ibidem.objects.tree import EMPTY_TREE, Tree
 from ibidem.objects.vector import Sparse, Vector
-from ibidem.repo.edits import EDGES, NODES, Edits, Family, dimension_mismatch, tree_of
+from ibidem.repo.edits import (
+    CONFLICTS,
+    EDGES,
+    NODES,
+    Edits,
+    Family,
+    dimension_mismatch,
+    tree_of,
+)
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
     from ibidem.objects.root import Root
+    from ibidem.retrieve.trust.policy import TrustPolicy
 
 Staged = Node | Edge | Tombstone | Vector | Sparse
 Incident = Callable[["Root", NodeId], Iterable[EdgeId]]
 _ABSENT: Any = object()
+_LEAVES_KEPT = 1_024
+"""Of each tree, some 13 kB each: what is staged together often stands together."""
 _NO_DIGEST = bytes(32)
 
 
@@ -48,8 +59,10 @@ class Draft:
         self.edits = Edits()
         self.blobs: dict[BlobCid, bytes] = {}
         """Raw blocks of staged content."""
+        self.source = source
         self._buffer = Buffer(source)
         self._config = Config.from_map(base.config)
+        self._labels = _policy_of(self._config)
         self._incident = incident
         self._pending: dict[tuple[Family, bytes], _Pending] = {}
         self._touching: dict[bytes, set[bytes]] = {}
@@ -60,7 +73,10 @@ class Draft:
     def cid(self, family: Family, raw: bytes) -> Cid | None:
         """Returns the CID at a key, None when there is none."""
         staged: Cid | None = self.edits.of(family).get(raw, _ABSENT)
-        return self._tree(family).get(raw) if staged is _ABSENT else staged
+        if staged is not _ABSENT:
+            return staged
+        tree = self._trees.get(family) or self._tree(family)
+        return None if tree.cid is EMPTY_TREE else tree.get(raw)
 
     def block(self, cid: Cid) -> bytes:
         """Returns a block, staged or stored."""
@@ -68,6 +84,11 @@ class Draft:
 
     def stage(self, family: Family, raw: bytes, value: Staged) -> None:
         """Puts a value at a key, whatever is there."""
+        if family == EDGES and self.base.conflicts != EMPTY_TREE and not self.cid(family, raw):
+            # A conflict about an edge that is not in the graph: putting it back settles it.
+            self.settle(raw)
+        if self._labels is not None and type(value) is Node:
+            self._labels.check_labels(value.props)
         block = value.encode()
         cid = value.CID.of(block)
         self._buffer.put(cid, block)
@@ -100,7 +121,14 @@ class Draft:
         self._pending.pop((family, raw), None)
         if family == NODES:
             self._nodes.pop(raw, None)
+        if family in (NODES, EDGES):
+            self.settle(raw)
         self.edits.of(family)[raw] = None
+
+    def settle(self, raw: bytes) -> None:
+        """Takes away the conflict about a node or edge, where there is one."""
+        if self.base.conflicts != EMPTY_TREE and self.cid(CONFLICTS, raw) is not None:
+            self.edits.of(CONFLICTS)[raw] = None
 
     def nodes(self) -> Iterator[bytes]:
         """Yields the blocks of the nodes, by id."""
@@ -136,6 +164,13 @@ class Draft:
                 hint="use another model name for another model",
             )
 
+    def set_trust(self, policy: TrustPolicy | None) -> None:
+        """Puts a trust policy, None for none; nodes are held to it from now on."""
+        for node in self._nodes.values() if policy is not None else ():
+            policy.check_labels(node.props)
+        self._labels = policy
+        self.edits.trust = {} if policy is None else policy.form()
+
     def set_vector(self, model: str, raw: bytes, value: Vector, of: bytes | None) -> None:
         """Puts a vector under a model, which the first use registers.
 
@@ -170,7 +205,7 @@ class Draft:
         """Returns the edits and the blocks that they refer to, digests of texts filled in."""
         for (family, raw), pending in self._pending.items():
             of = pending.of or self._text_digest(raw)
-            self.stage(family, raw, replace(pending.value, of=of))
+            self.stage(family, raw, pending.value.made_from(of))
         self._pending.clear()
         self.edits.models = {
             name: model
@@ -203,5 +238,16 @@ class Draft:
     def _tree(self, family: Family) -> Tree:
         tree = self._trees.get(family)
         if tree is None:
-            tree = self._trees[family] = Tree(self._buffer, tree_of(self.base, family))
+            cid = tree_of(self.base, family)
+            if cid == EMPTY_TREE:
+                cid = EMPTY_TREE
+            tree = self._trees[family] = Tree(self._buffer, cid, leaves_kept=_LEAVES_KEPT)
         return tree
+
+
+def _policy_of(config: Config) -> TrustPolicy | None:
+    if TRUST_SETTING not in config.extra:
+        return None
+    from ibidem.retrieve.trust.policy import policy_of
+
+    return policy_of(config)

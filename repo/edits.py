@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ibidem.objects.cid import Cid, TreeCid
-from ibidem.objects.config import Config, Model
+from ibidem.objects.config import TRUST_SETTING, Config, Model
 from ibidem.objects.edge import Edge
 from ibidem.objects.errors import (
     ConflictError,
     ErrorKind,
-    IbidemError,
     InvalidInputError,
 )
 from ibidem.objects.root import Root
@@ -32,6 +31,12 @@ Family = tuple[str, str]
 NODES: Family = ("nodes", "")
 EDGES: Family = ("edges", "")
 TOMBSTONES: Family = ("tombstones", "")
+CONFLICTS: Family = ("conflicts", "")
+_ATTACHED = {
+    "vectors": "vector of",
+    "sparse": "sparse vector of",
+    "tombstones": "tombstone of",
+}
 _NAMED_IN_CONFLICT = 5
 
 
@@ -41,6 +46,8 @@ class Edits:
 
     trees: dict[Family, dict[bytes, Cid | None]] = field(default_factory=dict)
     models: dict[str, Model] = field(default_factory=dict)
+    trust: dict[str, Any] | None = None
+    """The form of the trust policy that is set, empty for none; None where it stays as it is."""
 
     def of(self, family: Family) -> dict[bytes, Cid | None]:
         """Returns the changes of one family, to read and to write."""
@@ -81,13 +88,15 @@ def families(*roots: Root) -> list[Family]:
 def between(source: Source, before: Root, after: Root) -> Edits:
     """Returns the edits that make `after` out of `before`."""
     edits = Edits()
-    for family in families(before, after):
+    for family in (*families(before, after), CONFLICTS):
         old, new = tree_of(before, family), tree_of(after, family)
         if old != new:
             edits.trees[family] = {key: cid for key, _, cid in diff(source, old, new)}
     known = Config.from_map(before.config).models
     models = Config.from_map(after.config).models
     edits.models = {name: model for name, model in models.items() if name not in known}
+    if before.config.get(TRUST_SETTING) != after.config.get(TRUST_SETTING):
+        edits.trust = dict(after.config.get(TRUST_SETTING) or {})
     return edits
 
 
@@ -115,28 +124,24 @@ def applied(root: Root, edits: Edits, buffer: Buffer) -> Root:
         else:
             named[name][key] = tree
     config = _registered(root, edits.models)
-    return replace(root, **changes, **named, config=config)  # type: ignore[arg-type]
+    requires = root.requires
+    if edits.trust is not None:
+        config = {name: value for name, value in config.items() if name != TRUST_SETTING}
+        requires = tuple(name for name in requires if name != TRUST_SETTING)
+        if edits.trust:
+            config[TRUST_SETTING] = edits.trust
+            requires = tuple(sorted((*requires, TRUST_SETTING)))
+    return replace(root, **changes, **named, config=config, requires=requires)  # type: ignore[arg-type]
 
 
-def laid_on(now: Root, edits: Edits, buffer: Buffer, *, begun: Root | None) -> Root:
-    """Returns a root with edits applied, the references among them checked.
-
-    Args:
-        begun: the root that the edits were made on, where it is another than `now`.
+def laid_on(begun: Root, edits: Edits, buffer: Buffer) -> Root:
+    """Returns the root that the edits were made on with them applied, their references checked.
 
     Raises:
         InvalidInputError: kind `dangling-reference`.
-        ConflictError: both sides touched the same thing since `begun`.
     """
-    if begun is not None:
-        check_rebase(buffer, begun, now, edits)
-    root = applied(now, edits, buffer)
-    try:
-        check_references(buffer, root, edits)
-    except InvalidInputError as error:
-        if begun is not None:
-            raise reconciled(error) from error
-        raise
+    root = applied(begun, edits, buffer)
+    check_references(buffer, root, edits)
     return root
 
 
@@ -146,9 +151,14 @@ def check_references(source: Source, root: Root, edits: Edits) -> None:
     Raises:
         InvalidInputError: kind `dangling-reference`, naming what refers and the node it misses.
     """
-    nodes = Tree(source, root.nodes)
-    for raw, missing, what in _references(source, edits):
-        if nodes.get(missing) is None:
+    staged = edits.of(NODES)
+    # A node that was staged is there; the others are looked up together, in the order of their ids.
+    referred = [
+        found for found in _references(source, edits) if staged.get(found[1]) is None
+    ]
+    nodes = Tree(source, root.nodes).get_many([node for _, node, _ in referred])
+    for (raw, missing, what), cid in zip(referred, nodes, strict=True):
+        if cid is None:
             raise InvalidInputError(
                 f"{what} {raw.hex()} refers to node {missing.hex()}, which is not in the graph",
                 kind=ErrorKind.DANGLING_REFERENCE,
@@ -194,13 +204,6 @@ def check_rebase(source: Source, base: Root, theirs: Root, ours: Edits) -> None:
         )
 
 
-def reconciled(error: IbidemError) -> ConflictError:
-    """Returns a failed check after a rebase as the conflict that it is."""
-    return ConflictError(
-        f"{error}: removed on the branch since the transaction began", hint=error.hint
-    )
-
-
 def edge_at(source: Source, cid: Cid) -> Edge:
     """Returns the edge in a block."""
     return Edge.decode(source.get(cid))
@@ -210,20 +213,14 @@ def _references(source: Source, edits: Edits) -> Iterator[tuple[bytes, bytes, st
     """Yields (referring id, node id, what refers) for everything that the edits put in place."""
     for (name, _), entries in sorted(edits.trees.items()):
         for key, cid in entries.items():
-            if cid is None or name == "nodes":
+            if cid is None or name in ("nodes", "conflicts"):
                 continue
             if name == "edges":
                 edge = edge_at(source, cid)
                 yield key, edge.src.raw, "edge"
                 yield key, edge.dst.raw, "edge"
             else:
-                yield (
-                    key,
-                    key,
-                    {"vectors": "vector of", "sparse": "sparse vector of"}.get(
-                        name, "tombstone of"
-                    ),
-                )
+                yield key, key, _ATTACHED[name]
 
 
 def _registered(root: Root, models: Mapping[str, Model]) -> Mapping[str, object]:

@@ -1,8 +1,9 @@
-"""Publishing edits: a commit on a branch by compare-and-swap, rebased when somebody else was first.
+"""Publishing edits: a commit on a branch by compare-and-swap, merged when somebody else was first.
 
 All blocks of a commit and the move of the head are one durable write. A lost race costs a reading
-of what the winner changed: if it touched other things, our edits are laid on the winner's root; if
-the same, the transaction ends with a conflict and nothing is changed.
+of what the winner changed: our edits are merged with it three ways and become a commit on top of
+the winner's. What both changed differently is recorded as a conflict; nothing is lost, and nobody
+is refused.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from ibidem.objects.errors import ConflictError, ErrorKind
 from ibidem.objects.root import Root
 from ibidem.repo import refs
 from ibidem.repo.arguments import Signature
-from ibidem.repo.edits import Edits, laid_on
+from ibidem.repo.backoff import pause
+from ibidem.repo.edits import Edits
+from ibidem.repo.landing import RECORD, Landed, Landing
 from ibidem.repo.operations import ORIGIN_CELL, RETRIES_MAX, Operations, State, lost_every_race
 
 if TYPE_CHECKING:
@@ -38,11 +41,58 @@ def tip(operations: Operations, state: State, full_name: str) -> Tip:
     """Returns where a branch stands in a state."""
     ref = refs.read(operations.store, state.view, full_name)
     if ref is None:
-        root_cid = RootCid(operations.store.cell(ORIGIN_CELL) or b"")
+        target, root_cid = None, RootCid(operations.store.cell(ORIGIN_CELL) or b"")
     else:
-        root_cid = Commit.decode(operations.store.get(ref.target)).root
+        target = ref.target
+        root_cid = Commit.decode(operations.store.get(target)).root
     root = Root.decode(operations.store.get(root_cid))
-    return Tip(None if ref is None else ref.target, root_cid, root)
+    return Tip(target, root_cid, root)
+
+
+def commit_of(
+    signature: Signature, root: RootCid, parents: tuple[CommitCid, ...], time: int
+) -> Commit:
+    """Returns the commit of a root, as its author says."""
+    return Commit(
+        root,
+        parents,
+        author=signature.author,
+        time=time,
+        message=signature.message,
+        agent=signature.agent,
+        task=signature.task,
+    )
+
+
+def move(
+    operations: Operations,
+    state: State,
+    full_name: str,
+    commit: Commit,
+    buffer: Buffer,
+    *,
+    description: str,
+    author: str,
+    time: int,
+    cells: Mapping[str, Swap] | None = None,
+) -> None:
+    """Puts a commit at the tip of a branch, with the buffer's blocks, in one durable step.
+
+    Raises:
+        ConflictError: kind `head-moved`: another operation came first, or a cell has moved.
+    """
+    block = commit.encode()
+    target = CommitCid.of(block)
+    buffer.put(target, block)
+    operations.publish(
+        state,
+        replace(state.view, refs=refs.changed(state.view, {full_name: target}, buffer)),
+        buffer,
+        author=author,
+        time=time,
+        description=description,
+        cells=cells,
+    )
 
 
 class BranchPublisher:
@@ -56,12 +106,14 @@ class BranchPublisher:
         *,
         begun: Tip | None = None,
         cells: Mapping[str, Swap] | None = None,
+        on_conflict: str = RECORD,
     ) -> None:
         self._operations = operations
         self._full_name = full_name
         self._signature = signature
         self._begun = begun or tip(operations, operations.state(), full_name)
         self._cells = cells
+        self._on_conflict = on_conflict
 
     def base(self) -> Root:
         """Returns the root that the transaction begins on."""
@@ -72,64 +124,48 @@ class BranchPublisher:
 
         Raises:
             InvalidInputError: kind `dangling-reference`.
-            ConflictError: the branch moved, and what it moved to touches the same things.
+            ConflictError: the branch was deleted; or what `Landing.on` refuses.
         """
-        for _ in range(RETRIES_MAX):
+        landing = Landing(self._operations.store, self._begun.root_cid, edits, blocks)
+        for losses in range(1, RETRIES_MAX + 1):
             state = self._operations.state()
             now = tip(self._operations, state, self._full_name)
+            if now.commit is None and self._begun.commit is not None:
+                raise ConflictError(
+                    f"{self._full_name}: the branch was deleted since the transaction began",
+                    hint="look at 'repo branch', and make the change on one that exists",
+                )
+            landed = landing.on(now.root_cid, on_conflict=self._on_conflict)
             try:
-                return self._publish_on(state, now, edits, blocks)
+                return self._publish_on(state, now, landed)
             except ConflictError as error:
                 if error.kind is not ErrorKind.HEAD_MOVED or self._is_cell_lost():
                     raise
+            pause(losses)
         raise lost_every_race()
 
-    def _publish_on(
-        self, state: State, now: Tip, edits: Edits, blocks: Mapping[Cid, bytes]
-    ) -> Commit | None:
-        buffer = Buffer(self._operations.store)
-        buffer.new.update(blocks)
-        root = self._root(now, edits, buffer)
-        block = root.encode()
-        root_cid = RootCid.of(block)
-        if root_cid == now.root_cid:
+    def _publish_on(self, state: State, now: Tip, landed: Landed) -> Commit | None:
+        if landed.root_cid == now.root_cid:
             if self._cells:
                 self._operations.store.publish({}, self._cells)
             return None
-        buffer.put(root_cid, block)
+        buffer = Buffer(self._operations.store)
+        buffer.new.update(landed.blocks)
+        parents = () if now.commit is None else (now.commit,)
         time = self._operations.time(self._signature.time)
-        commit = self._commit(root_cid, now, time)
-        commit_block = commit.encode()
-        target = CommitCid.of(commit_block)
-        buffer.put(target, commit_block)
-        moved = refs.changed(state.view, {self._full_name: target}, buffer)
-        self._operations.publish(
+        commit = commit_of(self._signature, landed.root_cid, parents, time)
+        move(
+            self._operations,
             state,
-            replace(state.view, refs=moved),
+            self._full_name,
+            commit,
             buffer,
+            description=f"commit on {self._full_name}",
             author=self._signature.author,
             time=time,
-            description=f"commit on {self._full_name}",
             cells=self._cells,
         )
         return commit
-
-    def _root(self, now: Tip, edits: Edits, buffer: Buffer) -> Root:
-        is_rebase = now.commit != self._begun.commit
-        begun = self._begun.root if is_rebase else None
-        return laid_on(now.root, edits, buffer, begun=begun)
-
-    def _commit(self, root_cid: RootCid, now: Tip, time: int) -> Commit:
-        signature = self._signature
-        return Commit(
-            root_cid,
-            () if now.commit is None else (now.commit,),
-            author=signature.author,
-            time=time,
-            message=signature.message,
-            agent=signature.agent,
-            task=signature.task,
-        )
 
     def _is_cell_lost(self) -> bool:
         """Tells whether a cell that goes with the commit has moved, which no retry can mend."""

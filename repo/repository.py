@@ -26,6 +26,7 @@ from ibidem.objects.errors import (
 from ibidem.repo import moves, refs, revision
 from ibidem.repo.arguments import checked_time, random_id, signature
 from ibidem.repo.faces.keeping import Keeping
+from ibidem.repo.faces.merging import Merging
 from ibidem.repo.faces.noting import Noting
 from ibidem.repo.faces.running import Running
 from ibidem.repo.reader import Clock
@@ -84,10 +85,7 @@ def init(
     with built_whole(folder) as building:
         with LmdbStore.create(building / "blocks") as store:
             founded(store, config, author, clock)
-        with (building / _FORMAT_FILE).open("x") as file:
-            file.write(json.dumps({"version": LAYOUT_VERSION}) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
+        write_format(building)
     return open(path, clock=clock)
 
 
@@ -104,6 +102,14 @@ def open(path: str | os.PathLike[str], *, clock: Clock = system_clock) -> Reposi
     folder = Path(path) / FOLDER
     check_format(folder)
     return Repository(LmdbStore.open(folder / "blocks"), folder, clock)
+
+
+def write_format(folder: Path) -> None:
+    """Writes the file that says which layout a new repository has."""
+    with (folder / _FORMAT_FILE).open("x") as file:
+        file.write(json.dumps({"version": LAYOUT_VERSION}) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def check_format(folder: Path) -> None:
@@ -131,7 +137,7 @@ def check_format(folder: Path) -> None:
         )
 
 
-class Repository(Keeping, Noting, Running):
+class Repository(Keeping, Merging, Noting, Running):
     """An open repository; a context manager that closes it."""
 
     def __init__(self, store: Store, folder: Path | None, clock: Clock = system_clock) -> None:
@@ -148,16 +154,27 @@ class Repository(Keeping, Noting, Running):
         time: int | datetime | None = None,
         agent: str | None = None,
         task: str | None = None,
+        on_conflict: str = "record",
     ) -> Transaction:
         """Begins a transaction on a branch, the current one by default; leaving `with` commits.
 
+        Where another writer was first, the changes are merged with theirs.
+
         Args:
             time: microseconds since 1970 UTC, or a datetime with an offset; by default the clock's.
+            on_conflict: what becomes of changes to what another writer has changed meanwhile:
+                `record` merges them by property and records a conflict where that cannot be;
+                `raise` refuses all with `ConflictError`, for changes that depend on what was read.
         """
         signed = signature(author, message, time, agent, task)
+        from ibidem.repo.landing import checked_choice
         from ibidem.repo.publish import BranchPublisher
 
-        return self._transaction(BranchPublisher(self._operations, self._branch(branch), signed))
+        choice = checked_choice(on_conflict)
+        full_name = self._branch(branch)
+        return self._transaction(
+            BranchPublisher(self._operations, full_name, signed, on_conflict=choice)
+        )
 
     def staging(self) -> Transaction:
         """Begins a transaction whose changes go on the stage, to be committed later."""
@@ -177,7 +194,7 @@ class Repository(Keeping, Noting, Running):
         """Commits what is staged on the current branch; None where nothing is.
 
         Raises:
-            ConflictError: the branch has changed the same things since they were staged.
+            ConflictError: the stage itself moved, or the branch was deleted.
         """
         from ibidem.repo import stage
 

@@ -1,7 +1,7 @@
 """The stage: what was added and is not committed yet, kept across processes in one cell.
 
 The cell names the staged root and the commit it was begun on. Staging moves no ref and writes no
-operation; a commit publishes the difference of the two roots, laid on where the branch is then.
+operation; a commit publishes the difference of the two roots, merged with what the branch is then.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ibidem.objects import codec
-from ibidem.objects.blocks import Buffer
 from ibidem.objects.cid import Cid, CommitCid, RootCid
 from ibidem.objects.errors import ConflictError, CorruptError, ErrorKind
 from ibidem.objects.root import Root
 from ibidem.repo.arguments import Signature
-from ibidem.repo.edits import Edits, between, laid_on
-from ibidem.repo.operations import RETRIES_MAX, Operations, lost_every_race
+from ibidem.repo.backoff import pause
+from ibidem.repo.edits import Edits, between
+from ibidem.repo.landing import Landing
+from ibidem.repo.operations import HEAD_CELL, RETRIES_MAX, Operations, lost_every_race
 from ibidem.repo.publish import BranchPublisher, Tip, tip
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def commit(operations: Operations, full_name: str, signature: Signature) -> Comm
     """Commits what is staged and empties the stage in the same step; None where nothing is staged.
 
     Raises:
-        ConflictError: the branch moved and touches the same things; or the stage itself moved.
+        ConflictError: the stage itself moved, or the branch was deleted.
     """
     staged = read(operations, full_name)
     if staged.is_empty:
@@ -109,31 +110,29 @@ class StagePublisher:
 
         Raises:
             InvalidInputError: kind `dangling-reference`.
-            ConflictError: another process staged something else for the same things.
+            ConflictError: both sides gave one name to different models.
         """
-        for _ in range(RETRIES_MAX):
+        store = self._operations.store
+        landing = Landing(store, self._begun.root_cid, edits, blocks)
+        for losses in range(1, RETRIES_MAX + 1):
+            head = store.cell(HEAD_CELL)  # what is erased meanwhile must not come back
             now = read(self._operations, self._full_name)
-            buffer = Buffer(self._operations.store)
-            buffer.new.update(blocks)
-            block = self._root(now, edits, buffer).encode()
-            root_cid = RootCid.of(block)
+            landed = landing.on(now.root_cid)
+            root_cid = landed.root_cid
             if root_cid == now.root_cid:
                 return None
-            buffer.put(root_cid, block)
             value = None if root_cid == now.begun.root_cid else _value(root_cid, now.begun)
             try:
-                self._operations.store.publish(buffer.new, {STAGE_CELL: (now.value, value)})
+                store.publish(
+                    landed.blocks, {STAGE_CELL: (now.value, value), HEAD_CELL: (head, head)}
+                )
             except ConflictError as error:
                 if error.kind is not ErrorKind.HEAD_MOVED:
                     raise
             else:
                 return None
+            pause(losses)
         raise lost_every_race()
-
-    def _root(self, now: Staged, edits: Edits, buffer: Buffer) -> Root:
-        is_rebase = now.root_cid != self._begun.root_cid
-        begun = self._begun.root if is_rebase else None
-        return laid_on(now.root, edits, buffer, begun=begun)
 
 
 def _value(root_cid: RootCid, begun: Tip) -> bytes:

@@ -83,12 +83,23 @@ class Transaction(Attachments):
 
         Raises:
             InvalidInputError: kind `dangling-reference`; nothing was changed.
-            ConflictError: another writer changed the same thing first; nothing was changed.
+            ConflictError: the branch was deleted; or another writer changed the same thing first
+                and the transaction was begun with `on_conflict="raise"`; nothing was changed.
         """
         self._check_open()
         self._is_open = False
         self.commit = self._publisher.publish(*self._draft.finish())
         return self.commit
+
+    @property
+    def conflicts(self) -> tuple[NodeId | EdgeId, ...]:
+        """The nodes and edges that another writer changed meanwhile and differently, so that
+        publishing recorded a conflict about each; by id."""
+        if self.commit is None or not self.commit.parents:
+            return ()
+        from ibidem.repo.merge.conflicts import new_conflicts
+
+        return new_conflicts(self._draft.source, self.commit)
 
     def rollback(self) -> None:
         """Drops everything that was staged and ends the transaction."""
@@ -134,8 +145,13 @@ class Transaction(Attachments):
         if namespace != "" and key is None:
             raise InvalidInputError(f"namespace: got {namespace!r}, expected a key with it")
         inline, parts = split_content(check_content(content))
+        derived = None if key is None else node_id(namespace, key)
+        if id is None:
+            made = self._random_id() if unique else derived or _PLACEHOLDER
+        else:
+            made = id
         node = Node(
-            _PLACEHOLDER if id is None else id,
+            made,
             ntype,
             summary,
             context_sentence,
@@ -145,11 +161,11 @@ class Transaction(Attachments):
             tuple(children),
             tail,
         )
-        if id is None:
-            node = _with_id(node, self._new_id(node, unique=unique))
-        elif key is not None and node_id(namespace, key) != id:
+        if node.id is _PLACEHOLDER:
+            node = _with_id(node, content_node_id(node.to_map()))
+        elif derived is not None and derived != node.id:
             raise InvalidInputError(
-                f"id: got {id}, expected {node_id(namespace, key)} as the key gives",
+                f"id: got {id}, expected {derived} as the key gives",
                 kind=ErrorKind.ID_COLLISION,
             )
         return self._add(node, parts, may_replace=replace)
@@ -318,14 +334,14 @@ class Transaction(Attachments):
         """Tells whether a tombstone is on the node, as staged."""
         return self._cid(TOMBSTONES, id, NodeId) is not None
 
-    # -- private -------------------------------------------------------------------------------
+    # -- conflicts -----------------------------------------------------------------------------
 
-    def _new_id(self, node: Node, *, unique: bool) -> NodeId:
-        if node.key is not None:
-            return node_id(*node.key)
-        if unique:
-            return self._random_id()
-        return content_node_id(node.to_map())
+    def settle(self, id: NodeId | EdgeId) -> None:  # noqa: A002
+        """Stages that the conflict about a node or edge is settled by what is staged of it."""
+        self._check_open()
+        self._draft.settle(id.raw)
+
+    # -- private -------------------------------------------------------------------------------
 
     def _add(self, node: Node, parts: Mapping[BlobCid, bytes], *, may_replace: bool) -> NodeId:
         draft, raw = self._draft, node.id.raw
@@ -343,7 +359,9 @@ class Transaction(Attachments):
             if node.key is None and content_node_id(node.to_map()) == node.id and not may_replace:
                 # It was made from this content and edited since: what it was edited to stays.
                 return node.id
-        draft.stage_new(NODES, raw, node, may_replace=may_replace)
+            draft.stage_new(NODES, raw, node, may_replace=may_replace)
+        else:
+            draft.stage(NODES, raw, node)
         draft.blobs.update(parts)
         return node.id
 

@@ -60,22 +60,22 @@ def common_root(
 
     Spec: merge 8.
     """
-    return _common_root(source, (ours,), (theirs,), buffer, VIRTUAL_DEPTH_MAX)
+    return merged_root(source, merge_bases(source, ours, theirs), buffer)
 
 
-def _common_root(
+def merged_root(
     source: Source,
-    ours: tuple[CommitCid, ...],
-    theirs: tuple[CommitCid, ...],
+    bases: tuple[CommitCid, ...],
     buffer: Buffer,
-    depth: int,
+    depth_max: int = VIRTUAL_DEPTH_MAX,
 ) -> RootCid | None:
-    bases = _bases(source, ours, theirs)
+    """Returns the root of a commit, or of several as `common_root` merges them; None of none."""
     if not bases:
         return None
     root = _root(source, bases[0])
-    for position, other in enumerate(bases[1:] if depth else (), 1):
-        before = _common_root(source, bases[:position], (other,), buffer, depth - 1)
+    for position, other in enumerate(bases[1:] if depth_max else (), 1):
+        common = _bases(source, bases[:position], (other,))
+        before = merged_root(source, common, buffer, depth_max - 1)
         root = merge_roots(source, before, root, _root(source, other), buffer)
     return root
 

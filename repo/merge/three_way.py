@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from ibidem.objects.blocks import Buffer
 from ibidem.objects.cid import Cid, RootCid, TreeCid
 from ibidem.objects.config import Config
+from ibidem.objects.links import links
 from ibidem.objects.root import Root
 from ibidem.objects.tree import EMPTY_TREE, EMPTY_TREE_BLOCK
 from ibidem.repo.merge.config import merge_config, merge_map
@@ -53,8 +54,27 @@ def merge_roots(
     block = _merged(before, roots[0], roots[1], work).encode()
     root = RootCid.of(block)
     work.put(root, block)
-    _keep_reachable(root, work, buffer)
+    buffer.put(EMPTY_TREE, EMPTY_TREE_BLOCK)
+    for cid, found in reachable(root, work.new).items():
+        buffer.put(cid, found)
     return root
+
+
+def reachable(root: RootCid, blocks: Mapping[Cid, bytes]) -> dict[Cid, bytes]:
+    """Returns those of some new blocks that a root needs: what was tried and left is not among
+    them.
+    """
+    found: dict[Cid, bytes] = {}
+    waiting: list[Cid] = [root]
+    while waiting:
+        cid = waiting.pop()
+        block = blocks.get(cid)
+        if block is None or cid in found:
+            continue
+        found[cid] = block
+        if not cid.is_raw:
+            waiting.extend(links(block))
+    return found
 
 
 def _merged(base: Root, ours: Root, theirs: Root, buffer: Buffer) -> Root:
@@ -106,20 +126,3 @@ class _Both:
         """Returns a block."""
         block = self._new.get(cid)
         return self._source.get(cid) if block is None else block
-
-
-def _keep_reachable(root: RootCid, work: Buffer, buffer: Buffer) -> None:
-    """Puts the new blocks behind a root into the buffer: what was tried and left is not among
-    them.
-    """
-    from ibidem.objects.links import links
-
-    buffer.put(EMPTY_TREE, EMPTY_TREE_BLOCK)
-    waiting: list[Cid] = [root]
-    while waiting:
-        cid = waiting.pop()
-        block = work.new.pop(cid, None)
-        if block is None:
-            continue
-        buffer.put(cid, block)
-        waiting.extend(links(block))

@@ -28,12 +28,15 @@ from ibidem.store.testing import RecordingStore, run_together
 Work = Callable[[Transaction], object]
 
 
-def race(repo: Repository, theirs: Work, ours: Work) -> None:
+def race(
+    repo: Repository, theirs: Work, ours: Work, *, on_conflict: str = "record"
+) -> Transaction:
     """Makes `theirs` win a race against `ours`, which began first."""
-    with repo.transaction(message="ours") as tx:
+    with repo.transaction(message="ours", on_conflict=on_conflict) as tx:
         ours(tx)
         with repo.transaction(message="theirs") as other:
             theirs(other)
+    return tx
 
 
 @pytest.fixture
@@ -117,16 +120,44 @@ CLASHES: list[tuple[Work, Work]] = [
 
 
 @pytest.mark.parametrize("number", range(len(CLASHES)))
-def test_writers_that_touch_the_same_thing_conflict(filled: Repository, number: int) -> None:
+def test_writers_that_ask_for_it_are_refused_where_another_touched_the_same_thing(
+    filled: Repository, number: int
+) -> None:
     theirs, ours = CLASHES[number]
     with pytest.raises(ConflictError) as caught:
-        race(filled, theirs, ours)
+        race(filled, theirs, ours, on_conflict="raise")
     assert caught.value.kind is ErrorKind.CONFLICT
     assert [commit.message for commit in filled.log()] == ["theirs", ""]
     if number < len(CLASHES) - 2:
         assert any(str(node) in str(caught.value) for node in (A, C, D, node_id("", "n"))) or (
             "changed here" in str(caught.value)
         )
+
+
+CONFLICTING = {0: ("summary",), 1: (), 2: (), 3: (), 4: (), 9: ("ntype",)}
+"""By number in CLASHES: those that record a conflict, with the fields that it is about."""
+
+
+@pytest.mark.parametrize("number", [n for n in range(len(CLASHES)) if n != 11])
+def test_writers_that_touch_the_same_thing_are_merged_and_nobody_is_refused(
+    filled: Repository, number: int
+) -> None:
+    tx = race(filled, *CLASHES[number])
+    log = [commit.message for commit in filled.log()]
+    assert log == ["ours", "theirs", ""] or (log == ["theirs", ""] and tx.commit is None)
+    found = list(filled.conflicts())
+    assert [conflict.fields for conflict in found] == (
+        [CONFLICTING[number]] if number in CONFLICTING else []
+    )
+    assert tx.conflicts == tuple(conflict.id for conflict in found)
+
+
+def test_models_of_one_name_that_differ_are_refused_and_change_nothing(
+    filled: Repository,
+) -> None:
+    with pytest.raises(ConflictError, match="model 'new'"):
+        race(filled, *CLASHES[11])
+    assert [commit.message for commit in filled.log()] == ["theirs", ""]
 
 
 def test_a_branch_deleted_under_a_writer_is_a_conflict(filled: Repository) -> None:

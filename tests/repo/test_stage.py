@@ -55,16 +55,13 @@ def test_a_stage_is_laid_on_a_branch_that_moved(repo: Repository) -> None:
     assert len(list(repo.at().nodes())) == 2
 
 
-def test_a_stage_that_clashes_with_the_branch_is_a_conflict_and_stays(repo: Repository) -> None:
+def test_a_stage_that_clashes_with_the_branch_is_merged_and_recorded(repo: Repository) -> None:
     stage(repo, "a", "staged")
     with repo.transaction() as tx:
         tx.add_node("Doc", summary="committed", key="a")
-    with pytest.raises(ConflictError) as caught:
-        repo.commit_stage()
-    assert caught.value.kind is ErrorKind.CONFLICT
-    assert repo.store.cell("stage") is not None
-    repo.clear_stage()
-    assert repo.commit_stage() is None
+    assert repo.commit_stage() is not None
+    assert repo.store.cell("stage") is None
+    assert [found.fields for found in repo.conflicts()] == [("summary",)]
 
 
 def test_a_stage_that_the_branch_already_has_ends_empty(repo: Repository) -> None:
@@ -76,7 +73,7 @@ def test_a_stage_that_the_branch_already_has_ends_empty(repo: Repository) -> Non
     assert len(list(repo.log())) == 1
 
 
-def test_two_stagings_at_once_add_up_or_conflict(repo: Repository) -> None:
+def test_two_stagings_at_once_add_up_and_record_what_clashes(repo: Repository) -> None:
     with repo.staging() as tx:
         tx.add_node("Doc", key="a")
         stage(repo, "b")
@@ -84,8 +81,9 @@ def test_two_stagings_at_once_add_up_or_conflict(repo: Repository) -> None:
     tx = repo.staging()
     tx.update_node(node_id("", "a"), summary="1")
     stage(repo, "a", "2")
-    with pytest.raises(ConflictError):
-        tx.publish()
+    tx.publish()
+    repo.commit_stage()
+    assert [found.fields for found in repo.conflicts()] == [("summary",)]
 
 
 def test_a_dangling_reference_is_refused_when_it_is_staged(repo: Repository) -> None:

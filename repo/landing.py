@@ -1,0 +1,102 @@
+"""Edits on their way to a root that has moved on: they are merged with what came in between.
+
+The edits make a root of their own out of the one that they were made on. Where that one is still
+the newest, it is the result; otherwise the two are merged three ways, as branches are, so a writer
+that was not first loses nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ibidem.objects.blocks import Buffer
+from ibidem.objects.cid import Cid, RootCid
+from ibidem.objects.config import Config
+from ibidem.objects.errors import ConflictError, InvalidInputError
+from ibidem.objects.root import Root
+from ibidem.repo.edits import Edits, check_rebase, laid_on
+
+if TYPE_CHECKING:
+    from ibidem.objects.blocks import Source
+
+RECORD = "record"
+RAISE = "raise"
+
+
+def checked_choice(on_conflict: str) -> str:
+    """Returns RECORD or RAISE, or raises `InvalidInputError`."""
+    if on_conflict not in (RECORD, RAISE):
+        raise InvalidInputError(
+            f"on_conflict: got {on_conflict!r:.80}, expected {RECORD!r} or {RAISE!r}"
+        )
+    return on_conflict
+
+
+@dataclass(frozen=True, slots=True)
+class Landed:
+    """Edits merged with a root."""
+
+    root_cid: RootCid
+    blocks: Mapping[Cid, bytes]
+    """What the root needs and its source has not."""
+
+
+class Landing:
+    """The edits of one transaction, checked, and laid on the root that they were made on."""
+
+    def __init__(
+        self, source: Source, begun: RootCid, edits: Edits, blocks: Mapping[Cid, bytes]
+    ) -> None:
+        """Lays the edits on the root that they were made on.
+
+        Raises:
+            InvalidInputError: kind `dangling-reference`.
+        """
+        self._source = source
+        self._begun = begun
+        self._edits = edits
+        self._buffer = Buffer(source)
+        self._buffer.new.update(blocks)
+        before = Root.decode(source.get(begun))
+        block = laid_on(before, edits, self._buffer).encode()
+        self._root_cid = RootCid.of(block)
+        if self._root_cid != begun:
+            self._buffer.put(self._root_cid, block)
+
+    def on(self, now: RootCid, *, on_conflict: str = RECORD) -> Landed:
+        """Returns the edits merged with a root.
+
+        Args:
+            now: what the root that the edits were made on has become.
+            on_conflict: RECORD, or RAISE to refuse where both sides touched the same thing.
+
+        Raises:
+            ConflictError: both sides gave one name to models whose vectors cannot be compared; or
+                what RAISE refuses.
+        """
+        if now == self._begun:
+            return Landed(self._root_cid, self._buffer.new)
+        from ibidem.repo.merge.three_way import merge_roots, reachable
+
+        after = Root.decode(self._source.get(now))
+        if on_conflict == RAISE:
+            before = Root.decode(self._source.get(self._begun))
+            check_rebase(self._buffer, before, after, self._edits)
+        _check_models(after, self._edits)
+        merged = Buffer(self._buffer)
+        root_cid = merge_roots(self._buffer, self._begun, now, self._root_cid, merged)
+        return Landed(root_cid, reachable(root_cid, {**self._buffer.new, **merged.new}))
+
+
+def _check_models(now: Root, edits: Edits) -> None:
+    models = Config.from_map(now.config).models
+    for name, model in edits.models.items():
+        known = models.get(name, model)
+        digests = {digest for digest in (known.digest, model.digest) if digest is not None}
+        if known.dim != model.dim or len(digests) > 1:
+            raise ConflictError(
+                f"model {name!r}: both sides registered it, and differently",
+                hint="use another model name for another model",
+            )

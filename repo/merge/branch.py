@@ -1,0 +1,143 @@
+"""Merges a commit into a branch: nothing to do, a move forward, or a commit with two parents."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from ibidem.objects.blocks import Buffer
+from ibidem.objects.cid import CommitCid, RootCid
+from ibidem.objects.commit import Commit
+from ibidem.objects.errors import ConflictError, ErrorKind
+from ibidem.objects.root import Root
+from ibidem.repo import history
+from ibidem.repo.arguments import Signature
+from ibidem.repo.backoff import pause
+from ibidem.repo.merge.ancestry import merge_bases, merged_root
+from ibidem.repo.merge.conflicts import OpenConflict, open_conflicts
+from ibidem.repo.merge.three_way import merge_roots
+from ibidem.repo.operations import RETRIES_MAX, Operations, lost_every_race
+from ibidem.repo.publish import Tip, commit_of, move, tip
+from ibidem.repo.refs import HEADS
+
+if TYPE_CHECKING:
+    from ibidem.objects.blocks import Source
+    from ibidem.repo.history import Change
+
+
+class Outcome(StrEnum):
+    """What became of a branch."""
+
+    UNCHANGED = "unchanged"
+    """It has all of it already."""
+    FORWARDED = "forwarded"
+    """It had nothing of its own and was moved."""
+    MERGED = "merged"
+    """A commit joins the two."""
+    REPLANTED = "replanted"
+    """Commits were made again on top of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """What a merge did, or would do."""
+
+    outcome: Outcome
+    commit: Commit | None
+    """Where the branch stands now; None after a dry run that would make a commit."""
+    changes: tuple[Change, ...]
+    """What is different on the branch."""
+    conflicts: tuple[OpenConflict, ...]
+    """Those that it recorded, by id."""
+
+
+def merge_into(
+    operations: Operations,
+    full_name: str,
+    theirs: CommitCid,
+    rev: object,
+    signature: Signature,
+    *,
+    is_dry_run: bool = False,
+) -> Merged:
+    """Merges a commit into a branch, again after each lost race.
+
+    Args:
+        rev: how the commit was named, for the message.
+    """
+    for losses in range(1, RETRIES_MAX + 1):
+        state = operations.state()
+        now = tip(operations, state, full_name)
+        buffer = Buffer(operations.store)
+        time = operations.time(signature.time)
+        outcome, commit = _joined(buffer, now, theirs, _named(signature, rev, full_name), time)
+        merged = _report(buffer, now, outcome, commit)
+        if outcome is Outcome.UNCHANGED:
+            return merged
+        if is_dry_run:
+            return replace(merged, commit=None) if outcome is Outcome.MERGED else merged
+        try:
+            move(
+                operations,
+                state,
+                full_name,
+                commit,
+                buffer,
+                description=f"merge into {full_name}",
+                author=signature.author,
+                time=time,
+            )
+        except ConflictError as error:
+            if error.kind is not ErrorKind.HEAD_MOVED:
+                raise
+        else:
+            return merged
+        pause(losses)
+    raise lost_every_race()
+
+
+def changed_between(
+    source: Source, before: Root, root_cid: RootCid
+) -> tuple[tuple[Change, ...], tuple[OpenConflict, ...]]:
+    """Returns what differs between two roots, and the conflicts that only the later one has."""
+    after = Root.decode(source.get(root_cid))
+    changes = tuple(history.changes(source, before, after))
+    if before.conflicts == after.conflicts:
+        return changes, ()
+    known = {found.id: found.conflict for found in open_conflicts(source, before)}
+    found = tuple(
+        each for each in open_conflicts(source, after) if known.get(each.id) != each.conflict
+    )
+    return changes, found
+
+
+def _joined(
+    buffer: Buffer, now: Tip, theirs: CommitCid, signature: Signature, time: int
+) -> tuple[Outcome, Commit]:
+    """Returns the commit that joins a branch and a commit; its new blocks go into the buffer."""
+    other = Commit.decode(buffer.get(theirs))
+    if now.commit is None:
+        return Outcome.FORWARDED, other
+    bases = merge_bases(buffer, now.commit, theirs)
+    if theirs in bases:
+        return Outcome.UNCHANGED, Commit.decode(buffer.get(now.commit))
+    if now.commit in bases:
+        return Outcome.FORWARDED, other
+    scratch = Buffer(buffer)
+    base = merged_root(buffer, bases, scratch)
+    root = merge_roots(scratch, base, now.root_cid, other.root, buffer)
+    return Outcome.MERGED, commit_of(signature, root, (now.commit, theirs), time)
+
+
+def _named(signature: Signature, rev: object, full_name: str) -> Signature:
+    if signature.message:
+        return signature
+    return replace(signature, message=f"merge {rev} into {full_name.removeprefix(HEADS)}")
+
+
+def _report(source: Source, now: Tip, outcome: Outcome, commit: Commit) -> Merged:
+    if commit.root == now.root_cid:
+        return Merged(outcome, commit, (), ())
+    changes, conflicts = changed_between(source, now.root, commit.root)
+    return Merged(outcome, commit, changes, conflicts)

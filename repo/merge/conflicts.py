@@ -1,0 +1,101 @@
+"""The conflicts that a root records: listed, and said in terms of the fields that differ.
+
+Whose value is whose is not part of a conflict, which is the same whoever merged. It is found in the
+history: the commit that recorded the conflict has the branch's own state as its first parent.
+
+Spec: merge 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ibidem.objects.cid import Cid, CommitCid, ConflictCid
+from ibidem.objects.commit import Commit
+from ibidem.objects.conflict import EDGE, Conflict
+from ibidem.objects.ids import EdgeId, NodeId
+from ibidem.objects.root import Root
+from ibidem.objects.tree import EMPTY_TREE, Tree, diff
+from ibidem.repo.merge.element import conflicting_fields, read
+
+if TYPE_CHECKING:
+    from ibidem.objects.blocks import Source
+
+
+@dataclass(frozen=True, slots=True)
+class OpenConflict:
+    """One conflict that nobody has settled."""
+
+    id: NodeId | EdgeId
+    conflict: Conflict
+    value: Cid | None
+    """What the graph holds in the meantime; None for an edge that is left out."""
+    fields: tuple[str, ...]
+    """The fields that the sides changed differently, ascending; `props.NAME` for a property. None
+    where the question is whether it is there at all."""
+
+    @property
+    def what(self) -> str:
+        """`node` or `edge`."""
+        return self.conflict.what
+
+    @property
+    def reason(self) -> str:
+        """One of `changed differently`, `changed and deleted`, `connects a deleted node`."""
+        if self.conflict.nodes:
+            return "connects a deleted node"
+        return "changed and deleted" if self.conflict.deleted else "changed differently"
+
+
+def open_conflicts(source: Source, root: Root) -> Iterator[OpenConflict]:
+    """Yields the conflicts of a root, by id."""
+    if root.conflicts == EMPTY_TREE:
+        return
+    trees = {name: Tree(source, tree) for name, tree in (("nodes", root.nodes), (EDGE, root.edges))}
+    for key, cid in Tree(source, root.conflicts).items():
+        conflict = read(source, cid)
+        is_edge = conflict.what == EDGE
+        yield OpenConflict(
+            EdgeId(key) if is_edge else NodeId(key),
+            conflict,
+            trees[EDGE if is_edge else "nodes"].get(key),
+            tuple(sorted(conflicting_fields(source, conflict))),
+        )
+
+
+def new_conflicts(source: Source, commit: Commit) -> tuple[NodeId | EdgeId, ...]:
+    """Returns the ids whose conflict a commit has recorded or changed, ascending."""
+    before, after = (
+        Root.decode(source.get(root)).conflicts
+        for root in (Commit.decode(source.get(commit.parents[0])).root, commit.root)
+    )
+    return tuple(
+        EdgeId(key) if read(source, cid).what == EDGE else NodeId(key)
+        for key, _, cid in diff(source, before, after)
+        if cid is not None
+    )
+
+
+def recorded_in(source: Source, commit: CommitCid, key: bytes) -> Commit:
+    """Returns the commit that recorded a conflict which still stands at `commit`.
+
+    Reads back along the parents that have the conflict, no further.
+    """
+    found = Commit.decode(source.get(commit))
+    wanted = _conflict_at(source, found, key)
+    while True:
+        for parent in found.parents:
+            before = Commit.decode(source.get(parent))
+            if _conflict_at(source, before, key) == wanted:
+                found = before
+                break
+        else:
+            return found
+
+
+def _conflict_at(source: Source, commit: Commit, key: bytes) -> ConflictCid | None:
+    tree = Root.decode(source.get(commit.root)).conflicts
+    found = None if tree == EMPTY_TREE else Tree(source, tree).get(key)
+    return None if found is None else ConflictCid(found.raw)

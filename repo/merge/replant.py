@@ -1,0 +1,223 @@
+"""Makes commits again somewhere else: rebase, cherry-pick, and revert, which makes one backwards.
+
+Each is a merge whose base is the state before the commit; so it has the same rules, and what does
+not fit is recorded as a conflict in the new commit and stops nothing.
+
+Spec: merge 9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from ibidem.objects.blocks import Buffer
+from ibidem.objects.cid import CommitCid, RootCid
+from ibidem.objects.commit import Commit
+from ibidem.objects.errors import ConflictError, ErrorKind, InvalidInputError
+from ibidem.objects.root import Root
+from ibidem.repo.arguments import Signature
+from ibidem.repo.backoff import pause
+from ibidem.repo.merge.ancestry import merge_bases
+from ibidem.repo.merge.branch import Outcome, changed_between
+from ibidem.repo.merge.conflicts import OpenConflict
+from ibidem.repo.merge.three_way import merge_roots
+from ibidem.repo.operations import ORIGIN_CELL, RETRIES_MAX, Operations, lost_every_race
+from ibidem.repo.publish import Tip, commit_of, move, tip
+
+if TYPE_CHECKING:
+    from ibidem.repo.history import Change
+
+
+@dataclass(frozen=True, slots=True)
+class Replanted:
+    """What making commits again did, or would do."""
+
+    outcome: Outcome
+    commits: tuple[Commit, ...]
+    """The new ones, the first made first."""
+    dropped: tuple[Commit, ...]
+    """Those whose change was there already."""
+    changes: tuple[Change, ...]
+    """What is different on the branch."""
+    conflicts: tuple[OpenConflict, ...]
+    """Those that were recorded, by id."""
+
+
+@dataclass(slots=True)
+class _Plan:
+    """Where a branch shall stand, and how it got there."""
+
+    outcome: Outcome
+    tip: CommitCid | None
+    root: RootCid
+    commits: list[Commit]
+    dropped: list[Commit]
+
+
+def rebase(
+    operations: Operations,
+    full_name: str,
+    onto: CommitCid,
+    signature: Signature,
+    *,
+    is_dry_run: bool = False,
+) -> Replanted:
+    """Makes the commits that only a branch has again on top of another commit.
+
+    Raises:
+        InvalidInputError: one of them is a merge.
+    """
+
+    def make(buffer: Buffer, now: Tip) -> _Plan:
+        root = Commit.decode(buffer.get(onto)).root
+        if now.commit is None:
+            return _Plan(Outcome.FORWARDED, onto, root, [], [])
+        bases = merge_bases(buffer, now.commit, onto)
+        if onto in bases:
+            return _Plan(Outcome.UNCHANGED, now.commit, now.root_cid, [], [])
+        own = _own(buffer, now.commit, bases)
+        plan = _Plan(Outcome.REPLANTED if own else Outcome.FORWARDED, onto, root, [], [])
+        for commit in own:
+            before = _before(operations, buffer, commit)
+            signed = Signature(
+                commit.author, commit.message, commit.time, commit.agent, commit.task
+            )
+            _add(plan, buffer, commit, before, commit.root, signed, commit.time)
+        return plan
+
+    return _run(operations, full_name, signature, make, "rebase", is_dry_run=is_dry_run)
+
+
+def pick(
+    operations: Operations, full_name: str, picked: CommitCid, signature: Signature
+) -> Replanted:
+    """Makes the change of one commit again on a branch; of a merge, that against its first parent.
+
+    What the signature leaves empty is as in the commit.
+    """
+
+    def make(buffer: Buffer, now: Tip) -> _Plan:
+        commit = Commit.decode(buffer.get(picked))
+        signed = replace(
+            signature,
+            author=signature.author or commit.author,
+            message=signature.message or commit.message,
+            agent=signature.agent or commit.agent,
+            task=signature.task or commit.task,
+        )
+        plan = _Plan(Outcome.REPLANTED, now.commit, now.root_cid, [], [])
+        before = _before(operations, buffer, commit)
+        time = operations.time(signature.time)
+        _add(plan, buffer, commit, before, commit.root, signed, time)
+        return plan
+
+    return _run(operations, full_name, signature, make, "cherry-pick")
+
+
+def revert(
+    operations: Operations, full_name: str, reverted: CommitCid, signature: Signature
+) -> Replanted:
+    """Takes the change of one commit back; of a merge, that against its first parent."""
+
+    def make(buffer: Buffer, now: Tip) -> _Plan:
+        commit = Commit.decode(buffer.get(reverted))
+        message = signature.message or f"revert {commit.message or reverted}"
+        plan = _Plan(Outcome.REPLANTED, now.commit, now.root_cid, [], [])
+        before = _before(operations, buffer, commit)
+        signed = replace(signature, message=message)
+        time = operations.time(signature.time)
+        _add(plan, buffer, commit, commit.root, before, signed, time)
+        return plan
+
+    return _run(operations, full_name, signature, make, "revert")
+
+
+def _own(source: Buffer, head: CommitCid, bases: tuple[CommitCid, ...]) -> list[Commit]:
+    """Returns the commits from after a base to the head, the oldest first."""
+    found: list[Commit] = []
+    cid: CommitCid | None = head
+    while cid is not None and cid not in bases:
+        commit = Commit.decode(source.get(cid))
+        if len(commit.parents) > 1:
+            raise InvalidInputError(
+                f"rebase: commit {cid} is a merge, which cannot be made again",
+                hint="use 'repo merge', or cherry-pick the commits one by one",
+            )
+        found.append(commit)
+        cid = commit.parents[0] if commit.parents else None
+    return found[::-1]
+
+
+def _before(operations: Operations, source: Buffer, commit: Commit) -> RootCid:
+    """Returns the root that a commit was made on: that of the first parent."""
+    if not commit.parents:
+        return RootCid(operations.store.cell(ORIGIN_CELL) or b"")
+    return Commit.decode(source.get(commit.parents[0])).root
+
+
+def _add(
+    plan: _Plan,
+    buffer: Buffer,
+    commit: Commit,
+    before: RootCid,
+    after: RootCid,
+    signature: Signature,
+    time: int,
+) -> None:
+    """Puts the change from `before` to `after` on top of what is planned."""
+    root = merge_roots(buffer, before, plan.root, after, buffer)
+    if root == plan.root:
+        plan.dropped.append(commit)
+        return
+    made = commit_of(signature, root, () if plan.tip is None else (plan.tip,), time)
+    block = made.encode()
+    plan.tip, plan.root = CommitCid.of(block), root
+    buffer.put(plan.tip, block)
+    plan.commits.append(made)
+
+
+def _run(
+    operations: Operations,
+    full_name: str,
+    signature: Signature,
+    make: Callable[[Buffer, Tip], _Plan],
+    verb: str,
+    *,
+    is_dry_run: bool = False,
+) -> Replanted:
+    for losses in range(1, RETRIES_MAX + 1):
+        state = operations.state()
+        now = tip(operations, state, full_name)
+        buffer = Buffer(operations.store)
+        plan = make(buffer, now)
+        if plan.tip == now.commit:
+            return Replanted(Outcome.UNCHANGED, (), tuple(plan.dropped), (), ())
+        assert plan.tip is not None, "BUG: a plan that leads nowhere"
+        done = _report(buffer, now.root, plan)
+        if is_dry_run:
+            return done
+        try:
+            move(
+                operations,
+                state,
+                full_name,
+                Commit.decode(buffer.get(plan.tip)),
+                buffer,
+                description=f"{verb} on {full_name}",
+                author=signature.author,
+                time=operations.time(signature.time),
+            )
+        except ConflictError as error:
+            if error.kind is not ErrorKind.HEAD_MOVED:
+                raise
+        else:
+            return done
+        pause(losses)
+    raise lost_every_race()
+
+
+def _report(source: Buffer, before: Root, plan: _Plan) -> Replanted:
+    changes, conflicts = changed_between(source, before, plan.root)
+    return Replanted(plan.outcome, tuple(plan.commits), tuple(plan.dropped), changes, conflicts)

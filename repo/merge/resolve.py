@@ -1,0 +1,191 @@
+"""Settles one conflict at the head of the current branch.
+
+A choice is about the fields in conflict; what else was merged, or changed since, stays.
+
+Spec: merge 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from ibidem.objects import codec
+from ibidem.objects.blocks import Buffer
+from ibidem.objects.cid import Cid
+from ibidem.objects.commit import Commit
+from ibidem.objects.conflict import EDGE, Conflict
+from ibidem.objects.errors import CorruptError, InvalidInputError, NotFoundError
+from ibidem.objects.ids import EdgeId, NodeId
+from ibidem.objects.node import Node, split_content
+from ibidem.objects.root import Root
+from ibidem.objects.tree import Tree
+from ibidem.repo.arguments import Signature, random_id
+from ibidem.repo.checks import check_content
+from ibidem.repo.edits import CONFLICTS, EDGES, NODES, Edits
+from ibidem.repo.merge.conflicts import recorded_in
+from ibidem.repo.merge.element import conflicting_fields, read
+from ibidem.repo.merge.fields import block_of, class_of, fields_of, with_value
+from ibidem.repo.moves import branch_of
+from ibidem.repo.publish import BranchPublisher, Tip
+from ibidem.repo.transaction import Transaction
+
+if TYPE_CHECKING:
+    from ibidem.objects.blocks import Source
+    from ibidem.repo.operations import Operations
+    from ibidem.repo.reader import Reader
+
+OURS, THEIRS, BASE, VALUE = "ours", "theirs", "base", "value"
+TAKES = (OURS, THEIRS, BASE, VALUE)
+_CONTENT = "content"
+
+
+def resolve(
+    repository: Reader,
+    operations: Operations,
+    id: NodeId | EdgeId,  # noqa: A002
+    take: str,
+    value: Mapping[str, Any] | None,
+    signature: Signature,
+) -> Commit | None:
+    """Settles the conflict about `id`; `Repository.resolve_conflict` says how."""
+    if take not in TAKES:
+        raise InvalidInputError(f"take: got {take!r:.80}, expected one of {TAKES}")
+    at = repository.at()
+    cid = Tree(repository.store, at.root.conflicts).get(id.raw)
+    if cid is None or at.commit is None:
+        raise NotFoundError(
+            f"conflict {id}: there is none about it", hint="run 'repo status' to see which are open"
+        )
+    case = _Case(repository.store, at.root, at.commit, id, read(repository.store, cid))
+    chosen = case.chosen(take)
+    signed = replace(signature, message=signature.message or f"resolve {id}: {take}")
+    begun = Tip(at.commit.cid, at.root_cid, at.root)
+    publisher = BranchPublisher(operations, branch_of(operations, None), signed, begun=begun)
+    if chosen is None:
+        if value:
+            raise InvalidInputError(f"value: got fields for {id}, which {take!r} takes away")
+        return _take_away(repository, case, publisher)
+    return publisher.publish(*case.settled(chosen, value or {}))
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """One conflict, and the state that it stands in."""
+
+    source: Source
+    root: Root
+    commit: Commit
+    id: NodeId | EdgeId
+    conflict: Conflict
+
+    @property
+    def current(self) -> Cid | None:
+        """What the graph holds in the meantime."""
+        return self._value_in(self.root)
+
+    def chosen(self, take: str) -> Cid | None:
+        """Returns the value that a choice means; None to take the node or edge away."""
+        if take == VALUE:
+            return self.current or self._only_side()
+        if take == BASE:
+            if self.conflict.base is None:
+                raise InvalidInputError(
+                    f"take: got 'base' for {self.id}, which was not there before",
+                    hint="choose ours, theirs, or give values",
+                )
+            return self.conflict.base
+        recorded = recorded_in(self.source, self.commit.cid, self.id.raw)
+        ours = self._value_at(recorded.parents[0]) if recorded.parents else None
+        if take == OURS:
+            return ours
+        if len(recorded.parents) == 2:
+            return self._value_at(recorded.parents[1])
+        return self._other_than(ours)
+
+    def settled(self, chosen: Cid, value: Mapping[str, Any]) -> tuple[Edits, dict[Cid, bytes]]:
+        """Returns the edits that settle the conflict, with their blocks."""
+        edits, buffer = Edits(), Buffer(self.source)
+        nodes = Tree(self.source, self.root.nodes)
+        for link in self.conflict.nodes:
+            node = Node.decode(self.source.get(link))
+            if nodes.get(node.id.raw) is None:
+                edits.of(NODES)[node.id.raw] = node.cid
+        block = self._merged(chosen, value, buffer)
+        cls = class_of(self.conflict.what)
+        cid = cls.CID.of(block)
+        buffer.put(cid, block)
+        edits.of(EDGES if self.conflict.what == EDGE else NODES)[self.id.raw] = cid
+        edits.of(CONFLICTS)[self.id.raw] = None
+        return edits, buffer.new
+
+    def _merged(self, chosen: Cid, value: Mapping[str, Any], buffer: Buffer) -> bytes:
+        block = self.source.get(self.current or chosen)
+        fields, wanted = fields_of(block), fields_of(self.source.get(chosen))
+        names = conflicting_fields(self.source, self.conflict)
+        if not names and not self.conflict.deleted and not self.conflict.nodes:
+            fields = wanted
+        for name in names:
+            fields = with_value(fields, name, wanted)
+        given = {name: _encoded(name, item, buffer) for name, item in value.items()}
+        for name, item in given.items():
+            fields = with_value(fields, name, {} if item is None else {name: item})
+        merged = block_of(block, fields)
+        try:
+            class_of(self.conflict.what).decode(merged)
+        except CorruptError as error:
+            raise InvalidInputError(f"value: {error}") from error
+        return merged
+
+    def _only_side(self) -> Cid:
+        if len(self.conflict.sides) > 1:
+            raise InvalidInputError(
+                f"take: got 'value' for {self.id}, which is not in the graph",
+                hint="choose ours or theirs, with values on top if they shall differ",
+            )
+        return self.conflict.sides[0]
+
+    def _other_than(self, ours: Cid | None) -> Cid | None:
+        """Returns the side that is not ours, None for its deletion."""
+        others = [side for side in self.conflict.sides if side != ours]
+        if len(others) > 1 or (others and self.conflict.deleted and ours is not None):
+            raise InvalidInputError(
+                f"take: got 'theirs' for {self.id}, where more than two sides meet",
+                hint="choose ours, or give the values that shall stand",
+            )
+        return others[0] if others else None
+
+    def _value_at(self, commit: Cid) -> Cid | None:
+        root = Commit.decode(self.source.get(commit)).root
+        return self._value_in(Root.decode(self.source.get(root)))
+
+    def _value_in(self, root: Root) -> Cid | None:
+        tree = root.edges if self.conflict.what == EDGE else root.nodes
+        return Tree(self.source, tree).get(self.id.raw)
+
+
+def _take_away(repository: Reader, case: _Case, publisher: BranchPublisher) -> Commit | None:
+    """Publishes that what a conflict is about is not in the graph."""
+    with Transaction(
+        repository.store,
+        publisher,
+        incident=lambda root, id: repository.incident(None, root, id),  # noqa: A006
+        random_id=lambda: random_id(0),
+    ) as tx:
+        if case.current is None:
+            tx.settle(case.id)
+        elif isinstance(case.id, NodeId):
+            tx.remove_node(case.id)
+        else:
+            tx.remove_edge(case.id)
+    return tx.commit
+
+
+def _encoded(name: str, value: Any, buffer: Buffer) -> bytes | None:
+    """Returns the canonical bytes of a field; long content goes into the buffer."""
+    if name == _CONTENT and value is not None:
+        value, parts = split_content(check_content(value))
+        for cid, part in parts.items():
+            buffer.put(cid, part)
+    return None if value is None else codec.encode(value)
