@@ -17,6 +17,7 @@ from types import MappingProxyType
 import numpy as np
 import numpy.typing as npt
 
+from ibidem.objects.block import EMPTY
 from ibidem.objects.cid import NodeCid
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
@@ -34,6 +35,8 @@ from ibidem.retrieve.pack import Reader, pack
 from ibidem.retrieve.protocol import Ordinals, Snapshot
 from ibidem.retrieve.query import Query
 from ibidem.retrieve.ranking import SnapshotRanking
+from ibidem.retrieve.recall.adjust import Adjusted, Opinions
+from ibidem.retrieve.recall.stage import add_factors, direct_of, recall
 from ibidem.retrieve.reorder import reorder
 from ibidem.retrieve.rerank import LANE as RERANK
 from ibidem.retrieve.rerank import Reranker, RerankRecord, RerankStatus
@@ -42,6 +45,7 @@ from ibidem.retrieve.scope import Scope, Universe, universe
 from ibidem.retrieve.sparse import rank_sparse
 from ibidem.retrieve.stale import count_stale
 from ibidem.retrieve.tokens import HEURISTIC, TokenEstimator, check_estimator
+from ibidem.retrieve.trust.view import loader, seen
 from ibidem.retrieve.warning import Warning, WarningCode, capped  # noqa: A004
 
 Load = Callable[[NodeCid], Node]
@@ -57,6 +61,7 @@ def execute(
     estimator: TokenEstimator = HEURISTIC,
     reranker: Reranker | RerankRecord | None = None,
     dense: LaneTop | None = None,
+    opinions: Opinions = EMPTY,
 ) -> Result:
     """Returns the answer to a query over a snapshot's root.
 
@@ -69,6 +74,7 @@ def execute(
         estimator: counts tokens; the query names it.
         reranker: the one that the query names, or the record of what it said before.
         dense: what `dense_tops` gave for this query and snapshot, when it was asked before.
+        opinions: what the notes that the query names say, see `recall.adjust`.
 
     Raises:
         InvalidInputError: the query names an unknown model, has another dimension, or names another
@@ -77,8 +83,16 @@ def execute(
     """
     if query.packs is not None:
         raise InvalidInputError("packs: got options of packs, expected a question for nodes")
+    snapshot = seen(snapshot, query.trust, load)
     found = ranked(
-        snapshot, query, load, content, estimator=estimator, reranker=reranker, dense=dense
+        snapshot,
+        query,
+        load,
+        content,
+        estimator=estimator,
+        reranker=reranker,
+        dense=dense,
+        opinions=opinions,
     )
     packed = pack(found.ranking, found.reader, limit=query.limit, budget=query.token_budget)
     ordinals = found.ranking.ordinals[[one.place for one in packed.taken]]
@@ -109,6 +123,7 @@ def execute(
         warnings=found.warnings(stale),
         status=found.status(),
         rerank=found.record,
+        direct=direct_of(found.scope, found.ranking, found.reader),
     )
 
 
@@ -125,12 +140,14 @@ class Ranked:
     opinions: Mapping[NodeId, LaneScore]
     """What the reranker said of the nodes that it saw."""
     record: RerankRecord | None
+    factors: Sequence[Adjusted] = ()
 
     def lane_scores(
         self, ordinals: Ordinals, nodes: Sequence[NodeId]
     ) -> list[dict[str, LaneScore]]:
         """Returns what each lane, and the reranker, said about some nodes, given both ways."""
         lanes = _lane_scores(ordinals, self.tops, self.fused)
+        add_factors(lanes, ordinals, self.fused, self.factors)
         for node, scores in zip(nodes, lanes, strict=True):
             if node in self.opinions:
                 scores[RERANK] = self.opinions[node]
@@ -160,25 +177,38 @@ def ranked(
     estimator: TokenEstimator = HEURISTIC,
     reranker: Reranker | RerankRecord | None = None,
     dense: LaneTop | None = None,
+    opinions: Opinions = EMPTY,
 ) -> Ranked:
     """Returns the candidates of a query in order; the arguments and errors are those of
     `execute`."""
     check_estimator(query, estimator)
+    snapshot = seen(snapshot, query.trust, load)
+    load = loader(snapshot, load)
     if query.vector is not None:
         check_model(snapshot, query)
     scope = universe(snapshot, query)
     tops = run_lanes(scope, dense)
     walks = run_graph_lanes(scope, tops)
     tops += [walk.top for walk in walks]
-    ranking, fused = _rank(scope, tops)
+    fused = fuse(tops, query.fusion) if tops else None
+    factors: Sequence[Adjusted] = ()
+    if fused is not None and query.recall is not None:
+        recalled = recall(scope, tops, fused, load, opinions)
+        fused, tops, factors = recalled.fused, recalled.tops, recalled.factors
+    ranking = _rank(scope, tops, fused)
     reader = Reader(
         load, content or _inline, estimator, query.content_chars, _adjacent(scope.view, query)
     )
     after = reorder(snapshot, query, ranking, reader, reranker)
-    return Ranked(scope, after.ranking, tops, walks, fused, reader, after.opinions(), after.record)
+    opinions_of = after.opinions()
+    return Ranked(
+        scope, after.ranking, tops, walks, fused, reader, opinions_of, after.record, factors
+    )
 
 
-def dense_tops(snapshot: Snapshot, queries: Sequence[Query]) -> list[LaneTop | None]:
+def dense_tops(
+    snapshot: Snapshot, queries: Sequence[Query], load: Load
+) -> list[LaneTop | None]:
     """Returns the top of the dense lane for each query, None for one without a vector.
 
     Queries of one model and one universe share a scan; each top is what it would be alone.
@@ -187,7 +217,8 @@ def dense_tops(snapshot: Snapshot, queries: Sequence[Query]) -> list[LaneTop | N
     places = [place for place, query in enumerate(queries) if query.vector is not None]
     for place in places:
         check_model(snapshot, queries[place])
-    found = rank_dense_many([universe(snapshot, queries[place]) for place in places])
+    asked = [queries[place] for place in places]
+    found = rank_dense_many([universe(seen(snapshot, one.trust, load), one) for one in asked])
     for place, top in zip(places, found, strict=True):
         tops[place] = top
     return tops
@@ -206,20 +237,18 @@ def run_lanes(scope: Universe, dense: LaneTop | None = None) -> list[LaneTop]:
     return tops
 
 
-def _rank(scope: Universe, tops: Sequence[LaneTop]) -> tuple[SnapshotRanking, Fused | None]:
-    """Returns every candidate, best first, and how the lanes made its score."""
+def _rank(scope: Universe, tops: Sequence[LaneTop], fused: Fused | None) -> SnapshotRanking:
+    """Returns every candidate, best first."""
     snapshot = scope.view.snapshot
-    if not tops:
+    if fused is None:
         ordinals = _by_id(snapshot, scope.scope.ordinals(), scope.query)
         ones = np.ones(ordinals.shape[0], np.float64)
-        return SnapshotRanking(snapshot, ordinals, ones), None
-    fused = fuse(tops, scope.query.fusion)
-    if len(tops) == 1:
-        return SnapshotRanking(snapshot, fused.ordinals, fused.scores), fused
+        return SnapshotRanking(snapshot, ordinals, ones)
+    if len(tops) == 1 and scope.query.recall is None:
+        return SnapshotRanking(snapshot, fused.ordinals, fused.scores)
     ids = snapshot.node_ids(fused.ordinals)
     order = rank(fused.scores, ids)
-    ordinals, scores = fused.ordinals[order], fused.scores[order]
-    return SnapshotRanking(snapshot, ordinals, scores, ids[order]), fused
+    return SnapshotRanking(snapshot, fused.ordinals[order], fused.scores[order], ids[order])
 
 
 def _by_id(snapshot: Snapshot, ordinals: Ordinals, query: Query) -> Ordinals:

@@ -31,6 +31,9 @@ def _lines(result: Result) -> Iterator[str]:
         yield f"rerank by {query.rerank.name!r}, depth {query.rerank.depth}"
     if query.mmr is not None:
         yield f"mmr lambda {query.mmr.share!r}, depth {query.mmr.depth}"
+    if result.direct is not None:
+        node = "" if result.direct.node is None else f" {result.direct.node}"
+        yield f"direct answer: {result.direct.reason}{node}"
     yield f"{result.candidates_seen} candidates, {len(result.items)} items"
     yield f"{result.tokens_used} tokens"
     for place, item in enumerate(result.items, 1):

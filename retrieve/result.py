@@ -20,6 +20,7 @@ from ibidem.objects.node import Node
 from ibidem.retrieve.drops import Drops
 from ibidem.retrieve.lane import LaneStatus
 from ibidem.retrieve.query import Query
+from ibidem.retrieve.recall.direct import DirectAnswer
 from ibidem.retrieve.rerank import RerankRecord, RerankStatus
 from ibidem.retrieve.warning import Warning  # noqa: A004
 from ibidem.retrieve.writing import (
@@ -87,6 +88,8 @@ class Result:
     """By lane, those that ran; `rerank` too where it was asked for."""
     rerank: RerankRecord | None = None
     """What the reranker said, which a replay takes in its place; None where none was asked for."""
+    direct: DirectAnswer | None = None
+    """Whether one node answers alone, where that was asked."""
     receipt: Receipt | None = field(default=None, compare=False, repr=False)
     """What replays the answer; the repository puts it here. No part of `to_bytes()`."""
 
@@ -124,6 +127,7 @@ class Result:
         return map_of(
             {
                 **answer_form(self),
+                **({} if self.direct is None else {"direct": codec.encode(self.direct.form())}),
                 "kind": text_of("result"),
                 "items": array_of(_item(item) for item in self.items),
             }

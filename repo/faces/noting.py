@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from datetime import datetime
 from typing import TYPE_CHECKING
 
+from ibidem.repo.arguments import checked_time
 from ibidem.repo.reader import Reader
 
 if TYPE_CHECKING:
     from ibidem.objects.cid import CommitCid
-    from ibidem.repo.notes import Log, Notes
+    from ibidem.repo.notes import Notes
 
 
 class Noting(Reader):
@@ -19,7 +20,11 @@ class Noting(Reader):
         """Returns the events of a space, the ref `notes/SPACE`, to add to and to read."""
         from ibidem.repo.notes import Notes
 
-        return Notes(self, self._operations, space, self._note_logs.setdefault(space, {}))
+        return Notes(self, self._operations, space, self.note_logs.setdefault(space, {}))
+
+    def now(self, time: int | datetime | None = None) -> int:
+        """Returns a time in microseconds since 1970 UTC: the one given, else the clock's."""
+        return self._operations.time(checked_time(time))
 
     def note_spaces(self) -> dict[str, CommitCid]:
         """Returns the spaces that have events with their notes heads, by name."""
@@ -27,7 +32,3 @@ class Noting(Reader):
         from ibidem.repo.notes import NOTES
 
         return refs.listed(self.store, self._operations.state().view, NOTES)
-
-    @cached_property
-    def _note_logs(self) -> dict[str, dict[CommitCid, Log]]:
-        return {}

@@ -90,14 +90,15 @@ class Importance:
 class Feedback:
     """Asks that votes count, those at one state of the notes."""
 
-    notes: CommitCid
+    notes: CommitCid | None
+    """None where nothing has been said yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class Worth:
     """Asks that outcomes count, those at one state of the notes."""
 
-    notes: CommitCid
+    notes: CommitCid | None
     as_of: int
     half_life: int | None = None
 

@@ -37,8 +37,13 @@ class Recall:
     direct: Direct | None = None
 
     @property
+    def counts_notes(self) -> bool:
+        """Whether what the notes say counts."""
+        return self.feedback is not None or self.worth is not None
+
+    @property
     def notes(self) -> CommitCid | None:
-        """The state of the notes that counts, None where none does."""
+        """The state of the notes that counts; None where none does, or there are none yet."""
         if self.feedback is not None:
             return self.feedback.notes
         return None if self.worth is None else self.worth.notes
@@ -96,12 +101,15 @@ def resolve_recall(
         worth: True, or a mapping of `half_life`, where outcomes count.
         direct: True, or a mapping; see `direct`.
         as_of: the time that ages are measured from, where some are.
-        notes: the state of the notes, where votes or outcomes count.
+        notes: the state of the notes, where votes or outcomes count; None before the first.
 
     Raises:
-        InvalidInputError: an option is of the wrong form, or needs a time or notes that are not
-            given.
+        InvalidInputError: an option is of the wrong form, or needs a time that is not given.
     """
+    if as_of is not None and not recency and not worth:
+        raise InvalidInputError("as_of: got it without recency or worth, expected one of them")
+    if notes is not None and not feedback and not worth:
+        raise InvalidInputError("notes: got them without feedback or worth, expected one of them")
     found = Recall(
         resolve_expansion(expand),
         _recency(recency, as_of),
@@ -133,7 +141,7 @@ def _importance(given: object) -> Importance | None:
 def _feedback(given: object, notes: CommitCid | None) -> Feedback | None:
     if given is None or not option.flag("feedback", given):
         return None
-    return Feedback(_needed("feedback", "notes", notes))
+    return Feedback(notes)
 
 
 def _worth(given: object, notes: CommitCid | None, as_of: int | None) -> Worth | None:
@@ -141,7 +149,7 @@ def _worth(given: object, notes: CommitCid | None, as_of: int | None) -> Worth |
     if parts is None:
         return None
     times = _worth_times(_needed("worth", "as_of", as_of), parts["half_life"])
-    return Worth(_needed("worth", "notes", notes), *times)
+    return Worth(notes, *times)
 
 
 def _worth_times(as_of: object, half_life: object) -> tuple[int, int | None]:
@@ -171,7 +179,9 @@ def _needed(name: str, other: str, value: Any) -> Any:
     return value
 
 
-def _notes(value: object) -> CommitCid:
+def _notes(value: object) -> CommitCid | None:
+    if value is None:
+        return None
     if not isinstance(value, Cid):
         raise CorruptError(f"recall.notes: got {option.show(value)}, expected a link")
     return CommitCid(value.raw)

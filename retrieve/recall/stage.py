@@ -14,12 +14,16 @@ from ibidem.objects.cid import NodeCid
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
+from ibidem.objects.text import node_text
 from ibidem.retrieve.fuse import Fused
 from ibidem.retrieve.lane import LaneTop
 from ibidem.retrieve.lexical import rank_lexical
 from ibidem.retrieve.numbers import Float64s, rank
+from ibidem.retrieve.pack import Reader
 from ibidem.retrieve.protocol import Ordinals
+from ibidem.retrieve.ranking import SnapshotRanking
 from ibidem.retrieve.recall.adjust import Adjusted, Opinions, adjusted
+from ibidem.retrieve.recall.direct import CANDIDATES_MAX, DirectAnswer, direct_answer
 from ibidem.retrieve.recall.expansion import Expansion, expansions
 from ibidem.retrieve.recall.option import Recall
 from ibidem.retrieve.recall.widening import expanded_top, with_expansion
@@ -91,6 +95,23 @@ def add_factors(
             )
 
 
+def direct_of(scope: Universe, ranking: SnapshotRanking, reader: Reader) -> DirectAnswer | None:
+    """Returns whether one of the best candidates answers alone, None where that is not asked."""
+    query, config = scope.query, scope.view.snapshot.config
+    if query.recall is None or query.recall.direct is None:
+        return None
+    assert query.text is not None, "BUG: a direct answer without a text"
+    count = min(CANDIDATES_MAX, len(ranking))
+    sources = [reader.source(ranking.cid(place)) for place in range(count)]
+    contents = {node.id: content for node, content in sources}
+    return direct_answer(
+        query.text,
+        [node for node, _ in sources],
+        query.recall.direct,
+        lambda node: node_text(node, config.fields, contents[node.id]),
+    )
+
+
 def _expansion(scope: Universe, asked: Expansion) -> LaneTop:
     query = scope.query
     assert query.text is not None, "BUG: expansion without a text"
@@ -115,7 +136,7 @@ def _steps(
     if asked.importance is not None:
         importance = asked.importance
         steps.append(("importance", lambda place: importance.factor(nodes[place])))
-    if asked.notes is not None:
+    if asked.counts_notes:
         raw = snapshot.node_ids(ordinals).tobytes()
         ids = [NodeId(raw[at : at + 16]) for at in range(0, len(raw), 16)]
         counted = [name for name in ("feedback", "worth") if getattr(asked, name) is not None]

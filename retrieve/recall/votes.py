@@ -13,13 +13,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from blake3 import blake3
+
 from ibidem.objects.ids import NodeId
 from ibidem.retrieve.numbers import exp, ln
-from ibidem.retrieve.recall.words import shared
+from ibidem.retrieve.recall.words import shared, words
 
 UP_PERCENT, DOWN_PERCENT, VOTES_MAX = 5, 10, 3
 NOT_USEFUL_PERCENT, NOT_USEFUL_MAX, HITS_MAX = 5, 25, 10
 LOWEST_PERCENT, HIGHEST_PERCENT = -30, 15
+_DOMAIN = b"ibidem 2026 words of a question "
 LIKENESS_MIN = 0.5
 """How like another question one must be for its not-useful nodes to count."""
 
@@ -49,7 +52,7 @@ class NotUseful:
     actor: str
     node: NodeId
     words: frozenset[bytes]
-    """Digests of the question's words."""
+    """Digests of the question's words, by `word_digests` for this node."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -60,6 +63,26 @@ class Outcome:
     event: bytes
     node: NodeId
     is_success: bool
+
+
+def word_digests(text: str, node: NodeId) -> frozenset[bytes]:
+    """Returns a digest of 16 bytes of each word of a question, keyed with a node.
+
+    So an event says of which words a question was without saying them, and no table of digests
+    made for one node serves for another. Whoever has the events can still try words one by one.
+
+    Spec: retrieval 14.4.
+    """
+    key = blake3(_DOMAIN + node.raw).digest()
+    return frozenset(blake3(word.encode(), key=key).digest(16) for word in words(text, frozenset()))
+
+
+def question_digest(text: str, node: NodeId) -> bytes:
+    """Returns a digest of a question for a node: of the set of its words, 16 bytes.
+
+    Spec: retrieval 14.4.
+    """
+    return blake3(b"".join(sorted(word_digests(text, node)))).digest(16)
 
 
 def feedback_percent(up: int, down: int, hits: int) -> int:
@@ -85,15 +108,18 @@ def not_useful_percent(hits: int) -> int:
 
 
 def feedback_factors(
-    votes: Iterable[Vote], not_useful: Iterable[NotUseful], words: frozenset[bytes]
+    votes: Iterable[Vote], not_useful: Iterable[NotUseful], text: str
 ) -> Mapping[NodeId, float]:
     """Returns the factor of every node that something was said about.
 
     Args:
         votes: in any order.
         not_useful: in any order.
-        words: digests of the words of the question that is asked now.
+        text: the question that is asked now.
+
+    Spec: retrieval 14.4.
     """
+    asked: dict[NodeId, frozenset[bytes]] = {}
     effective = {(vote.actor, vote.node, vote.question): vote for vote in sorted(votes)}
     up: dict[NodeId, int] = {}
     down: dict[NodeId, int] = {}
@@ -102,7 +128,9 @@ def feedback_factors(
         counts[vote.node] = counts.get(vote.node, 0) + 1
     hits: dict[NodeId, int] = {}
     for said in sorted(not_useful):
-        if shared(words, said.words) >= LIKENESS_MIN:
+        if said.node not in asked:
+            asked[said.node] = word_digests(text, said.node)
+        if shared(asked[said.node], said.words) >= LIKENESS_MIN:
             hits[said.node] = hits.get(said.node, 0) + 1
     return {
         node: (100 + feedback_percent(up.get(node, 0), down.get(node, 0), hits.get(node, 0))) / 100

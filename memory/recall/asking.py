@@ -1,0 +1,143 @@
+"""Recall: an answer as `retrieve` gives it, shown as fully as it needs to be, and remembered.
+
+Nothing that is remembered counts for a later answer: what a session asked last is only what
+feedback refers to.
+"""
+
+from __future__ import annotations
+
+import time as clock
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from ibidem.memory.recall.sidecar import LastRecall, Sidecar
+from ibidem.objects.errors import InvalidInputError
+from ibidem.retrieve.recall.words import words
+
+if TYPE_CHECKING:
+    from ibidem.repo.at import Revision
+    from ibidem.repo.repository import Repository
+    from ibidem.retrieve.result import Result
+
+PERMILLE = 1000
+ESCALATE_BELOW = 500
+"""Where the best item has less than this part of the question's words, in permille, auto shows
+whole sections."""
+SLOW_MILLISECONDS = 30_000
+
+
+class Disclosure(StrEnum):
+    """How much of a hit is shown."""
+
+    CHUNK = "chunk"
+    """The node itself."""
+    SECTION = "section"
+    """The section that it stands in."""
+    RAW = "raw"
+    """The whole document; only where it is asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recollection:
+    """An answer and what is shown of it."""
+
+    result: Result
+    disclosure: Disclosure
+    is_escalated: bool
+    """Whether more is shown than usual because the best item says little of what was asked."""
+    texts: tuple[str, ...]
+    """What is shown, best first, none twice."""
+
+
+def recall(
+    repository: Repository,
+    text: str,
+    *,
+    revision: object = "HEAD",
+    session: str = "",
+    disclosure: Disclosure | str | None = None,
+    slow_milliseconds: int | None = None,
+    time: int | datetime | None = None,
+    **options: Any,
+) -> Recollection:
+    """Returns an answer with as much text as it needs, and remembers it for the session.
+
+    Args:
+        text: the question.
+        revision: of the repository.
+        session: whose last answer this becomes.
+        disclosure: how much is shown; None: the nodes, or their sections where the best node has
+            less than half of the question's words.
+        slow_milliseconds: an answer that takes as long, or longer, is noted in the slow log; None
+            for 30 seconds.
+        time: when it was asked, for what is remembered only; by default the clock's.
+        options: as those of `retrieve`.
+
+    Raises:
+        InvalidInputError: an option is of the wrong form.
+    """
+    level = _level(disclosure)
+    at = repository.at(revision)
+    begun = clock.perf_counter()
+    result = at.retrieve(text, **options)
+    escalated = level is None and _overlap(text, result) < ESCALATE_BELOW and bool(result.items)
+    shown = level or (Disclosure.SECTION if escalated else Disclosure.CHUNK)
+    texts = tuple(_texts(at, text, result, shown, options))
+    took = int((clock.perf_counter() - begun) * 1000)
+    sidecar = Sidecar(repository.folder)
+    now = repository.now(time)
+    sidecar.remember(_entry(sidecar, session, now, text, result))
+    if took >= (SLOW_MILLISECONDS if slow_milliseconds is None else slow_milliseconds):
+        counts = {"items": len(result.items), "candidates": result.candidates_seen}
+        sidecar.slow("recall", took, counts, now)
+    return Recollection(result, shown, escalated, texts)
+
+
+def _level(disclosure: Disclosure | str | None) -> Disclosure | None:
+    if disclosure is None:
+        return None
+    try:
+        return Disclosure(disclosure)
+    except ValueError as error:
+        expected = ", ".join(Disclosure)
+        raise InvalidInputError(
+            f"disclosure: got {disclosure!r:.80}, expected one of {expected}"
+        ) from error
+
+
+def _overlap(text: str, result: Result) -> int:
+    """Returns the part of the question's words that the best item has, in permille."""
+    asked = frozenset(words(text, frozenset()))
+    if not asked or not result.items:
+        return PERMILLE
+    has = frozenset(words(result.items[0].rendered, frozenset()))
+    return len(asked & has) * PERMILLE // len(asked)
+
+
+def _texts(
+    at: Revision, text: str, result: Result, level: Disclosure, options: Mapping[str, Any]
+) -> list[str]:
+    if level is Disclosure.CHUNK:
+        return [item.rendered for item in result.items]
+    if level is Disclosure.SECTION:
+        return [pack.text for pack in at.packs(text, expand="section", **options).packs]
+    found = []
+    for item in result.items:
+        place = at.locate(item.node.id)
+        found.append(item.rendered if place is None else at.document(place.document_id))
+    return list(dict.fromkeys(found))
+
+
+def _entry(sidecar: Sidecar, session: str, now: int, text: str, result: Result) -> LastRecall:
+    return LastRecall(
+        session=session,
+        time=now,
+        question=sidecar.digest(text),
+        characters=len(text),
+        receipt=None if result.receipt is None else str(result.receipt.cid),
+        result=str(result.cid),
+        ids=tuple(str(item.node.id) for item in result.items),
+    )

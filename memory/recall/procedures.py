@@ -1,0 +1,237 @@
+"""Procedures: what worked before, found by what is to be done, and mined from what was done.
+
+A procedure is a node of type `Procedure` with a goal in its summary, its steps in order as
+children edges' targets, and a status; only active ones are ever offered, and mined ones wait for
+somebody to look at them.
+
+Spec: memory 6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.ids import NodeId
+from ibidem.objects.node import Node
+from ibidem.retrieve.recall.words import shared, words
+
+if TYPE_CHECKING:
+    from ibidem.objects.commit import Commit
+    from ibidem.repo.at import Revision
+    from ibidem.repo.repository import Repository
+
+PROCEDURE, STEP = "Procedure", "Step"
+ACTIVE, PENDING, RETIRED = "active", "pending_review", "retired"
+STATUSES = (ACTIVE, PENDING, RETIRED)
+WORDS_SHARE, INTENT_SHARE, SCORE_MIN = 0.55, 0.45, 0.04
+LIMIT_DEFAULT, LIMIT_MAX = 2, 10
+OCCURRENCES_DEFAULT, STEPS_MIN, STEPS_MAX = 3, 2, 6
+NAMESPACE = "procedure"
+_ACTIONS = frozenset(
+    (
+        *("add", "build", "configure", "create", "deploy", "fix", "install", "migrate", "release"),
+        *("remove", "restart", "restore", "rotate", "run", "set", "ship", "start", "stop"),
+        *("test", "update", "upgrade", "write"),
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A procedure that fits what is to be done."""
+
+    node: Node
+    score: float
+    steps: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One time that something was done: what mining looks at."""
+
+    goal: str
+    entities: tuple[str, ...]
+    steps: tuple[str, ...]
+    is_success: bool
+    """Partly done is not done."""
+    source: NodeId
+    """The node that tells of it."""
+
+
+def is_task(text: str) -> bool:
+    """Whether a text asks for something to be done: it begins with what to do.
+
+    >>> is_task("deploy the gateway"), is_task("we deployed it last week")
+    (True, False)
+    """
+    found = words(text, frozenset(("please", "now", "let", "us", "can", "you", "how", "to")))
+    return bool(found) and found[0] in _ACTIONS
+
+
+def procedure_score(asked: str, text: str, intent: float) -> float:
+    """Returns how well a procedure fits: the words shared, and whether the intent is the same.
+
+    >>> procedure_score("deploy the gateway", "deploy gateway now", 1.0) == 0.55 * 2 / 4 + 0.45
+    True
+    """
+    none: frozenset[str] = frozenset()
+    likeness = shared(frozenset(words(asked, none)), frozenset(words(text, none)))
+    return WORDS_SHARE * likeness + INTENT_SHARE * intent
+
+
+def offers(
+    revision: Revision, text: str, *, intent: str | None = None, limit: int = LIMIT_DEFAULT
+) -> list[Offer]:
+    """Returns the active procedures that fit a task best, by score, then id.
+
+    Args:
+        revision: where to look.
+        text: what is to be done; a text that asks for nothing to be done gets none, unless
+        intent: says what kind of task it is, as procedures do in the property `intent`.
+        limit: at most 10.
+    """
+    if type(limit) is not int or not 1 <= limit <= LIMIT_MAX:
+        raise InvalidInputError(f"limit: got {limit!r:.80}, expected 1 to {LIMIT_MAX}")
+    if intent is None and not is_task(text):
+        return []
+    found = []
+    for node in revision.query(label=PROCEDURE, where={"status": ACTIVE}):
+        same = 1.0 if intent is not None and node.props.get("intent") == intent else 0.0
+        if intent is None:
+            first = words(text, frozenset())[:1]
+            same = 1.0 if first and first[0] in words(node.summary or "", frozenset()) else 0.0
+        score = procedure_score(text, node.summary or "", same)
+        if score > SCORE_MIN:
+            found.append(Offer(node, score, _steps(node)))
+    found.sort(key=lambda offer: (-offer.score, offer.node.id))
+    return found[:limit]
+
+
+def add_procedure(
+    repository: Repository,
+    goal: str,
+    steps: Sequence[str],
+    *,
+    intent: str | None = None,
+    status: str = ACTIVE,
+    author: str = "",
+) -> NodeId:
+    """Adds a procedure that somebody wrote; returns its node."""
+    with repository.transaction(author=author, message=f"procedure {goal:.60}") as tx:
+        return tx.add_node(
+            PROCEDURE,
+            summary=goal,
+            props=_props(goal, (), steps, status, (), intent),
+            key=_key(goal, ()),
+            namespace=NAMESPACE,
+        )
+
+
+def set_status(repository: Repository, node: NodeId, status: str, *, author: str = "") -> None:
+    """Makes a procedure active, pending or retired."""
+    _check_status(status)
+    with repository.transaction(author=author, message=f"procedure {status}") as tx:
+        if tx.node(node).ntype != PROCEDURE:
+            raise InvalidInputError(f"node: got {node}, expected a {PROCEDURE}")
+        tx.update_node(node, set_props={"status": status})
+
+
+def mine(
+    repository: Repository,
+    attempts: Iterable[Attempt],
+    *,
+    occurrences_min: int = OCCURRENCES_DEFAULT,
+    success_min: float = 0.75,
+    author: str = "",
+) -> Commit | None:
+    """Adds a procedure for each goal that was reached often enough, to be looked at by somebody.
+
+    The same goal with the same entities is the same procedure: mining again changes nothing.
+
+    Args:
+        attempts: what was done, in any order.
+        occurrences_min: how often; 0 mines nothing.
+        success_min: the part of them that must have succeeded.
+
+    Returns:
+        the commit, None where nothing was added.
+    """
+    if type(occurrences_min) is not int or occurrences_min < 0:
+        raise InvalidInputError(
+            f"occurrences_min: got {occurrences_min!r:.80}, expected an integer from 0 on"
+        )
+    clusters: dict[tuple[str, tuple[str, ...]], list[Attempt]] = {}
+    for attempt in sorted(attempts, key=lambda one: one.source):
+        place = " ".join(words(attempt.goal, frozenset())), tuple(sorted(set(attempt.entities)))
+        clusters.setdefault(place, []).append(attempt)
+    with repository.transaction(author=author, message="procedures mined") as tx:
+        for (goal, entities), found in sorted(clusters.items()):
+            done = [attempt for attempt in found if attempt.is_success]
+            is_often = 0 < occurrences_min <= len(found)
+            if not is_often or not goal or len(done) < success_min * len(found):
+                continue
+            steps = max(done, key=lambda one: (len(one.steps), one.source)).steps[:STEPS_MAX]
+            if len(steps) < STEPS_MIN:
+                continue
+            sources = [attempt.source for attempt in found]
+            _add_mined(tx, goal, entities, steps, sources)
+    return tx.commit
+
+
+def _add_mined(
+    tx: object,
+    goal: str,
+    entities: tuple[str, ...],
+    steps: Sequence[str],
+    sources: Sequence[NodeId],
+) -> None:
+    from ibidem.objects.derive import node_id
+    from ibidem.repo.transaction import Transaction
+
+    assert isinstance(tx, Transaction), "BUG: mining needs a transaction"
+    key = _key(goal, entities)
+    if tx.find_node(node_id(NAMESPACE, key)) is not None:
+        return
+    props = _props(goal, entities, steps, PENDING, sources, None)
+    tx.add_node(PROCEDURE, summary=goal, props=props, key=key, namespace=NAMESPACE)
+
+
+def _props(
+    goal: str,
+    entities: Sequence[str],
+    steps: Sequence[str],
+    status: str,
+    sources: Sequence[NodeId],
+    intent: str | None,
+) -> dict[str, object]:
+    if not goal.strip() or not steps or not all(isinstance(step, str) and step for step in steps):
+        raise InvalidInputError("procedure: expected a goal and one or more steps that are texts")
+    _check_status(status)
+    props: dict[str, object] = {"status": status, "steps": list(steps)}
+    if entities:
+        props["entities"] = list(entities)
+    if sources:
+        props["sources"] = [source.raw for source in sources]
+    if intent is not None:
+        props["intent"] = intent
+    return props
+
+
+def _check_status(status: object) -> None:
+    if status not in STATUSES:
+        expected = ", ".join(STATUSES)
+        raise InvalidInputError(f"status: got {status!r:.80}, expected one of {expected}")
+
+
+def _key(goal: str, entities: Sequence[str]) -> list[object]:
+    return [" ".join(words(goal, frozenset())), list(entities)]
+
+
+def _steps(node: Node) -> tuple[str, ...]:
+    steps = node.props.get("steps", ())
+    if not isinstance(steps, (list, tuple)):
+        return ()
+    return tuple(step for step in steps if isinstance(step, str))

@@ -1,0 +1,178 @@
+"""The sidecar of recall: what was asked last, by session, and what took long.
+
+It lies in `.ibidem/local/`, holds no text of a question, and nothing that ranks ever reads it:
+deleting it changes no answer. A question is kept as a digest with a key of this folder alone, so
+that equal questions can be told from others and nothing else.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from blake3 import blake3
+
+SESSIONS_MAX = 50
+LOG_BYTES_MAX = 2 << 20
+"""Of a log, before it is put aside; one older part is kept."""
+_KEPT_MAX = 1000
+FOLDER = "local"
+_LAST, _IMPRESSIONS, _SLOW = "last.json", "impressions.jsonl", "slow.jsonl"
+_KEY, _LOCK = "key", "lock"
+
+
+@dataclass(frozen=True, slots=True)
+class LastRecall:
+    """The newest answer of a session."""
+
+    session: str
+    time: int
+    """Microseconds since 1970 UTC."""
+    question: str
+    """Its digest, 32 digits."""
+    characters: int
+    receipt: str | None
+    result: str
+    ids: tuple[str, ...]
+
+
+class Sidecar:
+    """The files of one repository; in memory where that has none."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = None if folder is None else folder / FOLDER
+        self._memory: dict[str, Any] = {"last": {}, _IMPRESSIONS: [], _SLOW: []}
+        self._own_key: bytes | None = None
+
+    def digest(self, text: str) -> str:
+        """Returns the digest of a question, with the key of this folder."""
+        return blake3(text.encode(), key=self._key()).hexdigest(16)
+
+    def remember(self, entry: LastRecall) -> None:
+        """Keeps an answer as the newest of its session, and as an impression."""
+        with self._locked():
+            sessions = self._sessions()
+            sessions.pop(entry.session, None)
+            sessions[entry.session] = asdict(entry)
+            oldest = sorted(sessions, key=lambda name: (sessions[name]["time"], name))
+            for name in oldest[: max(0, len(sessions) - SESSIONS_MAX)]:
+                del sessions[name]
+            self._write_sessions(sessions)
+            self._append(_IMPRESSIONS, asdict(entry))
+
+    def last(self, session: str | None = None) -> LastRecall | None:
+        """Returns the newest answer of a session, or of all; None where there is none."""
+        sessions = self._sessions()
+        if session is None:
+            newest = sorted(sessions.values(), key=lambda one: (one["time"], one["session"]))
+            found = newest[-1] if newest else None
+        else:
+            found = sessions.get(session)
+        return None if found is None else LastRecall(**{**found, "ids": tuple(found["ids"])})
+
+    def sessions(self) -> list[str]:
+        """Returns the sessions that are remembered, by name."""
+        return sorted(self._sessions())
+
+    def impressions(self) -> Iterator[dict[str, Any]]:
+        """Yields what was answered, oldest first."""
+        yield from self._lines(_IMPRESSIONS)
+
+    def slow(self, operation: str, milliseconds: int, counts: dict[str, int], time: int) -> None:
+        """Notes that something took long: what, how long, how much; never about what."""
+        with self._locked():
+            line = {"operation": operation, "milliseconds": milliseconds, **counts, "time": time}
+            self._append(_SLOW, line)
+
+    def slow_log(self) -> Iterator[dict[str, Any]]:
+        """Yields what took long, oldest first."""
+        yield from self._lines(_SLOW)
+
+    # -- files ---------------------------------------------------------------------------------
+
+    def _key(self) -> bytes:
+        if self._own_key is None:
+            self._own_key = self._read_key()
+        return self._own_key
+
+    def _read_key(self) -> bytes:
+        if self._folder is None:
+            return os.urandom(32)
+        path = self._folder / _KEY
+        with self._locked():
+            if path.exists() and path.stat().st_size == 32:
+                return path.read_bytes()
+            key = os.urandom(32)
+            _replace(path, key)
+            return key
+
+    def _sessions(self) -> dict[str, Any]:
+        if self._folder is None:
+            return dict(self._memory["last"])
+        try:
+            found = json.loads((self._folder / _LAST).read_bytes())
+        except (OSError, ValueError):
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    def _write_sessions(self, sessions: dict[str, Any]) -> None:
+        if self._folder is None:
+            self._memory["last"] = sessions
+        else:
+            _replace(self._folder / _LAST, json.dumps(sessions).encode())
+
+    def _append(self, name: str, line: dict[str, Any]) -> None:
+        if self._folder is None:
+            self._memory[name] = [*self._memory[name][1 - _KEPT_MAX :], line]
+            return
+        path = self._folder / name
+        data = json.dumps(line, sort_keys=True).encode() + b"\n"
+        if path.exists() and path.stat().st_size >= LOG_BYTES_MAX:
+            path.replace(path.with_suffix(".1"))
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            os.write(descriptor, data)
+        finally:
+            os.close(descriptor)
+
+    def _lines(self, name: str) -> Iterator[dict[str, Any]]:
+        if self._folder is None:
+            yield from self._memory[name]
+            return
+        path = self._folder / name
+        for part in (path.with_suffix(".1"), path):
+            for line in part.read_bytes().splitlines() if part.exists() else ():
+                try:
+                    yield json.loads(line)
+                except ValueError:  # a torn line of a process that was killed
+                    continue
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Holds the folder's lock, which a killed process lets go of."""
+        if self._folder is None:
+            yield
+            return
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(self._folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
+
+def _replace(path: Path, data: bytes) -> None:
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        os.write(descriptor, data)
+    finally:
+        os.close(descriptor)
+    partial.replace(path)

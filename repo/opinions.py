@@ -1,0 +1,128 @@
+"""What the notes say about nodes, as factors of a question: votes, outcomes, what was not useful.
+
+Events are read at the one notes head that the query names, so an answer that they changed is
+repeated whatever is said later.
+
+Spec: retrieval 14.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from ibidem.objects.cid import Cid, CommitCid
+from ibidem.objects.errors import CorruptError, InvalidInputError
+from ibidem.objects.ids import NodeId
+from ibidem.repo import refs
+from ibidem.repo.notes import NOTES, OUTCOME, SPACE_DEFAULT, VOTE, Event, Log, read_log
+from ibidem.repo.revision import microseconds
+from ibidem.retrieve.query import Query
+from ibidem.retrieve.recall.adjust import Opinions
+from ibidem.retrieve.recall.votes import (
+    NotUseful,
+    Outcome,
+    Vote,
+    feedback_factors,
+    question_digest,
+    word_digests,
+    worth_factors,
+)
+
+if TYPE_CHECKING:
+    from ibidem.repo.at import Revision
+    from ibidem.repo.reader import Reader
+
+NOT_USEFUL = "not_useful"
+QUESTION, WORDS = "question", "words"
+
+
+def opinions(repository: Reader, query: Query) -> Opinions:
+    """Returns what the notes that a query names say, for its question.
+
+    Raises:
+        NotFoundError: the notes are not in this repository.
+        CorruptError: an event is of another form.
+    """
+    recall = query.recall
+    if recall is None or not recall.counts_notes:
+        return {}
+    log = read_log(repository, recall.notes, repository.note_logs.setdefault("", {}))
+    found: dict[str, Mapping[NodeId, float]] = {}
+    if recall.feedback is not None:
+        said = [_not_useful(event, node) for event, node in _each(log, NOT_USEFUL)]
+        found["feedback"] = feedback_factors(_votes(log), said, query.text or "")
+    if recall.worth is not None:
+        outcomes = [
+            Outcome(event.time, _id(event), node, event.value == 1.0)
+            for event, node in _each(log, OUTCOME)
+        ]
+        worth = recall.worth
+        found["worth"] = worth_factors(outcomes, as_of=worth.as_of, half_life=worth.half_life)
+    return found
+
+
+def vote_detail(text: str, node: NodeId) -> dict[str, bytes]:
+    """Returns what a vote says about the question, without its words."""
+    return {QUESTION: question_digest(text, node)}
+
+
+def not_useful_event(text: str, node: NodeId, actor: str, about: Cid | None = None) -> Event:
+    """Returns the event that a node did not help with a question."""
+    detail = {WORDS: sorted(word_digests(text, node))}
+    return Event(NOT_USEFUL, (node,), actor, about=about, detail=detail)
+
+
+def _votes(log: Log) -> list[Vote]:
+    votes = []
+    for event, node in _each(log, VOTE):
+        question = event.detail.get(QUESTION, b"")
+        if not isinstance(question, bytes) or event.value not in (1.0, -1.0):
+            raise CorruptError(f"event {event.id}: expected a vote of 1 or -1 on a question")
+        votes.append(
+            Vote(event.time, _id(event), event.actor, node, question, int(event.value or 0))
+        )
+    return votes
+
+
+def _not_useful(event: Event, node: NodeId) -> NotUseful:
+    words = event.detail.get(WORDS)
+    if not isinstance(words, (list, tuple)) or not all(isinstance(word, bytes) for word in words):
+        raise CorruptError(f"event {event.id}: expected digests of the words of a question")
+    return NotUseful(event.time, _id(event), event.actor, node, frozenset(words))
+
+
+def _each(log: Log, kind: str) -> Iterable[tuple[Event, NodeId]]:
+    return ((event, node) for event in log.of_kind(kind) for node in event.targets)
+
+
+def _id(event: Event) -> bytes:
+    assert event.id is not None, "BUG: an event that was read has an id"
+    return event.id.raw
+
+
+def with_now(repository: Reader, revision: Revision, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the options of a question with the time and the notes that it counts.
+
+    Args:
+        options: `as_of` may be a datetime, `notes` a commit or the name of a space.
+
+    Raises:
+        InvalidInputError: the notes are neither.
+    """
+    given = options.get("as_of")
+    counts = options.get("feedback") or options.get("worth")
+    notes = options.get("notes", SPACE_DEFAULT if counts else None)
+    if given is None and (options.get("recency") or options.get("worth")):
+        given = 0 if revision.commit is None else revision.commit.time
+    if isinstance(given, datetime):
+        given = microseconds(given)
+    if isinstance(notes, str):
+        ref = refs.read(repository.store, repository.view, NOTES + refs.check_name("notes", notes))
+        notes = None if ref is None else CommitCid(ref.target.raw)
+    elif notes is not None and not isinstance(notes, CommitCid):
+        raise InvalidInputError(
+            f"notes: got {notes!r:.80}, expected a CommitCid or the name of a space"
+        )
+    return {**options, "as_of": given, "notes": notes}
