@@ -106,9 +106,16 @@ def child_counts(segments: Sequence[SegmentView], ordinals: Ordinals) -> npt.NDA
 
 
 def parent_of(
-    segments: Sequence[SegmentView], identities: Identities, ordinal: int
+    segments: Sequence[SegmentView],
+    identities: Identities,
+    ordinal: int,
+    among: BitMap | None = None,
 ) -> tuple[int, int] | None:
-    """Returns (ordinal, position) of the live parent with the smallest id, None without one."""
+    """Returns (ordinal, position) of the live parent with the smallest id, None without one.
+
+    Args:
+        among: the parents that count, None for all.
+    """
     best: tuple[bytes, int, int] | None = None
     for segment in segments:
         columns = segment.part.segment
@@ -116,7 +123,8 @@ def parent_of(
         start = int(np.searchsorted(child, np.uint32(ordinal)))
         while start < len(child) and int(child[start]) == ordinal:
             parent = int(columns["ordinals"][columns["parent.row"][start]])
-            if not (segment.part.dead and parent in segment.part.dead):
+            is_dead = segment.part.dead and parent in segment.part.dead
+            if not is_dead and (among is None or parent in among):
                 raw = identities.ids(np.array([parent], dtype=np.uint32))[0].tobytes()
                 found = (raw, int(columns["parent.position"][start]), parent)
                 best = found if best is None else min(best, found)

@@ -225,12 +225,15 @@ class Snapshot:
         """Returns how many children each of some nodes lists, (m,), those that do not exist too."""
         return child_counts(self._node_segments, ordinals)
 
-    def parent(self, ordinal: int) -> tuple[int, int] | None:
+    def parent(self, ordinal: int, *, among: BitMap | None = None) -> tuple[int, int] | None:
         """Returns (ordinal, position) of the node that lists this one among its children.
 
         Where several do, or one does twice: the smallest node id, then the first position.
+
+        Args:
+            among: the parents that count, None for all.
         """
-        return parent_of(self._node_segments, self._identities, ordinal)
+        return parent_of(self._node_segments, self._identities, ordinal, among)
 
     @cached_property
     def _node_segments(self) -> tuple[SegmentView, ...]:

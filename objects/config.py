@@ -18,6 +18,8 @@ from ibidem.objects.text import TEXT_FIELDS
 from ibidem.objects.vector import DTYPE_BYTES
 
 METRICS = ("cosine", "dot", "euclidean")
+TRUST_SETTING = "trust"
+"""Where the trust policy stands, and the feature that a root with one requires."""
 _KNOWN = frozenset(("semantics", "analyser", "fields", "models", "fusion"))
 _MODEL_KNOWN = frozenset(("dim", "metric", "dtype", "digest"))
 
@@ -96,7 +98,7 @@ class Config:
     fusion: Mapping[str, Any] = field(default_factory=_default_fusion)
     """How lanes are fused when a query does not say."""
     extra: Mapping[str, Any] = field(default_factory=empty)
-    """Settings that this version does not know; kept."""
+    """Settings that rooms above read, such as the trust policy, or nobody in this version; kept."""
 
     def __post_init__(self) -> None:
         require(

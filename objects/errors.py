@@ -42,6 +42,8 @@ class ErrorKind(StrEnum):
     NOT_FAST_FORWARD = "not-fast-forward"
     UNAUTHORIZED = "unauthorized"
     REMOTE = "remote"
+    TRUST_REQUIRED = "trust-required"
+    UNSIGNED = "unsigned"
 
 
 class IbidemError(Exception):
@@ -68,6 +70,12 @@ class NotFoundError(IbidemError, LookupError):
     """The object, revision, label or repository that was named does not exist."""
 
     kind = ErrorKind.NOT_FOUND
+
+
+class ErasedError(NotFoundError):
+    """What was named was destroyed on purpose, here or where it came from."""
+
+    kind = ErrorKind.ERASED
 
 
 class ConflictError(IbidemError):

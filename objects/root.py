@@ -16,7 +16,7 @@ from ibidem.objects.cid import RootCid, TreeCid
 from ibidem.objects.constants import FORMAT_VERSION
 from ibidem.objects.errors import CorruptError, FormatError
 
-REQUIRES_KNOWN: frozenset[str] = frozenset()
+REQUIRES_KNOWN: frozenset[str] = frozenset(("trust",))
 """Features that a root or view may require of its reader and that this program has."""
 
 _TREES = ("nodes", "edges", "tombstones", "conflicts")

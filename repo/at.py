@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ibidem.objects.cid import RootCid
 from ibidem.objects.commit import Commit
-from ibidem.objects.config import Config
+from ibidem.objects.config import TRUST_SETTING, Config
 from ibidem.objects.edge import Edge
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError, StorageError
 from ibidem.objects.ids import EdgeId, NodeId
@@ -26,14 +26,23 @@ if TYPE_CHECKING:
     from ibidem.index.snapshot import Snapshot
     from ibidem.repo.querying import Page
     from ibidem.repo.reader import Reader
+    from ibidem.retrieve.packs.result import PackResult
     from ibidem.retrieve.path import Path
+    from ibidem.retrieve.prompt import Prompt
     from ibidem.retrieve.result import Result
+    from ibidem.retrieve.trust.policy import TrustContext
 
 T = TypeVar("T")
 
 
 class Revision:
-    """The graph of one root, read-only. `commit` is None before the first commit."""
+    """The graph of one root, read-only. `commit` is None before the first commit.
+
+    Where the root has a trust policy, nothing of the graph is told before `seen_by` says to whom.
+    """
+
+    trust: TrustContext | None = None
+    """Who asks; None where nobody has said."""
 
     def __init__(self, repository: Reader, root_cid: RootCid, commit: Commit | None) -> None:
         self.root_cid = root_cid
@@ -54,12 +63,23 @@ class Revision:
         """What answers over this root depend on."""
         return Config.from_map(self.root.config)
 
+    def seen_by(self, trust: TrustContext | None) -> Revision:
+        """Returns the graph as a caller sees it; this one where there is no trust policy.
+
+        Raises:
+            InvalidInputError: kind `trust-required`: there is a policy, and no context.
+        """
+        from ibidem.repo.seen import seen_revision
+
+        return seen_revision(self, trust)
+
     def node(self, id: NodeId, *, include_tombstoned: bool = False) -> Node:  # noqa: A002
         """Returns a node.
 
         Raises:
             NotFoundError: there is no such node; kind `forgotten`: a tombstone hides it.
         """
+        self._check_open()
         cid = self._tree(NODES).get(check_id("id", id, NodeId).raw)
         if cid is None:
             raise NotFoundError(f"node {id} is not in the graph at this revision")
@@ -71,6 +91,7 @@ class Revision:
 
     def edge(self, id: EdgeId) -> Edge:  # noqa: A002
         """Returns an edge; raises `NotFoundError` when there is none."""
+        self._check_open()
         cid = self._tree(EDGES).get(check_id("id", id, EdgeId).raw)
         if cid is None:
             raise NotFoundError(f"edge {id} is not in the graph at this revision")
@@ -78,6 +99,7 @@ class Revision:
 
     def nodes(self, *, include_tombstoned: bool = False) -> Iterator[Node]:
         """Yields the nodes by id, without those that a tombstone hides."""
+        self._check_open()
         hidden = set() if include_tombstoned else set(self._tree(TOMBSTONES).keys())
         for key, cid in self._tree(NODES).items():
             if key not in hidden:
@@ -85,6 +107,7 @@ class Revision:
 
     def edges(self) -> Iterator[Edge]:
         """Yields the edges by id."""
+        self._check_open()
         for _, cid in self._tree(EDGES).items():  # noqa: PERF102  a tree is no dict
             yield Edge.decode(self._store.get(cid))
 
@@ -96,16 +119,19 @@ class Revision:
 
     def vector(self, id: NodeId, model: str) -> Vector | None:  # noqa: A002
         """Returns the vector of a node under a model, None when it has none."""
+        self._check_open()
         cid = self._tree(("vectors", model)).get(check_id("id", id, NodeId).raw)
         return None if cid is None else Vector.decode(self._store.get(cid))
 
     def sparse(self, id: NodeId, vocab: str) -> Sparse | None:  # noqa: A002
         """Returns the sparse vector of a node under a vocabulary, None when it has none."""
+        self._check_open()
         cid = self._tree(("sparse", vocab)).get(check_id("id", id, NodeId).raw)
         return None if cid is None else Sparse.decode(self._store.get(cid))
 
     def tombstone(self, id: NodeId) -> str | None:  # noqa: A002
         """Returns why a node is hidden, None when it is not."""
+        self._check_open()
         cid = self._tree(TOMBSTONES).get(check_id("id", id, NodeId).raw)
         return None if cid is None else Tombstone.decode(self._store.get(cid)).reason
 
@@ -144,6 +170,25 @@ class Revision:
         from ibidem.repo import retrieving
 
         return retrieving.retrieve_many(self._repository, self, questions)
+
+    def packs(self, text: str | None = None, **options: Any) -> PackResult:
+        """Returns hits with what stands around them; `repo.packing.packs` has the options."""
+        from ibidem.repo import packing
+
+        return packing.packs(self._repository, self, text, **options)
+
+    def prompt(
+        self,
+        question: str,
+        packs: PackResult | None = None,
+        *,
+        style: str = "qa",
+        **options: Any,
+    ) -> Prompt:
+        """Returns a prompt with numbered sources; see `Repository.prompt`."""
+        from ibidem.repo import packing
+
+        return packing.prompt(self._repository, self, question, packs, style=style, **options)
 
     def query(self, **options: Any) -> list[Node]:
         """Returns the nodes that meet `label`, `where` and other conditions of `querying.page`.
@@ -197,6 +242,13 @@ class Revision:
                 raise
         self._snapshot = None
         return question(self.snapshot())
+
+    def _check_open(self) -> None:
+        """Refuses to tell of the graph where a trust policy asks who wants to know."""
+        if TRUST_SETTING in self.root.config:
+            from ibidem.retrieve.trust.policy import checked_trust, policy_of
+
+            checked_trust(policy_of(self.config), None)
 
     def _tree(self, family: Family) -> Tree:
         tree = self._trees.get(family)

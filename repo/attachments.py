@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ibidem.objects.config import Model
+    from ibidem.retrieve.trust.policy import TrustPolicy
 
 VECTOR_DIM_MAX = 4096
 _DTYPES = {"float16": "f16", "int8": "i8"}
@@ -69,6 +70,20 @@ class Attachments:
         """
         self._check_open()
         self._draft.register_model(check_text("model", name), model)
+
+    def set_trust_policy(self, policy: TrustPolicy | None) -> None:
+        """Stages the trust policy of the graph, None for none: from this commit on nobody is told
+        of a node without saying who asks.
+
+        Raises:
+            InvalidInputError: it is none; or a node that was staged before has no such labels.
+        """
+        from ibidem.retrieve.trust.policy import TrustPolicy
+
+        self._check_open()
+        if policy is not None and type(policy) is not TrustPolicy:
+            raise InvalidInputError(f"policy: got {policy!r:.80}, expected a TrustPolicy")
+        self._draft.set_trust(policy)
 
     def set_sparse(
         self,

@@ -20,6 +20,7 @@ from ibidem.retrieve.listing import Order, list_nodes
 from ibidem.retrieve.path import PATHS_DEFAULT, Path, find_paths, parse_steps
 from ibidem.retrieve.query import resolve
 from ibidem.retrieve.scope import Scope, universe, view_of
+from ibidem.retrieve.trust.view import loader
 
 if TYPE_CHECKING:
     from ibidem.repo.at import Revision
@@ -69,8 +70,9 @@ def page(
         after=after,
     )
     get = revision.repository.store.get
+    load = loader(scope.snapshot, lambda cid: Node.decode(get(cid)))
     cids = scope.snapshot.node_cids(found.ordinals)
-    return Page(tuple(Node.decode(get(cid)) for cid in cids), found.count, found.next)
+    return Page(tuple(load(cid) for cid in cids), found.count, found.next)
 
 
 def count(revision: Revision, **conditions: Any) -> int:
@@ -105,7 +107,7 @@ def paths(
     nodes = [starts] if isinstance(starts, NodeId) else list(starts)
     hidden = option.flag("include_tombstoned", include_tombstoned)
     steps = parse_steps(path)
-    view = view_of(revision.snapshot(), include_tombstoned=hidden)
+    view = view_of(revision.seen_by(revision.trust).snapshot(), include_tombstoned=hidden)
     for node in nodes:
         ordinal = view.snapshot.ordinal(check_id("starts", node, NodeId))
         if ordinal is None or ordinal not in view.snapshot.live:
@@ -125,12 +127,13 @@ def _scope(
     include_tombstoned: bool = False,
 ) -> Scope:
     """Returns the nodes that meet all conditions."""
-    snapshot = revision.snapshot()
+    snapshot = revision.seen_by(revision.trust).snapshot()
     if label is None and not where and valid_at is None and valid_missing is None:
         hidden = option.flag("include_tombstoned", include_tombstoned)
         return view_of(snapshot, include_tombstoned=hidden)
     query = resolve(
         revision.config,
+        trust=revision.trust,
         label=label,
         where=where or None,
         valid_at=microseconds(valid_at) if isinstance(valid_at, datetime) else valid_at,

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from ibidem.retrieve.receipt import Receipt
     from ibidem.retrieve.result import Result
     from ibidem.retrieve.sealed import SealedReceipt
+    from ibidem.retrieve.trust.policy import TrustContext
     from ibidem.store.protocol import Store
 
 Clock = Callable[[], int]
@@ -101,8 +102,14 @@ class Reader(Closing):
             )
         return found
 
-    def at(self, rev: object = revision.HEAD) -> Revision:
-        """Returns the graph at a revision, or of a root given by its RootCid, read-only."""
+    def at(self, rev: object = revision.HEAD, *, trust: TrustContext | None = None) -> Revision:
+        """Returns the graph at a revision, or of a root given by its RootCid, read-only.
+
+        Args:
+            trust: who asks; where the root has a trust policy, nothing is told without.
+        """
+        if trust is not None:
+            return self.at(rev).seen_by(trust)
         from ibidem.repo.at import Revision
 
         if isinstance(rev, RootCid):

@@ -60,11 +60,14 @@ def retrieve_many(
     Args:
         questions: the options of each.
     """
-    asked = [ask(repository, revision, **options) for options in questions]
+    asked = [_ask_nodes(repository, revision, options) for options in questions]
     queries = [one.query for one in asked]
-    tops = revision.asked(lambda snapshot: dense_tops(snapshot, queries))
+    get = repository.store.get
+    tops = revision.asked(
+        lambda snapshot: dense_tops(snapshot, queries, lambda cid: Node.decode(get(cid)))
+    )
     results = [
-        _checked(one, _execute(repository, revision, one, dense=top))
+        _checked(one, _of_nodes(execute_asked(repository, revision, one, dense=top)))
         for one, top in zip(asked, tops, strict=True)
     ]
     return [_with_receipt(repository, revision, result) for result in results]
@@ -94,9 +97,14 @@ def ask(
         rerank_timeout: seconds that it may take, 8 unless given; after them the order stands.
         estimator: counts tokens, itself or by a name that `estimators` knows.
         strict: a warning is an error, and leaves no receipt.
-        options: as `retrieve.query.resolve` lists them.
+        options: as `retrieve.query.resolve` lists them. `as_of` is the time of the commit unless
+            given, `notes` the newest events of the space `memory`; another space or a commit of
+            one may be named.
     """
     config = revision.config
+    if revision.trust is not None:
+        revision.seen_by(options.get("trust"))
+        options["trust"] = revision.trust
     if model is not None or embedder is not None:
         if options.get("vector") is not None:
             raise InvalidInputError("vector: got one beside a model, expected one of them")

@@ -276,8 +276,9 @@ class Snapshot(Protocol):
     def child_counts(self, ordinals: Ordinals) -> npt.NDArray[np.int64]:
         """Returns how many parts each of some nodes lists, (m,), nodes of the root or not."""
 
-    def parent(self, ordinal: int) -> tuple[int, int] | None:
-        """Returns (ordinal, position) of the node that lists this one: that of the smallest id."""
+    def parent(self, ordinal: int, *, among: BitMap | None = None) -> tuple[int, int] | None:
+        """Returns (ordinal, position) of the node that lists this one: that of the smallest id,
+        of `among` where that is given."""
 
     @property
     def edges(self) -> Sequence[EdgeSegment]:

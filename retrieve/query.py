@@ -34,6 +34,7 @@ from ibidem.retrieve.query_vector import (
 from ibidem.retrieve.recall.option import RECALL_OPTIONS, Recall, resolve_recall
 from ibidem.retrieve.rerank import Rerank, resolve_rerank
 from ibidem.retrieve.tokens import TokenEstimator, checked_digest, checked_estimator
+from ibidem.retrieve.trust.policy import TrustContext, checked_trust, policy_of
 from ibidem.retrieve.validity import Valid, resolve_valid
 
 SEMANTICS = 1
@@ -85,6 +86,8 @@ class Query:
     """How hits become packs; None where nodes are asked for."""
     recall: Recall | None = None
     """Wider questions, factors and direct answers; None where none is asked for."""
+    trust: TrustContext | None = None
+    """What the caller may see; None where the root has no trust policy."""
     semantics: int = SEMANTICS
     _written: list[bytes] = field(default_factory=list, init=False, compare=False, repr=False)
 
@@ -99,9 +102,9 @@ class Query:
         return bool(self.labels) or self.where is not None or self.valid is not None
 
     def form(self) -> dict[str, Any]:
-        """Returns the canonical form: every field, `packs` and `recall` only where asked for."""
+        """Returns the canonical form: every field, the last three only where they are asked for."""
         vector, sparse = self.vector, self.sparse
-        asked = {"packs": self.packs, "recall": self.recall}
+        asked = {"packs": self.packs, "recall": self.recall, "trust": self.trust}
         return {
             **{name: part.form() for name, part in asked.items() if part is not None},
             "kind": "query",
@@ -211,6 +214,7 @@ def resolve(
     mmr: Mapping[str, float] | None = None,
     estimator: str | TokenEstimator = "heuristic",
     packs: Mapping[str, object] | None = None,
+    trust: TrustContext | None = None,
     **more: Any,
 ) -> Query:
     """Returns the query that a person's options mean under a root's configuration.
@@ -245,6 +249,7 @@ def resolve(
         mmr: `{"lambda": 0.7, "depth": 40}` or a part of it; see `mmr`.
         estimator: the token estimator, or the name of one without a digest.
         packs: asks for packs of nodes and not for nodes; see `packs.option`.
+        trust: what the caller may see; required where the root has a trust policy, see `trust`.
         more: the options of `recall.option`; others are refused.
 
     Raises:
@@ -287,6 +292,7 @@ def resolve(
         estimator_digest=counter_digest,
         packs=None if packs is None else resolve_packs(packs),
         recall=resolve_recall(**recall),
+        trust=checked_trust(policy_of(config), trust),
     )
     is_blank = query.packs is not None and text is not None
     if not query.has_ranker and not query.is_narrowed and not is_blank:
@@ -356,6 +362,7 @@ def _fields(form: dict[str, Any]) -> dict[str, Any]:
         "estimator_digest": checked_digest(form["estimator_digest"]),
         "packs": PackOptions.from_form(form["packs"]) if "packs" in form else None,
         "recall": Recall.from_form(form["recall"]) if "recall" in form else None,
+        "trust": TrustContext.from_form(form["trust"]) if "trust" in form else None,
     }
 
 

@@ -21,6 +21,7 @@ from ibidem.objects import codec
 from ibidem.retrieve.predicate import And, Between, Equal, Exists, Not, OneOf, Or, Predicate
 from ibidem.retrieve.protocol import Bools, Ordinals, Rows, Segment, Snapshot
 from ibidem.retrieve.query import Query
+from ibidem.retrieve.trust.view import SeenSnapshot
 
 T = TypeVar("T")
 Positions = npt.NDArray[np.intp]
@@ -151,6 +152,9 @@ def view_of(snapshot: Snapshot, *, include_tombstoned: bool) -> Scope:
     def build() -> Scope:
         hidden = BitMap() if include_tombstoned else snapshot.live & snapshot.tombstoned
         members = snapshot.live - hidden if hidden else snapshot.live
+        if isinstance(snapshot, SeenSnapshot):
+            # Rows of nodes that are not seen are live as well, and can be most of them.
+            return Scope(snapshot, members)
         return Scope(snapshot, members, np.asarray(hidden.to_array(), dtype=np.uint32))
 
     return cached(snapshot, ("view", include_tombstoned), build)
