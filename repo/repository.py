@@ -28,6 +28,7 @@ from ibidem.repo.arguments import checked_time, random_id, signature
 from ibidem.repo.faces.keeping import Keeping
 from ibidem.repo.faces.merging import Merging
 from ibidem.repo.faces.noting import Noting
+from ibidem.repo.faces.packing import Packing
 from ibidem.repo.faces.running import Running
 from ibidem.repo.reader import Clock
 from ibidem.repo.refs import HEADS, TAGS
@@ -137,7 +138,7 @@ def check_format(folder: Path) -> None:
         )
 
 
-class Repository(Keeping, Merging, Noting, Running):
+class Repository(Keeping, Merging, Noting, Packing, Running):
     """An open repository; a context manager that closes it."""
 
     def __init__(self, store: Store, folder: Path | None, clock: Clock = system_clock) -> None:

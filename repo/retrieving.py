@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.node import Node
@@ -17,18 +17,23 @@ from ibidem.repo.at import Revision
 from ibidem.repo.estimators import estimator_of
 from ibidem.repo.reranking import limited
 from ibidem.repo.revision import microseconds
-from ibidem.retrieve.execute import dense_tops, execute
+from ibidem.retrieve.execute import dense_tops
 from ibidem.retrieve.lane import LaneTop
+from ibidem.retrieve.packs.result import PackResult
 from ibidem.retrieve.query import Query, resolve
 from ibidem.retrieve.receipt import receipt_of
 from ibidem.retrieve.rerank import Reranker, RerankRecord
 from ibidem.retrieve.result import Result
+from ibidem.retrieve.semantics import engine
 from ibidem.retrieve.tokens import HEURISTIC, TokenEstimator
 from ibidem.retrieve.warning import Warning  # noqa: A004  the word that the field knows
 
 if TYPE_CHECKING:
     from ibidem.embed.protocol import Embedder
     from ibidem.repo.reader import Reader
+
+
+AnyAnswer = TypeVar("AnyAnswer", Result, PackResult, Result | PackResult)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +49,12 @@ class Asked:
 
 def retrieve(repository: Reader, revision: Revision, **options: Any) -> Result:
     """Returns the answer to a question over a revision, with its receipt; `ask` has the options."""
-    asked = ask(repository, revision, **options)
-    result = _checked(asked, _execute(repository, revision, asked))
+    return _of_nodes(answered(repository, revision, _ask_nodes(repository, revision, options)))
+
+
+def answered(repository: Reader, revision: Revision, asked: Asked) -> Result | PackResult:
+    """Returns the answer to a resolved question, of nodes or of packs, with its receipt."""
+    result = _checked(asked, execute_asked(repository, revision, asked))
     return _with_receipt(repository, revision, result)
 
 
@@ -113,6 +122,10 @@ def ask(
         options["vector"] = query_vector(
             repository, config, options.get("text"), model=model, embedder=embedder
         )
+    if any(options.get(name) for name in ("recency", "feedback", "worth")):
+        from ibidem.repo.opinions import with_now
+
+        options = with_now(repository, revision, options)
     counter = estimator_of(estimator)
     query = resolve(
         config,
@@ -124,14 +137,26 @@ def ask(
     return Asked(query, counter, limited(rerank, rerank_timeout), strict)
 
 
-def _with_receipt(repository: Reader, revision: Revision, result: Result) -> Result:
+def _ask_nodes(repository: Reader, revision: Revision, options: Mapping[str, Any]) -> Asked:
+    if options.get("packs") is not None:
+        raise InvalidInputError("packs: got options of packs, expected a call of 'packs'")
+    return ask(repository, revision, **options)
+
+
+def _of_nodes(result: Result | PackResult) -> Result:
+    assert isinstance(result, Result), "BUG: a question for nodes"
+    return result
+
+
+def _with_receipt(repository: Reader, revision: Revision, result: AnyAnswer) -> AnyAnswer:
     """Returns the answer with its receipt, which is kept."""
     query, config = result.query, revision.config
     digests = {name: model.digest for name, model in config.models.items() if model.digest}
     used = {} if query.vector is None else {query.vector.model}
     commit = None if revision.commit is None else revision.commit.cid
     models = {name: digest for name, digest in digests.items() if name in used}
-    receipt = receipt_of(result, commit=commit, models=models)
+    notes = None if query.recall is None else query.recall.notes
+    receipt = receipt_of(result, commit=commit, notes_head=notes, models=models)
     try:
         block = receipt.encode()
     except InvalidInputError:
@@ -141,7 +166,7 @@ def _with_receipt(repository: Reader, revision: Revision, result: Result) -> Res
     return replace(result, receipt=receipt)
 
 
-def _checked(asked: Asked, result: Result) -> Result:
+def _checked(asked: Asked, result: AnyAnswer) -> AnyAnswer:
     """Returns the answer, unless it has warnings that are errors."""
     if asked.is_strict and result.warnings:
         raise InvalidInputError(
@@ -157,12 +182,13 @@ def _said(warning: Warning) -> str:
     return f"{warning.option}{subject}: {warning.message}{count}"
 
 
-def _execute(
+def execute_asked(
     repository: Reader, revision: Revision, asked: Asked, *, dense: LaneTop | None = None
-) -> Result:
+) -> Result | PackResult:
+    """Returns the answer to a resolved question, by the rules of its version, without a receipt."""
     store = repository.store
-    return revision.asked(
-        lambda snapshot: execute(
+    result: Result | PackResult = revision.asked(
+        lambda snapshot: engine(asked.query.semantics)(
             snapshot,
             asked.query,
             lambda cid: Node.decode(store.get(cid)),
@@ -170,8 +196,19 @@ def _execute(
             estimator=asked.estimator,
             reranker=asked.reranker,
             dense=dense,
+            **_said_of(repository, asked.query),
         )
     )
+    return result
+
+
+def _said_of(repository: Reader, query: Query) -> dict[str, Any]:
+    """Returns the opinions that a query counts, as an argument, where it counts some."""
+    if query.recall is None or not query.recall.counts_notes:
+        return {}
+    from ibidem.repo.opinions import opinions
+
+    return {"opinions": opinions(repository, query)}
 
 
 class Retriever:

@@ -8,7 +8,8 @@ Spec: retrieval 4.2.2.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
 
 import numpy as np
 
@@ -17,14 +18,26 @@ from ibidem.objects.text import node_text, text_digest
 from ibidem.retrieve.dense import LANE
 from ibidem.retrieve.protocol import Ordinals, Snapshot
 from ibidem.retrieve.query import Query
-from ibidem.retrieve.result import Item
+from ibidem.retrieve.result import LaneScore
+
+
+class Ranked(Protocol):
+    """A node of an answer, and what lanes said of it."""
+
+    @property
+    def node(self) -> Node:
+        """The node."""
+
+    @property
+    def lanes(self) -> Mapping[str, LaneScore]:
+        """By lane."""
 
 
 def count_stale(
     snapshot: Snapshot,
     query: Query,
     ordinals: Ordinals,
-    items: Sequence[Item],
+    items: Sequence[Ranked],
     content: Callable[[Node], bytes | None],
 ) -> int:
     """Returns how many of the items that the dense lane ranked have a stale vector.

@@ -9,7 +9,7 @@ Spec: retrieval 12.3.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +18,9 @@ from pyroaring import BitMap
 from ibidem.objects.ids import NodeId
 from ibidem.objects.location import ANCESTORS_MAX, CONTAINERS
 from ibidem.retrieve.protocol import Ordinals, Snapshot
+
+_KEPT_MAX = 50_000
+"""Documents and hits remembered with a view."""
 
 Heading = Callable[[int], str]
 """Returns the heading of a section, empty for one without."""
@@ -41,6 +44,8 @@ class Sequence:
     document: NodeId
     ordinals: tuple[int, ...]
     """In document order."""
+    places: Mapping[int, int]
+    """Where each stands."""
     homes: tuple[int, ...]
     """By passage, the innermost container that holds it."""
     containers: tuple[Container, ...]
@@ -83,18 +88,36 @@ class Sequences:
     def __init__(self, snapshot: Snapshot, visible: BitMap) -> None:
         self._snapshot = snapshot
         self._visible = visible
+        self._sequences: dict[int, Sequence] = {}
         self._spots: dict[int, Spot | None] = {}
         self._containers = BitMap()
         for name in sorted(CONTAINERS):
             self._containers |= snapshot.label(name)
 
     def spot(self, ordinal: int) -> Spot | None:
-        """Returns where a visible node stands, None for one that is part of no sequence."""
+        """Returns where a visible node stands, None for one that is part of no sequence.
+
+        A node that several documents list stands in the one that its own parents lead to, so the
+        answer does not depend on what was asked before.
+        """
         if ordinal not in self._spots:
-            self._walk(self._top(ordinal))
-            # What its own parents run in a circle about is met from none of their tops.
-            self._spots.setdefault(ordinal, None)
+            if len(self._spots) + len(self._sequences) > _KEPT_MAX:
+                self._spots, self._sequences = {}, {}
+            self._spots[ordinal] = self._found(ordinal)
         return self._spots[ordinal]
+
+    def _found(self, ordinal: int) -> Spot | None:
+        top = self._top(ordinal)
+        sequence = self._sequences.get(top)
+        if sequence is None:
+            sequence = self._sequences[top] = self._walk(top)
+        place = sequence.places.get(ordinal)
+        if place is not None:
+            return Spot(sequence, place, sequence.homes[place])
+        for home, container in enumerate(sequence.containers):
+            if container.ordinal == ordinal and container.start < container.stop:
+                return Spot(sequence, container.start, home)
+        return None
 
     def _top(self, ordinal: int) -> int:
         for _ in range(ANCESTORS_MAX):
@@ -104,22 +127,20 @@ class Sequences:
             ordinal = found[0]
         return ordinal
 
-    def _walk(self, top: int) -> None:
-        """Remembers where everything below a top stands; what stands somewhere already, stays."""
+    def _walk(self, top: int) -> Sequence:
         walk = _Walk(self._snapshot, self._visible, self._containers)
         walk.run(top)
-        raw = self._snapshot.node_ids(np.array([top], np.uint32)).tobytes()
         containers = tuple(
             Container(ordinal, above, start, walk.stops[place])
             for place, (ordinal, above, start) in enumerate(walk.opened)
         )
-        sequence = Sequence(NodeId(raw), tuple(walk.leaves), tuple(walk.homes), containers)
-        for place, ordinal in enumerate(walk.leaves):
-            self._spots.setdefault(ordinal, Spot(sequence, place, walk.homes[place]))
-        for place, container in enumerate(containers):
-            is_empty = container.start == container.stop
-            spot = None if is_empty else Spot(sequence, container.start, place)
-            self._spots.setdefault(container.ordinal, spot)
+        return Sequence(
+            NodeId(self._snapshot.node_ids(np.array([top], np.uint32)).tobytes()),
+            tuple(walk.leaves),
+            {ordinal: place for place, ordinal in enumerate(walk.leaves)},
+            tuple(walk.homes),
+            containers,
+        )
 
 
 class _Walk:

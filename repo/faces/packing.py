@@ -1,0 +1,42 @@
+"""Packs, prompts and citations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ibidem.repo.reader import Reader
+
+if TYPE_CHECKING:
+    from ibidem.retrieve.packs.result import PackResult
+    from ibidem.retrieve.prompt import Citation, Prompt
+
+
+class Packing(Reader):
+    """The methods of `Repository` about what a model is given to read."""
+
+    def packs(self, text: str | None = None, **options: Any) -> PackResult:
+        """Returns hits at the head with what stands around them; `repo.packing` has the options."""
+        return self.at().packs(text, **options)
+
+    def prompt(
+        self,
+        question: str,
+        packs: PackResult | None = None,
+        *,
+        style: str = "qa",
+        **options: Any,
+    ) -> Prompt:
+        """Returns a prompt with numbered sources, and what its citations stand for.
+
+        Args:
+            question: what is asked.
+            packs: the sources; without them, those that `packs(question, **options)` finds.
+            style: `qa`, or `summarize`.
+        """
+        return self.at().prompt(question, packs, style=style, **options)
+
+    def verify_citation(self, citation: Citation) -> bool:
+        """Tells whether a citation is true of what is kept here."""
+        from ibidem.repo import packing
+
+        return packing.verify(self, citation)

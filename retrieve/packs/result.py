@@ -1,0 +1,223 @@
+"""Packs, and the answer that holds them.
+
+The identity of a pack is the hash of its policy, its document and the CIDs of its members: an edit
+of a member changes it, an edit elsewhere does not.
+
+Spec: retrieval 12.6, 12.7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ibidem.objects import codec
+from ibidem.objects.cid import NodeCid, PackCid, ResultCid, RootCid
+from ibidem.objects.ids import NodeId
+from ibidem.retrieve.drops import Drops
+from ibidem.retrieve.lane import LaneStatus
+from ibidem.retrieve.query import Query
+from ibidem.retrieve.rerank import RerankRecord, RerankStatus
+from ibidem.retrieve.result import LaneScore, answer_form
+from ibidem.retrieve.warning import Warning  # noqa: A004
+from ibidem.retrieve.writing import array_of, map_of, text_of
+
+if TYPE_CHECKING:
+    from ibidem.retrieve.receipt import Receipt
+
+BETWEEN = "\n\n"
+"""What joins the texts of a pack's members."""
+
+
+class Member(NamedTuple):
+    """A node of a pack."""
+
+    id: NodeId
+    cid: NodeCid
+    ord: int | None
+    """Its place among the passages of its document, from 0; None where there is none."""
+    text: str
+    start: int
+    """Where its text begins in that of the pack, in code points."""
+
+
+class Hit(NamedTuple):
+    """A ranked node that a pack answers for: a member, or the section or document it begins."""
+
+    id: NodeId
+    cid: NodeCid
+    ord: int | None
+    score: float
+    lanes: Mapping[str, LaneScore]
+    spans: tuple[tuple[int, int], ...]
+    """Where its own text matches, in code points; only for members."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pack:
+    """Nodes that belong together around one or more hits."""
+
+    id: PackCid
+    alias: str
+    """For people: `o:1-3` places of the document, `s:ID` a section, `e:ID` by edges, `n:ID` a node.
+    """
+    scope: str
+    """`neighbors`, `section`, `edges` or `node`."""
+    document: NodeId | None
+    """The document that the members are passages of."""
+    source: str | None
+    """The path of the document, where it has one."""
+    section: NodeId | None
+    """The section that is shown whole."""
+    heading_path: tuple[str, ...]
+    """Headings that the best hit stands under, the outermost first."""
+    hits: tuple[Hit, ...]
+    """Best first."""
+    members: tuple[Member, ...]
+    """In document order, or nearest first by edges."""
+    score: float
+    text: str
+    """The members' texts, a blank line between them."""
+    tokens: int
+    fallback: str | None = None
+    """Why it is not expanded as it was asked for: `no-section` or `no-sequence`."""
+
+    @property
+    def entry(self) -> Hit:
+        """The best hit."""
+        return self.hits[0]
+
+    @property
+    def span_count(self) -> int:
+        """How many nodes it shows."""
+        return len(self.members)
+
+    @property
+    def char_count(self) -> int:
+        """Code points of its text."""
+        return len(self.text)
+
+    @property
+    def range(self) -> tuple[int, int] | None:
+        """The first and the last place in the document, both inside; None without places."""
+        places = [member.ord for member in self.members if member.ord is not None]
+        return (places[0], places[-1]) if places else None
+
+
+def pack_cid(
+    policy: Mapping[str, Any], document: NodeId | None, members: Sequence[NodeCid]
+) -> PackCid:
+    """Returns the identity of a pack.
+
+    Spec: retrieval 12.6.
+    """
+    return PackCid.of(
+        map_of(
+            {
+                "kind": text_of("pack"),
+                "v": codec.encode(1),
+                "policy": codec.encode(dict(policy)),
+                "document": codec.encode(None if document is None else document.raw),
+                "members": array_of(codec.encode(cid) for cid in members),
+            }
+        )
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PackResult:
+    """The packs that answer one query over one root."""
+
+    root: RootCid
+    query: Query
+    packs: tuple[Pack, ...]
+    tokens_used: int
+    candidates_seen: int
+    """Hits: nodes in the union of the lanes' tops, or all matches where nothing ranks."""
+    dropped: Drops
+    """Packs left out, by their best hit, in rank order; as many as are listed."""
+    dropped_counts: Mapping[str, int]
+    warnings: tuple[Warning, ...]
+    status: Mapping[str, LaneStatus | RerankStatus]
+    rerank: RerankRecord | None = None
+    receipt: Receipt | None = field(default=None, compare=False, repr=False)
+    """What replays the answer; the repository puts it here. No part of `to_bytes()`."""
+
+    def __iter__(self) -> Iterator[Pack]:
+        return iter(self.packs)
+
+    def __len__(self) -> int:
+        return len(self.packs)
+
+    def __getitem__(self, place: int) -> Pack:
+        return self.packs[place]
+
+    @property
+    def tokens_budget(self) -> int | None:
+        """The budget that was asked for."""
+        return self.query.token_budget
+
+    @property
+    def dropped_total(self) -> int:
+        """How many packs were left out."""
+        return sum(self.dropped_counts.values())
+
+    @property
+    def cid(self) -> ResultCid:
+        """The identity of the answer: the hash of `to_bytes()`."""
+        return ResultCid.of(self.to_bytes())
+
+    def shown(self) -> Iterator[tuple[NodeId, NodeCid, float, str, Mapping[str, LaneScore]]]:
+        """Yields what a receipt keeps of each pack: its best hit, its score and its text."""
+        for pack in self.packs:
+            entry = pack.entry
+            yield entry.id, entry.cid, pack.score, pack.text, entry.lanes
+
+    def explain(self) -> str:
+        """Returns the answer as text for a person."""
+        from ibidem.retrieve.packs.explain import explain
+
+        return explain(self)
+
+    def to_bytes(self) -> bytes:
+        """Returns the canonical bytes, DAG-CBOR of any length.
+
+        Spec: retrieval 12.7.
+        """
+        return map_of(
+            {
+                **answer_form(self),
+                "kind": text_of("packs"),
+                "packs": array_of(_pack(pack) for pack in self.packs),
+            }
+        )
+
+
+def _pack(pack: Pack) -> bytes:
+    return map_of(
+        {
+            "id": codec.encode(pack.id),
+            "alias": text_of(pack.alias),
+            "scope": text_of(pack.scope),
+            "document": codec.encode(None if pack.document is None else pack.document.raw),
+            "source": codec.encode(pack.source),
+            "section": codec.encode(None if pack.section is None else pack.section.raw),
+            "heading_path": array_of(text_of(heading) for heading in pack.heading_path),
+            "hits": array_of(_hit(hit) for hit in pack.hits),
+            "members": array_of(
+                codec.encode([member.id.raw, member.cid, member.ord, member.start])
+                for member in pack.members
+            ),
+            "score": codec.encode(pack.score),
+            "text": text_of(pack.text),
+            "tokens": codec.encode(pack.tokens),
+            "fallback": codec.encode(pack.fallback),
+        }
+    )
+
+
+def _hit(hit: Hit) -> bytes:
+    lanes = {name: [lane.rank, lane.score, lane.contribution] for name, lane in hit.lanes.items()}
+    spans = [list(span) for span in hit.spans]
+    return codec.encode([hit.id.raw, hit.cid, hit.ord, hit.score, lanes, spans])
