@@ -61,7 +61,8 @@ class _Scan:
         self.spread = min(term.joined.spread for term in self.terms)
         self.loss = lift * sum(term.weight for term in self.terms) / LEVELS
         self.slack = (len(self.terms) + 8) * 2.0**-23
-        self.sums = self.plane.take()
+        self.held = self.plane.take()
+        self.sums = self.held[: self.plane.size]
         self.least = -np.inf
         """A row of the universe with a smaller score is not among the best."""
 
@@ -160,14 +161,11 @@ class _Scan:
     def _clear(self, slots: Places, values: Float32s) -> None:
         """Gives the sums back, as they were; `values` is what they hold at `slots`, and is lost."""
         if slots.shape[0] * 12 > self.plane.size or self.scope is not None:
-            if self.plane.is_whole:
-                self.sums.fill(0.0)
-            else:
-                np.copyto(self.sums, self.plane.empty)
+            self.plane.reset(self.sums)
         else:
             np.minimum(values, 0.0, out=values)
             self.sums[slots] = values
-        self.plane.give(self.sums)
+        self.plane.give(self.held)
 
     def _whole(self, done: int) -> Slots:
         """Adds the terms from `done` on to whole columns; returns the slots that are left."""
@@ -182,12 +180,13 @@ class _Scan:
                     np.add.at(self.sums, joined.slots[span], joined.impacts[span] * unit)
         sums = self.sums
         if self.scope is not None:
-            inside = self.scope.flags()[self.plane.ordinals]
+            # Slots of nobody have any ordinal, and no sum that would let them in.
+            inside = self.scope.flags().take(self.plane.ordinals, mode="clip")
             sums = np.where(inside, sums, np.float32(-np.inf))
         self._raise(kth_largest_at_most(sums, self.depth))
         found = self._above(sums, len(self.terms)).astype(np.uint32)
-        np.copyto(self.sums, self.plane.empty)
-        self.plane.give(self.sums)
+        self.plane.reset(self.sums)
+        self.plane.give(self.held)
         return found
 
     def _refined(self, slots: Slots, sums: Float32s, done: int) -> Slots:

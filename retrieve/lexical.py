@@ -73,7 +73,7 @@ def _small(universe: Universe, scorer: Scorer) -> Slots | None:
     if cost > sum(term.joined.count for term in scorer.terms):
         return None
     found: list[Slots] = []
-    for segment, start in zip(scorer.plane.segments, scorer.plane.starts, strict=False):
+    for segment, start in zip(scorer.plane.segments, scorer.plane.starts, strict=True):
         rows = universe.scope.positions(segment)
         if rows is None:
             rows = np.arange(segment.ordinals.shape[0])
@@ -125,7 +125,7 @@ def _required(
         for one in group[1:]:
             has |= one.has(slots)
         slots = slots[has]
-    slots = slots[plane.empty[slots] == 0.0]
+    slots = plane.seen(slots)
     if universe.scope is not universe.view:
         slots = slots[universe.scope.flags()[plane.ordinals[slots]]]
     for phrase in phrases:

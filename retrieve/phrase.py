@@ -6,6 +6,7 @@ Spec: retrieval 4.1.3.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -42,12 +43,14 @@ def with_phrase(plane: Plane, slots: Slots, phrase: Sequence[str]) -> Slots:
         slots: ascending; each has every term of the phrase.
         phrase: at least one term.
     """
-    ends = slots.searchsorted(np.asarray(plane.starts, np.int64)).tolist()
+    ends = slots.searchsorted(np.asarray([*plane.starts, plane.size], np.int64)).tolist()
     kept = [np.zeros(0, np.uint32)]
-    for index, segment in enumerate(plane.segments):
-        rows = slots[ends[index] : ends[index + 1]] - np.uint32(plane.starts[index])
+    for segment, start, (first, last) in zip(
+        plane.segments, plane.starts, pairwise(ends), strict=True
+    ):
+        rows = slots[first:last] - np.uint32(start)
         if rows.shape[0]:
-            kept.append(rows[_matching(segment, rows, phrase)] + np.uint32(plane.starts[index]))
+            kept.append(rows[_matching(segment, rows, phrase)] + np.uint32(start))
     return np.concatenate(kept)
 
 

@@ -1,21 +1,23 @@
 """The lexical rows of a view as one plane, over all segments.
 
-A *slot* is a row plus the start of its segment. Statistics are those of the view's nodes that have
-text; what they cost follows what is dead or hidden, not what is there. A term is joined over the
-segments when it is first asked for, and remembered; with one segment nothing is copied.
+A *slot* is the place of a row among those of all segments, see `joint.py`. Statistics are those of
+the view's nodes that have text; what they cost follows what is dead or hidden, not what is there. A
+term is joined over the segments when it is first asked for, and remembered; with one segment
+nothing is copied.
 
 Spec: retrieval 4.1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
-from ibidem.retrieve.numbers import Float64s
+from ibidem.retrieve.joint import Places, places_of
+from ibidem.retrieve.numbers import Float32s, Float64s
 from ibidem.retrieve.protocol import Bools, LexicalSegment, Ordinals, Term
 from ibidem.retrieve.scope import Scope, cached
 
@@ -42,10 +44,10 @@ class Statistics:
     """Their lengths, added up."""
     longest: int
     """No row is longer."""
-    masks: tuple[Bools | None, ...]
-    """By segment, the rows that count; None when all do."""
-    gone: tuple[npt.NDArray[np.intp] | None, ...]
-    """By segment, the rows that do not, ascending; None when all do."""
+    masks: Mapping[str, Bools]
+    """By name of the segment, the rows that count; those where all do are left out."""
+    gone: Mapping[str, npt.NDArray[np.intp]]
+    """Likewise the rows that do not, ascending."""
 
     @property
     def mean_length(self) -> float:
@@ -64,7 +66,7 @@ class Piece:
     """Where the segment's slots begin, and `stop` where they end."""
     stop: int
     dense: Impacts | None
-    """(stop - start,): the impacts by row, 0 for rows without the term; None where not kept."""
+    """(stop - start,) the impacts by row, 0 for rows without the term; None where not kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,38 +109,58 @@ class Plane:
     """The lexical rows of a view."""
 
     segments: Sequence[LexicalSegment]
+    """In the order of their slots."""
     starts: tuple[int, ...]
-    """(segments + 1,)"""
-    lengths: npt.NDArray[np.uint32]
-    """(slots,)"""
-    ordinals: Ordinals
-    """(slots,)"""
-    empty: npt.NDArray[np.float32]
-    """(slots,) what sums start from: 0 in the view, -inf outside."""
-    is_whole: bool
-    """Whether every slot is in the view."""
-    _spare: list[npt.NDArray[np.float32]] = field(default_factory=list)
+    """By segment, its first slot."""
+    places: Places
+    empty: Float32s | None
+    """(slots,) what sums start from: 0 in the view, -inf outside; None where all are in it."""
+    _spare: list[Float32s] = field(default_factory=list)
     _terms: dict[tuple[str, float, float], Joined] = field(default_factory=dict)
     _kept: list[int] = field(default_factory=lambda: [0])
     _widths: dict[tuple[float, float], list[Width]] = field(default_factory=dict)
 
     @property
-    def size(self) -> int:
-        """The number of slots."""
-        return self.starts[-1]
+    def lengths(self) -> npt.NDArray[np.uint32]:
+        """(slots,)"""
+        return self.places.lengths
 
-    def take(self) -> npt.NDArray[np.float32]:
-        """Returns sums that nobody else uses, equal to `empty`."""
+    @property
+    def ordinals(self) -> Ordinals:
+        """(slots,)"""
+        return self.places.ordinals
+
+    @property
+    def size(self) -> int:
+        """No slot is beyond it."""
+        return self.places.size
+
+    def seen(self, slots: Slots) -> Slots:
+        """Returns those of some slots that are in the view."""
+        return slots if self.empty is None else slots[self.empty[slots] == 0.0]
+
+    def take(self) -> Float32s:
+        """Returns sums that nobody else uses, as at the start; (slots,) or longer."""
+        if self.empty is None:
+            return self.places.spare.take()
         try:
             return self._spare.pop()
         except IndexError:
-            # Fresh zeros cost only the pages that are touched.
-            return np.zeros(self.size, np.float32) if self.is_whole else self.empty.copy()
+            return self.empty.copy()
 
-    def give(self, sums: npt.NDArray[np.float32]) -> None:
-        """Takes sums back, equal to `empty` again."""
-        if len(self._spare) < 2:
+    def give(self, sums: Float32s) -> None:
+        """Takes sums back, as they were."""
+        if self.empty is None:
+            self.places.spare.give(sums)
+        elif len(self._spare) < 2:
             self._spare.append(sums)
+
+    def reset(self, sums: Float32s) -> None:
+        """Makes sums what they were when taken."""
+        if self.empty is None:
+            sums.fill(0.0)
+        else:
+            np.copyto(sums, self.empty)
 
     def widths(self, statistics: Statistics, k1: float, b: float) -> list[Width]:
         """Returns by segment what its impacts are widened by for a query's parameters."""
@@ -168,23 +190,21 @@ def statistics_of(view: Scope, *, include_tombstoned: bool) -> Statistics:
 
     def build() -> Statistics:
         documents = terms = longest = 0
-        masks: list[Bools | None] = []
-        gone: list[npt.NDArray[np.intp] | None] = []
+        masks: dict[str, Bools] = {}
+        gone: dict[str, npt.NDArray[np.intp]] = {}
         for segment in view.snapshot.lexical:
-            mask = view.mask(segment)
-            out = None if mask is None else np.flatnonzero(~mask)
-            if out is None or out.shape[0] == 0:
-                mask = out = None
             counted = segment.counted
             documents, terms = documents + counted[0], terms + counted[1]
             longest = max(longest, counted[2])
-            if out is not None:
-                lengths = segment.lengths[out]
-                documents -= int(np.count_nonzero(lengths))
-                terms -= int(lengths.sum(dtype=np.uint64))
-            masks.append(mask)
-            gone.append(out)
-        return Statistics(documents, terms, longest, tuple(masks), tuple(gone))
+            mask = view.mask(segment)
+            out = None if mask is None else np.flatnonzero(~mask)
+            if mask is None or out is None or out.shape[0] == 0:
+                continue
+            lengths = segment.lengths[out]
+            documents -= int(np.count_nonzero(lengths))
+            terms -= int(lengths.sum(dtype=np.uint64))
+            masks[segment.name], gone[segment.name] = mask, out
+        return Statistics(documents, terms, longest, masks, gone)
 
     return cached(view.snapshot, ("lexical", include_tombstoned), build)
 
@@ -193,24 +213,15 @@ def plane_of(view: Scope, statistics: Statistics, *, include_tombstoned: bool) -
     """Returns the plane of a view, made once a snapshot."""
 
     def build() -> Plane:
-        segments = view.snapshot.lexical
-        starts = [0]
-        for segment in segments:
-            starts.append(starts[-1] + segment.ordinals.shape[0])
-        empty = np.zeros(starts[-1], np.float32)
-        for start, gone in zip(starts, statistics.gone, strict=False):
-            if gone is not None:
-                empty[start + gone] = -np.inf
-        lengths = [np.zeros(0, np.uint32), *(one.lengths for one in segments)]
-        ordinals = [np.zeros(0, np.uint32), *(one.ordinals for one in segments)]
-        return Plane(
-            segments,
-            tuple(starts),
-            segments[0].lengths if len(segments) == 1 else np.concatenate(lengths),
-            segments[0].ordinals if len(segments) == 1 else np.concatenate(ordinals),
-            empty,
-            all(gone is None for gone in statistics.gone),
-        )
+        places = places_of(view.snapshot.lexical)
+        starts = places.starts
+        segments = sorted(view.snapshot.lexical, key=lambda one: starts[one.name])
+        empty = None
+        if statistics.gone:
+            empty = np.zeros(places.size, np.float32)
+            for name, gone in statistics.gone.items():
+                empty[starts[name] + gone] = -np.inf
+        return Plane(segments, tuple(starts[one.name] for one in segments), places, empty)
 
     return cached(view.snapshot, ("plane", include_tombstoned), build)
 
@@ -237,10 +248,11 @@ def _join(plane: Plane, statistics: Statistics, text: str, k1: float, b: float) 
         part = segment.term(text)
         if part is None:
             continue
-        start, stop = plane.starts[index], plane.starts[index + 1]
+        start = plane.starts[index]
+        stop = start + segment.ordinals.shape[0]
         slots.append(part.rows + np.uint32(start) if start else part.rows)
         frequencies.append(part.frequencies)
-        frequency += part.rows.shape[0] - _gone(statistics, index, part)
+        frequency += part.rows.shape[0] - _gone(statistics, segment.name, part)
         first, count = count, count + part.rows.shape[0]
         is_new = widths is None or part.impacts is None
         pieces.append(Piece(first, count, start, stop, None if is_new else part.dense))
@@ -293,11 +305,11 @@ def _impacts(part: Term, share: Float64s) -> Impacts:
     return found
 
 
-def _gone(statistics: Statistics, index: int, part: Term) -> int:
-    """Returns how many postings belong to rows that do not count."""
-    mask, gone = statistics.masks[index], statistics.gone[index]
-    if mask is None or gone is None:
+def _gone(statistics: Statistics, name: str, part: Term) -> int:
+    """Returns how many postings of a segment belong to rows that do not count."""
+    if name not in statistics.gone:
         return 0
+    mask, gone = statistics.masks[name], statistics.gone[name]
     if part.dense is not None and gone.shape[0] < part.rows.shape[0]:
         return int(np.count_nonzero(part.dense[gone]))
     return int(part.rows.shape[0]) - int(np.count_nonzero(mask[part.rows]))
