@@ -28,6 +28,8 @@ MAP_BYTES = 1 << 40
 MAP_BYTES_MIN = 1 << 28
 READERS_MAX = 1024
 DATA_FILE = "data.mdb"
+FILL_BYTES_MAX = 1 << 30
+"""A file that lacks more than this at its end is damaged, and is not filled up."""
 _MAP_STEP = 1 << 20
 
 T = TypeVar("T")
@@ -71,6 +73,9 @@ class Environment:
         except OSError as error:
             handle.close()
             raise medium_error(self.path, error) from error
+        except CorruptError:
+            handle.close()
+            raise
         self._handle = handle
 
     def read(self, work: Callable[[Any], T]) -> T:
@@ -118,6 +123,18 @@ class Environment:
                 # the next use opens the file anew.
                 self.close()
                 raise storage_error(self.path, failure) from failure
+
+    def has_older_readers(self) -> bool:
+        """Tells whether somebody still reads a state before the newest; in any process."""
+        handle = self._enter()
+        try:
+            newest = handle.info()["last_txnid"]
+            rows = [line.split() for line in handle.readers().splitlines()]
+        except lmdb.Error as error:
+            raise storage_error(self.path, error) from error
+        finally:
+            self._leave()
+        return any(len(row) == 3 and row[2].isdigit() and int(row[2]) < newest for row in rows)
 
     def size_bytes(self) -> int:
         """Returns the size of the data file."""
@@ -265,6 +282,11 @@ def _fill_up(path: Path, handle: Any) -> None:
     needed = (handle.info()["last_pgno"] + 1) * handle.stat()["psize"]
     with (path / DATA_FILE).open("r+b") as file:
         found = os.fstat(file.fileno()).st_size
+        if needed - found > FILL_BYTES_MAX:
+            raise CorruptError(
+                f"{path / DATA_FILE}: it has {found} bytes and says that it has {needed}",
+                hint="restore the store from a copy, or clone it again",
+            )
         if found < needed and hasattr(os, "posix_fallocate"):
             os.posix_fallocate(file.fileno(), found, needed - found)
 

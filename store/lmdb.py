@@ -238,6 +238,22 @@ class LmdbStore(Closing):
         with self._writing(environment):
             return environment.write(write)
 
+    def scrub(self) -> int:
+        """Writes zeros over every byte of the file that holds no live data; returns how many.
+
+        What was deleted is still in the file, until its pages are used again. This overwrites it in
+        place: writers wait, readers of an older state end their calls first.
+
+        Raises:
+            CorruptError: the pages of the file are not what they must be; nothing was overwritten.
+            StorageError: a reader does not end; or the disk refuses.
+        """
+        from ibidem.store.scrub import scrub
+
+        environment = self._open_environment()
+        with self._writing(environment):
+            return scrub(environment, timeout_seconds=self._timeout_seconds)
+
     def stats(self) -> StoreStats:
         """Returns what the store holds, in numbers."""
         environment = self._open_environment()

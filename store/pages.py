@@ -14,6 +14,7 @@ from __future__ import annotations
 import mmap
 import struct
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -223,10 +224,21 @@ class _Check:
             pages = struct.unpack_from(f"<{count}Q", value, 8)
             if any(one <= other for one, other in pairwise(pages)):
                 self._fault(f"list of free pages: entry {key.hex()} is not in order")
+            is_last = int.from_bytes(key, "little") == meta.transaction
             for number in pages:
-                if self._claim(number, "free", meta.last_page):
+                if not self._claim(number, "free", meta.last_page):
+                    continue
+                self._report.free_count += 1
+                if is_last:
+                    self._keep(number)
+                else:
                     self._slack.append((number * self._size, (number + 1) * self._size))
-                    self._report.free_count += 1
+
+    def _keep(self, number: int) -> None:
+        """Takes for slack only what no record covers in a page that the last transaction gave up:
+        the older of the two states, to which a torn meta page would lead, is made of it."""
+        with suppress(_LayoutError):
+            self._places(number, self._page(number))
 
     def _check_all_known(self, meta: Meta) -> None:
         lost = meta.last_page + 1 - len(self._owner)

@@ -138,6 +138,10 @@ class Store(Protocol):
         """
         ...
 
+    def scrub(self) -> int:
+        """Destroys what was deleted and is still on the medium; returns how many bytes of it."""
+        ...
+
     def stats(self) -> StoreStats:
         """Returns what the store holds, in numbers."""
         ...

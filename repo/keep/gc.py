@@ -245,12 +245,9 @@ def _drop_snapshots(
     repository: Reader, garbage: Mapping[bytes, tuple[str, int]], *, is_dry_run: bool
 ) -> int:
     """Forgets the index snapshots of roots that are gone, with the files only they need."""
+    known, store = repository.index.remembered(), repository.store
     if is_dry_run:
-        return sum(root.raw in garbage for root in repository.index.remembered())
-    gone = [
-        root
-        for root in repository.index.remembered()
-        if not repository.store.has(RootCid(root.raw))
-    ]
+        return sum(root.raw in garbage for root in known)
+    gone = [root for root in known if not store.has(root)]
     repository.index.forget_all(gone)
     return len(gone)

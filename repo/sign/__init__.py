@@ -1,1 +1,1 @@
-"""Signatures of commits: keys, trust, and what must be signed."""
+"""Signatures of commits and erasures: keys, whom this copy trusts, and what must be signed."""
