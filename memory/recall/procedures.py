@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ibidem.index.analysis.fold import fold
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
@@ -165,7 +166,7 @@ def mine(
         )
     clusters: dict[tuple[str, tuple[str, ...]], list[Attempt]] = {}
     for attempt in sorted(attempts, key=lambda one: one.source):
-        place = " ".join(words(attempt.goal, frozenset())), tuple(sorted(set(attempt.entities)))
+        place = _plain(attempt.goal), tuple(sorted(set(attempt.entities)))
         clusters.setdefault(place, []).append(attempt)
     with repository.transaction(author=author, message="procedures mined") as tx:
         for (goal, entities), found in sorted(clusters.items()):
@@ -227,7 +228,12 @@ def _check_status(status: object) -> None:
 
 
 def _key(goal: str, entities: Sequence[str]) -> list[object]:
-    return [" ".join(words(goal, frozenset())), list(entities)]
+    return [_plain(goal), list(entities)]
+
+
+def _plain(goal: str) -> str:
+    """Returns a goal as it is compared: folded, with single spaces."""
+    return " ".join(fold(goal).split())
 
 
 def _steps(node: Node) -> tuple[str, ...]:

@@ -1,0 +1,85 @@
+"""What rerankers said, kept by what they were asked: the same question of the same texts is asked
+once.
+
+The key is a digest of model, question and every text that was shown, so a changed text, model or
+prompt asks again. A failure is never kept. The cache holds scores and digests, no text.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from blake3 import blake3
+
+from ibidem.objects import codec
+from ibidem.retrieve.rerank import Reranker
+
+if TYPE_CHECKING:
+    from ibidem.repo.reader import Reader
+
+FOLDER = "reranks"
+
+
+class RememberedReranker:
+    """A reranker that is asked only what it was not asked before."""
+
+    def __init__(self, reranker: Reranker, folder: Path | None) -> None:
+        """Takes a reranker, and where to keep its answers; None keeps them in memory."""
+        self._reranker = reranker
+        self._folder = folder
+        self._kept: dict[str, Sequence[float | None]] = {}
+        self.name = reranker.name
+        self.digest = reranker.digest
+
+    def rerank(self, text: str, rendered: Sequence[str]) -> Sequence[float | None]:
+        """Returns the scores of the texts, those given before where the same was asked."""
+        key = self._key(text, rendered)
+        found = self._read(key)
+        if found is not None and len(found) == len(rendered):
+            return found
+        scores = list(self._reranker.rerank(text, rendered))
+        if len(scores) == len(rendered) and all(map(_is_score, scores)):
+            self._write(key, scores)
+        return scores
+
+    def _key(self, text: str, rendered: Sequence[str]) -> str:
+        shown = [blake3(one.encode()).digest() for one in rendered]
+        return blake3(codec.encode([self.name, self.digest, text, shown])).hexdigest()
+
+    def _read(self, key: str) -> Sequence[float | None] | None:
+        if self._folder is None:
+            return self._kept.get(key)
+        try:
+            found = json.loads((self._folder / key).read_bytes())
+        except (OSError, ValueError):
+            return None
+        return found if isinstance(found, list) and all(map(_is_score, found)) else None
+
+    def _write(self, key: str, scores: Sequence[float | None]) -> None:
+        if self._folder is None:
+            self._kept[key] = scores
+            return
+        # A full or read-only disk must not take the answer away with what is remembered of it.
+        with suppress(OSError):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            partial = self._folder / f".{key}.{os.getpid()}"
+            partial.write_text(json.dumps(scores))
+            partial.replace(self._folder / key)
+
+
+def remembered(repository: Reader, reranker: Reranker) -> RememberedReranker:
+    """Returns a reranker whose answers are kept beside a repository, in `.ibidem/reranks/`."""
+    folder = repository.folder
+    return RememberedReranker(reranker, None if folder is None else folder / FOLDER)
+
+
+def _is_score(value: object) -> bool:
+    if value is None:
+        return True
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return is_number and abs(value) < float("inf")  # type: ignore[arg-type]
