@@ -23,6 +23,7 @@ from ibidem.memory.recall.procedures import (
     procedure_score,
     set_status,
 )
+from ibidem.memory.recall.reranks import RememberedReranker, remembered
 from ibidem.memory.recall.sidecar import SESSIONS_MAX, LastRecall, Sidecar
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
@@ -172,6 +173,30 @@ def test_ar5_a_failure_is_visible_and_not_kept(repo: Repository, answer: object)
     model.answer = [1.0, 2.0]
     assert ids(repo.retrieve("alpha", rerank=model)) == plain[::-1]
     assert model.calls == 2
+
+
+@pytest.mark.parametrize("kept", ["in files", "in memory"])
+def test_ar6_a_reranker_is_asked_once(repo: Repository, tmp_path: Path, kept: str) -> None:
+    folder = tmp_path / "reranks" if kept == "in files" else None
+    model = Scripted([1.0, 2.0])
+    one, two = ["first", "second"], ["first", "changed"]
+    reranker = RememberedReranker(model, folder)
+    assert reranker.rerank("alpha", one) == reranker.rerank("alpha", one) == [1.0, 2.0]
+    assert model.calls == 1
+    reranker.rerank("alpha", two)
+    reranker.rerank("beta", one)
+    assert model.calls == 3
+    other = Scripted([3.0, 4.0])
+    other.digest = blake3(b"another prompt").digest()
+    assert RememberedReranker(other, folder).rerank("alpha", one) == [3.0, 4.0]
+    model.answer = [1.0, float("nan")]
+    for _ in range(2):
+        reranker.rerank("gamma", one)
+    assert model.calls == 5
+    add(repo, "alpha one", "alpha two")
+    said = remembered(repo, Scripted([1.0, 2.0]))
+    first, second = repo.retrieve("alpha", rerank=said), repo.retrieve("alpha", rerank=said)
+    assert first.to_bytes() == second.to_bytes()
 
 
 def test_ar7_a_reranked_answer_replays_without_the_model(repo: Repository) -> None:
