@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from ibidem.repo.bisect import Bisection
     from ibidem.repo.compare import Comparison
     from ibidem.repo.history import Change
+    from ibidem.repo.notes import Log
     from ibidem.repo.retrieving import Retriever
     from ibidem.repo.statistics import RepositoryStats
     from ibidem.retrieve.receipt import Receipt
@@ -58,6 +59,8 @@ class Reader(Closing):
         self._operations = Operations(store, clock)
         self.embedders: dict[str, Embedder] = {}
         """By the name of the model: what `retrieve(model=...)` embeds questions with."""
+        self.note_logs: dict[str, dict[CommitCid, Log]] = {}
+        """Events that were read, by the space that they were read for."""
         self._vector_cache: VectorCache | None = None
         self._index: Index | None = None
         self._revision: tuple[CommitCid, Revision] | None = None
@@ -260,6 +263,10 @@ class Reader(Closing):
 
             self._index = Index(self.index_folder, self.store)
         return self._index
+
+    def drop_index(self) -> None:
+        """Lets go of everything derived that is held in memory; files stay."""
+        self._revision = self._index = None
 
     @property
     def index_folder(self) -> Path | None:
