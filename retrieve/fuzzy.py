@@ -28,7 +28,11 @@ def near_terms(
     found: dict[str, list[str]] = {}
     for text in texts:
         ranked: list[tuple[int, str]] = []
-        if len(text) >= fuzzy.length:
+        is_rare = (
+            fuzzy.rare is None
+            or plane.term(text, statistics, query.k1, query.b).frequency < fuzzy.rare
+        )
+        if len(text) >= fuzzy.length and is_rare:
             every = {one for segment in plane.segments for one in _near(segment, text)}
             for one in every - own:
                 frequency = plane.term(one, statistics, query.k1, query.b).frequency

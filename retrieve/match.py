@@ -32,10 +32,13 @@ class Fuzzy:
     """How many of them a term of the query brings in at most."""
     length: int = FUZZY_LENGTH
     """Shorter terms of the query bring in none; in characters."""
+    rare: int | None = None
+    """Terms of the query that this many documents have bring in none; None: all do."""
 
     def form(self) -> dict[str, Any]:
-        """Returns the canonical form."""
-        return {"weight": self.weight, "terms": self.terms, "length": self.length}
+        """Returns the canonical form: `rare` only where it is given."""
+        form = {"weight": self.weight, "terms": self.terms, "length": self.length}
+        return form if self.rare is None else {**form, "rare": self.rare}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,7 @@ def resolve_match(operator: object, phrases: object, fuzzy: object) -> Match:
         operator: `or` or `and`.
         phrases: a boolean.
         fuzzy: True for the defaults, False or None for no, or a map of some of `weight` (0.01 to
-            1), `terms` (1 to 100) and `length` (1 to 100).
+            1), `terms` (1 to 100), `length` (1 to 100) and `rare` (from 1).
 
     Raises:
         InvalidInputError: something else was given; the message names it.
@@ -85,10 +88,10 @@ def _fuzzy(fuzzy: object) -> Fuzzy | None:
         raise InvalidInputError(
             f"fuzzy: got {option.show(fuzzy)}, expected True, False or a map of options"
         )
-    unknown = sorted(str(name) for name in set(fuzzy) - {"weight", "terms", "length"})
+    unknown = sorted(str(name) for name in set(fuzzy) - {"weight", "terms", "length", "rare"})
     if unknown:
         raise InvalidInputError(
-            f"fuzzy.{unknown[0]}: got an unknown option, expected weight, terms or length"
+            f"fuzzy.{unknown[0]}: got an unknown option, expected weight, terms, length or rare"
         )
     weight = option.number("fuzzy.weight", fuzzy.get("weight", FUZZY_WEIGHT), high=1.0)
     if weight < FUZZY_WEIGHT_MIN:
@@ -97,8 +100,10 @@ def _fuzzy(fuzzy: object) -> Fuzzy | None:
         )
     terms = fuzzy.get("terms", FUZZY_TERMS)
     length = fuzzy.get("length", FUZZY_LENGTH)
+    rare = fuzzy.get("rare")
     return Fuzzy(
         weight,
         option.count("fuzzy.terms", terms, low=1, high=FUZZY_TERMS_MAX),
         option.count("fuzzy.length", length, low=1, high=FUZZY_LENGTH_MAX),
+        None if rare is None else option.count("fuzzy.rare", rare, low=1),
     )

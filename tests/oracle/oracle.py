@@ -230,7 +230,8 @@ def asked(
         known = {term for terms in documents.values() for term in terms} - set(query)
         reached: dict[str, int] = {}
         for term in set(query):
-            if len(term) < fuzzy["length"]:
+            own = sum(term in terms for terms in documents.values())
+            if len(term) < fuzzy["length"] or own >= fuzzy.get("rare", own + 1):
                 continue
             near = sorted(
                 (one for one in known if is_near(one, term)),

@@ -318,7 +318,13 @@ def add_match(rng: random.Random, options: dict[str, Any]) -> None:
     options["operator"] = rng.choice(("or", "and"))
     options["phrases"] = rng.random() < 0.6
     options["fuzzy"] = rng.choice(
-        (None, True, {"length": 2, "weight": 0.3}, {"terms": 1, "length": 1, "weight": 1})
+        (
+            None,
+            True,
+            {"length": 2, "weight": 0.3},
+            {"terms": 1, "length": 1, "weight": 1},
+            {"rare": 3},
+        )
     )
 
 

@@ -1,0 +1,305 @@
+"""Packs: the checks PK1 to PK15 of docs/seeds.md, each a test under its id."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+import ibidem
+from ibidem.index.analysis import analyse
+from ibidem.objects.errors import InvalidInputError
+from ibidem.retrieve.packs.window import Aim, absorb, coalesce, fitting
+
+from .texts import clock, hit_places, paragraphs, places, ranges, repository, write
+
+
+def nine(hits):
+    return repository({"nine.txt": paragraphs(hits, 9)})
+
+
+def scored(hits):
+    """Paragraphs whose scores fall as `hits` says: place to how often they have the word."""
+    words = {place: " ".join(["hit"] * count) for place, count in hits.items()}
+    filler = {place: words.get(place, "") for place in range(9)}
+    # Equal lengths, so that the number of the word alone decides.
+    text = "\n\n".join(
+        " ".join([filler[place], *[f"x{place}y{i}" for i in range(8 - hits.get(place, 0))]]).strip()
+        for place in range(9)
+    )
+    return repository({"nine.txt": text})
+
+
+@pytest.mark.parametrize(
+    ("place", "around", "expected"),
+    [(4, 2, [2, 3, 4, 5, 6]), (0, 2, [0, 1, 2]), (8, 2, [6, 7, 8]), (4, 0, [4])],
+)
+def test_pk1_neighbours_are_a_window_that_ends_with_the_document(place, around, expected):
+    packs = nine({place: "needle"}).packs("needle", per_hit_neighbors=around)
+    assert places(packs) == [expected]
+    assert packs[0].alias == f"o:{expected[0]}-{expected[-1]}"
+
+
+def test_pk2_a_section_is_shown_whole_and_once():
+    text = "# A\n\nalpha one\n\nplain\n\n# B\n\nalpha two\n\nmore\n\nalpha last\n"
+    packs = repository({"s.md": text}).packs("alpha", expand="section")
+    shown = {pack.heading_path: [member.text for member in pack.members] for pack in packs}
+    assert shown == {
+        ("A",): ["alpha one", "plain"],
+        ("B",): ["alpha two", "more", "alpha last"],
+    }
+    assert all(pack.alias == f"s:{pack.section}" for pack in packs)
+
+
+def test_pk2_a_section_inside_another_is_not_shown_twice():
+    text = "# A\n\nalpha alpha\n\nplain\n\n## B\n\nalpha and other words\n\nmore\n"
+    repo = repository({"s.md": text})
+    assert places(repo.packs("alpha", expand="section")) == [[0, 1, 2, 3]]
+    assert places(repo.packs("alpha", expand="section", merge="coalesce")) == [[0, 1, 2, 3]]
+
+
+def test_pk2_every_hit_of_a_section_is_in_its_pack():
+    text = "# A\n\n" + "\n\n".join(f"alpha {i}" for i in range(6)) + "\n\n# B\n\nbeta\n"
+    packs = repository({"s.md": text}).packs("alpha", expand="section")
+    assert places(packs) == [[0, 1, 2, 3, 4, 5]]
+    assert sorted(hit_places(packs[0])) == [0, 1, 2, 3, 4, 5]
+    assert packs[0].scope == "section"
+    assert packs[0].heading_path == ("A",)
+
+
+def test_pk3_without_sections_neighbours_are_shown_and_it_is_said():
+    repo = nine({4: "needle"})
+    by_section = repo.packs("needle", expand="section")
+    assert places(by_section) == places(repo.packs("needle"))
+    assert [pack.fallback for pack in by_section] == ["no-section"]
+    assert [pack.fallback for pack in repo.packs("needle")] == [None]
+
+
+def test_pk4_no_node_is_shown_twice():
+    repo = scored({2: 4, 6: 3, 3: 2, 5: 1})
+    assert ranges(repo.packs("hit")) == [(1, 3), (5, 7)]
+    assert [hit_places(pack) for pack in repo.packs("hit")] == [[2, 3], [6, 5]]
+    assert ranges(repo.packs("hit", merge="coalesce")) == [(1, 7)]
+
+
+def random_aims(rng):
+    last = rng.randrange(1, 25)
+    around = rng.randrange(0, 5)
+    hit = rng.sample(range(last + 1), rng.randrange(0, last + 2))
+    return around, [
+        Aim(rank, place, max(0, place - around), min(last + 1, place + around + 1))
+        for rank, place in enumerate(hit)
+    ]
+
+
+@pytest.mark.parametrize("merge", [absorb, coalesce])
+def test_pk5_every_hit_is_covered_and_belongs_to_one_pack(merge):
+    rng = random.Random(7)
+    for _ in range(3000):
+        _, aims = random_aims(rng)
+        made = merge(aims)
+        covered = [place for one in made for place in range(one.start, one.stop)]
+        assert len(covered) == len(set(covered))
+        assert {aim.place for aim in aims} <= set(covered)
+        assert sorted(rank for one in made for rank in one.ranks) == list(range(len(aims)))
+        for one in made:
+            assert all(one.start <= aims[rank].place < one.stop for rank in one.ranks)
+            assert one.ranks == sorted(one.ranks)
+
+
+def test_pk5_hits_of_an_answer_add_up():
+    repo = scored({2: 4, 6: 3, 3: 2, 5: 1})
+    for merge in ("absorb", "coalesce"):
+        packs = repo.packs("hit", merge=merge, limit=None)
+        assert sum(len(pack.hits) for pack in packs) == packs.candidates_seen == 4
+
+
+def test_pk6_absorbed_packs_are_bounded():
+    rng = random.Random(8)
+    for _ in range(3000):
+        around, aims = random_aims(rng)
+        assert all(one.stop - one.start <= 2 * around + 1 for one in absorb(aims))
+
+
+@pytest.mark.parametrize("merge", ["absorb", "coalesce"])
+@pytest.mark.parametrize("expand", ["neighbors", "section", "edges"])
+def test_pk7_a_limit_shows_the_beginning_of_the_same_packs(expand, merge):
+    rng = random.Random(3)
+    sections = [
+        f"# H{i}\n\n" + paragraphs({j: "hit" for j in range(9) if rng.random() < 0.4}, 9)
+        for i in range(5)
+    ]
+    repo = repository({"a.md": "\n\n".join(sections), "b.md": sections[0]})
+    whole = repo.packs("hit", limit=None, expand=expand, merge=merge).packs
+    for limit in range(11):
+        assert repo.packs("hit", limit=limit, expand=expand, merge=merge).packs == whole[:limit]
+
+
+def test_pk8_a_section_with_many_hits_starves_no_other():
+    many = "\n\n".join(f"hit hit hit w{i}" for i in range(30))
+    text = f"# A\n\n{many}\n\n# B\n\nhit among many other words that make it rank below all\n"
+    packs = repository({"s.md": text}).packs("hit", expand="section", limit=2)
+    assert [pack.heading_path for pack in packs] == [("A",), ("B",)]
+
+
+def test_pk9_packs_come_by_score_then_document_then_place():
+    same = paragraphs(dict.fromkeys((1, 4, 7), "hit"), 9)
+    repo = repository(dict.fromkeys(("a.txt", "b.txt", "c.txt"), same))
+    packs = repo.packs("hit", limit=None)
+    keys = [(-pack.score, pack.document.raw, pack.entry.ord) for pack in packs]
+    assert keys == sorted(keys)
+    assert len({pack.score for pack in packs}) == 1
+    assert len(packs) == 9
+
+
+def test_pk10_without_rank_scores_are_zero_and_order_is_that_of_the_document():
+    packs = scored({6: 4, 2: 3, 3: 2, 5: 1}).packs("hit", rank="none", per_hit_neighbors=0)
+    assert [pack.score for pack in packs] == [0.0] * 4
+    assert [hit.score for pack in packs for hit in pack.hits] == [0.0] * 4
+    assert places(packs) == [[2], [3], [5], [6]]
+
+
+def test_pk11_a_budget_stops_or_skips():
+    costs = [5, 50, 4].__getitem__
+    taken, left = fitting(3, costs, limit=None, budget=10, stops=True)
+    assert (taken, len(left)) == ([0], 2)
+    taken, left = fitting(3, costs, limit=None, budget=10, stops=False)
+    assert (taken, len(left)) == ([0, 2], 1)
+
+
+def test_pk11_answers_say_what_a_budget_left_out():
+    words = {1: "hit hit hit", 4: "hit hit " + "long " * 60, 7: "hit"}
+    repo = nine(words)
+    options = {"per_hit_neighbors": 0, "token_budget": 12, "limit": None}
+    skipped = repo.packs("hit", budget="skip", **options)
+    stopped = repo.packs("hit", budget="stop", **options)
+    assert skipped.tokens_used <= 12
+    assert skipped.dropped_counts == {"limit": 0, "budget": 1}
+    assert len(skipped.dropped) == 1
+    assert skipped.dropped[0].tokens > 12
+    assert stopped.packs == skipped.packs[: len(stopped.packs)]
+    assert len(stopped.packs) + stopped.dropped_total == 3
+
+
+def test_pk12_nothing_fits_nothing_was_asked_nothing_is_found():
+    repo = nine({4: "needle"})
+    small = repo.packs("needle", token_budget=0)
+    assert (len(small), small.tokens_used, small.dropped_counts["budget"]) == (0, 0, 1)
+    for text in ("", "  ", "absent"):
+        found = repo.packs(text)
+        assert (len(found), found.tokens_used, found.dropped_total) == (0, 0, 0)
+        assert repo.replay(found.receipt).to_bytes() == found.to_bytes()
+    with pytest.raises(InvalidInputError, match="text"):
+        repo.packs()
+
+
+def test_pk13_the_text_is_the_members_joined():
+    for pack in nine({2: "hit", 6: "hit"}).packs("hit"):
+        assert pack.text == "\n\n".join(member.text for member in pack.members)
+        assert pack.char_count == len(pack.text)
+        assert pack.span_count == len(pack.members)
+        for member in pack.members:
+            assert pack.text[member.start :].startswith(member.text)
+
+
+def test_pk14_the_id_of_a_pack_follows_its_content():
+    text = paragraphs({2: "needle"}, 9)
+    repo = repository({"a.txt": text})
+    before = repo.packs("needle")[0]
+    write(repo, {"a.txt": text.replace("w7", "changed")})
+    elsewhere = repo.packs("needle")[0]
+    write(repo, {"a.txt": text.replace("w1", "changed")})
+    member = repo.packs("needle")[0]
+    assert before.id == elsewhere.id != member.id
+    assert {pack.alias for pack in (before, elsewhere, member)} == {"o:1-3"}
+
+
+def test_pk15_documents_do_not_merge():
+    text = paragraphs({2: "needle", 3: "needle"}, 5)
+    packs = repository({"a.txt": text, "b.txt": text + "\n\nb"}).packs("needle", limit=None)
+    assert len({pack.document for pack in packs}) == 2
+    assert len({pack.id for pack in packs}) == len(packs)
+    for pack in packs:
+        assert len({member.cid for member in pack.members}) == len(pack.members)
+
+
+def test_pk15_one_pack_has_passages_of_one_document():
+    names = [f"{i}.txt" for i in range(4)]
+    repo = repository({name: f"needle in {name}\n\nmore of {name}" for name in names})
+    for merge in ("absorb", "coalesce"):
+        for pack in repo.packs("needle", merge=merge, per_hit_neighbors=5):
+            assert len(pack.members) == 2
+            assert all(pack.source in member.text for member in pack.members)
+
+
+def test_a_heading_that_matches_stands_at_its_first_passage():
+    text = "# Retries\n\nfirst\n\nsecond\n\n# Other\n\nthird\n"
+    packs = repository({"s.md": text}).packs("retries", per_hit_neighbors=0, label="Section")
+    assert places(packs) == [[0]]
+    assert packs[0].hits[0].spans == ()
+    assert packs[0].heading_path == ("Retries",)
+
+
+def test_nodes_outside_of_documents_are_packs_of_their_own():
+    repo = ibidem.init("memory:", clock=clock)
+    with repo.transaction() as tx:
+        tx.add_node("Fact", summary="the needle is sharp", key="a")
+        tx.add_node("Person", props={"needle": "x"}, key="b")
+    packs = repo.packs("needle", limit=None)
+    assert [pack.scope for pack in packs] == ["node"]
+    assert packs[0].fallback == "no-sequence"
+    assert packs[0].document is None
+    [person] = repo.packs(label="Person")
+    assert person.text.startswith("ntype: Person")
+
+
+def test_edges_lead_to_the_rest_of_a_pack():
+    repo = ibidem.init("memory:", clock=clock)
+    with repo.transaction() as tx:
+        names = ("needle", "b", "c", "d", "e")
+        node = {name: tx.add_node("Fact", summary=name, key=name) for name in names}
+        tx.add_edge(node["needle"], "cites", node["b"])
+        tx.add_edge(node["c"], "cites", node["needle"])
+        tx.add_edge(node["b"], "likes", node["d"])
+        tx.add_edge(node["d"], "cites", node["e"])
+    options = {"expand": "edges", "limit": None}
+
+    def shown(**more):
+        return [[m.text for m in pack.members] for pack in repo.packs("needle", **options, **more)]
+
+    near = sorted(["b", "c"], key=lambda name: node[name].raw)
+    assert shown() == [["needle", *near]]
+    assert shown(direction="outgoing") == [["needle", "b"]]
+    assert shown(direction="outgoing", hops=2) == [["needle", "b", "d"]]
+    assert shown(direction="outgoing", hops=2, etypes=["cites"]) == [["needle", "b"]]
+    assert shown(hops=0) == [["needle"]]
+    assert shown(fanout=1) == [["needle", near[0]]]
+    assert shown(nodes_max=2) == [["needle", near[0]]]
+
+
+def test_walks_that_share_a_node_are_one_where_they_coalesce():
+    repo = ibidem.init("memory:", clock=clock)
+    with repo.transaction() as tx:
+        ends = [tx.add_node("Fact", summary=f"needle {i}", key=i) for i in range(2)]
+        middle = tx.add_node("Fact", summary="middle", key="m")
+        for end in ends:
+            tx.add_edge(end, "to", middle)
+    absorbed = repo.packs("needle", expand="edges")
+    assert sorted(len(pack.members) for pack in absorbed) == [1, 2]
+    [whole] = repo.packs("needle", expand="edges", merge="coalesce")
+    assert len(whole.members) == 3
+    assert len(whole.hits) == 2
+
+
+def test_a_cap_cuts_long_sections_around_the_hit():
+    text = "# A\n\n" + paragraphs({5: "needle"}, 12)
+    packs = repository({"a.md": text}).packs("needle", expand="section", nodes_max=5)
+    assert places(packs) == [[3, 4, 5, 6, 7]]
+    assert packs[0].scope == "neighbors"
+
+
+def test_hits_of_terms_are_found_in_the_text_as_it_is():
+    [pack] = nine({4: "Needles, a NEEDLE"}).packs("needle")
+    text = next(member.text for member in pack.members if member.id == pack.entry.id)
+    assert [text[start:stop] for start, stop in pack.entry.spans] == ["Needles", "NEEDLE"]
+    assert all(analyse(text[a:b], "english-1") == ["needl"] for a, b in pack.entry.spans)
