@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -89,7 +89,9 @@ def visible_nodes(
     if policy.default_level <= level_max:
         found |= snapshot.live - snapshot.exists(policy.level)
     named = None if trust.scopes == ALL_SCOPES else trust.scopes
-    scoped = _allowed(snapshot, policy.scope, named, unnamed="" if policy.unscoped == "allow" else None)
+    scoped = _allowed(
+        snapshot, policy.scope, named, unnamed="" if policy.unscoped == "allow" else None
+    )
     if policy.unscoped == "allow":
         scoped |= snapshot.live - snapshot.exists(policy.scope)
     return found & scoped
@@ -140,11 +142,12 @@ class _Parts:
 
 
 class _EdgeSegment:
-    """The edges of a segment whose both ends are seen, as far as they are counted."""
+    """The edges of a segment without those of nodes that are not seen, as far as they are
+    counted."""
 
-    def __init__(self, base: EdgeSegment, visible: BitMap) -> None:
+    def __init__(self, base: EdgeSegment, unseen: BitMap) -> None:
         self._base = base
-        self._visible = visible
+        self._unseen = unseen
         self._counts: npt.NDArray[np.int64] | None = None
 
     @property
@@ -153,12 +156,14 @@ class _EdgeSegment:
         return self._base.etypes
 
     def etype_counts(self) -> npt.NDArray[np.int64]:
-        """Returns how many edges between seen nodes there are of each type."""
+        """Returns how many edges there are of each type."""
         if self._counts is None:
-            nodes = np.asarray(self._visible.to_array(), np.uint32)
-            arcs = self._base.arcs(nodes, outgoing=True)
-            flags = np.isin(arcs.neighbours, nodes)
-            self._counts = np.bincount(arcs.codes[flags], minlength=len(self.etypes))
+            nodes = np.asarray(self._unseen.to_array(), np.uint32)
+            leaving = self._base.arcs(nodes, outgoing=True).codes
+            reaching = self._base.arcs(nodes, outgoing=False)
+            others = reaching.codes[~np.isin(reaching.neighbours, nodes)]
+            gone = np.bincount(np.concatenate([leaving, others]), minlength=len(self.etypes))
+            self._counts = self._base.etype_counts() - gone
         return self._counts
 
     def arcs(self, nodes: Ordinals, *, outgoing: bool) -> Arcs:
@@ -228,7 +233,7 @@ class SeenSnapshot:
         for place in np.flatnonzero(self.base.child_counts(ordinals)).tolist():
             node = self.shown(int(ordinals[place]), cids[place])
             if node is not None:
-                cids[place] = cast("NodeCid", node.cid)
+                cids[place] = node.cid
         return cids
 
     def load(self, cid: NodeCid) -> Node:
@@ -282,7 +287,8 @@ class SeenSnapshot:
     @cached_property
     def edges(self) -> Sequence[EdgeSegment]:
         """The segments of the edges."""
-        return tuple(_EdgeSegment(segment, self.live) for segment in self.base.edges)
+        unseen = self.base.live - self.live
+        return tuple(_EdgeSegment(segment, unseen) for segment in self.base.edges)
 
     def outgoing(self, ordinal: int) -> NodeEdges:
         """Returns the edges from a node to seen nodes."""
@@ -309,9 +315,7 @@ class SeenSnapshot:
     def parent(self, ordinal: int, *, among: BitMap | None = None) -> tuple[int, int] | None:
         """Returns (ordinal, position) of the seen node that lists this one: that of the smallest
         id, and the first place there; of `among` where that is given."""
-        found = self.base.parent(
-            ordinal, among=self.live if among is None else among & self.live
-        )
+        found = self.base.parent(ordinal, among=self.live if among is None else among & self.live)
         if found is None:
             return None
         parts = self.base.children(found[0]).ordinals.tolist()
@@ -324,7 +328,7 @@ class SeenSnapshot:
             self._shown[ordinal] = self._without(ordinal, cid, ())
         node = self._shown[ordinal]
         if node is not None:
-            self._by_cid[cast("NodeCid", node.cid)] = node
+            self._by_cid[node.cid] = node
         return node
 
     def _without(self, ordinal: int, cid: NodeCid, above: tuple[int, ...]) -> Node | None:
