@@ -30,6 +30,7 @@ from ibidem.repo.faces.merging import Merging
 from ibidem.repo.faces.noting import Noting
 from ibidem.repo.faces.packing import Packing
 from ibidem.repo.faces.running import Running
+from ibidem.repo.faces.syncing import Syncing
 from ibidem.repo.reader import Clock
 from ibidem.repo.refs import HEADS, TAGS
 
@@ -138,7 +139,7 @@ def check_format(folder: Path) -> None:
         )
 
 
-class Repository(Keeping, Merging, Noting, Packing, Running):
+class Repository(Keeping, Merging, Noting, Packing, Running, Syncing):
     """An open repository; a context manager that closes it."""
 
     def __init__(self, store: Store, folder: Path | None, clock: Clock = system_clock) -> None:

@@ -18,7 +18,7 @@ from ibidem.repo import refs
 from ibidem.repo.sync.bundle import Bundle, Push, Tip, Update
 from ibidem.repo.sync.erased import is_erased_in
 from ibidem.repo.sync.known import Known
-from ibidem.repo.sync.names import prefixes, tracking
+from ibidem.repo.sync.names import ALWAYS, ASKED, check_ref, prefixes, tracking
 from ibidem.repo.sync.negotiate import common_commits
 from ibidem.repo.sync.pack import Pack
 from ibidem.repo.sync.receive import comes_after, how_to_move, intake
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from ibidem.objects.blocks import Buffer, Source
     from ibidem.objects.view import View
     from ibidem.repo.operations import State
-    from ibidem.repo.repository import Repository
+    from ibidem.repo.reader import Reader
 
 
 def fetch(
-    repository: Repository,
+    repository: Reader,
     remote: Remote,
     name: str,
     *,
@@ -77,7 +77,7 @@ def fetch(
 
 
 def push(
-    repository: Repository,
+    repository: Reader,
     remote: Remote,
     name: str | None,
     changes: Mapping[str, Cid | None],
@@ -124,6 +124,34 @@ def push(
     return CopyReport(tuple(moves), counted.block_count, counted.size_bytes)
 
 
+def chosen(
+    repository: Reader, names: Sequence[str], delete: Sequence[str]
+) -> dict[str, Cid | None]:
+    """Returns what to push: targets by full name, None for what shall be deleted.
+
+    Args:
+        names: short names of branches, or full names; none of both means the current branch.
+
+    Raises:
+        NotFoundError: there is no such ref here.
+    """
+    operations = repository._operations
+    view = operations.state().view
+    wanted = [_full(name) for name in names] or ([] if delete else [view.head])
+    found: dict[str, Cid | None] = {_full(name): None for name in delete}
+    for name in wanted:
+        ref = refs.read(operations.store, view, name)
+        if ref is None:
+            raise NotFoundError(f"ref {name}: there is none of that name here")
+        found[name] = ref.target
+    return found
+
+
+def _full(name: str) -> str:
+    is_full = name.startswith((*ALWAYS, *ASKED.values()))
+    return check_ref("ref", name if is_full else refs.HEADS + name)
+
+
 class Counted:
     """Counts blocks as they pass."""
 
@@ -154,7 +182,7 @@ def _unknown(offered: Bundle, known: Known) -> list[Cid]:
 
 
 def _common(
-    repository: Repository,
+    repository: Reader,
     remote: Remote,
     known: Known,
     offered: Bundle,
@@ -245,7 +273,7 @@ def _pushed(
 
 
 def _remember(
-    repository: Repository,
+    repository: Reader,
     remote: str,
     moves: Sequence[RefMove],
     *,

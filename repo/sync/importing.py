@@ -28,13 +28,13 @@ from ibidem.repo.sync.report import CopyReport, Move, RefMove
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Buffer
-    from ibidem.repo.repository import Repository
+    from ibidem.repo.reader import Reader
     from ibidem.repo.sync.car import CarLimits, Readable
     from ibidem.repo.sync.known import Known
 
 
 def import_car(
-    repository: Repository,
+    repository: Reader,
     stream: Readable,
     *,
     branch: str | None = None,

@@ -22,12 +22,12 @@ from ibidem.repo import refs
 from ibidem.repo.merge import common_root, merge_roots
 from ibidem.repo.sync.names import NOTES, tracking
 from ibidem.repo.sync.receive import comes_after, how_to_move
-from ibidem.repo.sync.report import Move, RefMove
+from ibidem.repo.sync.report import CopyReport, Move, RefMove
 
 if TYPE_CHECKING:
     from ibidem.objects.view import View
     from ibidem.repo.operations import State
-    from ibidem.repo.repository import Repository
+    from ibidem.repo.reader import Reader
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ def conflict_count(buffer: Buffer, commit: Cid) -> int:
 
 
 def pull_into(
-    repository: Repository, remote: str, full_name: str, *, author: str, time: int | None
+    repository: Reader, remote: str, full_name: str, *, author: str, time: int | None
 ) -> tuple[RefMove, int]:
     """Takes where a remote's branch was last seen into the branch here; returns also the number of
     conflicts in the root of a merge.
@@ -104,6 +104,20 @@ def pull_into(
 
     operations.change(make, author=author, time=time, description=f"pull {full_name} of {remote}")
     return done[0]
+
+
+def with_pull(
+    repository: Reader,
+    fetched: CopyReport,
+    remote: str,
+    full_name: str,
+    *,
+    author: str,
+    time: int | None,
+) -> CopyReport:
+    """Returns the report of a fetch together with what `pull_into` did after it."""
+    move, conflicts = pull_into(repository, remote, full_name, author=author, time=time)
+    return replace(fetched, moves=(*fetched.moves, move), conflict_count=conflicts)
 
 
 def _joined(

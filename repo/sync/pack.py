@@ -10,7 +10,7 @@ Spec: sync 4.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from ibidem.objects.cid import CID_BYTES, Cid
 from ibidem.objects.errors import NotFoundError
@@ -18,10 +18,19 @@ from ibidem.objects.tree.block import EMPTY_TREE, EMPTY_TREE_BLOCK
 from ibidem.repo.sync.ancestry import commits_between
 from ibidem.repo.sync.closure import needs_of, records_behind, split_targets
 
-if TYPE_CHECKING:
-    from ibidem.store.protocol import Store
-
 _BATCH_BLOCKS = 256
+
+
+class BlockSource(Protocol):
+    """Where blocks are read, one or many at a time."""
+
+    def get(self, cid: Cid) -> bytes:
+        """Returns a block; raises `NotFoundError`."""
+        ...
+
+    def get_many(self, cids: Iterable[Cid]) -> list[bytes]:
+        """Returns the blocks in the order of `cids`; raises `NotFoundError`."""
+        ...
 
 
 class Pack:
@@ -29,7 +38,7 @@ class Pack:
 
     def __init__(
         self,
-        store: Store,
+        store: BlockSource,
         targets: Iterable[Cid],
         had: Iterable[Cid],
         *,

@@ -140,6 +140,10 @@ class Layered:
         except KeyError:
             return self._source.get(cid)
 
+    def get_many(self, cids: Iterable[Cid]) -> list[bytes]:
+        """Returns the blocks in the order of `cids`."""
+        return [self.get(cid) for cid in cids]
+
 
 class Chosen(Mapping[Cid, bytes]):
     """Some blocks of a mapping: what is published of a quarantine."""

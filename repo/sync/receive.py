@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
     from ibidem.objects.view import Ref, View
     from ibidem.repo.operations import State
-    from ibidem.repo.repository import Repository
+    from ibidem.repo.reader import Reader
     from ibidem.repo.sync.car import CarLimits, Readable
 
 Moves = list[RefMove]
@@ -43,7 +43,7 @@ Moves = list[RefMove]
 class Intake:
     """Blocks from elsewhere that passed inspection, ready to be published with refs."""
 
-    def __init__(self, repository: Repository, quarantine: Quarantine) -> None:
+    def __init__(self, repository: Reader, quarantine: Quarantine) -> None:
         self._operations = repository._operations
         self._quarantine = quarantine
         self.source: Source = quarantine.over(self._operations.store)
@@ -113,7 +113,7 @@ class Intake:
 
 @contextmanager
 def intake(
-    repository: Repository, blocks: Iterable[tuple[Cid, bytes]], targets: Iterable[Cid]
+    repository: Reader, blocks: Iterable[tuple[Cid, bytes]], targets: Iterable[Cid]
 ) -> Iterator[Intake]:
     """Takes blocks into quarantine and inspects them; on leaving, the quarantine is emptied.
 
@@ -127,7 +127,7 @@ def intake(
         yield found
 
 
-def receive_push(repository: Repository, push: Push, blocks: Iterable[tuple[Cid, bytes]]) -> Moves:
+def receive_push(repository: Reader, push: Push, blocks: Iterable[tuple[Cid, bytes]]) -> Moves:
     """Moves refs as somebody elsewhere asks, all or none.
 
     Raises:
@@ -141,7 +141,7 @@ def receive_push(repository: Repository, push: Push, blocks: Iterable[tuple[Cid,
 
 
 def receive_container(
-    repository: Repository, stream: Readable, *, limits: CarLimits | None = None
+    repository: Reader, stream: Readable, *, limits: CarLimits | None = None
 ) -> Moves:
     """Moves refs as a push in one file asks; raises as `receive_push`."""
     opened = Opened(stream, limits=limits)
@@ -150,7 +150,7 @@ def receive_container(
         return _moved(repository, quarantine, opened.message(Push))
 
 
-def _moved(repository: Repository, quarantine: Quarantine, push: Push) -> Moves:
+def _moved(repository: Reader, quarantine: Quarantine, push: Push) -> Moves:
     if not push.updates:
         raise InvalidInputError("push: got no ref to move, expected at least one")
     found = Intake(repository, quarantine)

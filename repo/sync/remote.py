@@ -22,7 +22,7 @@ from ibidem.repo.sync.known import Known
 from ibidem.repo.sync.pack import Pack
 
 if TYPE_CHECKING:
-    from ibidem.repo.repository import Repository
+    from ibidem.repo.reader import Reader
     from ibidem.repo.sync.report import RefMove
 
 Blocks = Iterable[tuple[Cid, bytes]]
@@ -62,7 +62,7 @@ class Remote(Protocol):
 class LocalRemote:
     """An open repository, asked in this process."""
 
-    def __init__(self, repository: Repository) -> None:
+    def __init__(self, repository: Reader) -> None:
         self._repository = repository
 
     def refs(self, prefixes: Sequence[str]) -> Bundle:
@@ -112,7 +112,7 @@ class LocalRemote:
         return Known(operations.store, operations.state().view)
 
 
-def offer(repository: Repository, prefixes: Sequence[str]) -> Bundle:
+def offer(repository: Reader, prefixes: Sequence[str]) -> Bundle:
     """Returns what a repository says of itself before anything is copied."""
     operations = repository._operations
     view = operations.state().view

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ibidem.repo.repository import Repository, init, open  # noqa: A004
+    from ibidem.repo.sync.cloning import clone
 
 __version__ = "0.1.0"
-__all__ = ["Repository", "__version__", "init", "open"]
+__all__ = ["Repository", "__version__", "clone", "init", "open"]
 
 
 def __getattr__(name: str) -> Any:
@@ -17,4 +18,8 @@ def __getattr__(name: str) -> Any:
         from ibidem.repo import repository
 
         return getattr(repository, name)
+    if name == "clone":
+        from ibidem.repo.sync.cloning import clone
+
+        return clone
     raise AttributeError(f"module 'ibidem' has no attribute {name!r}")

@@ -1,0 +1,116 @@
+"""A full copy: the local log too, with all that it can undo to. Only on demand, only into a new
+repository.
+
+The log says what was done on one machine and when. It is no business of others, so nothing else
+carries it. Restoring checks every view of it as a clone checks the one.
+
+Spec: sync 3, 6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ibidem.objects.blocks import Buffer
+from ibidem.objects.cid import Cid, OperationCid, TreeCid
+from ibidem.objects.derive import ref_key
+from ibidem.objects.errors import CorruptError
+from ibidem.objects.operation import Operation
+from ibidem.objects.tree import diff
+from ibidem.objects.tree.block import EMPTY_TREE
+from ibidem.objects.view import Ref, View
+from ibidem.repo.operations import HEAD_CELL, HORIZON_CELL
+from ibidem.repo.sync.check import check_tree
+from ibidem.repo.sync.delta import tree_needs
+from ibidem.repo.sync.known import Known
+from ibidem.repo.sync.quarantine import Chosen, Layered, Quarantine, missing_from_pack
+from ibidem.repo.sync.receive import Intake
+from ibidem.repo.sync.report import Move, RefMove
+
+if TYPE_CHECKING:
+    from ibidem.objects.blocks import Source
+    from ibidem.repo.reader import Reader
+    from ibidem.store.protocol import Store, Swap
+
+
+class LocalLog:
+    """The operations of a source from one back to the last that is there, with their views."""
+
+    def __init__(
+        self, source: Source, newest: OperationCid, is_last: Callable[[Operation, Cid], bool]
+    ) -> None:
+        """Reads and checks all of them.
+
+        Args:
+            is_last: whether to stop at an operation that has parents; gets also its CID.
+
+        Raises:
+            CorruptError: a tree is not in its one form, or a ref is not at the key of its name.
+        """
+        self._source = source
+        self.cids: dict[Cid, None] = {}
+        """Operations, views, blocks of their trees, refs and erasures."""
+        self.targets: dict[Cid, None] = {}
+        """What the refs of all views point to."""
+        self.newest = View.decode(source.get(Operation.decode(source.get(newest)).view))
+        at, newer = newest, None
+        while True:
+            operation = Operation.decode(source.get(at))
+            view = View.decode(source.get(operation.view))
+            self.cids[at] = self.cids[operation.view] = None
+            for name in ("refs", "erasures"):
+                self._read_tree(getattr(view, name), getattr(newer, name, EMPTY_TREE), name)
+            newer = view
+            if not operation.parents or is_last(operation, at):
+                break
+            at = operation.parents[0]
+        self.oldest = at
+        self.is_whole = not operation.parents
+        """Whether the log goes back to the first operation."""
+
+    def _read_tree(self, tree: TreeCid, newer: TreeCid, name: str) -> None:
+        if tree == newer:
+            return
+        self.cids.update(dict.fromkeys(tree_needs(self._source, tree, [newer])))
+        check_tree(self._source, tree, newer)
+        for key, _, cid in diff(self._source, newer, tree):
+            if cid is None or cid in self.cids:
+                continue
+            self.cids[cid] = None
+            if name == "refs":
+                ref = Ref.decode(self._source.get(cid))
+                if ref_key(ref.name) != key:
+                    raise CorruptError(f"ref: got {ref.name!r:.80} at the key of another name")
+                self.targets[ref.target] = None
+
+
+def local_log(store: Store) -> LocalLog:
+    """Returns the log of a store, as far as it is kept."""
+    horizon = store.cell(HORIZON_CELL)
+    newest = OperationCid(store.cell(HEAD_CELL) or b"")
+    return LocalLog(store, newest, lambda _, cid: cid.raw == horizon)
+
+
+def restore(repository: Reader, quarantine: Quarantine, newest: OperationCid) -> list[RefMove]:
+    """Makes a new repository the one that a full copy was made of, log and all, in one step.
+
+    Raises:
+        CorruptError, FormatError, NotFoundError: the copy is not whole and right.
+    """
+    store = repository.store
+    sent = Layered(quarantine, Buffer())
+    log = LocalLog(sent, newest, lambda operation, _: operation.parents[0] not in quarantine)
+    found = Intake(repository, quarantine)
+    found.inspect(log.targets)
+    for cid in log.cids:
+        if cid not in quarantine and cid != EMPTY_TREE:
+            raise missing_from_pack(cid, "block")
+    cells: dict[str, Swap] = {HEAD_CELL: (store.cell(HEAD_CELL), newest.raw)}
+    if not log.is_whole:
+        cells[HORIZON_CELL] = (None, log.oldest.raw)
+    store.publish(Chosen(quarantine, [*found.accepted.cids, *log.cids]), cells)
+    known = Known(store, log.newest)
+    return [
+        RefMove(name, None, ref.target, Move.CREATED) for name, ref in sorted(known.refs.items())
+    ]

@@ -1,0 +1,119 @@
+"""Clone: a new repository from a remote, whole or not at all.
+
+It is built in a folder that nobody sees and gets its name when everything in it was checked. All
+branches of the remote become branches here, its current one the current one.
+
+Spec: sync 6.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ibidem.objects.blocks import Buffer
+from ibidem.objects.config import Config
+from ibidem.objects.errors import InvalidInputError
+from ibidem.repo import refs, repository
+from ibidem.repo.founding import founded
+from ibidem.repo.sync.backup import restore
+from ibidem.repo.sync.bundle import Bundle
+from ibidem.repo.sync.erased import refusal_of
+from ibidem.repo.sync.exchange import Counted
+from ibidem.repo.sync.names import prefixes, tracking
+from ibidem.repo.sync.place import address_of, connected
+from ibidem.repo.sync.quarantine import Quarantine
+from ibidem.repo.sync.receive import intake
+from ibidem.repo.sync.remotes import RemoteAddress, Remotes
+from ibidem.repo.sync.report import CopyReport, Move, RefMove
+
+if TYPE_CHECKING:
+    from ibidem.repo.reader import Clock
+    from ibidem.repo.sync.known import Known
+    from ibidem.repo.sync.remote import Remote
+
+ORIGIN = "origin"
+"""The name of the remote that a clone was made from."""
+
+
+def clone(
+    location: str | os.PathLike[str],
+    path: str | os.PathLike[str],
+    *,
+    token: str | None = None,
+    include: Sequence[str] = (),
+    author: str = "",
+    clock: Clock = repository.system_clock,
+) -> repository.Repository:
+    """Makes a repository in the folder `path` out of what is elsewhere, and opens it.
+
+    Where that came from is remembered as the remote `origin`.
+
+    Args:
+        location: an URL, the folder of a repository, or a bundle.
+        token: for an URL.
+        include: out of `notes`, `runs`, `receipts`.
+
+    Raises:
+        InvalidInputError: there is a repository already.
+        CorruptError, FormatError, NotFoundError: what was sent is not whole and right.
+        RemoteError: it cannot be reached, or does not let us in.
+    """
+    address = address_of(os.fspath(location))
+    clone_from(address, path, token=token, include=include, author=author, clock=clock)
+    return repository.open(path, clock=clock)
+
+
+def clone_from(
+    address: RemoteAddress,
+    path: str | os.PathLike[str],
+    *,
+    token: str | None = None,
+    include: Sequence[str] = (),
+    author: str = "",
+    clock: Clock = repository.system_clock,
+) -> CopyReport:
+    """Makes a repository in the folder `path` and returns what was copied; raises as `clone`."""
+    from ibidem.store.lmdb import LmdbStore, built_whole
+
+    folder = Path(path) / repository.FOLDER
+    if folder.exists():
+        raise InvalidInputError(f"path: {folder} exists, expected a folder without a repository")
+    with (
+        connected(address, token=token) as remote,
+        built_whole(folder) as building,
+        LmdbStore.create(building / "blocks") as store,
+    ):
+        offered = remote.refs(prefixes(tuple(include)))
+        founded(store, Config.from_map(offered.config), author, clock)
+        report = _fill(repository.Repository(store, building, clock), remote, offered, author)
+        Remotes(building).add(ORIGIN, address)
+        repository.write_format(building)
+    return report
+
+
+def _fill(made: repository.Repository, remote: Remote, offered: Bundle, author: str) -> CopyReport:
+    counted = Counted()
+    if offered.operation is not None:
+        with Quarantine(made.folder) as quarantine, remote.fetch((), ()) as blocks:
+            quarantine.take(counted.of(blocks), refuse=refusal_of(made.store))
+            moves = restore(made, quarantine, offered.operation)
+        return CopyReport(tuple(moves), counted.block_count, counted.size_bytes)
+    wanted = sorted({tip.target for tip in offered.refs.values()})
+    with remote.fetch(wanted, ()) as blocks, intake(made, counted.of(blocks), wanted) as found:
+
+        def plan(_: Known, __: Buffer) -> list[RefMove]:
+            moves = []
+            for name, tip in offered.refs.items():
+                moves.append(RefMove(name, None, tip.target, Move.CREATED))
+                if name.startswith(refs.HEADS):
+                    seen = tracking(ORIGIN, name)
+                    moves.append(RefMove(seen, None, tip.target, Move.CREATED))
+            return moves
+
+        moves = found.publish(
+            plan, author=author, time=None, description="clone", head=offered.head
+        )
+    return CopyReport(tuple(moves), counted.block_count, counted.size_bytes)

@@ -1,0 +1,152 @@
+"""Export: what a repository has, or a part of it, as one file with the refs that belong to it.
+
+The file holds only what refs reach. A part by label is a new state with the nodes that are visible
+through it and what hangs on them, in a commit without a past: what is left out is not in the file,
+in no version. So it says nothing of the rest, and it is not the history of anybody.
+
+Spec: sync 3, 6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ibidem.objects.blocks import Buffer
+from ibidem.objects.cid import Cid, CommitCid, OperationCid
+from ibidem.objects.errors import InvalidInputError, NotFoundError
+from ibidem.repo import refs
+from ibidem.repo.revision import HEAD
+from ibidem.repo.sync.backup import LocalLog, local_log
+from ibidem.repo.sync.bundle import Bundle, Tip
+from ibidem.repo.sync.car import Writable
+from ibidem.repo.sync.container import container
+from ibidem.repo.sync.erased import is_erased_in
+from ibidem.repo.sync.exchange import Counted
+from ibidem.repo.sync.filtered import filtered_commit
+from ibidem.repo.sync.names import ASKED, prefixes
+from ibidem.repo.sync.pack import Pack
+from ibidem.repo.sync.quarantine import Layered
+from ibidem.repo.sync.remote import offer
+from ibidem.repo.sync.report import CopyReport, Move, RefMove
+
+if TYPE_CHECKING:
+    from ibidem.repo.reader import Reader
+    from ibidem.retrieve.trust.policy import TrustContext
+
+
+def export(
+    repository: Reader,
+    stream: Writable,
+    *,
+    branches: Sequence[str] = (),
+    since: object = None,
+    include: Sequence[str] = (),
+    is_full: bool = False,
+) -> CopyReport:
+    """Writes a bundle of what the refs reach; the same state gives the same bytes.
+
+    Args:
+        branches: short names; only these, and no tags, where there is one.
+        since: a revision; what is behind it is left out, and who imports the file must have it.
+        include: out of `notes`, `runs`, `receipts`.
+        is_full: everything, and the local log with all that it can undo to.
+
+    Raises:
+        NotFoundError: there is no such branch or revision.
+    """
+    if is_full:
+        if branches or since is not None:
+            raise InvalidInputError("export: got a part of the history for a full copy")
+        return _full(repository, stream)
+    offered = offer(repository, prefixes(tuple(include)))
+    chosen = dict(offered.refs)
+    if branches:
+        chosen = _only(chosen, branches)
+    had: list[CommitCid] = []
+    if since is not None:
+        start = repository.resolve(since)
+        assert start is not None, "BUG: resolve returned None"
+        had.append(start)
+    bundle = Bundle(chosen, _head(offered.head, chosen), offered.config, tuple(had))
+    return _written(repository, stream, bundle, had)
+
+
+def _full(repository: Reader, stream: Writable) -> CopyReport:
+    offered = offer(repository, prefixes(tuple(ASKED)))
+    log = local_log(repository.store)
+    newest = OperationCid(next(iter(log.cids)).raw)
+    bundle = Bundle(offered.refs, offered.head, offered.config, operation=newest)
+    return _written(repository, stream, bundle, (), log=log)
+
+
+def export_part(
+    repository: Reader,
+    stream: Writable,
+    *,
+    at: object = HEAD,
+    label: str | None = None,
+    trust: TrustContext | None = None,
+    branch: str | None = None,
+) -> CopyReport:
+    """Writes a bundle with one commit: only the nodes that are seen, and what hangs on them.
+
+    Args:
+        at: the revision whose state is written; its history is not.
+        label: only nodes of this type.
+        trust: who will read it, where the state has a trust policy.
+        branch: short name of the branch that the commit stands on in the file; by default the
+            current one.
+    """
+    buffer = Buffer(repository.store)
+    seen = repository.at(at).seen_by(trust)
+    commit = filtered_commit(seen, label, buffer)
+    short = repository.current_branch if branch is None else branch
+    name = refs.HEADS + refs.check_name("branch", short)
+    bundle = Bundle({name: Tip(commit, 0)}, name, seen.root.config)
+    return _written(repository, stream, bundle, (), Layered(buffer.new, repository.store))
+
+
+def _written(
+    repository: Reader,
+    stream: Writable,
+    bundle: Bundle,
+    had: Sequence[Cid],
+    source: Layered | None = None,
+    log: LocalLog | None = None,
+) -> CopyReport:
+    store = repository.store
+    targets = {tip.target for tip in bundle.refs.values()}
+    if log is not None:
+        targets |= set(log.targets)
+    counted = Counted()
+    pack = Pack(
+        source or store,
+        sorted(targets),
+        had,
+        is_erased=is_erased_in(store),
+        more=() if log is None else log.cids,
+    )
+    for part in container(bundle, counted.of(pack)):
+        stream.write(part)
+    moves = (RefMove(name, None, tip.target, Move.CREATED) for name, tip in bundle.refs.items())
+    return CopyReport(tuple(moves), counted.block_count, counted.size_bytes)
+
+
+def _only(found: dict[str, Tip], branches: Sequence[str]) -> dict[str, Tip]:
+    chosen = {}
+    for branch in branches:
+        name = refs.HEADS + refs.check_name("branch", branch)
+        if name not in found:
+            raise NotFoundError(f"branch {branch!r}: there is none of that name")
+        chosen[name] = found[name]
+    kept = {
+        name: tip for name, tip in found.items() if not name.startswith((refs.HEADS, refs.TAGS))
+    }
+    return {**chosen, **kept}
+
+
+def _head(head: str, chosen: dict[str, Tip]) -> str:
+    """Returns the sender's branch where it goes along, else the first that does."""
+    heads = sorted(name for name in chosen if name.startswith(refs.HEADS))
+    return head if head in chosen or not heads else heads[0]

@@ -1,0 +1,111 @@
+"""A state with only what may be seen: some nodes, and what hangs on them and on nothing else.
+
+Nodes keep their bytes, so their ids and CIDs are those of the whole. An edge goes along where both
+its ends do; vectors go with their node; a tombstone of a node that would have been chosen goes
+along without the node, so that what was forgotten stays forgotten where the file is merged. What
+is in conflict goes along as it stands, without the other sides.
+
+Spec: sync 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from ibidem.objects.cid import Cid, CommitCid, RootCid, TreeCid
+from ibidem.objects.commit import Commit
+from ibidem.objects.edge import Edge
+from ibidem.objects.node import Node
+from ibidem.objects.root import Root
+from ibidem.objects.tree import EMPTY_TREE, EMPTY_TREE_BLOCK, Tree, build
+
+if TYPE_CHECKING:
+    from ibidem.objects.blocks import Buffer
+    from ibidem.repo.at import Revision
+
+_BATCH_KEYS = 4096
+Entries = Iterator[tuple[bytes, Cid]]
+
+
+def filtered_commit(revision: Revision, label: str | None, buffer: Buffer) -> CommitCid:
+    """Puts a commit without parents whose root has only what a revision shows, and returns it.
+
+    The same revision, as seen by the same caller, gives the same commit.
+
+    Args:
+        label: only nodes of this type; None for all that the revision shows.
+        buffer: reads the store of the revision.
+    """
+    root = filtered_root(revision, label, buffer)
+    original = revision.commit
+    commit = Commit(
+        root,
+        author="" if original is None else original.author,
+        time=0 if original is None else original.time,
+        message="export" if label is None else f"export of {label}",
+    ).encode()
+    cid = CommitCid.of(commit)
+    buffer.put(cid, commit)
+    return cid
+
+
+def filtered_root(revision: Revision, label: str | None, buffer: Buffer) -> RootCid:
+    """Puts a root that has only what a revision shows, and returns it."""
+    root = revision.root
+    shown = {node.id.raw for node in revision.nodes() if label is None or node.ntype == label}
+    keys = sorted(shown)
+    buffer.put(EMPTY_TREE, EMPTY_TREE_BLOCK)
+    block = replace(
+        root,
+        nodes=_built(_some(buffer, root.nodes, keys), buffer),
+        edges=_built(_edges(buffer, root.edges, shown), buffer),
+        tombstones=_built(_tombstones(buffer, root, label), buffer),
+        conflicts=EMPTY_TREE,
+        vectors=_named(buffer, root.vectors.items(), keys),
+        sparse=_named(buffer, root.sparse.items(), keys),
+    ).encode()
+    cid = RootCid.of(block)
+    buffer.put(cid, block)
+    return cid
+
+
+def _built(entries: Entries, buffer: Buffer) -> TreeCid:
+    return build(list(entries), buffer)
+
+
+def _some(buffer: Buffer, tree: TreeCid, keys: Iterable[bytes]) -> Entries:
+    found = Tree(buffer, tree)
+    waiting = iter(keys)
+    while batch := list(islice(waiting, _BATCH_KEYS)):
+        for key, cid in zip(batch, found.get_many(batch), strict=True):
+            if cid is not None:
+                yield key, cid
+
+
+def _edges(buffer: Buffer, tree: TreeCid, shown: set[bytes]) -> Entries:
+    for key, cid in Tree(buffer, tree).items():
+        edge = Edge.decode(buffer.get(cid))
+        if edge.src.raw in shown and edge.dst.raw in shown:
+            yield key, cid
+
+
+def _tombstones(buffer: Buffer, root: Root, label: str | None) -> Entries:
+    nodes = Tree(buffer, root.nodes)
+    for key, cid in Tree(buffer, root.tombstones).items():
+        node = nodes.get(key)
+        if node is not None and (label is None or _label(buffer, node) == label):
+            yield key, cid
+
+
+def _label(buffer: Buffer, cid: Cid) -> str:
+    return Node.decode(buffer.get(cid)).ntype
+
+
+def _named(
+    buffer: Buffer, trees: Iterable[tuple[str, TreeCid]], keys: list[bytes]
+) -> dict[str, TreeCid]:
+    built = {name: _built(_some(buffer, tree, keys), buffer) for name, tree in trees}
+    return {name: tree for name, tree in built.items() if tree != EMPTY_TREE}

@@ -1,0 +1,341 @@
+"""Fetch, push, pull and clone: both sides end up with the same, and nothing is lost on the way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import ibidem
+from ibidem.objects.derive import node_id
+from ibidem.objects.errors import ConflictError, ErrorKind, InvalidInputError, NotFoundError
+from ibidem.objects.ids import NodeId
+from ibidem.objects.tree import verify
+from ibidem.repo.repository import Repository
+from ibidem.repo.sync.report import CopyReport, Move
+
+from .conftest import filled
+
+Pair = tuple[Repository, Repository]
+
+
+def how(report: CopyReport) -> dict[str, Move]:
+    return {move.name: move.how for move in report.moves}
+
+
+def answer(repo: Repository) -> bytes:
+    return repo.retrieve("retry queue", limit=20).to_bytes()
+
+
+def edit(repo: Repository, summary: str, *, key: int = 7) -> None:
+    with repo.transaction(author="bob", message=summary) as tx:
+        tx.update_node(key_id(key), summary=summary)
+
+
+def key_id(number: int) -> NodeId:
+    return node_id("", ["doc", number])
+
+
+def test_fetch_remembers_the_branches_of_a_remote_and_moves_none_here(pair: Pair):
+    ours, _theirs = pair
+    report = ours.fetch()
+    assert how(report) == {"remotes/origin/heads/main": Move.CREATED}
+    assert ours.branches() == {}
+    assert ours.fetch().block_count == 0
+
+
+def test_pull_gives_the_same_answers_to_the_byte(pair: Pair):
+    ours, theirs = pair
+    ours.pull()
+    assert ours.head == theirs.head
+    assert answer(ours) == answer(theirs)
+    assert ours.fsck().faults == ()
+
+
+def test_pull_of_what_is_here_changes_nothing(pair: Pair):
+    ours, _ = pair
+    ours.pull()
+    before = len(list(ours.operations()))
+    report = ours.pull()
+    assert how(report)["heads/main"] is Move.UNCHANGED
+    assert len(list(ours.operations())) == before
+
+
+def test_push_forwards_the_branch_of_the_remote(pair: Pair):
+    ours, theirs = pair
+    ours.pull()
+    edit(ours, "changed here")
+    report = ours.push()
+    assert how(report) == {"heads/main": Move.FORWARDED}
+    assert theirs.head == ours.head
+    assert answer(theirs) == answer(ours)
+    assert theirs.fsck().faults == ()
+
+
+def test_push_of_a_small_change_moves_few_blocks(pair: Pair):
+    ours, _theirs = pair
+    ours.pull()
+    edit(ours, "changed here")
+    assert ours.push().block_count <= 6
+
+
+def test_push_onto_a_branch_that_went_on_is_refused_until_pulled(pair: Pair):
+    ours, theirs = pair
+    ours.pull()
+    edit(ours, "changed here", key=7)
+    edit(theirs, "changed there", key=8)
+    before = theirs.head
+    with pytest.raises(ConflictError) as error:
+        ours.push()
+    assert error.value.kind is ErrorKind.NOT_FAST_FORWARD
+    assert theirs.head == before
+    assert how(ours.pull())["heads/main"] is Move.MERGED
+    ours.push()
+    assert theirs.head == ours.head
+    summaries = {node.summary for node in theirs.at().nodes()}
+    assert {"changed here", "changed there"} <= summaries
+    assert theirs.at().commit is not None
+    assert len(theirs.at().commit.parents) == 2
+
+
+def test_a_merge_of_the_same_property_leaves_a_conflict_and_a_usable_head(pair: Pair):
+    ours, theirs = pair
+    ours.pull()
+    edit(ours, "changed here")
+    edit(theirs, "changed there")
+    report = ours.pull()
+    assert report.conflict_count == 1
+    assert answer(ours)
+    ours.push()
+    assert answer(ours) == answer(theirs)
+    assert theirs.fsck().faults == ()
+
+
+def test_conflicts_travel(pair: Pair, tmp_path: Path):
+    ours, theirs = pair
+    ours.pull()
+    edit(ours, "changed here")
+    edit(theirs, "changed there")
+    ours.pull()
+    with ibidem.clone(tmp_path / "ours", tmp_path / "copy") as copy:
+        assert copy.at().root_cid == ours.at().root_cid
+        assert copy.fsck().faults == ()
+
+
+def test_force_needs_the_remote_to_stand_where_it_was_seen(pair: Pair):
+    ours, theirs = pair
+    ours.pull()
+    edit(theirs, "changed there")
+    edit(ours, "changed here")
+    with pytest.raises(ConflictError) as error:
+        ours.push(is_forced=True)
+    assert error.value.kind is ErrorKind.HEAD_MOVED
+    ours.fetch()
+    assert how(ours.push(is_forced=True)) == {"heads/main": Move.FORCED}
+    assert theirs.head == ours.head
+
+
+def test_force_takes_the_word_of_the_caller_for_where_the_remote_stands(pair: Pair):
+    ours, theirs = pair
+    ours.pull()
+    edit(theirs, "changed there")
+    edit(ours, "changed here")
+    ours.push(is_forced=True, expect={"heads/main": theirs.head})
+    assert theirs.head == ours.head
+
+
+def test_a_remote_that_was_rolled_back_is_refused_unless_forced(pair: Pair):
+    ours, theirs = pair
+    ours.pull()
+    theirs.undo()
+    seen = ours.head
+    with pytest.raises(ConflictError) as error:
+        ours.fetch()
+    assert error.value.kind is ErrorKind.NOT_FAST_FORWARD
+    assert "rolled back" in str(error.value)
+    assert ours.head == seen
+    assert how(ours.fetch(is_forced=True)) == {"remotes/origin/heads/main": Move.FORCED}
+
+
+def test_a_push_that_was_decided_on_an_older_state_is_refused(pair: Pair):
+    """The ref went on and came back: its target is as before, its count is not."""
+    from ibidem.repo.sync.bundle import Push, Update
+    from ibidem.repo.sync.remote import LocalRemote
+
+    ours, theirs = pair
+    ours.pull()
+    tip = LocalRemote(theirs).refs(["heads/"]).refs["heads/main"]
+    edit(theirs, "a")
+    back = LocalRemote(theirs).refs(["heads/"]).refs["heads/main"]
+    ours.push(is_forced=True, expect={"heads/main": back.target})
+    assert theirs.head == tip.target
+    with pytest.raises(ConflictError) as error:
+        LocalRemote(theirs).push(Push({"heads/main": Update(None, tip, is_forced=True)}), ())
+    assert error.value.kind is ErrorKind.HEAD_MOVED
+
+
+def test_a_branch_is_deleted_there_only_by_force(pair: Pair):
+    ours, theirs = pair
+    theirs.branch("old")
+    ours.fetch()
+    with pytest.raises(ConflictError):
+        ours.push(delete=["old"])
+    ours.push(delete=["old"], is_forced=True)
+    assert "old" not in theirs.branches()
+    with pytest.raises(NotFoundError):
+        ours.push(delete=["old"], is_forced=True)
+
+
+def test_tags_travel_and_never_move(pair: Pair):
+    ours, theirs = pair
+    theirs.tag("v1")
+    ours.pull()
+    assert ours.tags() == theirs.tags()
+    edit(ours, "changed")
+    ours.delete_tag("v1")
+    ours.tag("v1")
+    assert how(ours.fetch())["tags/v1"] is Move.KEPT
+    with pytest.raises(ConflictError):
+        ours.push(names=["tags/v1"])
+
+
+def test_push_of_several_refs_is_all_or_nothing(pair: Pair):
+    ours, theirs = pair
+    ours.pull()
+    edit(theirs, "changed there")
+    edit(ours, "changed here")
+    ours.branch("other")
+    with pytest.raises(ConflictError):
+        ours.push(names=["main", "other"])
+    assert "other" not in theirs.branches()
+
+
+def test_what_was_forgotten_stays_forgotten(pair: Pair, tmp_path: Path):
+    ours, theirs = pair
+    hidden = next(iter(theirs.at()._tree(("tombstones", "")).keys()))
+    ours.pull()
+    theirs.export(tmp_path / "all.car")
+    with (
+        ibidem.clone(tmp_path / "theirs", tmp_path / "clone") as clone,
+        ibidem.init(tmp_path / "imported") as imported,
+        ibidem.init(tmp_path / "pushed") as pushed,
+    ):
+        imported.import_(tmp_path / "all.car")
+        from ibidem.repo.sync.place import address_of
+
+        ours.remotes.add("pushed", address_of(str(tmp_path / "pushed")))
+        ours.push("pushed")
+        for copy in (ours, clone, imported, pushed):
+            assert hidden not in {node.id.raw for node in copy.at().nodes()}
+            assert "number 4 " not in str(copy.retrieve("retry number 4", limit=30).to_bytes())
+            assert answer(copy) == answer(theirs)
+
+
+def test_what_was_forgotten_here_stays_forgotten_when_an_edit_comes(pair: Pair):
+    ours, theirs = pair
+    ours.pull()
+    node = key_id(7)
+    with ours.transaction() as tx:
+        tx.tombstone(node, reason="private")
+    edit(theirs, "an edit of what is forgotten", key=7)
+    ours.pull()
+    assert node not in {found.id for found in ours.at().nodes()}
+    ours.push()
+    assert node not in {found.id for found in theirs.at().nodes()}
+
+
+def test_a_clone_answers_the_same_bytes_and_knows_where_it_came_from(pair: Pair, tmp_path: Path):
+    _, theirs = pair
+    theirs.branch("draft")
+    theirs.tag("v1")
+    theirs.switch("draft")
+    with ibidem.clone(tmp_path / "theirs", tmp_path / "copy") as copy:
+        assert copy.current_branch == "draft"
+        assert copy.branches() == theirs.branches()
+        assert copy.tags() == theirs.tags()
+        assert answer(copy) == answer(theirs)
+        assert copy.remotes.get("origin").location == str(tmp_path / "theirs")
+        assert copy.fsck().faults == ()
+        edit(theirs, "later")
+        copy.pull()
+        assert copy.head == theirs.head
+
+
+def test_a_clone_of_an_empty_repository_is_one(tmp_path: Path):
+    from ibidem.objects.config import Config
+
+    with ibidem.init(tmp_path / "a", config=Config(analyser="plain-1")):
+        pass
+    with ibidem.clone(tmp_path / "a", tmp_path / "b") as copy:
+        assert copy.head is None
+        assert copy.at().config.analyser == "plain-1"
+
+
+def test_a_clone_into_a_repository_is_refused(pair: Pair, tmp_path: Path):
+    _ours, _ = pair
+    with pytest.raises(InvalidInputError):
+        ibidem.clone(tmp_path / "theirs", tmp_path / "ours")
+
+
+def test_a_failed_clone_leaves_nothing(tmp_path: Path):
+    with pytest.raises(NotFoundError):
+        ibidem.clone(tmp_path / "nothing", tmp_path / "copy")
+    assert not (tmp_path / "copy" / ".ibidem").exists()
+
+
+def test_histories_with_nothing_in_common_are_joined(pair: Pair):
+    ours, theirs = pair
+    with ours.transaction() as tx:
+        tx.add_node("Doc", summary="something else")
+    report = ours.pull()
+    assert how(report)["heads/main"] is Move.MERGED
+    assert len(list(ours.at().nodes())) == len(list(theirs.at().nodes())) + 1
+    assert answer(ours)
+
+
+def test_runs_receipts_and_notes_travel_when_asked(pair: Pair, tmp_path: Path):
+    ours, theirs = pair
+    kept = theirs.keep(theirs.retrieve("retry").receipt)
+    with theirs.run("nightly") as run:
+        run.retrieve("queue")
+    assert theirs.kept_receipts()
+    ours.pull()
+    assert not ours.kept_receipts()
+    ours.pull(include=["receipts", "runs"])
+    assert [one.cid for one in ours.kept_receipts()] == [kept]
+    assert [run.name for run in ours.runs()] == [run.name for run in theirs.runs()]
+    assert ours.replay(kept).to_bytes() == theirs.replay(kept).to_bytes()
+    assert ours.fsck().faults == ()
+
+
+def test_trees_that_arrive_are_the_ones_that_building_gives(pair: Pair):
+    ours, theirs = pair
+    ours.pull()
+    edit(theirs, "later")
+    ours.pull()
+    root = ours.at().root
+    for tree in (root.nodes, root.edges, *root.vectors.values()):
+        verify(ours.store, tree)
+
+
+def test_undo_takes_a_pull_back(pair: Pair):
+    ours, _ = pair
+    ours.pull()
+    ours.undo()
+    assert ours.head is None
+    ours.redo()
+    assert ours.head is not None
+
+
+def test_an_unknown_remote_is_named(pair: Pair):
+    with pytest.raises(NotFoundError):
+        pair[0].fetch("elsewhere")
+
+
+def test_memory_repositories_copy_too():
+    from ibidem.repo.sync.exchange import fetch
+    from ibidem.repo.sync.remote import LocalRemote
+
+    with ibidem.init() as one, ibidem.init() as other:
+        filled(one, 5)
+        assert fetch(other, LocalRemote(one), "origin").block_count
