@@ -29,7 +29,7 @@ from ibidem.repo.at import Revision
 from ibidem.repo.edits import Edits, laid_on
 from ibidem.repo.run import outcome, replaying, words
 from ibidem.repo.run.session import RunRevision, Session, rev_text
-from ibidem.repo.run.values import same, settled, shown, unpack
+from ibidem.repo.run.values import difference_lines, same, settled, unpack
 from ibidem.repo.telling import change_line
 from ibidem.repo.transaction import Transaction
 from ibidem.retrieve.receipt import Receipt
@@ -131,7 +131,7 @@ class Replay(Session):
         self._compare_questions(rev, recorded["rev"], question, receipt, revision)
         self._next += 1
         again = replace(question, reranker=receipt.rerank)
-        result = replaying.ask_again(self._repository, at, again)
+        result: Result = replaying.ask_again(self._repository, at, again)
         replaying.check_same(self._repository, receipt, result)
         return replace(result, receipt=receipt)
 
@@ -156,7 +156,7 @@ class Replay(Session):
         revision: Revision | None,
     ) -> None:
         now, then = question.query.form(), receipt.query.form()
-        details = _request_differences(then, now)
+        details = difference_lines(then, now)
         if rev != recorded_rev:
             details.append(f"differs in revision: {recorded_rev} then, {rev} now")
         elif revision is not None and revision.root_cid != receipt.root:
@@ -218,7 +218,7 @@ class Replay(Session):
         step = self._expect(action, said, name)
         recorded, now = unpack(self._store, step.request), settled(action, request)
         if not same(now, recorded):
-            self._refuse(said, _request_differences(recorded, now))
+            self._refuse(said, difference_lines(recorded, now))
         self._next += 1
         return step
 
@@ -275,13 +275,3 @@ def _changes(source: Buffer, recorded: Root, now: Root) -> list[str]:
     if len(lines) > _CHANGES_SHOWN:
         lines[_CHANGES_SHOWN:] = [f"and {len(lines) - _CHANGES_SHOWN} more"]
     return lines
-
-
-def _request_differences(recorded: Any, now: Any) -> list[str]:
-    if not (isinstance(recorded, dict) and isinstance(now, dict)):
-        return []
-    return [
-        f"differs in {name}: {shown(recorded.get(name))} then, {shown(now.get(name))} now"
-        for name in sorted({*recorded, *now})
-        if not same(recorded.get(name), now.get(name))
-    ]

@@ -69,7 +69,7 @@ def replay(
     revision = _revision(repository, asked, at)
     engine(asked.semantics)
     counter = _estimator_of(asked.query, estimator)
-    result = ask_again(repository, revision, Asked(asked.query, counter, asked.rerank))
+    result: Result = ask_again(repository, revision, Asked(asked.query, counter, asked.rerank))
     check_same(repository, asked, result)
     return replace(result, receipt=asked)
 

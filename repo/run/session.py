@@ -23,10 +23,12 @@ from ibidem.repo.retrieving import Retriever
 from ibidem.repo.revision import HEAD
 
 if TYPE_CHECKING:
+    from ibidem.index.snapshot import Snapshot
     from ibidem.objects.node import Node
     from ibidem.repo.reader import Reader
     from ibidem.repo.transaction import Transaction
     from ibidem.retrieve.result import Result
+    from ibidem.retrieve.trust.policy import TrustContext
 
 
 class Session(ABC):
@@ -209,6 +211,26 @@ class RunRevision(Revision):
     def retrieve_many(self, questions: Iterable[Mapping[str, Any]]) -> list[Result]:
         """Returns the answers to several questions, each recorded by itself."""
         return [self.retrieve(**question) for question in questions]
+
+    def snapshot(self) -> Snapshot:
+        """Returns the index snapshot of this root."""
+        if self._snapshot is None:
+            commit, has = self.commit, self._store.has
+            # A run that was copied has no history, so nothing behind its commits is near.
+            is_whole = commit is not None and all(map(has, commit.parents))
+            found = self._repository.snapshot(self.root_cid, commit if is_whole else None)
+            self._snapshot = found
+        return self._snapshot
+
+    def seen_by(self, trust: TrustContext | None) -> Revision:
+        """Refused where it is another view: the view of a retrieval is an option of it."""
+        seen = super().seen_by(trust)
+        if seen is not self:
+            raise InvalidInputError(
+                "trust: a run does not record reads through a trust view",
+                hint="pass trust= to retrieve, or read in run.event",
+            )
+        return seen
 
     def log(self) -> Iterator[Commit]:
         """Refused: a run holds what it read, and not the history behind it."""

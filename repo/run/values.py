@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from ibidem.objects import codec
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from ibidem.store.protocol import Store
 
 SHOWN_CHARACTERS = 160
+DIFFERENCES_MAX = 8
 
 
 def pack(field: str, value: Any) -> tuple[Content, dict[Cid, bytes]]:
@@ -58,6 +61,28 @@ def _encoded(field: str, value: Any) -> bytes:
 def same(one: Any, other: Any) -> bool:
     """Tells whether two values are the same when they are recorded; `True`, 1 and 1.0 are not."""
     return codec.encode(one) == codec.encode(other)
+
+
+def difference_lines(then: Any, now: Any) -> list[str]:
+    """Returns in which parts two values differ, each with both, by path."""
+    return [
+        f"differs{f' in {path}' if path else ''}: {shown(one)} then, {shown(other)} now"
+        for path, one, other in islice(_differences("", then, now), DIFFERENCES_MAX)
+    ]
+
+
+def _differences(path: str, then: Any, now: Any) -> Iterator[tuple[str, Any, Any]]:
+    if same(then, now):
+        return
+    if isinstance(then, dict) and isinstance(now, dict):
+        for name in sorted({*then, *now}):
+            inner = f"{path}.{name}" if path else str(name)
+            yield from _differences(inner, then.get(name), now.get(name))
+    elif isinstance(then, list) and isinstance(now, list) and len(then) == len(now):
+        for index, (one, other) in enumerate(zip(then, now, strict=True)):
+            yield from _differences(f"{path}[{index}]", one, other)
+    else:
+        yield path, then, now
 
 
 def shown(value: Any) -> str:

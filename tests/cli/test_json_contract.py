@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import ibidem
 from ibidem.cli.main import cli
 from ibidem.cli.reference import commands
 
@@ -37,6 +38,7 @@ EMBEDDED = {
     "ibidem/diff-query/1": {"causes[]": "cause"},
     "ibidem/bisect/1": {"first_bad": "commit", "cause": "cause"},
     "ibidem/retrieve/1": {"items[].location": "location"},
+    "ibidem/recall/1": {"": "ibidem/retrieve/1"},
 }
 """Where a shape stands inside a command's object."""
 
@@ -174,6 +176,28 @@ def _session(folder: Path) -> dict[str, list[dict[str, Any]]]:
         *("--label", "Passage", "--label", "Note", "--label", "Person", "--label", "Nobody"),
     )
     run("replay", asked["receipt"])
+    recalled = run("recall", "the mill of the engine", "--direct", "--session", "s")
+    run("recall", "mill and words that stand nowhere here", "--expand", "--recency", "--feedback")
+    found = recalled["items"][0]["id"]
+    told = ("--receipt", recalled["receipt"])
+    run("feedback", "vote", found, "--down", *told)
+    run("feedback", "not-useful", found, "--session", "s")
+    run("feedback", "outcome", found, "--failed")
+    run("receipt", "keep", asked["receipt"])
+    run("receipt", "list")
+    run("receipt", "show", asked["receipt"])
+    run("receipt", "drop", asked["receipt"])
+    with ibidem.open(folder) as repository:
+        for answer in ("yes", "no"):
+            with repository.run("desk", agent="a") as recorded:
+                recorded.retrieve("mill")
+                recorded.event("model", "go on?", lambda answer=answer: answer)
+    run("run", "list")
+    run("run", "show", "desk")
+    run("run", "replay", "desk")
+    run("run", "diff", "desk/1", "desk/2")
+    run("run", "export", "desk", "desk.car")
+    run("run", "drop", "desk/1")
     run("diff", "--query", "a mill of the engine", "main~1", "main")
     run("bisect", "--query", "mill", "--expect", one, code=1)
     run("snapshot", "record", "mill.golden", "the mill of the engine")

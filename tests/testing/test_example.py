@@ -1,4 +1,4 @@
-"""The example `regression_suite` passes, and fails for the right reason when it is edited."""
+"""The examples pass, and fail for the right reason when they are edited."""
 
 from __future__ import annotations
 
@@ -59,3 +59,38 @@ def test_lost_pages_fail_the_gates(suite: Path):
     assert done.returncode == 1
     assert "limits.md not found" in done.stdout
     assert "below the gate (mean)" in done.stdout
+
+
+@pytest.fixture
+def agent(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(HOUSE / "examples" / "replayable_agent", tmp_path / "agent"))
+
+
+def test_the_recorded_agent_replays_without_its_model(agent: Path):
+    done = run(agent)
+    assert done.returncode == 0, f"{done.stdout}\nIs it the recording that is old? python record.py"
+    assert "3 passed" in done.stdout
+
+
+def test_a_changed_prompt_fails_at_its_step_and_shows_both(agent: Path):
+    source = agent / "agent.py"
+    source.write_text(source.read_text("utf-8").replace("Look again", "Ask again"), "utf-8")
+    done = run(agent)
+    assert done.returncode == 1
+    assert "no longer does what was recorded, from step 2 on" in done.stdout
+    assert "differs in arguments[0].instructions: 'Answer from what was found. Look" in done.stdout
+
+
+def test_recording_again_gives_the_recording_that_is_there(agent: Path):
+    before = (agent / "recorded.car").read_bytes()
+    done = subprocess.run(
+        [sys.executable, "record.py"],
+        cwd=agent,
+        env={**os.environ, "PYTHONPATH": str(HOUSE / "src")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "six hundred requests" in done.stdout
+    assert (agent / "recorded.car").read_bytes() == before, "record again: python record.py"

@@ -1,0 +1,112 @@
+"""`repo run` and `repo receipt`: what they print, and how they end."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import ibidem
+
+AGENT = """
+def main(repo, question="retries"):
+    found = repo.retrieve(question, limit=1)
+    said = repo.event("model", found.items[0].rendered, lambda: 1 / 0)
+    with repo.transaction(message="note") as tx:
+        tx.add_node("Answer", summary=said)
+
+
+def other(repo):
+    main(repo, "timeouts")
+"""
+
+
+@pytest.fixture
+def recorded(notes, tmp_path: Path):
+    """The program in a repository with one run of an agent."""
+    with ibidem.open(tmp_path) as repo, repo.run("desk", agent="a", task="t") as run:
+        found = run.retrieve("retries", limit=1)
+        said = run.event("model", found.items[0].rendered, lambda: "wait a second")
+        with run.transaction(message="note") as tx:
+            tx.add_node("Answer", summary=said)
+    (tmp_path / "agent.py").write_text(AGENT, encoding="utf-8")
+    return notes
+
+
+def test_a_run_is_listed_and_shown_in_words(recorded):
+    assert re.match(r"desk/1 +6 steps +finished", recorded("run", "list").stdout)
+    lines = recorded("run", "show", "desk").stdout.splitlines()
+    assert lines[0] == "run desk/1: finished"
+    assert lines[2] == "1  retrieved for 'retries' at HEAD (limit 1)"
+    assert lines[3].startswith("2  event 'model' with ")
+    assert lines[3].endswith("-> 'wait a second'")
+    assert lines[4] == "3  began a transaction (message 'note')"
+    assert re.fullmatch(r"4  committed bafy\w+ 'note'", lines[5])
+    assert lines[6] == "5  the run ended"
+
+
+def test_a_run_replays_alone_and_with_its_agent(recorded):
+    said = recorded("run", "replay", "desk").stdout
+    assert said.startswith("same: run desk/1, 1 begin, 1 commit, 1 end, 1 event, 1 retrieve")
+    assert recorded("run", "replay", "desk", "agent.py:main").stdout == said
+
+
+def test_a_changed_agent_ends_with_1_and_both_are_shown(recorded):
+    done = recorded("run", "replay", "desk", "agent.py:other", code=1)
+    assert "recorded: retrieved for 'retries' at HEAD (limit 1)" in done.stderr
+    assert "now:      retrieved for 'timeouts' at HEAD (limit 1)" in done.stderr
+    assert "hint: if the change is meant" in done.stderr
+
+
+def test_wrong_names_are_refused(recorded):
+    for agent in ("agent.py", "none.py:main", "agent.py:nothing"):
+        recorded("run", "replay", "desk", agent, code=2)
+    recorded("run", "show", "night", code=3)
+    recorded("run", "drop", "desk/2", code=3)
+
+
+def test_runs_are_compared_exported_and_dropped(recorded, tmp_path: Path):
+    assert "step for step" in recorded("run", "diff", "desk", "desk/1").stdout
+    with ibidem.open(tmp_path) as repo, repo.run("desk") as run:
+        run.retrieve("timeouts")
+    said = recorded("run", "diff", "desk/1", "desk/2").stdout
+    assert "step 1 asked something else\n  before: retrieved for 'retries'" in said
+    assert "after:  the run is over" in said
+    assert "desk.car" in recorded("run", "export", "desk/1", "desk.car").stdout
+    with ibidem.init(tmp_path / "other") as other:
+        assert other.import_run(tmp_path / "desk.car").name == "desk/1"
+    recorded("run", "drop", "desk")
+    assert recorded("run", "list").stdout.startswith("desk/1")
+
+
+def test_a_receipt_is_kept_shown_sealed_and_dropped(notes, data, tmp_path: Path):
+    receipt = data("retrieve", "retries")["receipt"]
+    assert notes("receipt", "keep", receipt[:16]).stdout == f"kept receipt {receipt}\n"
+    (tmp_path / "key").write_text("ab" * 32 + "\n")
+    sealed = data("receipt", "keep", receipt, "--key-file", "key")["receipt"]
+    listed = notes("receipt", "list").stdout
+    assert re.search(rf"{receipt} .*retries", listed)
+    assert re.search(rf"{sealed} .*sealed", listed)
+    shown = notes("receipt", "show", receipt).stdout
+    assert "text    'retries'" in shown
+    assert re.search(r"1\. \w{32}  [\d.]+  lexical rank 1", shown)
+    assert "text    sealed" in notes("receipt", "show", sealed).stdout
+    notes("replay", sealed, code=2)
+    notes("replay", sealed, "--text", "retries", "--key-file", "key")
+    wrong = notes("replay", sealed, "--text", "retry", "--key-file", "key", code=1)
+    assert "not the one that was asked" in wrong.stderr
+    (tmp_path / "key").write_text("short")
+    notes("receipt", "keep", receipt, "--key-file", "key", code=2)
+    notes("receipt", "drop", sealed)
+    notes("receipt", "drop", sealed, code=3)
+
+
+def test_replay_at_another_revision_says_what_moved(notes, data):
+    receipt = data("retrieve", "idempotency key")["receipt"]
+    notes("replay", receipt, "--at", "main")
+    notes("node", "add", "Note", "--summary", "idempotency key idempotency key")
+    notes("commit", "-m", "more keys")
+    done = notes("replay", receipt, "--at", "main", code=1)
+    assert "item 1" in done.stderr
+    assert "another root" in done.stderr
