@@ -5,7 +5,7 @@ that is shown, so no source can end itself or begin another. That protects the s
 model obeys is its own affair. A citation names the root, the pack, and of each member the block and
 the hash of its text: who has the root can verify it.
 
-Spec: retrieval 13.
+Spec: packs 8, 9.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ def assemble(
     Raises:
         InvalidInputError: an argument is of the wrong form.
 
-    Spec: retrieval 13.1.
+    Spec: packs 8.
     """
     if not isinstance(question, str) or not question.strip():
         raise InvalidInputError(f"question: got {option.show(question)}, expected a text")

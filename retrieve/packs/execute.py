@@ -5,7 +5,7 @@
 Every candidate counts, whatever the limit: the first pack of an answer is the same however many
 follow, and hits that a pack covers are attributed to it also when they ranked far below.
 
-Spec: retrieval 12.
+Spec: packs.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def execute_packs(
 def shown_text(node: Node, fields: Sequence[str], content: Content) -> str:
     """Returns the text of a node in a pack: as it is indexed, or its rendering where it has none.
 
-    Spec: retrieval 12.6.
+    Spec: packs 6.
     """
     read = content(node) if "content" in fields else None
     return node_text(node, fields, read) or render(node).rstrip("\n")

@@ -3,7 +3,7 @@
 Whatever the expansion and the merging: no node is in two groups, every hit is in exactly one, and
 the groups do not depend on how many of them are shown.
 
-Spec: retrieval 12.3 to 12.5.
+Spec: packs 2 to 5.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@
     budget     `skip` what does not fit and go on, or `stop` there
     rank       `score`, or `none`: every score 0, document order
 
-Spec: retrieval 12.2.
+Spec: packs 1.
 """
 
 from __future__ import annotations

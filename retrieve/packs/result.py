@@ -3,7 +3,7 @@
 The identity of a pack is the hash of its policy, its document and the CIDs of its members: an edit
 of a member changes it, an edit elsewhere does not.
 
-Spec: retrieval 12.6, 12.7.
+Spec: packs 6, 7.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def pack_cid(
 ) -> PackCid:
     """Returns the identity of a pack.
 
-    Spec: retrieval 12.6.
+    Spec: packs 6.
     """
     return PackCid.of(
         map_of(
@@ -183,7 +183,7 @@ class PackResult:
     def to_bytes(self) -> bytes:
         """Returns the canonical bytes, DAG-CBOR of any length.
 
-        Spec: retrieval 12.7.
+        Spec: packs 7.
         """
         return map_of(
             {

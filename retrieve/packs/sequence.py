@@ -4,7 +4,7 @@ A document is the top of a chain of parents. Its sequence are the nodes below it
 in the order of the parts, as far as they are visible: a node outside leaves no gap, and what only
 hangs on it is no part of the document. Nothing of this is stored; it is derived from `children`.
 
-Spec: retrieval 12.3.
+Spec: packs 2.
 """
 
 from __future__ import annotations

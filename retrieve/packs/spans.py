@@ -1,6 +1,6 @@
 """Where in a text a query matched: ranges of code points of the text as it is.
 
-Spec: retrieval 12.6.
+Spec: packs 6.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What edges lead to from a hit, hop by hop, in an order that no index decides.
 
-Spec: retrieval 12.5.
+Spec: packs 5.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Pure integers. What both ways of merging keep: no place is in two groups, every hit is covered and
 belongs to exactly one group, and the groups do not depend on how many of them are shown.
 
-Spec: retrieval 12.4.
+Spec: packs 4.
 """
 
 from __future__ import annotations

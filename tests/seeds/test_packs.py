@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import random
 
+import dag_cbor
 import pytest
 
 import ibidem
 from ibidem.index.analysis import analyse
+from ibidem.objects.derive import node_id
 from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.node import Child
 from ibidem.retrieve.packs.window import Aim, absorb, coalesce, fitting
 
 from .texts import clock, hit_places, paragraphs, places, ranges, repository, write
@@ -303,3 +306,52 @@ def test_hits_of_terms_are_found_in_the_text_as_it_is():
     text = next(member.text for member in pack.members if member.id == pack.entry.id)
     assert [text[start:stop] for start, stop in pack.entry.spans] == ["Needles", "NEEDLE"]
     assert all(analyse(text[a:b], "english-1") == ["needl"] for a, b in pack.entry.spans)
+
+
+def test_neighbours_are_not_filtered_but_must_be_visible():
+    repo = nine({4: "needle"})
+    [pack] = repo.packs("needle", where={"format": "paragraph"})
+    middle = pack.members[0]
+    assert places([pack]) == [[3, 4, 5]]
+    with repo.transaction() as tx:
+        tx.tombstone(middle.id, reason="wrong")
+    [pack] = repo.packs("needle")
+    assert [member.text for member in pack.members] == ["w2", "w4 needle", "w5"]
+    assert places([pack]) == [[2, 3, 4]]
+
+
+def test_a_passage_of_two_documents_is_shown_once():
+    repo = ibidem.init("memory:", clock=clock)
+    with repo.transaction() as tx:
+        parts = [tx.add_node("Passage", summary=f"needle {i}", key=i) for i in range(4)]
+        for name, own in (("a", parts[:3]), ("b", parts[1:])):
+            children = [Child(one, "", 8, 0) for one in own]
+            tx.add_node("Document", summary=name, key=name, children=children)
+    for merge in ("absorb", "coalesce"):
+        packs = repo.packs("needle", merge=merge, limit=None)
+        shown = [member.id for pack in packs for member in pack.members]
+        assert sorted(shown) == sorted(parts)
+        assert sum(len(pack.hits) for pack in packs) == 4
+
+
+def test_parents_that_run_in_a_circle_do_no_harm():
+    repo = ibidem.init("memory:", clock=clock)
+    ids = [node_id("", name) for name in "ab"]
+    with repo.transaction() as tx:
+        for own, other in (("a", ids[1]), ("b", ids[0])):
+            tx.add_node("Section", summary="needle", key=own, children=[Child(other, "", 0, 0)])
+    packs = repo.packs("needle", limit=None)
+    assert sum(len(pack.hits) for pack in packs) == 2
+
+
+def test_the_bytes_are_canonical_and_have_the_fields_of_the_page():
+    repo = scored({2: 4, 6: 3, 3: 2, 5: 1})
+    packs = repo.packs("hit", limit=1)
+    value = dag_cbor.decode(packs.to_bytes())
+    assert dag_cbor.encode(value) == packs.to_bytes()
+    assert value["kind"] == "packs"
+    [pack] = value["packs"]
+    fields = "alias document fallback heading_path hits id members scope score section source"
+    assert set(pack) == {*fields.split(), "text", "tokens"}
+    assert value["query"]["packs"]["expand"] == "neighbors"
+    assert len(value["dropped"]) == 1

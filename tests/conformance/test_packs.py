@@ -1,0 +1,88 @@
+"""Packs: the vectors, and every anchor of spec/packs.md cited by one or by a test."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from ibidem.retrieve.packs.window import Aim, absorb, coalesce, fitting
+from ibidem.retrieve.prompt import marker
+
+HOUSE = Path(__file__).parents[2]
+FOLDER = HOUSE / "spec" / "vectors" / "packs"
+PACKS, SEARCH = "tests/seeds/test_packs.py", "tests/seeds/test_search.py"
+CITED = {
+    "1-a": (PACKS, "test_pk12_nothing_fits_nothing_was_asked_nothing_is_found"),
+    "2-a": (PACKS, "test_neighbours_are_not_filtered_but_must_be_visible"),
+    "2-b": (PACKS, "test_nodes_outside_of_documents_are_packs_of_their_own"),
+    "2-c": (PACKS, "test_a_heading_that_matches_stands_at_its_first_passage"),
+    "3-a": (PACKS, "test_pk9_packs_come_by_score_then_document_then_place"),
+    "4-a": (PACKS, "test_pk3_without_sections_neighbours_are_shown_and_it_is_said"),
+    "4-d": (PACKS, "test_a_passage_of_two_documents_is_shown_once"),
+    "5-a": (PACKS, "test_edges_lead_to_the_rest_of_a_pack"),
+    "5-b": (PACKS, "test_walks_that_share_a_node_are_one_where_they_coalesce"),
+    "6-a": (PACKS, "test_pk13_the_text_is_the_members_joined"),
+    "6-b": (PACKS, "test_pk14_the_id_of_a_pack_follows_its_content"),
+    "6-c": (SEARCH, "test_pk23_ranges_are_of_the_text_as_it_stands"),
+    "7-b": (PACKS, "test_the_bytes_are_canonical_and_have_the_fields_of_the_page"),
+    "8-b": (SEARCH, "test_pk27_a_text_that_knows_the_fence_changes_it"),
+    "8-c": (SEARCH, "test_pk25_without_packs_the_question_stands_alone"),
+    "9-a": (SEARCH, "test_pk26_citations_can_be_verified"),
+}
+
+
+def cases(name: str) -> list[dict]:
+    return json.loads((FOLDER / f"{name}.json").read_text("utf-8"))
+
+
+def ids(case: dict) -> str:
+    return case["name"]
+
+
+@pytest.mark.parametrize("case", cases("windows"), ids=ids)
+def test_windows_json(case):
+    given = case["input"]
+    aims = [
+        Aim(
+            rank,
+            place,
+            max(0, place - given["around"]),
+            min(given["last"], place + given["around"]) + 1,
+        )
+        for rank, place in enumerate(given["hits"])
+    ]
+    made = (absorb if given["merge"] == "absorb" else coalesce)(aims)
+    assert [{"first": one.start, "last": one.stop - 1, "hits": one.ranks} for one in made] == case[
+        "output"
+    ]
+
+
+@pytest.mark.parametrize("case", cases("fits"), ids=ids)
+def test_fits_json(case):
+    given = case["input"]
+    taken, left = fitting(
+        len(given["costs"]),
+        given["costs"].__getitem__,
+        limit=given["limit"],
+        budget=given["budget"],
+        stops=given["policy"] == "stop",
+    )
+    assert {"taken": taken, "left": [list(one) for one in left]} == case["output"]
+
+
+@pytest.mark.parametrize("case", cases("markers"), ids=ids)
+def test_markers_json(case):
+    assert marker(case["input"]) == case["output"]
+
+
+def test_every_anchor_is_cited():
+    text = (HOUSE / "spec" / "packs.md").read_text("utf-8").split("## 1 ", 1)[1]
+    anchors = re.findall(r"\[(\d+-[a-z])\]", text)
+    assert len(anchors) == len(set(anchors)) > 10
+    by_vectors = {case["spec"] for path in FOLDER.glob("*.json") for case in cases(path.stem)}
+    assert set(anchors) == by_vectors | set(CITED)
+    for path, name in CITED.values():
+        assert f"def {name}(" in (HOUSE / path).read_text("utf-8"), name
