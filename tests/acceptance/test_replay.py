@@ -1,0 +1,172 @@
+"""Kept receipts and runs replay to the same bytes, whatever happens to machine and repository."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import runpy
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ibidem
+from ibidem.repo.repository import Repository
+from ibidem.repo.run.transfer import write_refs
+from ibidem.repo.sync.importing import import_car
+
+HERE = Path(__file__).parent
+PROBE, REPLAY, DETERMINISM = (
+    runpy.run_path(str(HERE / name))
+    for name in ("probe.py", "probe_replay.py", "test_determinism.py")
+)
+PACKAGE_PARENT = Path(ibidem.__file__).parent.parent
+FAST = ("hash seed 4242", "Prescott kernels", "no wide SIMD")
+
+
+def model(texts: list[str]) -> str:
+    """Stands for a model."""
+    return f"{len(texts)} texts, the first begins with {texts[0][:20] if texts else 'nothing'}"
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """A repository with kept receipts of every lane and a run, and what they have to give."""
+    folder = tmp_path_factory.mktemp("original")
+    vector = PROBE["vector"](7)
+    np.save(folder / "vector.npy", vector)
+    with ibidem.init(folder) as repo:
+        PROBE["fill"](repo, list(range(PROBE["NODES"])))
+        kept = {}
+        for question in REPLAY["questions"](vector):
+            result = repo.retrieve(**question)
+            kept[str(repo.keep(result.receipt))] = str(result.cid)
+        with repo.run(REPLAY["RUN"], agent="scripted") as run:
+            said = REPLAY["agent"](run, vector, model)
+    return folder, {"kept": kept, "run": said}
+
+
+@pytest.fixture
+def copied(original: tuple[Path, dict[str, Any]], tmp_path: Path) -> tuple[Path, dict[str, Any]]:
+    folder, expected = original
+    return Path(shutil.copytree(folder, tmp_path / "copy")), expected
+
+
+def elsewhere(arguments: list[str], environment: dict[str, str]) -> dict[str, Any]:
+    clean = {key: value for key, value in os.environ.items() if not key.startswith("IBIDEM")}
+    clean["PYTHONPATH"] = str(PACKAGE_PARENT)
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        env=clean | environment,
+        capture_output=True,
+        check=False,
+        text=True,
+        encoding="utf-8",
+    )
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if name in FAST else pytest.mark.slow)
+        for name in DETERMINISM["ENVIRONMENTS"]
+    ],
+)
+def test_no_environment_changes_a_replay(name: str, copied: tuple[Path, dict[str, Any]]) -> None:
+    folder, expected = copied
+    shutil.rmtree(folder / ".ibidem" / "index")
+    environment = DETERMINISM["ENVIRONMENTS"][name]
+    assert elsewhere([str(HERE / "probe_replay.py"), str(folder)], environment) == expected
+
+
+@pytest.mark.parametrize("missing", ["cbrrr", "numkong", "simsimd"])
+def test_no_accelerator_is_needed_for_a_replay(
+    missing: str, copied: tuple[Path, dict[str, Any]]
+) -> None:
+    if importlib.util.find_spec(missing) is None:
+        pytest.skip(f"{missing} is not installed, so nothing would change")
+    folder, expected = copied
+    code = DETERMINISM["WITHOUT"].format(missing={missing})
+    assert elsewhere(["-c", code, str(HERE / "probe_replay.py"), str(folder)], {}) == expected
+
+
+def reindexed(repo: Repository) -> None:
+    """Builds the index anew."""
+    repo.reindex()
+
+
+def compacted(repo: Repository) -> None:
+    """Merges the segments of the index."""
+    repo.reindex(compact=True)
+
+
+def edited(repo: Repository, count: int = 15) -> None:
+    """Commits edits that change every answer."""
+    for number in range(count):
+        with repo.transaction(author="ada", message=f"edit {number}") as tx:
+            tx.add_node(
+                "Note", summary=f"retries commit postings memory {number}", key=("new", number)
+            )
+            node = repo.query(label="Note", limit=1, offset=number % 50)[0]
+            tx.update_node(node.id, summary=f"retries back off {number}")
+
+
+def edited_1_000_times(repo: Repository) -> None:
+    """Commits as often as the promise says."""
+    edited(repo, 1000)
+
+
+def collected(repo: Repository) -> None:
+    """Collects garbage after a branch of edits is gone and the log is cut."""
+    repo.branch("aside")
+    repo.switch("aside")
+    edited(repo, 20)
+    repo.switch("main")
+    repo.delete_branch("aside")
+    assert repo.collect_garbage(keep_operations=1).block_count > 0
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        reindexed,
+        compacted,
+        edited,
+        collected,
+        pytest.param(edited_1_000_times, marks=pytest.mark.slow),
+    ],
+    ids=lambda change: change.__name__,
+)
+def test_nothing_done_later_changes_a_replay(
+    change: Callable[[Repository], None], copied: tuple[Path, dict[str, Any]]
+) -> None:
+    folder, expected = copied
+    vector = np.load(folder / "vector.npy")
+    with ibidem.open(folder) as repo:
+        change(repo)
+        assert REPLAY["replayed"](repo, vector) == expected
+        assert repo.fsck().is_clean
+
+
+def test_an_empty_repository_replays_what_a_file_brings(
+    copied: tuple[Path, dict[str, Any]], tmp_path: Path
+) -> None:
+    folder, expected = copied
+    with ibidem.open(folder) as repo:
+        targets = {f"receipts/{one.cid}": one.cid for one in repo.kept_receipts()}
+        targets[f"runs/{repo.recorded('desk').name}"] = repo.recorded("desk").tip
+        write_refs(repo, targets, tmp_path / "all.car")
+    with ibidem.init(tmp_path / "empty") as empty:
+        with (tmp_path / "all.car").open("rb") as file:
+            import_car(empty, file)
+        assert REPLAY["replayed"](empty, np.load(folder / "vector.npy")) == expected
+        assert empty.fsck().is_clean
