@@ -206,9 +206,7 @@ def ranked(
     )
 
 
-def dense_tops(
-    snapshot: Snapshot, queries: Sequence[Query], load: Load
-) -> list[LaneTop | None]:
+def dense_tops(snapshot: Snapshot, queries: Sequence[Query], load: Load) -> list[LaneTop | None]:
     """Returns the top of the dense lane for each query, None for one without a vector.
 
     Queries of one model and one universe share a scan; each top is what it would be alone.

@@ -71,14 +71,13 @@ def cosines(rows: Sequence[Float32s]) -> Float64s:
     found = np.zeros((count, count), np.float64)
     if count == 0:
         return found
-    matrix = np.stack(rows).T.astype(np.float64)
+    matrix = np.stack(rows).astype(np.float64)
     one, other = np.triu_indices(count)
     products = np.zeros(one.shape[0], np.float64)
-    step = max(1, _CHUNK_TERMS // matrix.shape[0])
+    step = max(1, _CHUNK_TERMS // matrix.shape[1])
     for start in range(0, one.shape[0], step):
         part = slice(start, start + step)
-        terms = matrix[:, one[part]] * matrix[:, other[part]]
-        products[part] = numbers.sums(terms)
+        products[part] = numbers.sums(matrix[one[part]] * matrix[other[part]])
     norms = np.sqrt(products[one == other])
     scale = norms[one] * norms[other]
     np.divide(products, scale, out=products, where=scale > 0.0)
