@@ -7,7 +7,7 @@ a torn or damaged one is not believed. Everything may be deleted at any time.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -69,6 +69,24 @@ class VectorCache:
                 for number, frames in by_file.items():
                     _append(folder / f"{number:02x}", frames)
 
+    def discard(self, texts: Iterable[bytes]) -> None:
+        """Destroys the vectors of texts by their digests, of whatever model.
+
+        Raises:
+            StorageError: the disk refuses.
+        """
+        gone = frozenset(texts)
+        for known in [key for key in self._kept if key[1] in gone]:
+            del self._kept[known]
+        if self._folder is None or not self._folder.is_dir():
+            return
+        numbers = {f"{text[0]:02x}" for text in gone}
+        for folder in (path for path in self._folder.iterdir() if path.is_dir()):
+            with writer_lock(folder / "lock", timeout_seconds=_LOCK_SECONDS):
+                for path in folder.iterdir():
+                    if path.name in numbers:
+                        _blank(path, gone)
+
     def _frames(self, model: bytes, dim: int, number: int) -> NDArray[Any] | None:
         assert self._folder is not None, "BUG: frames are in files"
         path = self._folder / model.hex() / f"{number:02x}"
@@ -109,18 +127,36 @@ class CachedEmbedder:
         return out
 
 
+def _blank(path: Path, texts: frozenset[bytes]) -> None:
+    """Writes zeros over the frames of some texts, in place: others may have the file mapped."""
+    data = path.read_bytes()
+    width = _width(bytes.fromhex(path.parent.name), data)
+    if width is None:
+        path.unlink()  # nothing in it is believed
+        return
+    with path.open("r+b") as file:
+        for start in range(0, len(data), width):
+            if data[start : start + 32] in texts:
+                file.seek(start)
+                file.write(bytes(min(width, len(data) - start)))
+
+
 def damaged_frames(path: Path) -> tuple[int, int]:
     """Returns how many frames a file of the cache has, and how many of them are not whole.
 
     The width of a frame is not written down; it is the one at which the first whole frame ends. A
-    file without one counts as one damaged frame.
+    file without one counts as one damaged frame; zeros stand where a frame was destroyed.
     """
     model, data = bytes.fromhex(path.parent.name), path.read_bytes()
+    if not data.strip(b"\0"):
+        return 0, 0
     width = _width(model, data)
     if width is None:
         return 1, 1
     frames = [data[start : start + width] for start in range(0, len(data), width)]
-    return len(frames), sum(not _is_whole(model, frame) for frame in frames)
+    blank = bytes(width)
+    damaged = sum(frame != blank and not _is_whole(model, frame) for frame in frames)
+    return len(frames), damaged
 
 
 def _width(model: bytes, data: bytes) -> int | None:
@@ -128,7 +164,7 @@ def _width(model: bytes, data: bytes) -> int | None:
     widths = [width for width in _WIDTHS if width <= len(data)]
     widths.sort(key=lambda width: len(data) % width)  # a torn frame at the end is rare
     for width in widths:
-        starts = range(0, min(len(data), _TRIED_FRAMES * width), width)
+        starts = range(0, len(data), width)[:_TRIED_FRAMES]
         if any(_is_whole(model, data[start : start + width]) for start in starts):
             return width
     return None

@@ -42,6 +42,8 @@ _HEADER_BYTES = 48
 """Within these, a ref or commit says what it is."""
 _UNDONE = "undoes"
 _REDONE = "redoes"
+ERASES = "erases"
+"""The field of an operation that erased something: nobody undoes it."""
 _VERBS = {_UNDONE: "undo", _REDONE: "redo"}
 
 
@@ -283,6 +285,8 @@ def _undo_target(operations: Operations, state: State) -> tuple[State, State]:
             break
     if operations.is_oldest(state):
         raise InvalidInputError("undo: nothing is left to undo, this is the first operation")
+    if ERASES in state.operation.extra:
+        raise InvalidInputError("undo: what was erased cannot be brought back")
     return state, operations.before(state)
 
 

@@ -10,14 +10,16 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ibidem.objects.cid import Cid, CommitCid, RootCid
+from ibidem.objects.cid import Cid, CommitCid, RootCid, TreeCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.errors import (
     ErrorKind,
     NotFoundError,
 )
 from ibidem.objects.ids import NodeId
+from ibidem.objects.tree import EMPTY_TREE
 from ibidem.repo import refs, revision
+from ibidem.repo.keep.erased import ErasureGuard
 from ibidem.repo.operations import ORIGIN_CELL, Operations
 from ibidem.repo.receipts import Receipts
 from ibidem.repo.refs import HEADS, TAGS
@@ -57,12 +59,16 @@ class Reader(Closing):
         """The `.ibidem` folder; None in memory."""
         self.receipts = Receipts(None if folder is None else folder / "receipts")
         self._operations = Operations(store, clock)
+        self.guard = ErasureGuard(self._operations)
+        """Knows what was erased; the store asks it."""
+        store.guard = self.guard
         self.embedders: dict[str, Embedder] = {}
         """By the name of the model: what `retrieve(model=...)` embeds questions with."""
         self.note_logs: dict[str, dict[CommitCid, Log]] = {}
         """Events that were read, by the space that they were read for."""
         self._vector_cache: VectorCache | None = None
-        self._index: Index | None = None
+        self._index: tuple[TreeCid, Index] | None = None
+        """With the erasures that it was made after."""
         self._revision: tuple[CommitCid, Revision] | None = None
 
     def close(self) -> None:
@@ -258,20 +264,33 @@ class Reader(Closing):
     @property
     def index(self) -> Index:
         """The index of this repository."""
-        if self._index is None:
+        erasures = self.view.erasures
+        if self._index is None or self._index[0] != erasures:
+            # What was made before an erasure quotes what was erased: no process goes on with it.
             from ibidem.index.index import Index
 
-            self._index = Index(self.index_folder, self.store)
-        return self._index
+            self._revision = None
+            folder = self.index_folder
+            if erasures != EMPTY_TREE and self.folder is not None:
+                from ibidem.repo.keep.destroy import sweep_index
+
+                sweep_index(self.folder / "index", folder)
+            self._index = (erasures, Index(folder, self.store))
+        return self._index[1]
 
     def drop_index(self) -> None:
         """Lets go of everything derived that is held in memory; files stay."""
-        self._revision = self._index = None
+        self._revision = None
+        self._index = None
 
     @property
     def index_folder(self) -> Path | None:
-        """Where the files of the index are; None in memory."""
-        return None if self.folder is None else self.folder / "index"
+        """Where the files of the index are, another place after each erasure; None in memory."""
+        if self.folder is None:
+            return None
+        erasures = self.view.erasures
+        folder = self.folder / "index"
+        return folder if erasures == EMPTY_TREE else folder / f"after-{str(erasures)[-16:]}"
 
     def snapshot(self, root_cid: RootCid, commit: Commit | None) -> Snapshot:
         """Returns the index snapshot of a root; the roots of the commit's parents are near it."""

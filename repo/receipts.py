@@ -9,7 +9,7 @@ there. A receipt that cannot be written does not make an answer fail.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
@@ -46,7 +46,7 @@ class Receipts:
         if digest == self._last:
             return
         self._last = digest
-        frame = MARK + len(block).to_bytes(4, "little") + digest + block
+        frame = _frame(digest, block)
         if self._path is None:
             self._kept += frame
             if len(self._kept) >= self._log_bytes_max:
@@ -70,6 +70,14 @@ class Receipts:
         found = self._path.stat()
         if (found.st_dev, found.st_ino) == (written.st_dev, written.st_ino):
             self._path.replace(self._path.with_name(OLDER_FILE))
+
+    def forget(self, concerns: Callable[[bytes], bool]) -> None:
+        """Drops receipts that are held in memory; those in files are overwritten in place."""
+        kept = [(digest, block) for digest, block in self.blocks() if not concerns(block)]
+        if self._path is None:
+            self._older = b""
+            self._kept = bytearray().join(_frame(digest, block) for digest, block in kept)
+        self._last = None
 
     def find(self, text: str) -> bytes:
         """Returns the block whose CID begins with the text, of 8 characters or more.
@@ -110,6 +118,10 @@ class Receipts:
             if path.exists() and path.stat().st_size:
                 with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
                     yield from _frames(data)
+
+
+def _frame(digest: bytes, block: bytes) -> bytes:
+    return MARK + len(block).to_bytes(4, "little") + digest + block
 
 
 def frame_at(data: bytes | mmap, at: int) -> bytes | None:

@@ -27,7 +27,7 @@ from ibidem.store.protocol import (
     StoreStats,
     Swap,
     Unguarded,
-    check_block,
+    check_blocks,
     check_cell,
     check_hash,
     closed_store,
@@ -170,8 +170,7 @@ class LmdbStore(Closing):
     ) -> None:
         """Puts the blocks and swaps every cell in one durable transaction, or changes nothing."""
         environment = self._open_environment()
-        for cid, block in blocks.items():
-            check_block(cid, block)
+        check_blocks(blocks)
         for name, swap in cells.items():
             check_cell(name, *swap)
         if not blocks and not cells:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from ibidem.repo.reader import Reader
+from ibidem.repo.faces.signing import Signing
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
+    from ibidem.objects.cid import Cid
+    from ibidem.objects.erasure import Erasure
+    from ibidem.objects.ids import NodeId
+    from ibidem.repo.keep.accept import AcceptReport
+    from ibidem.repo.keep.erase import EraseReport
     from ibidem.repo.keep.gc import GcReport
     from ibidem.repo.keep.report import FsckReport
     from ibidem.repo.keep.walking import Progress
 
 
-class Keeping(Reader):
+class Keeping(Signing):
     """The methods of `Repository` about its own health."""
 
     def fsck(self, *, progress: Progress | None = None) -> FsckReport:
@@ -69,3 +75,58 @@ class Keeping(Reader):
             author=author,
             time=time,
         )
+
+    # -- forgetting ----------------------------------------------------------------------------
+
+    def erase(
+        self,
+        ids: NodeId | Iterable[NodeId],
+        *,
+        reason: str = "",
+        author: str = "",
+        time: int | None = None,
+        sign: str | bool | None = None,
+    ) -> EraseReport:
+        """Erases nodes: from every branch, from history, from every file of this copy, for good.
+
+        Commits stay and verify; old revisions that had the nodes answer `ErasedError`.
+
+        Args:
+            ids: of the nodes; every version of them goes, their vectors, and the edges at them.
+            reason: stands in the tombstones and the erasures, for all to read.
+            sign: the name of the private key that signs, True for the only one; None: that one
+                where there is exactly one, else nothing is signed. Other copies carry out an
+                erasure only if a key that they authorise has signed it.
+
+        Raises:
+            NotFoundError: a node is nowhere in this repository.
+            InvalidInputError: the stage changes one of the nodes.
+        """
+        from ibidem.objects.ids import NodeId
+        from ibidem.repo.keep.erase import erase
+
+        wanted = [ids] if isinstance(ids, NodeId) else list(ids)
+        key = self.keyring.chosen(sign)
+        return erase(self, wanted, reason=reason, author=author, time=time, key=key)
+
+    def erasures(self) -> tuple[Erasure, ...]:
+        """Returns what was erased here, by the keys of the view: to be sent to other copies."""
+        return self.guard.erased().erasures
+
+    def is_erased(self, cid: Cid) -> bool:
+        """Tells whether a block was erased here: it is not missing, and must not come back."""
+        return cid.raw in self.guard.erased().cids
+
+    def accept_erasures(
+        self, erasures: Iterable[Erasure], *, author: str = "", time: int | None = None
+    ) -> AcceptReport:
+        """Carries out erasures from elsewhere, those that a key authorised here has signed."""
+        from ibidem.repo.keep.accept import accept
+
+        return accept(self, erasures, author=author, time=time)
+
+    def finish_erasing(self) -> bool:
+        """Destroys what an erasure that was cut short has left; tells whether there was any."""
+        from ibidem.repo.keep.destroy import finish
+
+        return finish(self)

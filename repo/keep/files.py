@@ -141,6 +141,15 @@ def check_index(repository: Reader) -> Iterator[Fault]:
         yield Fault(FaultKind.INDEX, f"index/{file}", problem)
 
 
+def check_keys(folder: Path) -> Iterator[Fault]:
+    """Yields what is wrong with the files of the keyring."""
+    from ibidem.repo.sign.keyring import problem
+
+    found = problem(folder)
+    if found is not None:
+        yield Fault(FaultKind.KEY, "keys", found)
+
+
 def _next_frame(data: bytes, start: int) -> int:
     at = data.find(MARK, start + 1)
     while at >= 0 and frame_at(data, at) is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING
 from ibidem.objects.cid import Cid, OperationCid, RootCid
 from ibidem.objects.errors import CorruptError, FormatError, IbidemError, NotFoundError
 from ibidem.repo.keep import files
+from ibidem.repo.keep.erased import Erased
 from ibidem.repo.keep.history_check import RootCheck, check_log, in_order
 from ibidem.repo.keep.log import (
+    ERASING_CELL,
     HEAD_CELL,
     HORIZON_CELL,
     ORIGIN_CELL,
@@ -28,6 +30,7 @@ from ibidem.repo.keep.log import (
 from ibidem.repo.keep.reach import Link
 from ibidem.repo.keep.report import Fault, FaultKind, FsckReport
 from ibidem.repo.keep.walking import Progress, Walk
+from ibidem.repo.sign.key import signer_of
 
 if TYPE_CHECKING:
     from ibidem.objects.operation import Operation
@@ -73,10 +76,13 @@ def fsck(repository: Reader, *, progress: Progress | None = None) -> FsckReport:
         page_faults, counts["page"] = files.check_layout(repository.folder)
         if page_faults:
             return FsckReport(tuple(page_faults), (_UNSAFE,), counts=dict(counts))
-    walk = Walk(store, _erased(repository), total=store.stats().block_count, progress=progress)
+    erased = _erased(repository)
+    total = store.stats().block_count
+    walk = Walk(store, lambda cid: cid.raw in erased.cids, total=total, progress=progress)
     operations, horizon = _check_cells(store, walk, faults)
     walk.run(Link(cid.raw, "operation", "", f"operation {cid}") for cid, _ in operations)
     faults += walk.faults
+    faults += _check_erased(repository, erased)
     faults += check_log(store, operations, horizon)
     faults += _check_roots(store, walk)
     unreachable = list(_check_rest(store, walk))
@@ -89,6 +95,7 @@ def fsck(repository: Reader, *, progress: Progress | None = None) -> FsckReport:
         found, counts["embedding"] = files.check_embeddings(repository.folder / "embeddings")
         faults += found
         faults += files.check_index(repository)
+        faults += files.check_keys(repository.folder / "keys")
     return FsckReport(
         tuple(faults),
         tuple(notes),
@@ -100,8 +107,24 @@ def fsck(repository: Reader, *, progress: Progress | None = None) -> FsckReport:
     )
 
 
-def _erased(repository: Reader) -> Callable[[Cid], bool]:
-    return lambda _: False
+def _erased(repository: Reader) -> Erased:
+    try:
+        return repository.guard.erased()
+    except IbidemError:
+        return Erased()  # what keeps it from being read is told of where it is met
+
+
+def _check_erased(repository: Reader, erased: Erased) -> Iterator[Fault]:
+    """Yields erased blocks that are here, and erasures whose signatures do not fit."""
+    store = repository.store
+    here = [raw for raw in erased.cids if store.has(Cid(raw))]
+    if here or store.cell(ERASING_CELL) is not None:
+        detail = f"{len(here)} blocks that were erased are here: it was cut short"
+        yield Fault(FaultKind.ERASURE, "erasure", detail, Cid(here[0]) if here else None)
+    for erasure in erased.erasures:
+        if erasure.signature is not None and signer_of(erasure) is None:
+            detail = "its signature is not valid"
+            yield Fault(FaultKind.ERASURE, f"erasure {erasure.cid}", detail, erasure.cid)
 
 
 def _check_cells(

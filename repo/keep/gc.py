@@ -34,6 +34,7 @@ from ibidem.objects.errors import (
     InvalidInputError,
     NotFoundError,
 )
+from ibidem.repo.keep.destroy import finish
 from ibidem.repo.keep.log import HEAD_CELL, HORIZON_CELL, cell_links, kept_operations
 from ibidem.repo.keep.reach import EMPTY_RAW, LEAVES, Link, expand
 
@@ -126,6 +127,8 @@ def collect(
     """
     if keep_operations is not None and keep_operations < 1:
         raise InvalidInputError(f"keep_operations: got {keep_operations}, expected 1 or more")
+    if not is_dry_run:
+        finish(repository)  # an erasure that was cut short comes first
     dropped, horizon = _cut(repository, keep_operations)
     if horizon is not None and not is_dry_run:
         _publish_cut(repository, horizon, author=author, time=time)

@@ -23,6 +23,10 @@ HEAD_CELL = "head"
 ORIGIN_CELL = "origin"
 STAGE_CELL = "stage"
 HORIZON_CELL = "horizon"
+ERASING_CELL = "erasing"
+"""There while an erasure is published and not everything of it is destroyed yet."""
+ERASING = b"1"
+"""The value of that cell."""
 
 
 def cell_links(name: str, value: bytes) -> Iterator[Link]:
@@ -67,6 +71,12 @@ def _pointer(name: str, kind: str) -> Callable[[bytes], Iterator[Link]]:
     return read
 
 
+def _erasing(value: bytes) -> Iterator[Link]:
+    if value != ERASING:
+        raise CorruptError(f"cell {ERASING_CELL}: got {value!r:.80}, expected {ERASING!r}")
+    return iter(())
+
+
 def _stage(value: bytes) -> Iterator[Link]:
     fields = codec.decode_foreign(value)
     if not isinstance(fields, dict) or fields.get("kind") != "stage" or fields.get("v") != 1:
@@ -85,4 +95,5 @@ _CELLS: Mapping[str, Callable[[bytes], Iterator[Link]]] = {
     HORIZON_CELL: _pointer(HORIZON_CELL, "operation"),
     ORIGIN_CELL: _pointer(ORIGIN_CELL, "root"),
     STAGE_CELL: _stage,
+    ERASING_CELL: _erasing,
 }

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from ibidem.objects.cid import Cid
 from ibidem.objects.errors import CorruptError, IbidemError, InvalidInputError
 from ibidem.objects.verify import verify_block
+from ibidem.repo.keep.destroy import finish
 from ibidem.repo.keep.fsck import fsck
 from ibidem.repo.keep.report import FETCHED, Fault, FaultKind, FsckReport
 
@@ -99,9 +100,11 @@ def _verified(source: Source, cid: Cid) -> bytes | None:
 
 
 def _let_go(repository: Reader, report: FsckReport) -> list[str]:
-    if repository.folder is None:
-        return []
     mended = []
+    if _of(report, FaultKind.ERASURE) and finish(repository):
+        mended.append("erasure: carried on to its end")
+    if repository.folder is None:
+        return mended
     index = [fault.where.removeprefix("index/") for fault in _of(report, FaultKind.INDEX)]
     if index and repository.index_folder is not None:
         from ibidem.index import audit
@@ -113,7 +116,7 @@ def _let_go(repository: Reader, report: FsckReport) -> list[str]:
         with suppress(FileNotFoundError):
             (repository.folder / fault.where).unlink()
             mended.append(f"{fault.where}: removed")
-    if any(True for _ in _of(report, FaultKind.RECEIPT)):
+    if _of(report, FaultKind.RECEIPT):
         from ibidem.repo.keep.files import blank_damaged
 
         mended += [f"receipts/{name}: blanked" for name in blank_damaged(repository.folder)]

@@ -38,6 +38,8 @@ class FaultKind(StrEnum):
     """The file of the store is not laid out as it must be."""
     ERASURE = "erasure"
     """An erased block is here again, or an erasure's signature is wrong."""
+    KEY = "key"
+    """A file of the keyring is damaged."""
     RECEIPT = "receipt"
     """A part of the receipt log is not whole."""
     INDEX = "index"

@@ -126,6 +126,22 @@ class Keyring:
         seed = _hex(_checked(path), SEED_BYTES, str(path))
         return SigningKey(name, seed)
 
+    def chosen(self, sign: str | bool | None) -> SigningKey | None:
+        """Returns the private key that a caller asks for.
+
+        Args:
+            sign: its name; True for the only one there is; None for that one, if there is exactly
+                one, else for no key; False for no key.
+
+        Raises:
+            NotFoundError: there is none of that name, or not exactly one.
+        """
+        if sign is None:
+            return self.private() if len(self.names()) == 1 else None
+        if sign is False:
+            return None
+        return self.private(None if sign is True else sign)
+
     def trust(self) -> Trust:
         """Returns whom this copy trusts.
 

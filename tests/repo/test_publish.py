@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -258,11 +258,17 @@ class FailingStore(MemoryStore):
 
     fail_in = 0
 
-    def publish(self, blocks: Mapping[Cid, bytes], cells: Mapping[str, Swap]) -> None:
+    def publish(
+        self,
+        blocks: Mapping[Cid, bytes],
+        cells: Mapping[str, Swap],
+        *,
+        needs: Iterable[Cid] = (),
+    ) -> None:
         self.fail_in -= 1
         if self.fail_in == 0:
             raise StorageError("the disk is full")
-        super().publish(blocks, cells)
+        super().publish(blocks, cells, needs=needs)
 
 
 def recorded() -> tuple[Repository, RecordingStore]:
