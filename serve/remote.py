@@ -166,7 +166,10 @@ class RemoteServer:
 
     def start(self) -> Self:
         """Answers in a thread of its own."""
-        self._thread = threading.Thread(target=self.serve_forever, daemon=True)
+        # Whoever runs it in a thread also waits for it to stop.
+        self._thread = threading.Thread(
+            target=self._listener.serve_forever, args=(0.02,), daemon=True
+        )
         self._thread.start()
         return self
 

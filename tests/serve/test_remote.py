@@ -1,0 +1,446 @@
+"""The HTTP server: who may ask, what is answered, and how little a stranger can make it do."""
+
+from __future__ import annotations
+
+import http.client
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import ibidem
+from ibidem.objects import codec
+from ibidem.objects.cid import CommitCid
+from ibidem.objects.errors import (
+    ConflictError,
+    ErrorKind,
+    IbidemError,
+    InvalidInputError,
+    RemoteError,
+)
+from ibidem.repo.repository import Repository
+from ibidem.repo.sync import wire
+from ibidem.repo.sync.http import HttpRemote
+from ibidem.repo.sync.remotes import RemoteAddress
+from ibidem.repo.sync.token import read_token, token_in
+from ibidem.serve.guard import Guard, hosts_of
+from ibidem.serve.remote import RemoteServer
+
+TOKEN = "a-token-of-forty-characters-0123456789ab"
+
+
+@pytest.fixture
+def theirs() -> Iterator[Repository]:
+    with ibidem.init() as repository:
+        with repository.transaction(author="ada") as tx:
+            for number in range(40):
+                tx.add_node("Doc", summary=f"retry number {number}", key=number)
+        yield repository
+
+
+@pytest.fixture
+def server(theirs: Repository) -> Iterator[RemoteServer]:
+    with RemoteServer(theirs, token=TOKEN, port=0, idle_seconds=2) as found:
+        yield found.start()
+
+
+@pytest.fixture
+def ours(server: RemoteServer) -> Iterator[Repository]:
+    with ibidem.init() as repository:
+        repository.remotes.add("origin", RemoteAddress(server.url))
+        yield repository
+
+
+def asked(
+    server: RemoteServer,
+    method: str = "GET",
+    target: str = f"{wire.REFS}?prefix=heads%2F",
+    *,
+    body: bytes | None = None,
+    without: tuple[str, ...] = (),
+    **headers: str,
+) -> tuple[int, bytes]:
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+    sent = {"Host": f"127.0.0.1:{server.port}", "Authorization": f"Bearer {TOKEN}"}
+    if body is not None:
+        sent |= {"Content-Type": wire.CBOR, "Content-Length": str(len(body))}
+    sent |= {name.replace("_", "-"): value for name, value in headers.items()}
+    connection.putrequest(method, target, skip_host=True, skip_accept_encoding=True)
+    for name, value in sent.items():
+        if name not in without:
+            connection.putheader(name, value)
+    connection.endheaders(body)
+    answer = connection.getresponse()
+    found = answer.status, answer.read()
+    connection.close()
+    return found
+
+
+def raw(server: RemoteServer, data: bytes) -> bytes:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
+        connection.sendall(data)
+        parts = []
+        while part := connection.recv(65536):
+            parts.append(part)
+    return b"".join(parts)
+
+
+def test_pull_push_and_clone_over_http(
+    ours: Repository, theirs: Repository, server: RemoteServer, tmp_path: Path
+):
+    ours.pull(token=TOKEN)
+    assert ours.retrieve("retry").to_bytes() == theirs.retrieve("retry").to_bytes()
+    with ours.transaction() as tx:
+        tx.add_node("Doc", summary="new here")
+    ours.push(token=TOKEN)
+    assert theirs.head == ours.head
+    with ibidem.clone(server.url, tmp_path / "copy", token=TOKEN) as copy:
+        assert copy.retrieve("retry").to_bytes() == theirs.retrieve("retry").to_bytes()
+        assert copy.fsck().faults == ()
+
+
+def test_the_bytes_of_a_push_follow_the_change(
+    ours: Repository, theirs: Repository, server: RemoteServer
+):
+    ours.pull(token=TOKEN)
+    with ours.transaction() as tx:
+        tx.add_node("Doc", summary="new here")
+    remote = HttpRemote(server.url, token=TOKEN)
+    from ibidem.repo.sync.exchange import push
+
+    report = push(ours, remote, None, {"heads/main": ours.head})
+    assert report.block_count <= 5
+    assert remote.sent_bytes < 8000
+    assert remote.received_bytes < 1000
+
+
+def test_a_push_that_lost_the_race_is_told_so(ours: Repository, theirs: Repository):
+    ours.pull(token=TOKEN)
+    for repository in (ours, theirs):
+        with repository.transaction() as tx:
+            tx.add_node("Doc", summary=f"new {id(repository)}")
+    with pytest.raises(ConflictError) as error:
+        ours.push(token=TOKEN)
+    assert error.value.kind is ErrorKind.NOT_FAST_FORWARD
+    with pytest.raises(ConflictError) as error:
+        HttpRemote(ours.remotes.get("origin").location, token=TOKEN).push(*lost_push(ours, theirs))
+    assert error.value.kind in (ErrorKind.HEAD_MOVED, ErrorKind.NOT_FAST_FORWARD)
+
+
+def lost_push(ours: Repository, theirs: Repository):
+    from ibidem.repo.sync.bundle import Push, Tip, Update
+    from ibidem.repo.sync.erased import is_erased_in
+    from ibidem.repo.sync.pack import Pack
+
+    head = ours.head
+    assert head is not None
+    base = ours.commit_at().parents[0]
+    pack = Pack(ours.store, [head], [base], is_erased=is_erased_in(ours.store))
+    return Push({"heads/main": Update(head, Tip(base, 0))}), pack
+
+
+@pytest.mark.parametrize(
+    "given",
+    ["", "Bearer", "Bearer ", f"Bearer {TOKEN}x", f"bearer {TOKEN}", f"Basic {TOKEN}", TOKEN, "é"],
+)
+def test_a_wrong_token_opens_nothing(server: RemoteServer, given: str):
+    for target in (wire.REFS, wire.KNOWN, wire.FETCH, wire.PUSH, "/", "/x"):
+        status, body = asked(server, target=target, Authorization=given)
+        assert status == 401
+        assert TOKEN.encode() not in body
+    assert asked(server, without=("Authorization",))[0] == 401
+
+
+def test_the_client_says_that_it_was_not_let_in(ours: Repository):
+    with pytest.raises(RemoteError) as error:
+        ours.pull(token="b" * 40)
+    assert error.value.kind is ErrorKind.UNAUTHORIZED
+    with pytest.raises(InvalidInputError):
+        ours.pull()
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "127.0.0.1", "localhost", "127.0.0.1:1", "[::1]", "", "a:b:c"]
+)
+def test_a_name_that_is_not_ours_is_not_answered(server: RemoteServer, host: str):
+    """A page whose own name was made to resolve to this machine sends that name."""
+    status, body = asked(server, Host=host)
+    assert status == 400
+    assert codec.decode(body)["kind"] == "invalid-input"
+
+
+def test_names_of_this_machine_are_answered(server: RemoteServer):
+    for name in ("127.0.0.1", "localhost", "LOCALHOST", "[::1]"):
+        assert asked(server, Host=f"{name}:{server.port}")[0] == 200
+    assert asked(server, without=("Host",))[0] == 400
+
+
+@pytest.mark.parametrize("origin", ["null", "http://evil.example", "http://127.0.0.1"])
+def test_a_web_page_is_not_answered(server: RemoteServer, origin: str):
+    assert asked(server, Origin=origin)[0] == 400
+    assert asked(server, Sec_Fetch_Site="cross-site")[0] == 400
+
+
+@pytest.mark.parametrize(
+    ("method", "target"),
+    [
+        ("GET", "/"),
+        ("GET", "/v1/refs/"),
+        ("GET", "/v1/../v1/refs"),
+        ("GET", "/v1/%72efs"),
+        ("GET", wire.PUSH),
+        ("POST", wire.REFS),
+    ],
+)
+def test_there_is_nothing_at_other_paths(server: RemoteServer, method: str, target: str):
+    assert asked(server, method, target)[0] == 404
+
+
+@pytest.mark.parametrize("method", ["PUT", "DELETE", "OPTIONS", "HEAD", "TRACE", "CONNECT", "X"])
+def test_other_methods_are_not_there(server: RemoteServer, method: str):
+    assert asked(server, method)[0] == 501
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["", "?", "?x=1", "?prefix=remotes%2F", "?prefix=", "?prefix", "?" + "prefix=heads/&" * 99],
+)
+def test_other_queries_are_refused(server: RemoteServer, query: str):
+    assert asked(server, target=wire.REFS + query)[0] in (200, 400)
+    if "=" in query or query == "?prefix":
+        assert asked(server, target=wire.REFS + query)[0] == 400
+
+
+@pytest.mark.parametrize(
+    ("target", "body", "status"),
+    [
+        (wire.KNOWN, b"", 422),
+        (wire.KNOWN, b"\xa0", 422),
+        (wire.KNOWN, b"\x81" * 5000, 413),
+        (wire.KNOWN, b"\x9b\xff\xff\xff\xff\xff\xff\xff\xff", 422),
+        (wire.KNOWN, codec.encode({"commits": [1]}), 422),
+        (wire.KNOWN, codec.encode({"commits": [CommitCid.of(bytes([n])) for n in range(9)]}), 200),
+        (wire.FETCH, codec.encode({"want": [], "have": []}), 400),
+        (wire.FETCH, codec.encode({"want": [CommitCid.of(b"x")], "have": []}), 404),
+        (wire.FETCH, codec.encode({"want": [CommitCid.of(b"x")]}), 422),
+    ],
+)
+def test_other_bodies_are_refused(server: RemoteServer, target: str, body: bytes, status: int):
+    assert asked(server, "POST", target, body=body)[0] == status
+
+
+def test_too_many_commits_in_one_question_are_refused(server: RemoteServer):
+    commits = [CommitCid.of(n.to_bytes(4, "big")) for n in range(1025)]
+    assert asked(server, "POST", wire.KNOWN, body=codec.encode({"commits": commits}))[0] == 413
+
+
+@pytest.mark.parametrize("body", [b"", b"\xff" * 100, b"\x3a" + b"x" * 200])
+def test_a_push_of_anything_is_refused(server: RemoteServer, theirs: Repository, body: bytes):
+    before = theirs.store.cell("head")
+    status, _ = asked(server, "POST", wire.PUSH, body=body, Content_Type=wire.CAR)
+    assert status in (400, 413, 422)
+    assert theirs.store.cell("head") == before
+
+
+def test_a_body_needs_its_type_and_its_length(server: RemoteServer):
+    body = wire.write_known([])
+    post = {"method": "POST", "target": wire.KNOWN, "body": body}
+    assert asked(server, **post)[0] == 200
+    assert asked(server, **post, Content_Type="text/plain")[0] == 400
+    assert asked(server, **post, without=("Content-Type",))[0] == 400
+    assert asked(server, **post, without=("Content-Length",))[0] == 400
+    assert asked(server, **post, Transfer_Encoding="chunked")[0] == 400
+    assert asked(server, **post, Content_Encoding="gzip")[0] == 400
+    for length in ("-1", "x", "1e3", "+1", "99999999999999999999999"):
+        assert asked(server, **post, Content_Length=length)[0] in (400, 413)
+    assert asked(server, **post, Content_Length=str(1 << 40))[0] == 413
+
+
+def test_a_request_that_is_none_is_answered_in_form(server: RemoteServer):
+    for data in (
+        b"\r\n\r\n\r\n\r\n",
+        b"GET\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"GET /" + b"a" * 70000 + b" HTTP/1.1\r\n\r\n",
+        b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 200 + b"\r\n",
+        b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+        b"POST /v1/known HTTP/1.1\r\nExpect: 100-continue\r\n\r\n",
+    ):
+        answer = raw(server, data)
+        assert b" 200 " not in answer
+        assert b"Traceback" not in answer
+    assert asked(server)[0] == 200
+
+
+def test_a_body_that_never_comes_is_given_up(theirs: Repository):
+    with RemoteServer(theirs, token=TOKEN, port=0, idle_seconds=0.3) as server:
+        server.start()
+        head = (
+            f"POST {wire.KNOWN} HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n"
+            f"Authorization: Bearer {TOKEN}\r\nContent-Type: {wire.CBOR}\r\n"
+            "Content-Length: 1000\r\n\r\nabc"
+        )
+        begun = time.monotonic()
+        raw(server, head.encode())
+        assert time.monotonic() - begun < 5
+
+
+def test_a_head_that_drips_is_given_up(theirs: Repository):
+    with RemoteServer(theirs, token=TOKEN, port=0, idle_seconds=0.5) as server:
+        server.start()
+        begun = time.monotonic()
+        with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
+            connection.sendall(b"GET / HTTP/1.1\r\nX: ")
+            with pytest.raises(OSError):  # noqa: PT012
+                while True:
+                    time.sleep(0.1)
+                    connection.sendall(b"a")
+                    assert time.monotonic() - begun < 5
+        assert asked(server)[0] == 200
+
+
+def test_silent_connections_do_not_keep_others_out_for_long(theirs: Repository):
+    with RemoteServer(theirs, token=TOKEN, port=0, idle_seconds=0.4) as server:
+        server.start()
+        silent = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(80)]
+        time.sleep(0.8)
+        assert asked(server)[0] == 200
+        for connection in silent:
+            connection.close()
+
+
+def test_a_server_that_only_gives_out_takes_nothing(theirs: Repository):
+    with (
+        ibidem.init() as ours,
+        RemoteServer(theirs, token=TOKEN, port=0, is_read_only=True) as server,
+    ):
+        server.start()
+        ours.remotes.add("origin", RemoteAddress(server.url))
+        ours.pull(token=TOKEN)
+        with ours.transaction() as tx:
+            tx.add_node("Doc", summary="new")
+        before = theirs.head
+        with pytest.raises(InvalidInputError):
+            ours.push(token=TOKEN)
+        assert theirs.head == before
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org"])
+def test_other_machines_are_not_served_by_accident(theirs: Repository, host: str):
+    with pytest.raises(InvalidInputError):
+        RemoteServer(theirs, token=TOKEN, host=host, port=0)
+
+
+@pytest.mark.parametrize("token", ["", "short", "a" * 15, "é" * 40, "a\n" * 20])
+def test_a_weak_token_is_refused(theirs: Repository, token: str):
+    with pytest.raises(InvalidInputError):
+        RemoteServer(theirs, token=token, port=0)
+
+
+def test_a_port_that_is_taken_is_said(theirs: Repository, server: RemoteServer):
+    with pytest.raises(RemoteError):
+        RemoteServer(theirs, token=TOKEN, port=server.port)
+
+
+def test_a_token_is_not_sent_in_the_clear_to_another_machine():
+    with pytest.raises(InvalidInputError):
+        HttpRemote("http://192.0.2.1:7465", token=TOKEN)
+    HttpRemote("https://192.0.2.1", token=TOKEN)
+    HttpRemote("http://192.0.2.1:7465", token=TOKEN, is_plain_allowed=True)
+
+
+def test_nobody_there_is_a_remote_error():
+    with pytest.raises(RemoteError):
+        HttpRemote("http://127.0.0.1:9", token=TOKEN, timeout_seconds=2).refs(["heads/"])
+
+
+def test_a_token_file_is_for_its_owner_only(tmp_path: Path):
+    path = tmp_path / "token"
+    token = token_in(path)
+    assert len(token) >= 40
+    assert token_in(path) == token
+    assert path.stat().st_mode & 0o777 == 0o600
+    path.chmod(0o644)
+    with pytest.raises(InvalidInputError):
+        read_token(path)
+
+
+def test_hosts_with_a_port_stand_as_they_are():
+    assert "repo.example:8443" in hosts_of("127.0.0.1", 1, ("repo.example:8443",))
+    assert "repo.example:1" in hosts_of("127.0.0.1", 1, ("repo.example",))
+    with pytest.raises(IbidemError):
+        Guard("short", frozenset())
+
+
+class Lying:
+    """A server that answers every request with the same bytes."""
+
+    def __init__(self, answer: bytes) -> None:
+        self._answer = answer
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+
+    def __enter__(self) -> Lying:
+        import threading
+
+        threading.Thread(target=self._serve, daemon=True).start()
+        return self
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            with connection:
+                connection.recv(65536)
+                try:
+                    connection.sendall(self._answer)
+                except OSError:
+                    continue
+
+    def __exit__(self, *_: object) -> None:
+        self._listener.close()
+
+
+def head(size: int, status: str = "200 OK", extra: str = "") -> bytes:
+    return f"HTTP/1.1 {status}\r\nContent-Length: {size}\r\n{extra}\r\n".encode()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"",
+        b"nonsense\r\n\r\n",
+        head(0),
+        head(5) + b"\xff" * 5,
+        head(1 << 40) + b"\x00" * 100,
+        head(2 << 20) + b"\x00" * (2 << 20),
+        head(0, "302 Found", "Location: http://127.0.0.1:1/\r\n"),
+        head(0, "500 Oops"),
+        head(4, "409 Conflict") + b"\x81" * 4,
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nffffffffff\r\nabc",
+        b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 500 + b"\r\n",
+    ],
+)
+def test_a_lying_server_changes_nothing(answer: bytes, tmp_path: Path):
+    with Lying(answer) as server, ibidem.init() as ours:
+        ours.remotes.add("origin", RemoteAddress(server.url))
+        before = ours.store.cell("head")
+        with pytest.raises(IbidemError):
+            ours.pull(token=TOKEN)
+        assert ours.store.cell("head") == before
+        with pytest.raises(IbidemError):
+            ibidem.clone(server.url, tmp_path / "copy", token=TOKEN)
+        assert not (tmp_path / "copy" / ".ibidem").exists()
+
+
+def test_what_a_server_says_cannot_steer_a_terminal():
+    said = codec.encode({"kind": "conflict", "message": "a\x1b[2Jb\u202e" * 500, "hint": None})
+    error = wire.read_error(409, said)
+    assert isinstance(error, ConflictError)
+    assert str(error).isprintable()
+    assert len(str(error)) < 600
