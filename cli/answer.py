@@ -43,6 +43,7 @@ def answer_json(result: Result, locations: list[Location | None]) -> dict[str, A
             }
             for drop in result.dropped
         ],
+        "direct": _direct_json(result),
         "status": {lane: str(status) for lane, status in result.status.items()},
         "warnings": [
             {
@@ -61,12 +62,27 @@ def answer_json(result: Result, locations: list[Location | None]) -> dict[str, A
     }
 
 
+def _direct_json(result: Result) -> dict[str, Any] | None:
+    found = result.direct
+    if found is None:
+        return None
+    return {
+        "reason": str(found.reason),
+        "id": None if found.node is None else str(found.node),
+        "labels": [str(label) for label in found.labels],
+        "overlap": found.overlap,
+    }
+
+
 def answer_lines(
     result: Result, locations: list[Location | None], *, receipt: str | None, explain: bool
 ) -> list[str]:
     """Returns a result as lines for people."""
     kept = f"receipt {receipt}" if receipt else "no receipt: the answer is too long for one"
     lines = [cost_line(result), faint(kept)]
+    if result.direct is not None:
+        node = "" if result.direct.node is None else f" {result.direct.node}"
+        lines.append(f"direct answer: {result.direct.reason}{node}")
     for rank, (item, location) in enumerate(zip(result.items, locations, strict=True), 1):
         lines += ["", *item_lines(rank, item, location)]
         if explain:

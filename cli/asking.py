@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from ibidem.cli import embedders, parse
+from ibidem.cli import embedders, parse, recalling
 from ibidem.cli.session import Session
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -69,6 +69,7 @@ _OPTIONS = (
         metavar="LAMBDA",
         help="Prefer items unlike those before: 1 for relevance alone, 0.7 for some diversity.",
     ),
+    *recalling.OPTIONS,
     click.option("--adjacency", type=int, metavar="N", help="Edges shown in each direction."),
     click.option(
         "--estimator",
@@ -116,6 +117,7 @@ def options(
     budget: int | None,
     limit: int,
     depth: int,
+    **recall: bool,
 ) -> dict[str, Any]:
     """Returns the options of `Revision.retrieve` that a command line gives."""
     return {
@@ -127,6 +129,7 @@ def options(
         **_walks(
             graph, community, etype, depth=graph_depth, seeds=graph_seeds, direction=direction
         ),
+        **recalling.taken(recall),
         **_after(valid_at, fusion, mmr, adjacency, estimator),
         "limit": limit or None,
         "token_budget": budget,

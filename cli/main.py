@@ -24,7 +24,7 @@ COMMANDS = (
     *("init", "add", "node", "edge", "status", "commit", "unstage"),
     *("log", "show", "get", "query", "traverse", "diff", "bisect"),
     *("branch", "switch", "tag", "undo", "redo"),
-    *("retrieve", "embed", "replay", "receipt", "run", "snapshot"),
+    *("retrieve", "recall", "feedback", "embed", "replay", "receipt", "run", "snapshot"),
     *("reindex", "stats", "doctor", "fsck"),
     *("demo", "completion"),
 )

@@ -313,7 +313,7 @@ def _check_seeds(query: Query) -> None:
         raise InvalidInputError(f"{name}: got it without a text, expected a text that it is about")
     recall = query.recall
     if recall is not None and query.text is None and (recall.expansion or recall.direct):
-        name = "expand" if recall.expansion else "direct"
+        name = "expansion" if recall.expansion else "direct"
         raise InvalidInputError(f"{name}: got it without a text, expected a text that it is about")
     for name, value in (
         ("graph", query.graph),

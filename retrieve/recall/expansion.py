@@ -48,9 +48,9 @@ class Expansion:
     def from_form(cls, form: Mapping[str, Any]) -> Self:
         """Returns the option of a canonical form."""
         return cls(
-            option.count("expand.queries", form["queries"], low=1, high=QUERIES_MAX),
-            option.count("expand.letters_min", form["letters_min"], low=1, high=100),
-            option.count("expand.safe", form["safe"], low=1, high=100_000),
+            option.count("expansion.queries", form["queries"], low=1, high=QUERIES_MAX),
+            option.count("expansion.letters_min", form["letters_min"], low=1, high=100),
+            option.count("expansion.safe", form["safe"], low=1, high=100_000),
         )
 
 
@@ -62,7 +62,7 @@ def resolve_expansion(given: object) -> Expansion | None:
         given = {}
     if not isinstance(given, Mapping) or not set(given) <= set(_KNOWN):
         raise InvalidInputError(
-            f"expand: got {option.show(given)}, expected True or a mapping of {', '.join(_KNOWN)}"
+            f"expansion: got {option.show(given)}, expected True or a mapping of {', '.join(_KNOWN)}"
         )
     return Expansion.from_form({**_KNOWN, **given})
 

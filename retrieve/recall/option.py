@@ -82,7 +82,7 @@ class Recall:
 
 def resolve_recall(
     *,
-    expand: object = None,
+    expansion: object = None,
     recency: object = None,
     importance: object = None,
     feedback: object = None,
@@ -94,7 +94,7 @@ def resolve_recall(
     """Returns the options that a person gave, None where they gave none.
 
     Args:
-        expand: True, or a mapping; see `expansion`.
+        expansion: True, or a mapping; see `expansion.py`.
         recency: True, or a mapping of `property`, `half_life` (microseconds) and `weight`.
         importance: True, or the property that holds it.
         feedback: True where votes count.
@@ -111,7 +111,7 @@ def resolve_recall(
     if notes is not None and not feedback and not worth:
         raise InvalidInputError("notes: got them without feedback or worth, expected one of them")
     found = Recall(
-        resolve_expansion(expand),
+        resolve_expansion(expansion),
         _recency(recency, as_of),
         _importance(importance),
         _feedback(feedback, notes),

@@ -38,7 +38,7 @@ EMBEDDED = {
     "ibidem/diff-query/1": {"causes[]": "cause"},
     "ibidem/bisect/1": {"first_bad": "commit", "cause": "cause"},
     "ibidem/retrieve/1": {"items[].location": "location"},
-    "ibidem/recall/1": {"": "ibidem/retrieve/1"},
+    "ibidem/recall/1": {"": "ibidem/retrieve/1", "items[].location": "location"},
 }
 """Where a shape stands inside a command's object."""
 
@@ -176,13 +176,14 @@ def _session(folder: Path) -> dict[str, list[dict[str, Any]]]:
         *("--label", "Passage", "--label", "Note", "--label", "Person", "--label", "Nobody"),
     )
     run("replay", asked["receipt"])
+    run("retrieve", "the mill of the engine", "--direct")
     recalled = run("recall", "the mill of the engine", "--direct", "--session", "s")
-    run("recall", "mill and words that stand nowhere here", "--expand", "--recency", "--feedback")
-    found = recalled["items"][0]["id"]
+    run("recall", "mill and words that stand nowhere here", "--expansion", "--recency", "--feedback")
+    best = recalled["items"][0]["id"]
     told = ("--receipt", recalled["receipt"])
-    run("feedback", "vote", found, "--down", *told)
-    run("feedback", "not-useful", found, "--session", "s")
-    run("feedback", "outcome", found, "--failed")
+    run("feedback", "vote", best, "--down", *told)
+    run("feedback", "not-useful", one, "--session", "s")
+    run("feedback", "outcome", best, "--failed")
     run("receipt", "keep", asked["receipt"])
     run("receipt", "list")
     run("receipt", "show", asked["receipt"])

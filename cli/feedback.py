@@ -1,0 +1,144 @@
+"""`repo feedback`: says which items of an answer were right, wrong, or of no use."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from ibidem.cli import output
+from ibidem.cli.session import Session, author_option, common_options, pass_session
+
+if TYPE_CHECKING:
+    from ibidem.memory.recall.feedback import Answer
+    from ibidem.repo.repository import Repository
+
+_SESSION = click.option(
+    "--session", "name", help="Whose last answer it is about; the newest of all if not given."
+)
+_RECEIPT = click.option("--receipt", help="The answer's receipt, instead of the last one.")
+
+
+@click.group("feedback")
+def command() -> None:
+    """Say what was right, wrong or of no use; it counts where --feedback is asked for"""
+
+
+@command.command("vote")
+@click.argument("node")
+@click.option("--down", is_flag=True, help="It was wrong, not right.")
+@_SESSION
+@_RECEIPT
+@author_option
+@common_options
+@pass_session
+def vote_command(
+    session: Session,
+    *,
+    node: str,
+    down: bool,
+    name: str | None,
+    receipt: str | None,
+    author: str | None,
+) -> None:
+    """Vote for NODE as an answer to what was asked; the last vote of an author counts
+
+    \b
+    Examples:
+      repo feedback vote 01f5... --session ada
+      repo feedback vote 01f5... --down --receipt bafyr4i...
+    """
+    from ibidem.memory.recall.feedback import vote
+    from ibidem.objects.ids import NodeId
+
+    with session.open() as repository:
+        found = _answer(repository, name, receipt)
+        value, actor = -1 if down else 1, session.author(author)
+        notes = vote(repository, found, NodeId.parse(node), value, actor=actor)
+    _say(session, "vote", str(notes))
+
+
+@command.command("not-useful")
+@click.argument("nodes", nargs=-1)
+@click.option("--useful", multiple=True, help="What was of use; all others of the answer were not.")
+@_SESSION
+@_RECEIPT
+@author_option
+@common_options
+@pass_session
+def not_useful_command(
+    session: Session,
+    *,
+    nodes: tuple[str, ...],
+    useful: tuple[str, ...],
+    name: str | None,
+    receipt: str | None,
+    author: str | None,
+) -> None:
+    """Say that NODES did not help with what was asked; it counts for questions like that one
+
+    \b
+    Examples:
+      repo feedback not-useful 01f5... 77aa...
+      repo feedback not-useful --useful 01f5... --session ada
+    """
+    from ibidem.memory.recall.feedback import not_useful
+    from ibidem.objects.ids import NodeId
+
+    with session.open() as repository:
+        notes = not_useful(
+            repository,
+            _answer(repository, name, receipt),
+            [NodeId.parse(node) for node in nodes] or None,
+            useful=[NodeId.parse(node) for node in useful] or None,
+            actor=session.author(author),
+        )
+    _say(session, "not_useful", str(notes))
+
+
+@command.command("outcome")
+@click.argument("node")
+@click.option("--failed", is_flag=True, help="It went wrong.")
+@author_option
+@common_options
+@pass_session
+def outcome_command(session: Session, *, node: str, failed: bool, author: str | None) -> None:
+    """Say how it went when NODE was used; it counts where --worth is asked for
+
+    \b
+    Example:
+      repo feedback outcome 01f5... --failed
+    """
+    from ibidem.objects.ids import NodeId
+
+    with session.open() as repository:
+        actor = session.author(author)
+        notes = repository.notes().outcome(NodeId.parse(node), not failed, actor=actor)
+    _say(session, "outcome", str(notes))
+
+
+def _answer(repository: Repository, name: str | None, receipt: str | None) -> Answer:
+    """Returns the receipt of the answer that is meant."""
+    from ibidem.memory.recall.sidecar import Sidecar
+    from ibidem.objects.errors import NotFoundError
+    from ibidem.retrieve.receipt import Receipt
+
+    if receipt is None:
+        last = Sidecar(repository.folder).last(name)
+        if last is None or last.receipt is None:
+            raise NotFoundError(
+                "session: no answer of it is remembered",
+                hint="ask with 'repo recall', or name a receipt with --receipt",
+            )
+        receipt = last.receipt
+    _, found = repository.find_receipt(receipt)
+    if not isinstance(found, Receipt):
+        raise NotFoundError("receipt: it is sealed, expected one that says what was asked")
+    return found
+
+
+def _say(session: Session, kind: str, notes: str) -> None:
+    if session.json:
+        output.emit("feedback", {"kind": kind, "notes": notes})
+    else:
+        output.say(f"noted: {kind.replace('_', ' ')}, notes {notes}")

@@ -1,0 +1,74 @@
+"""`repo recall`: asks as retrieve does, shows as much as is needed, and remembers for feedback."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from ibidem.cli import answer, asking, output
+from ibidem.cli.session import Session, at_option, common_options, pass_session
+
+
+@click.command("recall")
+@click.argument("query")
+@click.option("--session", "name", default="", help="Whose last answer this becomes.")
+@click.option(
+    "--disclosure",
+    type=click.Choice(["chunk", "section", "raw"]),
+    help="How much is shown: nodes, their sections, or whole documents. Without it, nodes, or "
+    "their sections where the best says little of what was asked.",
+)
+@asking.question_options
+@at_option
+@common_options
+@pass_session
+def command(
+    session: Session,
+    /,
+    *,
+    query: str,
+    name: str,
+    disclosure: str | None,
+    at: str,
+    **given: Any,
+) -> None:
+    """Ask QUERY and remember the answer, so that feedback can refer to it
+
+    What is remembered holds no word of QUERY, and no later answer depends on it.
+
+    \b
+    Examples:
+      repo recall "how do retries work" --session ada
+      repo recall "how do retries work" --feedback --recency
+      repo recall "how do retries work" --disclosure raw
+    """
+    from ibidem.memory.recall.asking import recall
+
+    options = asking.options(session, **given)
+    with session.open() as repository:
+        found = recall(
+            repository, query, revision=at, session=name, disclosure=disclosure, **options
+        )
+        result = found.result
+        revision = repository.at(at)
+        locations = [revision.locate(item.node.id) for item in result.items]
+    receipt = None if result.receipt is None else str(result.receipt.cid)
+    if session.json:
+        output.emit(
+            "recall",
+            {
+                "receipt": receipt,
+                "disclosure": str(found.disclosure),
+                "is_escalated": found.is_escalated,
+                "texts": list(found.texts),
+                **answer.answer_json(result, locations),
+            },
+        )
+        return
+    output.note(*answer.warning_lines(result))
+    output.say(*answer.answer_lines(result, locations, receipt=receipt, explain=False))
+    if found.is_escalated or disclosure in ("section", "raw"):
+        output.say("", output.strong(f"shown by {found.disclosure}"))
+        for text in found.texts:
+            output.say("", *(f"    {line}" for line in output.printable(text).splitlines()))
