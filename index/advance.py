@@ -22,7 +22,7 @@ from ibidem.index.extract import (
     changes,
     checked_id,
     read_blocks,
-    terms_of,
+    text_of,
 )
 from ibidem.index.family import Parts, appended, without
 from ibidem.index.identity import find_rows, id_array
@@ -37,7 +37,7 @@ from ibidem.objects.edge import Edge
 from ibidem.objects.node import Node
 from ibidem.objects.root import Root
 from ibidem.objects.tree import EMPTY_TREE, Tree
-from ibidem.objects.vector import Sparse, Vector
+from ibidem.objects.vector import Sparse
 
 CHUNK_ROWS = 131_072
 """Rows that are made into one segment at most."""
@@ -83,16 +83,17 @@ class Advance:
 
     def _nodes(self) -> Parts:
         parts = self._state.nodes
-        rows = NodeRows()
+        rows = NodeRows(self._config.analyser)
         stream = changes(self._blocks, self._before.nodes, self._after.nodes)
         for batch, blocks in self._read(stream, NodeCid):
             parts = self._killed(parts, batch)
             for key, cid, block in blocks:
                 node = Node.decode(block)
                 checked_id(key, node.id.raw, "node")
-                rows.add(node, cid[4:], terms_of(node, self._config, self._blocks))
+                rows.add(node, cid[4:], text_of(node, self._config, self._blocks))
             if len(rows) >= CHUNK_ROWS or rows.term_count >= CHUNK_TERMS:
-                parts, rows = self._append_nodes(parts, rows), NodeRows()
+                parts = self._append_nodes(parts, rows)
+                rows = NodeRows(self._config.analyser)
         return self._append_nodes(parts, rows)
 
     def _append_nodes(self, parts: Parts, rows: NodeRows) -> Parts:
@@ -132,8 +133,12 @@ class Advance:
             parts = self._killed(parts, batch)
             if dim is None and parts:
                 dim = rows.dim = parts[0].segment["rows"].shape[1]
-            for key, cid, block in blocks:
-                rows.add(key, Vector.decode(block), cid[4:])
+            found = list(blocks)
+            rows.add_blocks(
+                [key for key, _, _ in found],
+                [cid[4:] for _, cid, _ in found],
+                [block for _, _, block in found],
+            )
             if len(rows) >= CHUNK_ROWS or len(rows) * (rows.dim or 0) >= CHUNK_COMPONENTS:
                 dim = rows.dim
                 parts, rows = self._append(parts, rows, "vectors"), VectorRows(model, dim)

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Protocol
 
-from ibidem.index.analysis import analyse
 from ibidem.objects.cid import Cid, TreeCid
 from ibidem.objects.config import Config
 from ibidem.objects.errors import CorruptError
@@ -67,11 +66,10 @@ def read_blocks(blocks: Blocks, cids: Sequence[Cid]) -> list[bytes]:
     return [blocks.get(cid) for cid in cids]
 
 
-def terms_of(node: Node, config: Config, blocks: Blocks) -> list[str]:
-    """Returns the terms of the node's text in order, repeats kept."""
+def text_of(node: Node, config: Config, blocks: Blocks) -> str:
+    """Returns the text of a node as it is indexed."""
     content = indexed_content(node, blocks) if "content" in config.fields else None
-    text = node_text(node, config.fields, content)
-    return analyse(text, config.analyser) if text else []
+    return node_text(node, config.fields, content)
 
 
 def indexed_content(node: Node, blocks: Blocks) -> bytes | None:

@@ -18,9 +18,7 @@ from __future__ import annotations
 import math
 import struct
 import sys
-from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any
 
 from ibidem.objects import codec
 from ibidem.objects.cid import Cid
@@ -32,6 +30,10 @@ _ALL = (1 << 64) - 1
 _INTEGER, _FLOAT = b"\x00", b"\x01"
 _AFTER = b"\x02"
 _REST_MAX = 0xFFFF
+_EXACT_MAX = 1 << 53
+"""Integers below this are floats."""
+_NO_REST = bytes(2)
+_DOUBLE, _NUMBER = struct.Struct(">d"), struct.Struct(">Q")
 _FLOAT_MAX = sys.float_info.max
 
 
@@ -76,16 +78,6 @@ def scalar_key(value: object) -> bytes | None:
     return None
 
 
-def property_keys(name: str, value: Any) -> Iterator[bytes]:
-    """Yields every key under which a property with that value is found; repeats are possible."""
-    prefix = name_key(name)
-    yield prefix + EXISTS
-    for item in value if isinstance(value, list | tuple) else (value,):
-        key = scalar_key(item)
-        if key is not None:
-            yield prefix + key
-
-
 def number_order(value: float) -> bytes:
     """Returns 10 bytes that order like the number, exactly, over 65-bit integers and finite floats.
 
@@ -94,13 +86,16 @@ def number_order(value: float) -> bytes:
     >>> number_order(3) == number_order(3.0)
     True
     """
+    if type(value) is int and 0 <= value < _EXACT_MAX:
+        found: int = _NUMBER.unpack(_DOUBLE.pack(value))[0] | _SIGN
+        return found.to_bytes(8, "big") + _NO_REST
     rest = 0
     if isinstance(value, int):
         floor = _float_below(value)
         rest = min(value - int(floor), _REST_MAX) if math.isfinite(floor) else 0
     else:
         floor = value
-    bits: int = struct.unpack(">Q", struct.pack(">d", floor + 0.0))[0]
+    bits: int = _NUMBER.unpack(_DOUBLE.pack(floor + 0.0))[0]
     bits = bits ^ _ALL if bits & _SIGN else bits | _SIGN
     return bits.to_bytes(8, "big") + rest.to_bytes(2, "big")
 

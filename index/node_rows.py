@@ -18,63 +18,74 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from ibidem.index.analysis.numbering import TermNumbering
 from ibidem.index.arrays import Array, Bytes, Columns, bitmap_bytes, offsets, to_bitmap
 from ibidem.index.identity import id_array
 from ibidem.index.impacts import impact_columns
 from ibidem.index.inverted import build_inverted, merge_inverted
 from ibidem.index.key_list import Numbering
-from ibidem.index.keys import property_keys
+from ibidem.index.keys import EXISTS, name_key, scalar_key
 from ibidem.index.merge import Part, merge_lists, merge_rows, plan_merge
 from ibidem.objects.node import Node
 
 INVERTED = ("label", "prop", "term")
 WIDE_ROWS = 1_024
 """Labels and property keys with at least as many rows have a bitmap of their own."""
-_PENDING_TERMS = 65_536
-
-
-class _TermNumbering(dict[str, int]):
-    """Gives each new term the next number."""
-
-    def __missing__(self, term: str) -> int:
-        number = self[term] = len(self)
-        return number
+_PENDING_CHARS = 1 << 17
+"""Texts are analysed so much at a time: what that needs stays in a near cache."""
 
 
 class NodeRows:
     """Collects nodes until they become the columns of one segment."""
 
-    def __init__(self) -> None:
+    def __init__(self, analyser: str) -> None:
         self.ids: list[bytes] = []
         self._digests: list[bytes] = []
-        self._labels, self._props, self._terms = Numbering(), Numbering(), _TermNumbering()
+        self._labels, self._props = Numbering(), Numbering()
+        self._names: dict[str, tuple[bytes, int]] = {}
         self._label_numbers, self._prop_numbers = array("I"), array("I")
+        self._terms = TermNumbering(analyser)
         self._term_numbers: list[Array] = []
+        self._lengths: list[Array] = []
         self._pending: list[str] = []
+        self._pending_chars = 0
         self.term_count = 0
-        self._prop_counts, self._term_counts, self._child_counts = (array("I") for _ in range(3))
+        """Of the texts analysed so far, which are all but the last few."""
+        self._prop_counts, self._child_counts = array("I"), array("I")
         self.children: list[bytes] = []
 
     def __len__(self) -> int:
         return len(self.ids)
 
-    def add(self, node: Node, digest: bytes, terms: Sequence[str]) -> None:
-        """Adds one node, the digest of its CID and the terms of its text, repeats kept."""
+    def add(self, node: Node, digest: bytes, text: str) -> None:
+        """Adds one node, the digest of its CID and its text."""
         self.ids.append(node.id.raw)
         self._digests.append(digest)
         self._label_numbers.append(self._labels[node.ntype.encode()])
-        start = len(self._prop_numbers)
-        for name, value in node.props.items():
-            self._prop_numbers.extend(map(self._props.__getitem__, property_keys(name, value)))
-        self._prop_counts.append(len(self._prop_numbers) - start)
-        self._pending.extend(terms)
-        self._term_counts.append(len(terms))
-        self.term_count += len(terms)
-        if len(self._pending) > _PENDING_TERMS:
+        self._prop_counts.append(sum(self._add_property(*one) for one in node.props.items()))
+        self._pending.append(text)
+        self._pending_chars += len(text)
+        if self._pending_chars > _PENDING_CHARS:
             self._number_terms()
         self._child_counts.append(len(node.children))
         for child in node.children:
             self.children.append(child.id.raw)
+
+    def _add_property(self, name: str, value: object) -> int:
+        """Adds the keys of one property (`keys.py`); returns how many it has."""
+        prefix, exists = self._names.get(name) or self._name(name)
+        numbers, before = self._prop_numbers, len(self._prop_numbers)
+        numbers.append(exists)
+        for item in value if isinstance(value, list | tuple) else (value,):
+            key = scalar_key(item)
+            if key is not None:
+                numbers.append(self._props[prefix + key])
+        return len(numbers) - before
+
+    def _name(self, name: str) -> tuple[bytes, int]:
+        prefix = name_key(name)
+        found = self._names[name] = prefix, self._props[prefix + EXISTS]
+        return found
 
     def columns(self, ordinals_of: Callable[[Bytes], Array]) -> Columns:
         """Returns the columns; `ordinals_of` gives (m,) ordinals for (m, 16) ids, all of them
@@ -83,8 +94,8 @@ class NodeRows:
         order = np.argsort(ordinals, kind="stable")
         row = np.empty(len(order), dtype=np.uint32)
         row[order] = np.arange(len(order), dtype=np.uint32)
-        lengths = _numbers(self._term_counts)
         self._number_terms()
+        lengths = np.concatenate(self._lengths).astype(np.uint32)
         columns: Columns = {
             "ordinals": ordinals[order],
             "cids": np.frombuffer(b"".join(self._digests), dtype=np.uint8).reshape(-1, 32)[order],
@@ -102,7 +113,7 @@ class NodeRows:
         )
         columns |= build_inverted(
             "term",
-            {term.encode(): number for term, number in self._terms.items()},
+            self._terms.vocabulary,
             np.concatenate(self._term_numbers),
             np.repeat(row, lengths),
             is_counted=True,
@@ -112,11 +123,13 @@ class NodeRows:
         return _finish(columns)
 
     def _number_terms(self) -> None:
-        """Turns the terms that are still texts into numbers, many at a time."""
-        pending = self._pending
-        numbers = map(self._terms.__getitem__, pending)
-        self._term_numbers.append(np.fromiter(numbers, dtype=np.uint32, count=len(pending)))
-        pending.clear()
+        """Analyses the texts that are still texts."""
+        numbers, lengths = self._terms.numbers(self._pending)
+        self._term_numbers.append(numbers)
+        self._lengths.append(lengths)
+        self.term_count += len(numbers)
+        self._pending.clear()
+        self._pending_chars = 0
 
     def _child_columns(self, ordinals_of: Callable[[Bytes], Array], row: Array) -> Columns:
         counts = _numbers(self._child_counts)

@@ -12,6 +12,8 @@ A column without a dot in its name has one entry a row; merging carries such col
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -33,10 +35,31 @@ class VectorRows:
         self._model = model
         self._digests: list[bytes] = []
         self._of: list[bytes] = []
-        self._rows: list[bytes] = []
+        self._rows: list[Array] = []
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def add_blocks(
+        self, keys: Sequence[bytes], digests: Sequence[bytes], blocks: Sequence[bytes]
+    ) -> None:
+        """Adds vectors from their blocks, those that follow the pattern of the first all at once.
+
+        Raises as `add` does.
+        """
+        if not blocks:
+            return
+        pattern = VectorPattern.of(Vector.decode(blocks[0]))
+        if self.dim in (None, pattern.dim) and (read := pattern.read(blocks)) is not None:
+            self.dim = pattern.dim
+            self.ids.extend(keys)
+            self._digests.extend(digests)
+            of, rows = read
+            self._of.append(of.tobytes())
+            self._rows.append(rows)
+            return
+        for key, digest, block in zip(keys, digests, blocks, strict=True):
+            self.add(key, Vector.decode(block), digest)
 
     def add(self, raw: bytes, vector: Vector, digest: bytes) -> None:
         """Adds the vector of the node with the id `raw`, and the digest of the vector's CID.
@@ -52,20 +75,82 @@ class VectorRows:
                 f"got dimension {vector.dim}, expected {self.dim}",
                 kind=ErrorKind.DIMENSION_MISMATCH,
             )
+        is_plain = vector.dtype == "f32"
+        components = np.frombuffer(vector.data, "<f4") if is_plain else vector.to_array()
         self.ids.append(raw)
         self._digests.append(digest)
         self._of.append(vector.of)
-        self._rows.append(vector.data if vector.dtype == "f32" else vector.to_array().tobytes())
+        self._rows.append(components[None])
 
     def columns(self, ordinals_of: Callable[[Bytes], Array]) -> Columns:
         """Returns the columns; the components are handed over, so this ends the collecting."""
         ordinals, order = _ordered(self.ids, ordinals_of)
         rows = np.empty((len(order), self.dim or 0), dtype=np.float32)
-        for row, source in enumerate(order.tolist()):
-            rows[row] = np.frombuffer(self._rows[source], dtype="<f4")
+        place = np.empty(len(order), dtype=np.int64)
+        place[order] = np.arange(len(order))
+        start = 0
+        for some in self._rows:
+            rows[place[start : start + len(some)]] = some
+            start += len(some)
         self._rows.clear()
         dense = {"rows": rows} | encode_rows(rows)
         return _finish(ordinals, order, self._digests, self._of) | dense
+
+
+@dataclass(frozen=True, slots=True)
+class VectorPattern:
+    """What the blocks of vectors of one dimension and component type have in common: every byte but
+    those of the text's digest and of the components."""
+
+    dim: int
+    dtype: str
+    sample: Bytes
+    """(size,) the bytes of one of them."""
+    of_start: int
+    data_start: int
+    data_stop: int
+
+    @classmethod
+    def of(cls, vector: Vector) -> Self:
+        """Returns the pattern that a vector follows, unless it has fields that are not known."""
+        low, high = (
+            np.frombuffer(
+                Vector(vector.dtype, vector.dim, byte * 32, byte * len(vector.data)).encode(),
+                np.uint8,
+            )
+            for byte in (b"\x00", b"\xff")
+        )
+        differs = np.flatnonzero(low != high)
+        start = int(differs[32])
+        return cls(
+            vector.dim,
+            vector.numpy_dtype,
+            low,
+            int(differs[0]),
+            start,
+            start + len(vector.data),
+        )
+
+    def read(self, blocks: Sequence[bytes]) -> tuple[Bytes, Array] | None:
+        """Returns digests (n, 32) and components (n, d) float32; None where a block differs."""
+        joined = b"".join(blocks)
+        size = len(self.sample)
+        if len(joined) != size * len(blocks) or any(len(block) != size for block in blocks):
+            return None
+        table = np.frombuffer(joined, np.uint8).reshape(len(blocks), size)
+        of_stop = self.of_start + 32
+        for part in (
+            slice(0, self.of_start),
+            slice(of_stop, self.data_start),
+            slice(self.data_stop, None),
+        ):
+            if not (table[:, part] == self.sample[part]).all():
+                return None
+        data = np.ascontiguousarray(table[:, self.data_start : self.data_stop]).view(self.dtype)
+        rows = data.astype(np.float32, copy=False)
+        if self.dtype != "<f4" and not np.isfinite(rows).all():
+            return None
+        return table[:, self.of_start : of_stop], rows
 
 
 class SparseRows:

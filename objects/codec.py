@@ -147,7 +147,10 @@ def _prepare_items(
     prepared = {}
     for key in keys:
         item = value[key]
-        prepared[key] = item if type(item) in _PLAIN else _prepare(item, depth - 1, budget)
+        kind = type(item)
+        if kind not in _PLAIN and not (kind is int and INTEGER_MIN <= item <= INTEGER_MAX):
+            item = _prepare(item, depth - 1, budget)
+        prepared[key] = item
     return prepared
 
 

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from ibidem.objects.block import Block, Map, empty, frozen_extra, require
+from ibidem.objects.block import EMPTY, Block, Map, empty, frozen_extra, require
 from ibidem.objects.cid import SparseCid, VectorCid
 from ibidem.objects.constants import DIGEST_BYTES, FORMAT_VERSION, VECTOR_DIM_MAX
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 DTYPE_BYTES: Mapping[str, int] = {"f32": 4, "f16": 2, "i8": 1}
+_FLOAT32 = "<f4"
 _NUMPY = {"f32": "<f4", "f16": "<f2", "i8": "|i1"}
 _VECTOR_KNOWN = frozenset(("dtype", "dim", "of", "data"))
 _SPARSE_KNOWN = frozenset(("indices", "weights", "of"))
@@ -46,7 +48,22 @@ class Vector(Block):
     extra: Mapping[str, Any] = field(default_factory=empty)
 
     def __post_init__(self) -> None:
-        width = DTYPE_BYTES.get(self.dtype) if type(self.dtype) is str else None
+        width = DTYPE_BYTES.get(self.dtype, 0) if type(self.dtype) is str else 0
+        if (
+            not width
+            or type(self.dim) is not int
+            or not 1 <= self.dim <= VECTOR_DIM_MAX
+            or type(self.of) is not bytes
+            or len(self.of) != DIGEST_BYTES
+            or type(self.data) is not bytes
+            or len(self.data) != self.dim * width
+        ):
+            self._refuse(width)
+        if self.extra is not EMPTY:
+            extra = frozen_extra(Vector, _VECTOR_KNOWN, self.extra) if self.extra else EMPTY
+            object.__setattr__(self, "extra", extra)
+
+    def _refuse(self, width: int) -> None:
         require(width, "vector", "dtype", self.dtype, "'f32', 'f16' or 'i8'")
         require(
             type(self.dim) is int and 1 <= self.dim <= VECTOR_DIM_MAX,
@@ -62,15 +79,7 @@ class Vector(Block):
             self.of,
             "32 bytes",
         )
-        size = self.dim * (width or 0)
-        require(
-            type(self.data) is bytes and len(self.data) == size,
-            "vector",
-            "data",
-            self.data,
-            f"{size} bytes",
-        )
-        object.__setattr__(self, "extra", frozen_extra(Vector, _VECTOR_KNOWN, self.extra))
+        require(False, "vector", "data", self.data, f"{self.dim * width} bytes")
 
     @classmethod
     def from_array(cls, array: ArrayLike, *, of: bytes, dtype: str = "f32") -> Self:
@@ -87,10 +96,14 @@ class Vector(Block):
         """
         import numpy as np
 
+        if _is_plain(array, dtype):
+            return cls(dtype, len(array), of, array.tobytes())  # type: ignore[arg-type,union-attr]
         values = _numbers(array, "vector", 1)
         require(dtype in _NUMPY, "vector", "dtype", dtype, "'f32', 'f16' or 'i8'")
-        with np.errstate(all="ignore"):
-            stored = values.astype(_NUMPY[dtype])
+        stored = values
+        if values.dtype != _NUMPY[dtype]:
+            with np.errstate(all="ignore"):
+                stored = values.astype(_NUMPY[dtype])
         if dtype == "i8":
             require(
                 np.array_equal(stored, values),
@@ -109,6 +122,10 @@ class Vector(Block):
             )
         return cls(dtype, len(stored), of, stored.tobytes())
 
+    def made_from(self, of: bytes) -> Vector:
+        """Returns the vector as made from the text with that digest."""
+        return Vector(self.dtype, self.dim, of, self.data, self.extra)
+
     def to_array(self) -> NDArray[np.float32]:
         """Returns the components, (d,) float32; exact for every dtype.
 
@@ -120,6 +137,11 @@ class Vector(Block):
         array = np.frombuffer(self.data, _NUMPY[self.dtype]).astype(np.float32)
         require(np.isfinite(array).all(), "vector", "data", self.data, "finite components")
         return array
+
+    @property
+    def numpy_dtype(self) -> str:
+        """The type of the components in `data`, as numpy writes it."""
+        return _NUMPY[self.dtype]
 
     @property
     def cid(self) -> VectorCid:
@@ -211,6 +233,10 @@ class Sparse(Block):
         require((ids[1:] > ids[:-1]).all(), "sparse", "indices", indices, "each index once")
         return cls(ids.tobytes(), stored.tobytes(), of)
 
+    def made_from(self, of: bytes) -> Sparse:
+        """Returns the sparse vector as made from the text with that digest."""
+        return Sparse(self.indices, self.weights, of, self.extra)
+
     def to_arrays(self) -> tuple[NDArray[np.uint32], NDArray[np.float32]]:
         """Returns token ids (n,) uint32 ascending and weights (n,) float32.
 
@@ -247,6 +273,16 @@ class Sparse(Block):
     def _read(cls, fields: Map) -> Self:
         take = fields.pop
         return cls(take("indices"), take("weights"), take("of"), fields)
+
+
+def _is_plain(array: object, dtype: str) -> bool:
+    """Tells whether an array can be stored as it is: most vectors are float32 and finite."""
+    import numpy as np
+
+    if dtype != "f32" or type(array) is not np.ndarray or array.dtype != _FLOAT32:
+        return False
+    # The sum of the squares is finite only where every component is.
+    return array.ndim == 1 and len(array) > 0 and isfinite(array.dot(array))
 
 
 def _numbers(array: ArrayLike, owner: str, size_min: int) -> NDArray[Any]:

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from ibidem.retrieve.trust.policy import TrustPolicy
 
 VECTOR_DIM_MAX = 4096
-_DTYPES = {"float16": "f16", "int8": "i8"}
+_DTYPES = {"e": "f16", "b": "i8"}
+"""By numpy's character for a type."""
 
 
 class Attachments:
@@ -53,7 +54,7 @@ class Attachments:
         self._check_open()
         check_id("id", id, NodeId)
         check_text("model", model)
-        dtype = _DTYPES.get(str(getattr(vector, "dtype", "")), "f32")
+        dtype = _DTYPES.get(getattr(getattr(vector, "dtype", None), "char", ""), "f32")
         value = Vector.from_array(vector, of=check_digest(of), dtype=dtype)
         if value.dim > VECTOR_DIM_MAX:
             raise InvalidInputError(

@@ -75,7 +75,7 @@ class Draft:
         staged: Cid | None = self.edits.of(family).get(raw, _ABSENT)
         if staged is not _ABSENT:
             return staged
-        tree = self._trees.get(family) or self._tree(family)
+        tree = self._tree(family)
         return None if tree.cid is EMPTY_TREE else tree.get(raw)
 
     def block(self, cid: Cid) -> bytes:
@@ -91,7 +91,7 @@ class Draft:
             self._labels.check_labels(value.props)
         block = value.encode()
         cid = value.CID.of(block)
-        self._buffer.put(cid, block)
+        self._buffer.new[cid] = block
         self.edits.of(family)[raw] = cid
         if type(value) is Node:
             self._nodes[raw] = value
@@ -166,8 +166,9 @@ class Draft:
 
     def set_trust(self, policy: TrustPolicy | None) -> None:
         """Puts a trust policy, None for none; nodes are held to it from now on."""
-        for node in self._nodes.values() if policy is not None else ():
-            policy.check_labels(node.props)
+        if policy is not None:
+            for node in self._nodes.values():
+                policy.check_labels(node.props)
         self._labels = policy
         self.edits.trust = {} if policy is None else policy.form()
 

@@ -153,9 +153,7 @@ def check_references(source: Source, root: Root, edits: Edits) -> None:
     """
     staged = edits.of(NODES)
     # A node that was staged is there; the others are looked up together, in the order of their ids.
-    referred = [
-        found for found in _references(source, edits) if staged.get(found[1]) is None
-    ]
+    referred = [found for found in _references(source, edits) if staged.get(found[1]) is None]
     nodes = Tree(source, root.nodes).get_many([node for _, node, _ in referred])
     for (raw, missing, what), cid in zip(referred, nodes, strict=True):
         if cid is None:

@@ -146,12 +146,9 @@ class Transaction(Attachments):
             raise InvalidInputError(f"namespace: got {namespace!r}, expected a key with it")
         inline, parts = split_content(check_content(content))
         derived = None if key is None else node_id(namespace, key)
-        if id is None:
-            made = self._random_id() if unique else derived or _PLACEHOLDER
-        else:
-            made = id
+        made = self._random_id() if unique else derived or _PLACEHOLDER
         node = Node(
-            made,
+            made if id is None else id,
             ntype,
             summary,
             context_sentence,

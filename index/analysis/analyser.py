@@ -49,8 +49,8 @@ def analyse(text: str, analyser: str) -> list[str]:
     >>> analyse("CRÈME", "unicode-1") == analyse("crème", "unicode-1")
     True
     """
-    remembered, whole = _remembered(analyser)
-    chunks = _chunks(text)
+    remembered, whole = remembered_terms(analyser)
+    chunks = folded(text).split()
     terms = list(chain.from_iterable(map(remembered.__getitem__, chunks)))
     if not terms and whole is not None:
         return list(chain.from_iterable(map(whole.__getitem__, chunks)))
@@ -65,24 +65,25 @@ def analyse_positions(text: str, analyser: str) -> list[tuple[str, int, int]]:
 
     Spec: analysis 2.
     """
-    remembered, whole = _remembered(analyser)
-    folded, origins = fold_with_origins(text)
-    found = _positions(folded, origins, len(text), remembered)
+    remembered, whole = remembered_terms(analyser)
+    plain, origins = fold_with_origins(text)
+    found = _positions(plain, origins, len(text), remembered)
     if not found and whole is not None:
-        return _positions(folded, origins, len(text), whole)
+        return _positions(plain, origins, len(text), whole)
     return found
 
 
-def _chunks(text: str) -> list[str]:
+def folded(text: str) -> str:
+    """Returns a text folded, in chunks between spaces that can be analysed each on its own."""
     # A line feed separates, whatever stands beside it, so that lines fold alone: most are ASCII and
     # fold fast.
-    lines = [text] if text.isascii() else text.split("\n")
+    plain = fold(text) if text.isascii() else " ".join(map(fold, text.split("\n")))
     # A point before a space ends a sentence: taking it off here lets "word." and "word" share a
     # memory.
-    return [chunk for line in lines for chunk in fold(line).replace(". ", " ").split()]
+    return plain.replace(". ", " ")
 
 
-class _Remembered(dict[str, tuple[str, ...]]):
+class Remembered(dict[str, tuple[str, ...]]):
     """The terms of chunks met lately, in two generations of at most `_GENERATION_MAX` chunks.
 
     A full younger generation becomes the older; what is asked for again comes back from there.
@@ -93,6 +94,7 @@ class _Remembered(dict[str, tuple[str, ...]]):
         self.older: dict[str, tuple[str, ...]] = {}
 
     def spans(self, chunk: str) -> Iterator[Span]:
+        """Yields the terms of a chunk with their places."""
         return plain_spans(chunk)
 
     def __missing__(self, chunk: str) -> tuple[str, ...]:
@@ -108,7 +110,7 @@ class _Remembered(dict[str, tuple[str, ...]]):
         return terms
 
 
-class _English(_Remembered):
+class _English(Remembered):
     stop_words = STOP_WORDS
 
     def spans(self, chunk: str) -> Iterator[Span]:
@@ -120,11 +122,17 @@ class _EnglishWhole(_English):
 
 
 @cache
-def _remembered(analyser: str) -> tuple[_Remembered, _Remembered | None]:
+def remembered_terms(analyser: str) -> tuple[Remembered, Remembered | None]:
+    """Returns the terms by chunk, and those of texts that have nothing but stop words, where there
+    are such.
+
+    Raises:
+        FormatError: `analyser` is unknown (kind unsupported-semantics).
+    """
     if analyser == ENGLISH:
         return _English(), _EnglishWhole()
     if analyser == UNICODE:
-        return _Remembered(), None
+        return Remembered(), None
     raise FormatError(
         f"analyser: got {analyser!r}, expected one of {', '.join(ANALYSERS)}",
         kind=ErrorKind.UNSUPPORTED_SEMANTICS,
@@ -133,7 +141,7 @@ def _remembered(analyser: str) -> tuple[_Remembered, _Remembered | None]:
 
 
 def _positions(
-    folded: str, origins: list[int], size: int, remembered: _Remembered
+    text: str, origins: list[int], size: int, remembered: Remembered
 ) -> list[tuple[str, int, int]]:
     """Returns terms with ranges; a range reaches to where the next folded character comes from.
 
@@ -141,7 +149,7 @@ def _positions(
     """
     origins = [*origins, size]
     out = []
-    for match in _CHUNK.finditer(folded):
+    for match in _CHUNK.finditer(text):
         at = match.start()
         for term, start, stop in remembered.spans(match[0]):
             covered = origins[at + start : at + stop]

@@ -31,12 +31,19 @@ KEPT_BLOCKS_MAX = 4096
 class Tree:
     """The sorted map from keys to CIDs whose top block is `cid`."""
 
-    __slots__ = ("_kept", "_source", "_top", "cid")
+    __slots__ = ("_kept", "_leaves", "_leaves_kept", "_source", "_top", "cid")
 
-    def __init__(self, source: Source, cid: TreeCid) -> None:
+    def __init__(self, source: Source, cid: TreeCid, *, leaves_kept: int = 0) -> None:
+        """Reads nothing yet.
+
+        Args:
+            leaves_kept: how many leaves to keep too, for those who ask for key after key.
+        """
         self.cid = cid
         self._source = source
         self._kept: dict[bytes, Block] = {}
+        self._leaves: dict[bytes, Block] = {}
+        self._leaves_kept = leaves_kept
         self._top: Block | None = None
 
     def get(self, key: bytes) -> Cid | None:
@@ -57,7 +64,7 @@ class Tree:
             if index == block.size:
                 return None
             raw = block.cids[index * CID_BYTES : (index + 1) * CID_BYTES]
-            block = self._kept.get(raw) or self._read(block, index, raw)
+            block = self._kept.get(raw) or self._leaves.get(raw) or self._read(block, index, raw)
         index = block.place(key)
         if index < 0:
             return None
@@ -101,7 +108,7 @@ class Tree:
         self, start: bytes | None = None, stop: bytes | None = None
     ) -> Iterator[tuple[bytes, Cid]]:
         """Yields the entries with start <= key < stop in key order; None leaves an end open."""
-        for leaf, low, high in self._leaves(start, stop):
+        for leaf, low, high in self._spans(start, stop):
             yield from zip(
                 leaf.key_list[low:high], map(Cid, leaf.cid_list()[low:high]), strict=True
             )
@@ -112,7 +119,7 @@ class Tree:
 
     def keys(self) -> Iterator[bytes]:
         """Yields every key in order."""
-        for leaf, low, high in self._leaves(None, None):
+        for leaf, low, high in self._spans(None, None):
             yield from leaf.key_list[low:high]
 
     __iter__ = keys
@@ -131,7 +138,7 @@ class Tree:
         keys: list[bytes] = []
         cids: list[bytes] = []
         width = self.width or ID_BYTES
-        for leaf, low, high in self._leaves(start, stop):
+        for leaf, low, high in self._spans(start, stop):
             keys.append(leaf.keys[low * width : high * width])
             cids.append(leaf.cids[low * CID_BYTES : high * CID_BYTES])
         return (
@@ -139,7 +146,7 @@ class Tree:
             np.frombuffer(b"".join(cids), np.uint8).reshape(-1, CID_BYTES),
         )
 
-    def _leaves(self, start: bytes | None, stop: bytes | None) -> Iterator[tuple[Block, int, int]]:
+    def _spans(self, start: bytes | None, stop: bytes | None) -> Iterator[tuple[Block, int, int]]:
         """Yields the leaves that hold the range, each with the half-open span of entries in it."""
         top = self._top or self._load_top()
         for bound in (start, stop):
@@ -197,6 +204,10 @@ class Tree:
             if len(self._kept) >= KEPT_BLOCKS_MAX:
                 self._kept.clear()
             self._kept[raw] = child
+        elif self._leaves_kept:
+            if len(self._leaves) >= self._leaves_kept:
+                self._leaves.clear()
+            self._leaves[raw] = child
         return child
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ibidem.index.analysis import ANALYSERS, ENGLISH, UNICODE, analyse, analyse_positions
-from ibidem.index.analysis.analyser import _GENERATION_MAX, _remembered
+from ibidem.index.analysis.analyser import _GENERATION_MAX, remembered_terms
 from ibidem.objects.errors import ErrorKind, FormatError
 
 VECTORS = Path(__file__).parents[3] / "spec" / "vectors" / "retrieval" / "analysis.json"
@@ -100,7 +100,7 @@ def test_only_a_text_of_nothing_but_stop_words_keeps_them() -> None:
 
 
 def test_memory_of_chunks_is_bounded_and_changes_nothing() -> None:
-    remembered, _ = _remembered(UNICODE)
+    remembered, _ = remembered_terms(UNICODE)
     before = analyse("first words", UNICODE)
     for start in range(0, 3 * _GENERATION_MAX, 4096):
         analyse(" ".join(f"w{number}" for number in range(start, start + 4096)), UNICODE)

@@ -1,0 +1,86 @@
+"""Terms as numbers are the terms of `analyse`, whatever is analysed beside them and before."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ibidem.index.analysis import ANALYSERS, ENGLISH, analyse, numbering
+from ibidem.index.analysis.numbering import TermNumbering
+
+_WORDS = [
+    *(
+        "the",
+        "who",
+        "isn't",
+        "it",
+        "sang",
+        "u.s.",
+        "word.",
+        "Word",
+        "retries",
+        "3.14",
+        "a_b",
+        "HTTPServer",
+    ),
+    *(
+        "abcdefgh",
+        "abcdefghi",
+        "abcdefghijklmnop",
+        "abcdefghijklmnopq",
+        "x" * 70,
+        "\x00",
+        "\x01",
+        "'",
+    ),
+    *("naïve", "日本語", "ﬁn", "\u0307", "\ud800", "élan", "straße", "\u200b"),
+]
+_TEXTS = st.lists(
+    st.one_of(
+        st.lists(st.sampled_from(_WORDS), max_size=12).map(" ".join),
+        st.lists(st.sampled_from(_WORDS), max_size=6).map("\n".join),
+        st.text(max_size=40),
+    ),
+    max_size=8,
+)
+
+
+@pytest.mark.parametrize("analyser", ANALYSERS)
+@settings(max_examples=150)
+@given(batches=st.lists(_TEXTS, max_size=3))
+def test_numbers_stand_for_the_terms_of_analyse(analyser: str, batches: list[list[str]]) -> None:
+    numbering = TermNumbering(analyser)
+    for texts in batches:
+        assert _terms(numbering, texts) == [analyse(text, analyser) for text in texts]
+
+
+def test_many_chunks_fill_and_grow_the_table_and_stay_told_apart() -> None:
+    found = TermNumbering(ENGLISH)
+    texts = [" ".join(f"{kind}{number}" for number in range(3_000)) for kind in ("w", "x", "w")]
+    for text in texts:
+        assert _terms(found, [text, "x17 w2 the"]) == [
+            analyse(text, ENGLISH),
+            analyse("x17 w2 the", ENGLISH),
+        ]
+
+
+def test_what_is_remembered_of_chunks_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(numbering, "_CHUNKS_MAX", 10)
+    found = TermNumbering(ENGLISH)
+    for start in range(0, 100, 5):
+        text = " ".join(f"word{number} retries" for number in range(start, start + 5))
+        assert _terms(found, [text]) == [analyse(text, ENGLISH)]
+        assert len(found._chunks) <= 16
+
+
+def _terms(numbering: TermNumbering, texts: list[str]) -> list[list[str]]:
+    numbers, counts = numbering.numbers(texts)
+    names = {number: term.decode() for term, number in numbering.vocabulary.items()}
+    assert sorted(names) == list(range(len(names)))
+    terms, found = [names[number] for number in numbers.tolist()], []
+    for count in counts.tolist():
+        found.append(terms[:count])
+        terms = terms[count:]
+    assert not terms
+    return found
