@@ -36,10 +36,10 @@ def merge_config(base: Map, ours: Map, theirs: Map) -> tuple[dict[str, Any], Nam
     Spec: merge 7.
     """
     names = Names()
-    merged = merge_map(*(_without(side, "models", "semantics") for side in (base, ours, theirs)))
-    semantics = [side["semantics"] for side in (ours, theirs) if "semantics" in side]
-    if semantics:
-        merged["semantics"] = max(semantics)
+    merged = merge_map(*(_without(side, "models") for side in (base, ours, theirs)))
+    versions = [side.get("semantics") for side in (base, ours, theirs)]
+    if len({*versions}) == len(versions) and None not in versions:
+        merged["semantics"] = max(versions[1:])
     models = [side.get("models", {}) for side in (base, ours, theirs)]
     found = _merge_models(models[0], models[1], models[2], names)
     if any("models" in side for side in (ours, theirs)):

@@ -145,7 +145,8 @@ def _is_settled(base: Element, side: Element) -> bool:
 
 
 def _settled(base: Element, side: Element, buffer: Buffer) -> frozenset[str]:
-    if base.conflict is None or side.conflict is not None:
+    """Returns the fields that a side has decided on, or put in question anew, whatever it says."""
+    if base.conflict is None or side.conflict == base.conflict:
         return frozenset()
     return conflicting_fields(buffer, read(buffer, base.conflict))
 

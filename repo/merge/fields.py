@@ -35,7 +35,7 @@ class Side:
 
     fields: Fields
     settled: frozenset[str] = frozenset()
-    """Fields whose conflict this side has settled: it has decided them, changed or not."""
+    """Fields that count as changed on this side: it settled a conflict about them, or has another."""
 
 
 def fields_of(block: bytes) -> Fields:

@@ -133,7 +133,7 @@ class GraphMerge:
         One that nobody changed goes with the node.
         """
         if merged.value is None:
-            return merged
+            return merged if self._lacks_nodes(merged) else ABSENT
         missing = self.removed.intersection(_ends(self._buffer, merged.value))
         if not missing:
             return self._back_in_graph(merged)
@@ -144,10 +144,19 @@ class GraphMerge:
         if not nodes:
             nodes = {self.node_triples.at(key)[0] for key in missing}
         links = sorted(Cid(node.raw) for node in nodes if node is not None)
-        record = Conflict(EDGE, (Cid(merged.value.raw),), base.value, nodes=tuple(links))
+        record = Conflict(
+            EDGE,
+            (Cid(merged.value.raw),),
+            base.value,
+            deleted=base.value is not None,
+            nodes=tuple(links),
+        )
         if merged.conflict is not None:
             record = union(record, read(self._buffer, merged.conflict))
         return Element(None, self._put(record))
+
+    def _lacks_nodes(self, merged: Element) -> bool:
+        return merged.conflict is not None and bool(read(self._buffer, merged.conflict).nodes)
 
     def _back_in_graph(self, merged: Element) -> Element:
         """Returns an edge that is in the graph, without the nodes that it once lacked."""

@@ -1,0 +1,81 @@
+"""Writes `spec/vectors/merge/merge.json`: merges of random graphs as the second merge makes them.
+
+PYTHONPATH=src python -m tests.oracle.make_merge_vectors
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from ibidem.objects.blocks import Buffer
+from ibidem.objects.cid import Cid
+
+from . import merge_oracle as oracle
+from .merge_world import Editor, empty_state, known, rooted
+
+PATH = Path(__file__).parents[2] / "spec" / "vectors" / "merge" / "merge.json"
+CASES = 40
+
+
+def cases() -> dict[str, Any]:
+    source = Buffer()
+    found: list[dict[str, Any]] = []
+    blocks: dict[Cid, oracle.Value] = {}
+    met: Counter[str] = Counter()
+    seed = 1_000_000
+    while len(found) < CASES:
+        seed += 1
+        rng = random.Random(seed)
+        base = Editor(rng, empty_state()).edited(rng.randrange(16))
+        for _ in range(2):
+            ours, theirs = (Editor(rng, base).edited(rng.randrange(1, 8)) for _ in range(2))
+            for state in (base, ours, theirs):
+                known(state, blocks)
+            merged = oracle.merge(base, ours, theirs, blocks)
+            kinds = sorted(
+                " ".join([each["what"], *sorted(each.keys() & {"base", "deleted", "nodes"})])
+                for each in merged.conflicts.values()
+            )
+            name = "; ".join(kinds) or "nothing in conflict"
+            if met[name] < 4:
+                met[name] += 1
+                for value in blocks.values():
+                    source.put(oracle.cid_of(value), oracle.codec.encode(value))
+                roots = [rooted(state, source) for state in (base, ours, theirs, merged)]
+                names = ("base", "ours", "theirs", "output")
+                found.append(
+                    {"name": name, "spec": "1-b 1-c"}
+                    | dict(zip(names, map(hexed, roots), strict=True))
+                )
+            base = merged
+    return {"blocks": needed(found, source), "cases": found}
+
+
+def hexed(cid: Cid) -> str:
+    return cid.raw.hex()
+
+
+def needed(found: list[dict[str, Any]], source: Buffer) -> dict[str, str]:
+    """Returns the blocks behind what goes into the cases, by CID."""
+    from ibidem.objects.links import links
+
+    waiting = [
+        Cid(bytes.fromhex(case[side])) for case in found for side in ("base", "ours", "theirs")
+    ]
+    blocks: dict[str, str] = {}
+    while waiting:
+        cid = waiting.pop()
+        if hexed(cid) not in blocks:
+            block = source.get(cid)
+            blocks[hexed(cid)] = block.hex()
+            waiting.extend(links(block))
+    return dict(sorted(blocks.items()))
+
+
+if __name__ == "__main__":
+    PATH.parent.mkdir(exist_ok=True)
+    PATH.write_text(json.dumps(cases(), indent=1) + "\n", "utf-8")

@@ -1,0 +1,381 @@
+"""A second merge, written from `spec/merge.md` over plain dictionaries of everything there is.
+
+It visits every id on all sides and compares whole values; it knows no trees, no differences and
+no blocks that need not be read. Only canonical bytes and CIDs come from the engine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from blake3 import blake3
+
+from ibidem.objects import codec
+from ibidem.objects.cid import Cid
+
+Value = dict[str, Any]
+"""A block as a map."""
+Families = dict[str, dict[bytes, Value]]
+
+
+@dataclass
+class State:
+    """A root, spelled out."""
+
+    nodes: dict[bytes, Value] = field(default_factory=dict)
+    edges: dict[bytes, Value] = field(default_factory=dict)
+    tombstones: dict[bytes, Value] = field(default_factory=dict)
+    conflicts: dict[bytes, Value] = field(default_factory=dict)
+    vectors: Families = field(default_factory=dict)
+    sparse: Families = field(default_factory=dict)
+    config: Value = field(default_factory=dict)
+
+
+def cid_of(value: Value) -> Cid:
+    return Cid.of(codec.encode(value))
+
+
+def same(one: Any, other: Any) -> bool:
+    if one is None or other is None:
+        return one is other
+    return codec.encode(one) == codec.encode(other)
+
+
+def merge(base: State, ours: State, theirs: State, blocks: dict[Cid, Value]) -> State:
+    """Returns the merged state. `blocks` finds values by CID and gets the new ones."""
+    return Merge(base, ours, theirs, blocks).run()
+
+
+class Merge:
+    def __init__(self, base: State, ours: State, theirs: State, blocks: dict[Cid, Value]) -> None:
+        self.sides = (base, ours, theirs)
+        self.blocks = blocks
+        self.out = State()
+        self.kept: dict[int, set[bytes]] = {1: set(), 2: set()}
+
+    def run(self) -> State:
+        for key in sorted(self.all_ids("nodes")):
+            self.node(key)
+        for key in sorted(self.all_ids("edges") | self.edge_conflict_ids()):
+            self.edge(key)
+        for key in self.all_ids("tombstones"):
+            self.tombstone(key)
+        names = self.configuration()
+        for kind in ("vectors", "sparse"):
+            self.families(kind, names if kind == "vectors" else {1: {}, 2: {}})
+        return self.out
+
+    def all_ids(self, name: str) -> set[bytes]:
+        return {key for side in self.sides for key in getattr(side, name)}
+
+    def edge_conflict_ids(self) -> set[bytes]:
+        return {
+            key for side in self.sides for key, c in side.conflicts.items() if c["what"] == "edge"
+        }
+
+    def keep(self, value: Value) -> Value:
+        self.blocks[cid_of(value)] = value
+        return value
+
+    # -- 2 elements ----------------------------------------------------------------------------
+
+    def pairs(self, name: str, key: bytes) -> list[tuple[Value | None, Value | None]]:
+        return [(getattr(side, name).get(key), side.conflicts.get(key)) for side in self.sides]
+
+    def element(self, what: str, pairs: list) -> tuple[Value | None, Value | None]:
+        base, ours, theirs = pairs
+        is_changed = [not same(list(pair), list(base)) for pair in pairs]
+        if same(list(ours), list(theirs)) or not is_changed[2]:
+            return ours
+        if not is_changed[1]:
+            return theirs
+        standing = self.standing_conflict(base[1], ours[1], theirs[1])
+        if ours[0] is None and theirs[0] is None:
+            return None, standing
+        if ours[0] is None or theirs[0] is None:
+            kept, gone = (theirs, ours) if ours[0] is None else (ours, theirs)
+            is_settled = base[1] is not None and gone[1] is None
+            if base[0] is not None or is_settled:
+                new = self.conflict(what, base[0], self.side_cids(base, kept), deleted=True)
+                standing = self.union(new, standing)
+            return kept[0], standing
+        if same(ours[0], theirs[0]):
+            return ours[0], standing
+        value, is_conflict = self.fields_merged(base, ours, theirs)
+        if is_conflict:
+            cids = self.side_cids(base, ours) | self.side_cids(base, theirs)
+            standing = self.union(self.conflict(what, base[0], cids), standing)
+        return value, standing
+
+    def node(self, key: bytes) -> None:
+        pairs = self.pairs("nodes", key)
+        base, ours, theirs = pairs
+        value, conflict = self.element("node", pairs)
+        if base[0] is not None and (ours[0] is None) != (theirs[0] is None):
+            gone = 1 if ours[0] is None else 2
+            stone = self.sides[3 - gone].tombstones.get(key)
+            if stone is not None and not same(stone, self.sides[0].tombstones.get(key)):
+                value, conflict = pairs[3 - gone]
+            if value is not None:
+                self.kept[gone].add(key)
+        if value is not None:
+            self.out.nodes[key] = self.keep(value)
+            if conflict is not None:
+                self.out.conflicts[key] = self.keep(conflict)
+
+    def edge(self, key: bytes) -> None:
+        pairs = self.pairs("edges", key)
+        for which in (1, 2):
+            base = pairs[0][0]
+            if base and pairs[which][0] is None and {base["src"], base["dst"]} & self.kept[which]:
+                pairs[which] = pairs[0]
+        value, conflict = self.element("edge", pairs)
+        if value is None:
+            if conflict is not None and conflict.get("nodes"):
+                self.out.conflicts[key] = self.keep(conflict)
+            return
+        missing = {value["src"], value["dst"]} - self.out.nodes.keys()
+        if missing:
+            if not same(value, pairs[0][0]):
+                nodes = {cid_of(self.last_known(node)) for node in missing}
+                was = pairs[0][0]
+                new = self.conflict("edge", was, {cid_of(value)}, was is not None, nodes)
+                self.keep(value)
+                self.out.conflicts[key] = self.keep(self.union(new, conflict))
+            return
+        self.out.edges[key] = self.keep(value)
+        if conflict is not None and "nodes" in conflict:
+            conflict = {name: each for name, each in conflict.items() if name != "nodes"}
+            if len(conflict["sides"]) == 1:
+                conflict = None
+        if conflict is not None:
+            self.out.conflicts[key] = self.keep(conflict)
+
+    def last_known(self, key: bytes) -> Value:
+        found = [side.nodes[key] for side in self.sides[1:] if key in side.nodes]
+        return found[0] if found else self.sides[0].nodes[key]
+
+    # -- 3 fields ------------------------------------------------------------------------------
+
+    def fields_merged(self, base: Any, ours: Any, theirs: Any) -> tuple[Value, bool]:
+        was = boxed(base[0]) if base[0] is not None else {}
+        one, other = boxed(ours[0]), boxed(theirs[0])
+        in_conflict = set() if base[1] is None else self.conflicting(base[1])
+        settled = [set() if same(pair[1], base[1]) else in_conflict for pair in (ours, theirs)]
+        first = min(
+            (min(self.side_cids(base, pair)), cid_of(pair[0]), number)
+            for number, pair in ((1, ours), (2, theirs))
+        )[2]
+        merged, is_conflict = {}, False
+        for name in was | one | other:
+            a, b, c = was.get(name), one.get(name), other.get(name)
+            if same(b, c) or (same(a, c) and name not in settled[1]):
+                value = b
+            elif same(a, b) and name not in settled[0]:
+                value = c
+            else:
+                is_conflict = True
+                present = [side for side in ((b, c) if first == 1 else (c, b)) if side is not None]
+                value = present[0]
+            if value is not None:
+                merged[name] = value[0]
+        return whole(ours[0], merged), is_conflict
+
+    def side_cids(self, base: Any, pair: Any) -> set[Cid]:
+        value, conflict = pair
+        if conflict is not None and not same(conflict, base[1]):
+            return set(conflict["sides"])
+        self.keep(value)
+        return {cid_of(value)}
+
+    def conflicting(self, conflict: Value) -> set[str]:
+        was = boxed(self.blocks[conflict["base"]]) if "base" in conflict else {}
+        sides = [boxed(self.blocks[side]) for side in conflict["sides"]]
+        found = set()
+        for name in {name for each in (was, *sides) for name in each}:
+            changes = [side.get(name) for side in sides if not same(side.get(name), was.get(name))]
+            if any(not same(change, changes[0]) for change in changes):
+                found.add(name)
+        return found
+
+    # -- 5 conflicts ---------------------------------------------------------------------------
+
+    def conflict(
+        self,
+        what: str,
+        base: Value | None,
+        sides: set[Cid],
+        deleted: bool = False,
+        nodes: set[Cid] | frozenset[Cid] = frozenset(),
+    ) -> Value:
+        made: Value = {"kind": "conflict", "v": 1, "what": what, "sides": sorted(sides)[:64]}
+        if base is not None:
+            made["base"] = cid_of(self.keep(base))
+        if deleted:
+            made["deleted"] = True
+        if nodes:
+            made["nodes"] = sorted(nodes)[:64]
+        return made
+
+    def union(self, one: Value, other: Value | None) -> Value:
+        if other is None:
+            return one
+        base = self.blocks[one["base"]] if "base" in one else None
+        return self.conflict(
+            one["what"],
+            base,
+            {*one["sides"], *other["sides"]},
+            "deleted" in one or "deleted" in other,
+            {*one.get("nodes", ()), *other.get("nodes", ())},
+        )
+
+    def standing_conflict(
+        self, base: Value | None, ours: Value | None, theirs: Value | None
+    ) -> Value | None:
+        if same(ours, theirs) or same(theirs, base):
+            return ours
+        if same(ours, base):
+            return theirs
+        both = sorted((each for each in (ours, theirs) if each is not None), key=cid_of)
+        return both[0] if len(both) == 1 else self.union(both[0], both[1])
+
+    # -- 4 references, 6 vectors ---------------------------------------------------------------
+
+    def attached(self, key: bytes, found: list[Value | None]) -> tuple[Value | None, bool]:
+        base, ours, theirs = found
+        if key in self.kept[1]:
+            return theirs, False
+        if key in self.kept[2]:
+            return ours, False
+        if same(ours, theirs) or same(theirs, base):
+            return ours, False
+        if same(ours, base):
+            return theirs, False
+        return None, True
+
+    def tombstone(self, key: bytes) -> None:
+        if key not in self.out.nodes:
+            return
+        found = [side.tombstones.get(key) for side in self.sides]
+        value, is_both = self.attached(key, found)
+        if is_both:
+            value = min((each for each in found[1:] if each is not None), key=cid_of)
+        if value is not None:
+            self.out.tombstones[key] = value
+
+    def families(self, kind: str, names: dict[int, dict[str, str]]) -> None:
+        sides = []
+        for number, side in enumerate(self.sides):
+            renamed = names.get(number, {})
+            family = getattr(side, kind)
+            sides.append({renamed.get(name, name): family[name] for name in family})
+        for name in {name for side in sides for name in side}:
+            found = [side.get(name, {}) for side in sides]
+            merged = {}
+            for key in {key for side in found for key in side} & self.out.nodes.keys():
+                value = self.vector(key, [side.get(key) for side in found])
+                if value is not None:
+                    merged[key] = value
+            if merged:
+                getattr(self.out, kind)[name] = merged
+
+    def vector(self, key: bytes, found: list[Value | None]) -> Value | None:
+        value, is_both = self.attached(key, found)
+        if not is_both:
+            return value
+        there = [each for each in found[1:] if each is not None]
+        fitting = [each for each in there if each["of"] == self.text_digest(key)]
+        return fitting[0] if len(there) == 2 == len(fitting) + 1 else min(there, key=cid_of)
+
+    def text_digest(self, key: bytes) -> bytes:
+        node = self.out.nodes[key]
+        parts = [node.get("context_sentence"), node.get("summary")]
+        if "content" in node:
+            parts.append(node["content"].decode())
+        return blake3("\n".join(part for part in parts if part).encode()).digest()
+
+    # -- 7 configuration -----------------------------------------------------------------------
+
+    def configuration(self) -> dict[int, dict[str, str]]:
+        base, ours, theirs = (side.config for side in self.sides)
+        merged = {
+            name: self.lower(base.get(name), ours.get(name), theirs.get(name))
+            for name in {*base, *ours, *theirs} - {"models", "semantics"}
+        }
+        self.out.config = {name: value for name, value in merged.items() if value is not None}
+        versions = [side["semantics"] for side in (base, ours, theirs)]
+        is_one_sided = versions[0] in versions[1:]
+        self.out.config["semantics"] = self.lower(*versions) if is_one_sided else max(versions[1:])
+        names: dict[int, dict[str, str]] = {1: {}, 2: {}}
+        models: dict[str, Any] = {}
+        b, o, t = (side["models"] for side in (base, ours, theirs))
+        for name in {*b, *o, *t}:
+            was, one, other = b.get(name), o.get(name), t.get(name)
+            both = one is not None and other is not None and not same(one, other)
+            both = both and not same(was, one) and not same(was, other)
+            if both and (one["dim"] != other["dim"] or self.digests_differ(one, other)):
+                first, second = sorted((one, other), key=codec.encode)
+                other_name = name + "~" + blake3(codec.encode(second)).hexdigest()[:8]
+                models[name], models[other_name] = first, second
+                names[1 if same(second, one) else 2][name] = other_name
+            elif both:
+                was = was or {}
+                mixed = {
+                    key: self.lower(was.get(key), one.get(key), other.get(key))
+                    for key in {*was, *one, *other}
+                }
+                models[name] = {key: value for key, value in mixed.items() if value is not None}
+            elif name not in models:
+                value = self.lower(was, one, other)
+                if value is not None:
+                    models[name] = value
+        self.out.config["models"] = models
+        return names
+
+    @staticmethod
+    def digests_differ(one: Value, other: Value) -> bool:
+        return "digest" in one and "digest" in other and one["digest"] != other["digest"]
+
+    @staticmethod
+    def lower(base: Any, ours: Any, theirs: Any) -> Any:
+        if same(ours, theirs) or same(theirs, base):
+            return ours
+        if same(ours, base):
+            return theirs
+        return min((each for each in (ours, theirs) if each is not None), key=codec.encode)
+
+
+def fields(value: Value) -> Value:
+    found = {}
+    for name, each in value.items():
+        if name == "props":
+            found.update({f"props.{key}": item for key, item in each.items()})
+        elif name not in ("kind", "v", "id", "children", "tail"):
+            found[name] = each
+    if "children" in value or "tail" in value:
+        found["layout"] = [value.get("children"), value.get("tail")]
+    if value["kind"] == "edge":
+        found.setdefault("weight", 1.0)
+    return found
+
+
+def boxed(value: Value) -> dict[str, list[Any]]:
+    """Returns the fields, each in a list, so that null is not taken for absence."""
+    return {name: [each] for name, each in fields(value).items()}
+
+
+def whole(like: Value, found: Value) -> Value:
+    made = {name: like[name] for name in ("kind", "v", "id")}
+    properties = {}
+    for name, value in found.items():
+        if name.startswith("props."):
+            properties[name[6:]] = value
+        elif name == "layout":
+            parts = zip(("children", "tail"), value, strict=True)
+            made.update({part: item for part, item in parts if item is not None})
+        elif (like["kind"], name, value) != ("edge", "weight", 1.0):
+            made[name] = value
+    if properties:
+        made["props"] = properties
+    return made

@@ -1,0 +1,259 @@
+"""Random graphs, and random edits that leave every reference in place, for merges to try."""
+
+from __future__ import annotations
+
+import random
+from copy import copy
+
+import numpy as np
+from blake3 import blake3
+
+from ibidem.objects import codec
+from ibidem.objects.blocks import Buffer
+from ibidem.objects.cid import Cid, RootCid
+from ibidem.objects.config import Config
+from ibidem.objects.derive import edge_id, node_id
+from ibidem.objects.ids import NodeId
+from ibidem.objects.root import Root
+from ibidem.objects.tree import Tree, build
+from ibidem.objects.vector import Sparse, Vector
+
+from .merge_oracle import State, Value, cid_of, fields, whole
+
+KEYS = "abcdef"
+IDS = [node_id("", key).raw for key in KEYS]
+ETYPES = ("cites", "part_of")
+WORDS = ("queue", "retry", "lock", "tide")
+MODELS = ("m", "n")
+_TREES = ("nodes", "edges", "tombstones", "conflicts")
+
+
+def copied(state: State) -> State:
+    made = copy(state)
+    for name in _TREES:
+        setattr(made, name, dict(getattr(state, name)))
+    for kind in ("vectors", "sparse"):
+        setattr(made, kind, {name: dict(found) for name, found in getattr(state, kind).items()})
+    models = {name: dict(model) for name, model in state.config["models"].items()}
+    made.config = {**state.config, "models": models}
+    return made
+
+
+def empty_state() -> State:
+    return State(config=Config.default().to_map())
+
+
+class Editor:
+    """Makes random edits to one state, as a transaction would leave them."""
+
+    def __init__(self, random_: random.Random, state: State) -> None:
+        self.random = random_
+        self.state = copied(state)
+
+    def edited(self, count: int) -> State:
+        moves = (
+            *(self.put_node,) * 4,
+            *(self.change_node,) * 6,
+            *(self.remove_node,) * 2,
+            *(self.put_edge,) * 4,
+            *(self.change_edge,) * 2,
+            self.remove_edge,
+            *(self.tombstone,) * 2,
+            *(self.put_vector,) * 4,
+            self.remove_vector,
+            self.settle,
+            self.configure,
+        )
+        for _ in range(count):
+            self.random.choice(moves)()
+        for kind in ("vectors", "sparse"):
+            families = getattr(self.state, kind)
+            setattr(self.state, kind, {name: found for name, found in families.items() if found})
+        return self.state
+
+    def pick(self, of: dict[bytes, Value]) -> bytes | None:
+        return self.random.choice(sorted(of)) if of else None
+
+    def put_node(self) -> None:
+        key = self.random.choice(IDS)
+        if key not in self.state.nodes:
+            letter = KEYS[IDS.index(key)]
+            node: Value = {"kind": "node", "v": 1, "id": key, "ntype": "Doc", "key": ["", letter]}
+            self.state.nodes[key] = self.varied(node)
+
+    def change_node(self) -> None:
+        key = self.pick(self.state.nodes)
+        if key is not None:
+            self.state.nodes[key] = self.varied(self.state.nodes[key])
+
+    def varied(self, value: Value) -> Value:
+        found = fields(value)
+        for _ in range(self.random.choice((1, 1, 2, 3))):
+            name = self.random.choice(
+                ("summary", "props.a", "props.b", "content", "context_sentence", "layout", "later")
+            )
+            if value["kind"] == "edge":
+                name = self.random.choice(("weight", "weight", "props.a", "props.b"))
+            if self.random.random() < 0.2 and name != "weight":
+                found.pop(name, None)
+            else:
+                found[name] = self.some(name)
+        return whole(value, found)
+
+    def some(self, name: str) -> object:
+        word = self.random.choice(WORDS)
+        match name:
+            case "weight":
+                return self.random.choice((0.0, 1.0, 2.0, 0.5))
+            case "content":
+                return word.encode()
+            case "layout":
+                return self.random.choice(([None, word], [[[IDS[0], "", 1, 0]], None]))
+            case "props.b":
+                return self.random.choice((True, 1, 1.0, None, [1], {"a": [word]}))
+        return word
+
+    def remove_node(self) -> None:
+        key = self.pick(self.state.nodes)
+        if key is None or key in self.state.tombstones:
+            return
+        del self.state.nodes[key]
+        self.state.conflicts.pop(key, None)
+        for edge, value in list(self.state.edges.items()):
+            if key in (value["src"], value["dst"]):
+                del self.state.edges[edge]
+                self.state.conflicts.pop(edge, None)
+        for kind in ("vectors", "sparse"):
+            for found in getattr(self.state, kind).values():
+                found.pop(key, None)
+
+    def put_edge(self) -> None:
+        src, dst = self.pick(self.state.nodes), self.pick(self.state.nodes)
+        if src is None or dst is None:
+            return
+        etype = self.random.choice(ETYPES)
+        key = edge_id(NodeId(src), etype, NodeId(dst)).raw
+        if key not in self.state.edges:
+            edge = {"kind": "edge", "v": 1, "id": key, "etype": etype, "src": src, "dst": dst}
+            self.state.edges[key] = self.varied(edge)
+            self.state.conflicts.pop(key, None)
+
+    def change_edge(self) -> None:
+        key = self.pick(self.state.edges)
+        if key is not None:
+            self.state.edges[key] = self.varied(self.state.edges[key])
+
+    def remove_edge(self) -> None:
+        key = self.pick(self.state.edges)
+        if key is not None:
+            del self.state.edges[key]
+            self.state.conflicts.pop(key, None)
+
+    def tombstone(self) -> None:
+        key = self.pick(self.state.nodes)
+        if key is None:
+            return
+        if key in self.state.tombstones and self.random.random() < 0.6:
+            del self.state.tombstones[key]
+            return
+        stone: Value = {"kind": "tombstone", "v": 1}
+        if self.random.random() < 0.5:
+            stone["reason"] = self.random.choice(WORDS)
+        self.state.tombstones[key] = stone
+
+    def put_vector(self) -> None:
+        key = self.pick(self.state.nodes)
+        if key is None:
+            return
+        of = self.digest(key) if self.random.random() < 0.7 else bytes(32)
+        if self.random.random() < 0.3:
+            indices = np.array([self.random.randrange(9)], np.uint32)
+            sparse = Sparse.from_arrays(indices, np.ones(1, np.float32), of=of)
+            self.state.sparse.setdefault("v", {})[key] = _plain(sparse.encode())
+            return
+        name = self.random.choice(MODELS)
+        models = self.state.config["models"]
+        if name not in models:
+            models[name] = {"dim": self.random.choice((2, 2, 2, 3)), "metric": "cosine"}
+            models[name]["dtype"] = "f32"
+            if self.random.random() < 0.3:
+                models[name]["digest"] = bytes([self.random.randrange(2)]) * 32
+        parts = [float(self.random.randrange(1, 4)) for _ in range(models[name]["dim"])]
+        vector = Vector.from_array(np.array(parts, np.float32), dtype="f32", of=of)
+        self.state.vectors.setdefault(name, {})[key] = _plain(vector.encode())
+
+    def digest(self, key: bytes) -> bytes:
+        node = self.state.nodes[key]
+        parts = [node.get("context_sentence"), node.get("summary")]
+        parts.append(node["content"].decode() if "content" in node else None)
+        return blake3("\n".join(part for part in parts if part).encode()).digest()
+
+    def remove_vector(self) -> None:
+        kind = self.random.choice(("vectors", "sparse"))
+        for found in getattr(self.state, kind).values():
+            key = self.pick(found)
+            if key is not None:
+                del found[key]
+
+    def settle(self) -> None:
+        key = self.pick(self.state.conflicts)
+        if key is not None and (key in self.state.nodes or key in self.state.edges):
+            del self.state.conflicts[key]
+
+    def configure(self) -> None:
+        name = self.random.choice(("semantics", "analyser", "mine"))
+        values = {"semantics": (1, 2, 3), "analyser": ("english-1", "plain-1"), "mine": (1, 2, 3)}
+        self.state.config[name] = self.random.choice(values[name])
+
+
+def _plain(block: bytes) -> Value:
+    value = codec.decode(block)
+    assert isinstance(value, dict)
+    return value
+
+
+def rooted(state: State, buffer: Buffer) -> RootCid:
+    """Puts a state and returns its root."""
+
+    def tree(values: dict[bytes, Value]) -> object:
+        entries = []
+        for key, value in values.items():
+            block = codec.encode(value)
+            cid = Cid.of(block)
+            buffer.put(cid, block)
+            entries.append((key, cid))
+        return build(entries, buffer)
+
+    root = Root(
+        *(tree(getattr(state, name)) for name in _TREES),  # type: ignore[arg-type]
+        vectors={name: tree(found) for name, found in state.vectors.items()},  # type: ignore[misc]
+        sparse={name: tree(found) for name, found in state.sparse.items()},  # type: ignore[misc]
+        config=state.config,
+    )
+    block = root.encode()
+    cid = RootCid.of(block)
+    buffer.put(cid, block)
+    return cid
+
+
+def state_of(root_cid: RootCid, buffer: Buffer) -> State:
+    """Returns a root, spelled out."""
+    root = Root.decode(buffer.get(root_cid))
+
+    def values(tree: object) -> dict[bytes, Value]:
+        found = Tree(buffer, tree).items()  # type: ignore[arg-type]
+        return {key: _plain(buffer.get(cid)) for key, cid in found}
+
+    return State(
+        *(values(getattr(root, name)) for name in _TREES),
+        vectors={name: values(tree) for name, tree in root.vectors.items()},
+        sparse={name: values(tree) for name, tree in root.sparse.items()},
+        config=dict(root.config),
+    )
+
+
+def known(state: State, blocks: dict[Cid, Value]) -> None:
+    """Notes the values of a state by CID."""
+    for values in (state.nodes, state.edges, state.conflicts):
+        for value in values.values():
+            blocks[cid_of(value)] = value

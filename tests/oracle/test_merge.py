@@ -1,0 +1,126 @@
+"""The merge against a second one over dictionaries, on random histories of up to three merges."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from ibidem.objects.blocks import Buffer
+from ibidem.objects.cid import Cid, RootCid
+from ibidem.objects.links import links
+from ibidem.repo.merge import merge_roots
+
+from . import merge_oracle as oracle
+from .merge_world import Editor, empty_state, known, rooted
+
+FAST, FULL = 150, 20_000
+
+
+def run(seed: int) -> Counter[str]:
+    """Merges one random history, three merges deep; returns what it met."""
+    rng = random.Random(seed)
+    blocks: dict[Cid, oracle.Value] = {}
+    met: Counter[str] = Counter()
+    base = Editor(rng, empty_state()).edited(rng.randrange(30))
+    if rng.random() < 0.1:
+        base = empty_state()
+    for _ in range(rng.choice((1, 1, 2, 3))):
+        ours, theirs = (Editor(rng, base).edited(rng.randrange(1, 12)) for _ in range(2))
+        base = merged(base, ours, theirs, blocks, met)
+    return met
+
+
+def merged(
+    base: oracle.State,
+    ours: oracle.State,
+    theirs: oracle.State,
+    blocks: dict[Cid, oracle.Value],
+    met: Counter[str],
+) -> oracle.State:
+    states = (base, ours, theirs)
+    source = Buffer()
+    for state in states:
+        known(state, blocks)
+    for value in blocks.values():
+        source.put(oracle.cid_of(value), oracle.codec.encode(value))
+    roots = [rooted(state, source) for state in states]
+    buffer, mirrored = Buffer(source), Buffer(source)
+    found = merge_roots(source, *roots, buffer)
+    expected = oracle.merge(*states, blocks)
+    check = Buffer()
+    assert found == rooted(expected, check)
+    assert merge_roots(source, roots[0], roots[2], roots[1], mirrored) == found
+    for each in (buffer, mirrored):
+        check_whole(found, each)
+    for root in (found, roots[1], roots[2]):
+        assert merge_roots(buffer, roots[0], found, root, Buffer(buffer)) == found
+    check_kept(expected, *states)
+    met.update(merges=1, conflicts=len(expected.conflicts), kinds=0)
+    for conflict in expected.conflicts.values():
+        met[f"{conflict['what']}{sorted(conflict.keys() & {'base', 'deleted', 'nodes'})}"] += 1
+    return expected
+
+
+def check_whole(root: Cid, source: Buffer) -> None:
+    """Every block that the root needs is there."""
+    waiting = [root]
+    while waiting:
+        waiting.extend(links(source.get(waiting.pop())))
+
+
+def check_kept(
+    merged: oracle.State, base: oracle.State, ours: oracle.State, theirs: oracle.State
+) -> None:
+    """No vector is dropped that a side put and whose node stands; nothing refers to nothing."""
+    for side in (ours, theirs):
+        for name, vectors in side.vectors.items():
+            for key, vector in vectors.items():
+                is_new = not oracle.same(vector, base.vectors.get(name, {}).get(key))
+                if is_new and key in merged.nodes:
+                    assert any(key in found for found in merged.vectors.values())
+    for edge in merged.edges.values():
+        assert {edge["src"], edge["dst"]} <= merged.nodes.keys()
+    for attached in (merged.tombstones, *merged.vectors.values(), *merged.sparse.values()):
+        assert attached.keys() <= merged.nodes.keys()
+
+
+def test_merges_equal_the_oracle_commute_and_repeat() -> None:
+    met: Counter[str] = Counter()
+    for seed in range(FAST):
+        met += run(seed)
+    kinds = [name for name in met if name.startswith(("node", "edge"))]
+    assert len(kinds) >= 6, met
+
+
+@pytest.mark.slow
+def test_twenty_thousand_merges_equal_the_oracle_commute_and_repeat() -> None:
+    met: Counter[str] = Counter()
+    seed = FAST
+    while met["merges"] < FULL:
+        met += run(seed)
+        seed += 1
+    assert met["conflicts"] > FULL // 10, met
+
+
+VECTORS = json.loads(
+    (Path(__file__).parents[2] / "spec" / "vectors" / "merge" / "merge.json").read_text("utf-8")
+)
+
+
+@pytest.mark.parametrize("number", range(len(VECTORS["cases"])))
+def test_vectors_of_the_specification(number: int) -> None:
+    case = VECTORS["cases"][number]
+    source = Buffer()
+    for cid, block in VECTORS["blocks"].items():
+        source.put(Cid(bytes.fromhex(cid)), bytes.fromhex(block))
+    base, ours, theirs, output = (
+        RootCid(bytes.fromhex(case[name])) for name in ("base", "ours", "theirs", "output")
+    )
+    for one, other in ((ours, theirs), (theirs, ours)):
+        buffer = Buffer(source)
+        assert merge_roots(source, base, one, other, buffer) == output
+        check_whole(output, buffer)
