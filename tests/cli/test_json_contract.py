@@ -178,7 +178,17 @@ def _session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     run("replay", asked["receipt"])
     run("retrieve", "the mill of the engine", "--direct")
     recalled = run("recall", "the mill of the engine", "--direct", "--session", "s")
-    run("recall", "mill of nowhere here", "--expansion", "--label", "Passage", "--label", "Nobody")
+    run(
+        "recall",
+        "mill of nowhere here",
+        "--expansion",
+        "--label",
+        "Passage",
+        "--label",
+        "Nobody",
+        "--budget",
+        "20",
+    )
     best = recalled["items"][0]["id"]
     told = ("--receipt", recalled["receipt"])
     run("feedback", "vote", best, "--down", *told)
