@@ -53,11 +53,13 @@ def command(
         result = found.result
         revision = repository.at(at)
         locations = [revision.locate(item.node.id) for item in result.items]
+    commit = None if revision.commit is None else str(revision.commit.cid)
     receipt = None if result.receipt is None else str(result.receipt.cid)
     if session.json:
         output.emit(
             "recall",
             {
+                "commit": commit,
                 "receipt": receipt,
                 "disclosure": str(found.disclosure),
                 "is_escalated": found.is_escalated,
