@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.repo.revision import microseconds
+
+if TYPE_CHECKING:
+    from ibidem.repo.sign.key import SigningKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +24,17 @@ class Signature:
     time: int | None
     agent: str | None = None
     task: str | None = None
+    key: SigningKey | None = None
+    """Signs the commit."""
 
 
 def signature(
-    author: str, message: str, time: int | datetime | None, agent: str | None, task: str | None
+    author: str,
+    message: str,
+    time: int | datetime | None,
+    agent: str | None,
+    task: str | None,
+    key: SigningKey | None = None,
 ) -> Signature:
     """Returns who commits, when and why, each of its type."""
     for field, value in (
@@ -34,7 +45,7 @@ def signature(
     ):
         if not isinstance(value, str) and not (value is None and field in ("agent", "task")):
             raise InvalidInputError(f"{field}: got {value!r:.80}, expected text")
-    return Signature(author, message, checked_time(time), agent, task)
+    return Signature(author, message, checked_time(time), agent, task, key)
 
 
 def checked_time(time: int | datetime | None) -> int | None:

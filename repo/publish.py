@@ -53,7 +53,7 @@ def commit_of(
     signature: Signature, root: RootCid, parents: tuple[CommitCid, ...], time: int
 ) -> Commit:
     """Returns the commit of a root, as its author says."""
-    return Commit(
+    commit = Commit(
         root,
         parents,
         author=signature.author,
@@ -62,6 +62,7 @@ def commit_of(
         agent=signature.agent,
         task=signature.task,
     )
+    return commit if signature.key is None else signature.key.sign(commit)
 
 
 def move(

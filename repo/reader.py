@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from ibidem.repo.history import Change
     from ibidem.repo.notes import Log
     from ibidem.repo.retrieving import Retriever
+    from ibidem.repo.sign.key import SigningKey
     from ibidem.repo.statistics import RepositoryStats
     from ibidem.retrieve.receipt import Receipt
     from ibidem.retrieve.result import Result
@@ -66,6 +67,8 @@ class Reader(Closing):
         """By the name of the model: what `retrieve(model=...)` embeds questions with."""
         self.note_logs: dict[str, dict[CommitCid, Log]] = {}
         """Events that were read, by the space that they were read for."""
+        self.signing_key: SigningKey | None = None
+        """Signs the commits that are made through this object; see `sign_with`."""
         self._vector_cache: VectorCache | None = None
         self._index: tuple[TreeCid, Index] | None = None
         """With the erasures that it was made after."""

@@ -156,6 +156,7 @@ class Repository(Keeping, Merging, Noting, Packing, Running, Syncing):
         time: int | datetime | None = None,
         agent: str | None = None,
         task: str | None = None,
+        sign: str | bool | None = None,
         on_conflict: str = "record",
     ) -> Transaction:
         """Begins a transaction on a branch, the current one by default; leaving `with` commits.
@@ -164,11 +165,13 @@ class Repository(Keeping, Merging, Noting, Packing, Running, Syncing):
 
         Args:
             time: microseconds since 1970 UTC, or a datetime with an offset; by default the clock's.
+            sign: the name of the private key that signs the commit, or True for the only one; by
+                default that of `sign_with`.
             on_conflict: what becomes of changes to what another writer has changed meanwhile:
                 `record` merges them by property and records a conflict where that cannot be;
                 `raise` refuses all with `ConflictError`, for changes that depend on what was read.
         """
-        signed = signature(author, message, time, agent, task)
+        signed = signature(author, message, time, agent, task, self.key_for(sign))
         from ibidem.repo.landing import checked_choice
         from ibidem.repo.publish import BranchPublisher
 
@@ -192,6 +195,7 @@ class Repository(Keeping, Merging, Noting, Packing, Running, Syncing):
         time: int | datetime | None = None,
         agent: str | None = None,
         task: str | None = None,
+        sign: str | bool | None = None,
     ) -> Commit | None:
         """Commits what is staged on the current branch; None where nothing is.
 
@@ -200,7 +204,7 @@ class Repository(Keeping, Merging, Noting, Packing, Running, Syncing):
         """
         from ibidem.repo import stage
 
-        signed = signature(author, message, time, agent, task)
+        signed = signature(author, message, time, agent, task, self.key_for(sign))
         return stage.commit(self._operations, self._branch(None), signed)
 
     def staged_changes(self) -> Iterator[Change]:

@@ -49,7 +49,7 @@ class Merging(Reader):
         """
         from ibidem.repo.merge.branch import merge_into
 
-        signed = signature(author, message, time, agent, task)
+        signed = signature(author, message, time, agent, task, self.signing_key)
         full_name = moves.branch_of(self._operations, branch)
         return merge_into(
             self._operations, full_name, self._commit_of(rev), rev, signed, is_dry_run=is_dry_run
@@ -81,7 +81,7 @@ class Merging(Reader):
         from ibidem.repo.merge.replant import rebase
 
         full_name = moves.branch_of(self._operations, None)
-        signed = signature(author, "", time, None, None)
+        signed = signature(author, "", time, None, None, self.signing_key)
         return rebase(
             self._operations, full_name, self._commit_of(onto), signed, is_dry_run=is_dry_run
         )
@@ -104,7 +104,7 @@ class Merging(Reader):
         from ibidem.repo.merge.replant import pick
 
         full_name = moves.branch_of(self._operations, None)
-        signed = signature(author, message, time, agent, task)
+        signed = signature(author, message, time, agent, task, self.signing_key)
         return pick(self._operations, full_name, self._commit_of(rev), signed)
 
     def revert(
@@ -121,7 +121,7 @@ class Merging(Reader):
         from ibidem.repo.merge.replant import revert
 
         full_name = moves.branch_of(self._operations, None)
-        signed = signature(author, message, time, agent, task)
+        signed = signature(author, message, time, agent, task, self.signing_key)
         return revert(self._operations, full_name, self._commit_of(rev), signed)
 
     def conflicts(self, rev: object = revision.HEAD) -> list[OpenConflict]:
@@ -159,7 +159,7 @@ class Merging(Reader):
         """
         from ibidem.repo.merge.resolve import resolve
 
-        signed = signature(author, message, time, agent, task)
+        signed = signature(author, message, time, agent, task, self.signing_key)
         return resolve(self, self._operations, id, take, value, signed)
 
     def _commit_of(self, rev: object) -> CommitCid:

@@ -10,6 +10,7 @@ from ibidem.repo import revision
 from ibidem.repo.reader import Reader
 
 if TYPE_CHECKING:
+    from ibidem.repo.sign.key import SigningKey
     from ibidem.repo.sign.keyring import Keyring, TrustedKey
     from ibidem.repo.sign.verify import Verdict
 
@@ -27,6 +28,18 @@ class Signing(Reader):
 
             self._keyring = Keyring(None if self.folder is None else self.folder / "keys")
         return self._keyring
+
+    def sign_with(self, name: str | None) -> None:
+        """Signs every commit that is made through this object from now on.
+
+        Args:
+            name: of a private key; None: commits are not signed unless a call asks for it.
+        """
+        self.signing_key = None if name is None else self.keyring.private(name)
+
+    def key_for(self, sign: str | bool | None) -> SigningKey | None:
+        """Returns the private key that a call asks for, that of `sign_with` where it says None."""
+        return self.signing_key if sign is None else self.keyring.chosen(sign)
 
     def verify(self, rev: object = revision.HEAD) -> Iterator[Verdict]:
         """Yields what the signature of each commit behind a revision is worth, newest first."""

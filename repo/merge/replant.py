@@ -82,7 +82,12 @@ def rebase(
         for commit in own:
             before = _before(operations, buffer, commit)
             signed = Signature(
-                commit.author, commit.message, commit.time, commit.agent, commit.task
+                commit.author,
+                commit.message,
+                commit.time,
+                commit.agent,
+                commit.task,
+                signature.key,
             )
             _add(plan, buffer, commit, before, commit.root, signed, commit.time)
         return plan
