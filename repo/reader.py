@@ -76,6 +76,7 @@ class Reader(Closing):
 
     def close(self) -> None:
         """Lets go of the files; closing twice is allowed."""
+        self.receipts.close()
         self.store.close()
 
     # -- where things stand --------------------------------------------------------------------
@@ -114,12 +115,25 @@ class Reader(Closing):
             )
         return found
 
-    def at(self, rev: object = revision.HEAD, *, trust: TrustContext | None = None) -> Revision:
+    def at(
+        self,
+        rev: object = revision.HEAD,
+        *,
+        trust: TrustContext | None = None,
+        allow_erased: bool = False,
+    ) -> Revision:
         """Returns the graph at a revision, or of a root given by its RootCid, read-only.
 
         Args:
             trust: who asks; where the root has a trust policy, nothing is told without.
+            allow_erased: answers as if nodes that were erased since had been invisible; a
+                revision that has some is a `PartialRevision` and says which in `erasures`.
         """
+        if allow_erased:
+            from ibidem.repo.keep.allowed import without_erased
+
+            partial = without_erased(self, self.at(rev))
+            return partial if trust is None else partial.seen_by(trust)
         if trust is not None:
             return self.at(rev).seen_by(trust)
         from ibidem.repo.at import Revision

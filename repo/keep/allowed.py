@@ -1,0 +1,89 @@
+"""An old revision as if the nodes that were erased since had been invisible in it.
+
+Its root reaches blocks that are gone, so it is answered over another root, made for the asking and
+kept nowhere: the same trees without the entries that were erased. A receipt of such an answer names
+that root, so it is not kept either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ibidem.objects.blocks import Buffer
+from ibidem.objects.cid import Cid, RootCid
+from ibidem.objects.root import Root
+from ibidem.objects.tree import Tree
+from ibidem.repo.at import Revision
+from ibidem.repo.edits import Edits, Family, applied, families, tree_of
+from ibidem.repo.keep.erased import Erased
+from ibidem.repo.reader import Reader
+
+if TYPE_CHECKING:
+    from ibidem.objects.erasure import Erasure
+    from ibidem.store.protocol import Store
+
+CONFLICTS: Family = ("conflicts", "")
+
+
+class PartialRevision(Revision):
+    """A revision without what was erased from it; `erasures` names what is left out."""
+
+    erasures: tuple[Erasure, ...] = ()
+
+
+def without_erased(repository: Reader, revision: Revision) -> Revision:
+    """Returns a revision without the entries that were erased; itself where it has none."""
+    erased = repository.guard.erased()
+    found: list[Erasure] = []
+    edits = _edits(repository.store, revision.root, erased, found)
+    if not found:
+        return revision
+    buffer = Buffer(repository.store)
+    root = applied(revision.root, edits, buffer)
+    block = root.encode()
+    root_cid = RootCid.of(block)
+    buffer.put(root_cid, block)
+    reader = Reader(_Overlay(repository.store, buffer.new), None, lambda: 0)
+    reader.embedders = repository.embedders
+    partial = PartialRevision(reader, root_cid, revision.commit)
+    partial.erasures = tuple({erasure.cid: erasure for erasure in found}.values())
+    return partial
+
+
+def _edits(store: Store, root: Root, erased: Erased, found: list[Erasure]) -> Edits:
+    """Returns what takes the erased entries out of a root; the erasures go into `found`."""
+    edits = Edits()
+    if not erased.cids:
+        return edits
+    for family in {*families(root), CONFLICTS}:
+        for key, cid in Tree(store, tree_of(root, family)).items():
+            erasure = erased.cids.get(cid.raw)
+            if erasure is not None:
+                edits.of(family)[key] = None
+                found.append(erasure)
+    return edits
+
+
+class _Overlay:
+    """A store with some blocks more; what it is asked otherwise, the store answers."""
+
+    def __init__(self, store: Store, more: Mapping[Cid, bytes]) -> None:
+        self._store = store
+        self._more = dict(more)
+
+    def get(self, cid: Cid) -> bytes:
+        found = self._more.get(cid)
+        return self._store.get(cid) if found is None else found
+
+    def get_many(self, cids: Iterable[Cid]) -> list[bytes]:
+        return [self.get(cid) for cid in cids]
+
+    def has(self, cid: Cid) -> bool:
+        return cid in self._more or self._store.has(cid)
+
+    def close(self) -> None:
+        """Closes nothing: the store is another's."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
