@@ -25,7 +25,7 @@ def main() -> None:
     import atheris
 
     with atheris.instrument_imports(include=["ibidem"]):
-        from .seeds import SEEDS
+        from .all_seeds import SEEDS
         from .targets import TARGETS
     corpus = arguments.corpus / arguments.target
     corpus.mkdir(parents=True, exist_ok=True)

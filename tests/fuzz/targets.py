@@ -24,6 +24,8 @@ from ibidem.repo.repository import Repository
 from ibidem.retrieve.receipt import Receipt
 from ibidem.testing.golden import parse
 
+from . import copies
+
 Target = Callable[[bytes], None]
 
 
@@ -133,5 +135,8 @@ def _asked() -> Repository:
 
 TARGETS: dict[str, Target] = {
     target.__name__: target
-    for target in (block, receipt, golden, ndjson, markdown, question, revision)
+    for target in (
+        *(block, receipt, golden, ndjson, markdown, question, revision),
+        *(copies.car, copies.blocks_of_car, copies.http),
+    )
 }

@@ -6,10 +6,19 @@ import random
 
 import pytest
 
-from .seeds import SEEDS
+from .all_seeds import SEEDS
 from .targets import TARGETS
 
-MUTANTS = {"block": 20_000, "receipt": 10_000, "golden": 10_000, "ndjson": 5000, "revision": 10_000}
+MUTANTS = {
+    "block": 10_000,
+    "receipt": 10_000,
+    "golden": 5000,
+    "revision": 5000,
+    "ndjson": 3000,
+    "http": 150,
+    "question": 300,
+    "markdown": 300,
+}
 MUTANTS_DEFAULT = 600
 
 
