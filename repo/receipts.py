@@ -38,7 +38,14 @@ class Receipts:
         self._log_bytes_max = log_bytes_max
         self._kept = bytearray()
         self._older = b""
+        self._descriptor: int | None = None
         self._last: bytes | None = None
+
+    def close(self) -> None:
+        """Lets go of the file; the next receipt opens it again."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
 
     def append(self, block: bytes) -> None:
         """Appends a block, unflushed; a repeat of the last one is left out."""
@@ -54,18 +61,29 @@ class Receipts:
             return
         # A full or read-only disk must not take the answer away with the receipt.
         with suppress(OSError):
-            self._path.parent.mkdir(exist_ok=True)
-            descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
-            try:
-                os.write(descriptor, frame)
-                written = os.fstat(descriptor)
-            finally:
-                os.close(descriptor)
+            written = self._write(self._path, frame)
+            if not written.st_nlink:
+                # Somebody took the file away while it was open.
+                self.close()
+                written = self._write(self._path, frame)
             if written.st_size >= self._log_bytes_max:
+                self.close()
                 self._turn(written)
 
+    def _write(self, path: Path, frame: bytes) -> os.stat_result:
+        os.write(self._opened(path), frame)
+        return os.fstat(self._opened(path))
+
+    def _opened(self, path: Path) -> int:
+        """Returns the log, open to append; it stays open, for opening costs more than a frame."""
+        if self._descriptor is None:
+            path.parent.mkdir(exist_ok=True)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)
+            self._descriptor = os.open(path, flags, 0o666)
+        return self._descriptor
+
     def _turn(self, written: os.stat_result) -> None:
-        """Puts the full log in the place of the older one, unless another process just did."""
+        """Puts a full log in the place of the older one, unless another process just did."""
         assert self._path is not None, "BUG: a log without a file was turned"
         found = self._path.stat()
         if (found.st_dev, found.st_ino) == (written.st_dev, written.st_ino):

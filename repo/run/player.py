@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 import numpy as np
 
 from ibidem.objects.blocks import Buffer
-from ibidem.objects.cid import Cid, RootCid
+from ibidem.objects.cid import Cid, CommitCid, RootCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.errors import InvalidInputError, ReplayError
 from ibidem.objects.ids import NodeId
@@ -28,7 +28,7 @@ from ibidem.repo import history
 from ibidem.repo.at import Revision
 from ibidem.repo.edits import Edits, laid_on
 from ibidem.repo.run import outcome, replaying, words
-from ibidem.repo.run.session import RunRevision, Session, rev_text
+from ibidem.repo.run.session import RunRevision, Session, retrieve_request, rev_text
 from ibidem.repo.run.values import difference_lines, same, settled, unpack
 from ibidem.repo.telling import change_line
 from ibidem.repo.transaction import Transaction
@@ -117,18 +117,24 @@ class Replay(Session):
 
     def _retrieve(self, rev: str, revision: Revision | None, options: Mapping[str, Any]) -> Result:
         step = self._expect("retrieve", words.question(rev, {"text": options.get("text")}))
-        recorded = unpack(self._store, step.request)
+        recorded, asked = unpack(self._store, step.request), retrieve_request(rev, options)
         if step.receipt is None:
-            asked = {"rev": rev, "text": options.get("text")}
-            if recorded != asked:
-                self._refuse(words.question(rev, {"text": asked["text"]}))
+            if not same(recorded, asked):
+                said = words.question(rev, {"text": options.get("text")})
+                self._refuse(said, difference_lines(recorded, asked))
             self._next += 1
             self._raise_recorded(step)
         assert step.receipt is not None, "BUG: a retrieval without a receipt or an error"
         receipt = Receipt.decode(self._store.get(step.receipt))
-        at = Revision(self._repository, receipt.root, None)
+        commit = None if step.commit is None else Commit.decode(step.commit)
+        at = RunRevision(self, rev, receipt.root, commit)
         question = self._question(at, receipt, options)
-        self._compare_questions(rev, recorded["rev"], question, receipt, revision)
+        details = difference_lines({**recorded, "text": asked["text"]}, asked)
+        details += difference_lines(receipt.query.form(), question.query.form())
+        if revision is not None and revision.root_cid != receipt.root:
+            details.append(f"differs in root: {receipt.root} then, {revision.root_cid} now")
+        if details:
+            self._refuse(words.question(rev, question.query.form()), details)
         self._next += 1
         again = replace(question, reranker=receipt.rerank)
         result: Result = replaying.ask_again(self._repository, at, again)
@@ -145,24 +151,12 @@ class Replay(Session):
         vector = receipt.query.vector
         if name is not None and vector is not None and vector.model == name:
             given["vector"] = (name, np.frombuffer(vector.data, "<f4"))
+        if (given.get("feedback") or given.get("worth")) and not isinstance(
+            given.get("notes"), CommitCid
+        ):
+            # What the notes were is in the receipt; their space may have moved on.
+            given["notes"] = receipt.notes_head
         return retrieving.ask(self._repository, at, **given)
-
-    def _compare_questions(
-        self,
-        rev: str,
-        recorded_rev: str,
-        question: Asked,
-        receipt: Receipt,
-        revision: Revision | None,
-    ) -> None:
-        now, then = question.query.form(), receipt.query.form()
-        details = difference_lines(then, now)
-        if rev != recorded_rev:
-            details.append(f"differs in revision: {recorded_rev} then, {rev} now")
-        elif revision is not None and revision.root_cid != receipt.root:
-            details.append(f"differs in root: {receipt.root} then, {revision.root_cid} now")
-        if details:
-            self._refuse(words.question(rev, now), details)
 
     def _transaction(self, request: dict[str, Any]) -> Transaction:
         step = self._take("transaction", words.transaction(request), request=request)

@@ -22,7 +22,7 @@ from ibidem.repo.at import Revision
 from ibidem.repo.edits import Edits, laid_on
 from ibidem.repo.run import outcome
 from ibidem.repo.run.chain import Chain
-from ibidem.repo.run.session import RunRevision, Session, rev_text
+from ibidem.repo.run.session import RunRevision, Session, retrieve_request, rev_text
 from ibidem.repo.run.values import settled
 from ibidem.repo.transaction import Transaction
 
@@ -107,7 +107,7 @@ class Run(Session):
     def _retrieve(self, rev: str, revision: Revision | None, options: Mapping[str, Any]) -> Result:
         from ibidem.repo import retrieving
 
-        request = {"rev": rev, "text": options.get("text")}
+        request = retrieve_request(rev, options)
         with self._chain.lock:
             asked = self._live.at(rev) if revision is None else revision
             try:
@@ -124,7 +124,12 @@ class Run(Session):
             block = result.receipt.encode()
             cid = ReceiptCid.of(block)
             self._append(
-                "retrieve", request=request, receipt=cid, root=result.root, blocks={cid: block}
+                "retrieve",
+                request=request,
+                receipt=cid,
+                root=result.root,
+                commit=None if asked.commit is None else asked.commit.encode(),
+                blocks={cid: block},
             )
         return result
 

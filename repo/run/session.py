@@ -249,5 +249,13 @@ def rev_text(rev: object) -> str:
     raise InvalidInputError(f"revision: got {rev!r:.80}, expected a branch, tag, CID or time")
 
 
+def retrieve_request(rev: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns what is recorded of a retrieval beside its receipt."""
+    request = {"rev": rev, "text": options.get("text")}
+    if isinstance(options.get("notes"), str):
+        request["notes"] = options["notes"]
+    return request
+
+
 def _commits(found: Mapping[str, Cid]) -> dict[str, CommitCid]:
     return {name: CommitCid(cid.raw) for name, cid in found.items()}

@@ -76,3 +76,14 @@ def test_a_flipped_bit_loses_one_receipt_only(tmp_path: Path) -> None:
 def test_a_log_that_can_not_be_written_does_not_fail(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     Receipts(tmp_path / "file").append(BLOCKS[0])
+
+
+def test_a_log_that_is_taken_away_is_begun_again(tmp_path: Path) -> None:
+    receipts = Receipts(tmp_path)
+    receipts.append(BLOCKS[0])
+    (tmp_path / LOG_FILE).unlink()
+    receipts.append(BLOCKS[1])
+    assert [block for _, block in receipts.blocks()] == [BLOCKS[1]]
+    receipts.close()
+    receipts.append(BLOCKS[2])
+    assert len(list(receipts.blocks())) == 2

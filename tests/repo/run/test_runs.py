@@ -381,3 +381,16 @@ def test_a_run_that_was_dropped_meanwhile_says_so(repo: Repository) -> None:
     repo.drop_run("gone")
     with pytest.raises(ConflictError, match="dropped or moved"):
         run.event("late")
+
+
+def test_what_feedback_and_time_counted_is_taken_from_the_recording(repo: Repository) -> None:
+    def asking(session: Any) -> list[str]:
+        options = {"feedback": True, "recency": {"half_life": 3_600_000_000}}
+        return [str(session.retrieve("advice", **options).cid) for _ in range(2)]
+
+    with seeded(repo).run("counts") as run:
+        live = asking(run)
+    with repo.transaction(message="later") as tx:
+        tx.add_node("Note", summary="advice", key="late")
+    with run.replay() as replay:
+        assert asking(replay) == live

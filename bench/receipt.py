@@ -1,0 +1,119 @@
+"""What a receipt adds to a warm retrieve: the same questions with it and without. Prints a table.
+
+    python bench/receipt.py [FOLDER] [--size 100000] [--rounds 200]
+
+The two ways alternate question by question, so that both meet the same machine. The claim is the
+ratio: below 1.10 at 100,000 nodes. FOLDER keeps the repository for later runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import ibidem
+from ibidem.repo import retrieving
+from ibidem.repo.repository import Repository
+
+DIM = 384
+BATCH = 20_000
+QUESTIONS = 40
+_WORDS = [
+    "".join(chr(97 + number // 26**place % 26) for place in range(4)) for number in range(50_000)
+]
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("folder", nargs="?", type=Path)
+    arguments.add_argument("--size", type=int, default=100_000)
+    arguments.add_argument("--rounds", type=int, default=200)
+    options = arguments.parse_args()
+    if options.folder is not None:
+        report(options.folder, options.size, options.rounds)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        report(Path(folder), options.size, options.rounds)
+
+
+def report(folder: Path, size: int, rounds: int) -> None:
+    place = folder / f"receipt-{size}"
+    if not place.exists():
+        load(place, size)
+    print(f"{size:,} nodes, vectors of {DIM}, {rounds} rounds, warm")
+    print("| question | without, ms | with, ms | ratio | receipt, bytes |")
+    print("|---|---|---|---|---|")
+    with ibidem.open(place) as repo:
+        for name, asked in questions(size):
+            print(row(repo, name, asked, rounds))
+
+
+def load(place: Path, size: int) -> None:
+    """Builds a repository of texts of 80 Zipf-like words, each with a vector."""
+    random = np.random.default_rng(size)
+    words = np.array(_WORDS)
+    with ibidem.init(place) as repo:
+        for start in range(0, size, BATCH):
+            numbers = range(start, min(size, start + BATCH))
+            vectors = random.standard_normal((len(numbers), DIM), np.float32)
+            with repo.transaction() as tx:
+                for number, vector in zip(numbers, vectors, strict=True):
+                    picks = (len(_WORDS) * random.random(80) ** 3).astype(np.int64)
+                    node = tx.add_node("Passage", summary=" ".join(words[picks]), key=number)
+                    tx.set_vector(node, model="m", vector=vector)
+        repo.reindex()
+
+
+def questions(size: int) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Yields kinds of questions, several of each."""
+    random = np.random.default_rng(size + 1)
+    texts = [
+        " ".join(_WORDS[int(50_000 * random.random() ** 3)] for _ in range(6))
+        for _ in range(QUESTIONS)
+    ]
+    vectors = random.standard_normal((QUESTIONS, DIM), np.float32)
+    yield "lexical", [{"text": text} for text in texts]
+    yield "dense", [{"vector": ("m", vector)} for vector in vectors]
+    both = list(zip(texts, vectors, strict=True))
+    yield "hybrid", [{"text": text, "vector": ("m", vector)} for text, vector in both]
+    yield (
+        "hybrid, 100 items",
+        [{"text": text, "vector": ("m", vector), "limit": 100} for text, vector in both],
+    )
+
+
+def row(repo: Repository, name: str, asked: list[dict[str, Any]], rounds: int) -> str:
+    revision = repo.at()
+
+    def without(options: dict[str, Any]) -> Any:
+        return retrieving.execute_asked(repo, revision, retrieving.ask(repo, revision, **options))
+
+    def with_receipt(options: dict[str, Any]) -> Any:
+        return retrieving.retrieve(repo, revision, **options)
+
+    for options in asked:
+        without(options)
+        with_receipt(options)
+    spent: dict[Callable[..., Any], list[float]] = {without: [], with_receipt: []}
+    for number in range(rounds):
+        options = asked[number % len(asked)]
+        order = (without, with_receipt) if number % 2 else (with_receipt, without)
+        for way in order:
+            started = time.perf_counter()
+            way(options)
+            spent[way].append((time.perf_counter() - started) * 1000)
+    before, after = (statistics.median(spent[way]) for way in (without, with_receipt))
+    receipt = repo.retrieve(**asked[0]).receipt
+    size_bytes = 0 if receipt is None else len(receipt.encode())
+    return f"| {name} | {before:.3f} | {after:.3f} | {after / before:.3f} | {size_bytes:,} |"
+
+
+if __name__ == "__main__":
+    main()
