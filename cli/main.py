@@ -24,11 +24,14 @@ COMMANDS = (
     *("init", "add", "node", "edge", "status", "commit", "unstage"),
     *("log", "show", "get", "query", "traverse", "diff", "bisect"),
     *("branch", "switch", "tag", "undo", "redo"),
+    *("merge", "rebase", "cherry-pick", "revert", "resolve"),
     *("retrieve", "recall", "feedback", "embed", "replay", "receipt", "run", "snapshot"),
     *("reindex", "stats", "doctor", "fsck"),
+    *("export", "import", "clone", "remote", "fetch", "pull", "push", "serve"),
     *("demo", "completion"),
 )
-"""In the order of the help. Each is the object `command` of the module of its name."""
+"""In the order of the help. Each is the object `command` of the module of its name, with `_` for
+`-`."""
 
 
 class LazyGroup(click.Group):
@@ -42,7 +45,7 @@ class LazyGroup(click.Group):
         """Returns the command of that name, or None."""
         if cmd_name not in COMMANDS:
             return None
-        command = importlib.import_module(f"ibidem.cli.{cmd_name}").command
+        command = importlib.import_module(f"ibidem.cli.{cmd_name.replace('-', '_')}").command
         assert isinstance(command, click.Command), f"BUG: {cmd_name} has no command"
         return command
 

@@ -1,8 +1,8 @@
 """Which commits lie behind some and not behind others, read newest first and not too far.
 
 Two colours run back through the history together: what is wanted and what is had. A commit that the
-second colour reaches is not wanted, nor is anything behind it. Clocks decide the order of reading
-only: where they are wrong, more is read and perhaps sent again, and nothing is left out.
+second colour reaches is not wanted, nor is anything behind it. Clocks decide the order of reading,
+and when to stop: where they are wrong, something may be sent again, and nothing is left out.
 """
 
 from __future__ import annotations
@@ -105,19 +105,25 @@ class _Walk:
         self._passed: set[CommitCid] = set()
         self._undecided = 0
         """How many of those waiting are not had."""
+        self._oldest: int | None = None
+        """The earliest time of a commit that was ever wanted."""
 
     def add(self, cid: CommitCid, *, is_had: bool) -> None:
         known = self._had.get(cid)
         if known is None:
             commit = self._commits[cid] = Commit.decode(self._source.get(cid))
             self._had[cid] = is_had
-            self._undecided += not is_had
+            if not is_had:
+                self._undecided += 1
+                self._oldest = (
+                    commit.time if self._oldest is None else min(self._oldest, commit.time)
+                )
             heappush(self._waiting, (-commit.time, cid.raw, cid))
         elif is_had and not known:
             self._spread(cid)
 
     def run(self) -> dict[CommitCid, Commit]:
-        while self._undecided:
+        while self._undecided or self._may_meet():
             cid = heappop(self._waiting)[2]
             is_had = self._had[cid]
             self._undecided -= not is_had
@@ -125,6 +131,12 @@ class _Walk:
             for parent in self._commits[cid].parents:
                 self.add(parent, is_had=is_had)
         return {cid: self._commits[cid] for cid, is_had in self._had.items() if not is_had}
+
+    def _may_meet(self) -> bool:
+        """Tells whether what is had may still lead to something that was wanted."""
+        if not self._waiting or self._oldest is None:
+            return False
+        return -self._waiting[0][0] >= self._oldest
 
     def _spread(self, cid: CommitCid) -> None:
         """Marks a commit that was wanted until now, and all that was read behind it, as had."""

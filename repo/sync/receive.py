@@ -18,7 +18,7 @@ from ibidem.objects.blocks import Buffer
 from ibidem.objects.cid import Cid, CommitCid
 from ibidem.objects.errors import ConflictError, ErrorKind, InvalidInputError
 from ibidem.repo import refs
-from ibidem.repo.sync.ancestry import commits_between
+from ibidem.repo.merge import is_ancestor
 from ibidem.repo.sync.bundle import Push, Update
 from ibidem.repo.sync.check import Accepted, Inspection
 from ibidem.repo.sync.closure import records_behind
@@ -212,6 +212,6 @@ def how_to_move(
 def comes_after(source: Source, after: Cid, before: Cid) -> bool:
     """Tells whether what a ref would point to has behind it what it pointed to."""
     if isinstance(after, CommitCid) and isinstance(before, CommitCid):
-        return not commits_between(source, [before], [after])
+        return is_ancestor(source, before, after)
     behind = records_behind(source, [after], lambda _: False)
     return any(need.cid == before for need in behind.needs)

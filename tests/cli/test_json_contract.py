@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,11 @@ from click.testing import CliRunner
 import ibidem
 from ibidem.cli.main import cli
 from ibidem.cli.reference import commands
+from ibidem.objects.derive import node_id
+from ibidem.objects.ids import NodeId
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "json.md"
-SHAPES = ("node", "edge", "commit", "location", "ingest", "cause")
+SHAPES = ("node", "edge", "commit", "location", "ingest", "cause", "copy", "conflict", "replanted")
 COUNTS = [
     f"{family}.{action}"
     for family in ("nodes", "edges", "vectors", "sparse", "tombstones")
@@ -27,7 +29,18 @@ EMBEDDED = {
     "ingest": {"": "ingest"},
     "ibidem/add/1": {"": "ingest"},
     "ibidem/commit/1": {"commit": "commit", "ingested": "ingest"},
-    "ibidem/status/1": {"staged": "counts"},
+    "ibidem/status/1": {"staged": "counts", "conflicts[]": "conflict"},
+    "ibidem/merge/1": {"counts": "counts", "commit": "commit", "conflicts[]": "conflict"},
+    "replanted": {
+        "counts": "counts",
+        "commits[]": "commit",
+        "dropped[]": "commit",
+        "conflicts[]": "conflict",
+    },
+    "ibidem/rebase/1": {"": "replanted"},
+    "ibidem/cherry-pick/1": {"": "replanted"},
+    "ibidem/revert/1": {"": "replanted"},
+    "ibidem/resolve/1": {"commit": "commit"},
     "ibidem/unstage/1": {"dropped": "counts"},
     "ibidem/log/1": {"commits[]": "commit"},
     "ibidem/show/1": {"value": "any"},
@@ -220,6 +233,17 @@ def _session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     run("bisect", "--query", "mill", *expected)
     run("diff", "--query", "mill", "HEAD~1", "HEAD", "--limit", "1")
     run("snapshot", "check", "mill.golden", code=1)
+    run("export", "all.car")
+    run("import", "all.car")
+    run("clone", "all.car", "copy")
+    run("remote", "add", "copy", "copy")
+    run("remote", "add", "old", "all.car")
+    run("fetch", "copy")
+    run("pull", "copy")
+    run("push", "copy")
+    run("remote", "remove", "old")
+    run("remote", "list")
+    _merges(run)
     run("reindex")
     run("embed", "--dry-run")
     run("stats")
@@ -230,13 +254,56 @@ def _session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
+def _merges(run: Callable[..., dict[str, Any]]) -> None:
+    """Merges, makes commits again and settles conflicts, with something in every field."""
+
+    def says(key: str, summary: str) -> str:
+        made = run("node", "add", "Note", "--summary", summary, "--key", key, "--replace")
+        assert isinstance(made["id"], str)
+        return made["id"]
+
+    hub, left, right = (says(key, f"was {key}") for key in ("hub", "left", "right"))
+    says("gone", "was gone")
+    run("commit", "-m", "base of the sides")
+    run("branch", "side")
+    says("left", "ours")
+    run("commit", "-m", "ours")
+    gone = node_id("", "gone")
+    with ibidem.open(".") as repository, repository.transaction() as tx:
+        tx.remove_node(NodeId.parse(right))
+        tx.remove_node(gone)
+    run("switch", "side")
+    says("left", "theirs")
+    says("right", "edited")
+    run("edge", "add", hub, "uses", str(gone))
+    run("commit", "-m", "theirs")
+    says("other", "other")
+    run("commit", "-m", "another thing")
+    run("switch", "main")
+    run("merge", "side", "--dry-run", code=1)
+    run("cherry-pick", "side")
+    run("merge", "side", code=1)
+    run("status")
+    run("resolve", left, "--theirs")
+    run("resolve", right, "--value", "summary=settled")
+    says("left", "since")
+    run("commit", "-m", "since")
+    run("revert", "HEAD~2", code=1)
+    run("undo")
+    run("switch", "side")
+    says("left", "once more")
+    run("commit", "-m", "once more")
+    run("cherry-pick", "HEAD~1")
+    run("rebase", "main", code=1)
+
+
 def test_every_command_that_prints_data_has_json():
     without = {
         path
         for path, command, _ in commands()
         if not hasattr(command, "commands") and not any("--json" in p.opts for p in command.params)
     }
-    assert without == {"repo completion", "repo embed install"}
+    assert without == {"repo completion", "repo embed install", "repo serve"}
 
 
 def test_the_session_covers_every_schema_of_the_page(seen: dict[str, list[dict[str, Any]]]):

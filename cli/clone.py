@@ -1,0 +1,58 @@
+"""`repo clone`: makes a repository out of one that is elsewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePosixPath
+
+import click
+
+from ibidem.cli.copying import address_options, include_option, show_report, token
+from ibidem.cli.session import Session, author_option, color_option, json_option, pass_session
+
+
+@click.command("clone")
+@click.argument("location")
+@click.argument("folder", required=False, type=click.Path(path_type=Path))
+@include_option
+@address_options
+@author_option
+@json_option
+@color_option
+@pass_session
+def command(
+    session: Session,
+    *,
+    location: str,
+    folder: Path | None,
+    include: tuple[str, ...],
+    token_file: str | None,
+    is_plain_allowed: bool,
+    author: str | None,
+) -> None:
+    """Make a repository in FOLDER out of the one at LOCATION
+
+    LOCATION is an URL of `repo serve --remote`, the folder of a repository, or a file of `repo
+    export`. It is remembered as the remote `origin`. FOLDER is by default the last part of it.
+
+    \b
+    Examples:
+      repo clone ../notes
+      repo clone http://127.0.0.1:7465 notes
+      repo clone backup.car restored
+    """
+    from ibidem.repo.sync.cloning import clone_from
+    from ibidem.repo.sync.place import address_of
+
+    address = address_of(location, token_file=token_file, is_plain_allowed=is_plain_allowed)
+    target = folder or Path(PurePosixPath(location.rstrip("/")).stem)
+    if folder is None and (not target.name or target.exists()):
+        raise click.UsageError(f"FOLDER: {target} exists; name another one")
+    report = clone_from(
+        address,
+        target,
+        token=token(session),
+        include=include,
+        author=session.author(author),
+        clock=session.clock(),
+    )
+    show_report(session, "clone", report)

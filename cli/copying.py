@@ -1,0 +1,89 @@
+"""What the commands that copy have in common: options, and how a copy is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from ibidem.cli import output
+from ibidem.cli.session import Session
+
+if TYPE_CHECKING:
+    from ibidem.repo.sync.report import CopyReport
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+TOKEN = "IBIDEM_TOKEN"  # noqa: S105 -- the name of the variable
+
+
+def include_option(function: Function) -> Function:
+    """Adds `--include`, passed on as `include`."""
+    return click.option(
+        "--include",
+        type=click.Choice(["notes", "runs", "receipts"]),
+        multiple=True,
+        help="Copy these too, beside branches and tags; may be repeated.",
+    )(function)
+
+
+def address_options(function: Function) -> Function:
+    """Adds what an URL needs beside itself: `token_file` and `is_plain_allowed`."""
+    function = click.option(
+        "--allow-plain-http",
+        "is_plain_allowed",
+        is_flag=True,
+        help="Send the token over http to another machine, readable on the way.",
+    )(function)
+    return click.option(
+        "--token-file",
+        metavar="PATH",
+        help="File with the token for an URL, readable by its owner only [env IBIDEM_TOKEN has it "
+        "instead].",
+    )(function)
+
+
+def token(session: Session) -> str | None:
+    """Returns the token that the environment gives."""
+    return session.environment.get(TOKEN) or None
+
+
+def show_report(
+    session: Session, command: str, report: CopyReport, *, to_stderr: bool = False
+) -> None:
+    """Prints what was copied.
+
+    Args:
+        to_stderr: whether standard output is taken by the copy itself.
+    """
+    if session.json and not to_stderr:
+        output.emit(command, _shape(report))
+        return
+    tell = output.note if to_stderr else output.say
+    moved = [move for move in report.moves if move.before != move.after or move.how == "kept"]
+    rows = [
+        (output.one_line(move.name), move.how.value, "" if move.after is None else str(move.after))
+        for move in moved
+    ]
+    tell(*output.table(rows))
+    size = f"{output.plural(report.block_count, 'block')}, {report.size_bytes:,} bytes"
+    tell(size if report.block_count else "nothing had to be copied")
+    if report.conflict_count:
+        output.note(f"{output.plural(report.conflict_count, 'conflict')}: repo status lists them")
+
+
+def _shape(report: CopyReport) -> dict[str, Any]:
+    return {
+        "refs": [
+            {
+                "name": move.name,
+                "before": None if move.before is None else str(move.before),
+                "after": None if move.after is None else str(move.after),
+                "how": move.how.value,
+            }
+            for move in report.moves
+        ],
+        "blocks": report.block_count,
+        "size_bytes": report.size_bytes,
+        "conflicts": report.conflict_count,
+    }

@@ -1,0 +1,59 @@
+"""`repo export`: writes a repository, or a part of it, as one file."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from ibidem.cli.copying import include_option, show_report
+from ibidem.cli.session import Session, at_option, common_options, pass_session
+
+
+@click.command("export")
+@click.argument("file", type=click.Path(allow_dash=True))
+@click.option("--branch", metavar="NAME", multiple=True, help="Only this branch; may be repeated.")
+@click.option("--since", metavar="REV", help="Leave out what is behind REV.")
+@click.option("--label", metavar="TYPE", help="Only the nodes of this type at --at, no history.")
+@click.option("--full", "is_full", is_flag=True, help="Everything, and the local log.")
+@include_option
+@at_option
+@common_options
+@pass_session
+def command(
+    session: Session,
+    *,
+    file: str,
+    branch: tuple[str, ...],
+    since: str | None,
+    label: str | None,
+    is_full: bool,
+    include: tuple[str, ...],
+    at: str,
+) -> None:
+    """Write the repository to the new FILE, a CAR
+
+    The file holds every branch and tag with its history. `-` writes to standard output. With
+    --label it holds one commit with the nodes of one type, and nothing of the rest. With --since,
+    whoever imports it must have REV. Indexes are never in it, the local log only with --full.
+
+    \b
+    Examples:
+      repo export all.car
+      repo export week.car --branch main --since main@{2026-01-01T00:00:00Z}
+      repo export facts.car --label Fact
+    """
+    if label is not None and (branch or since or is_full or include):
+        raise click.UsageError("--label writes one state: no --branch, --since, --full, --include")
+    if label is None and at != "HEAD":
+        raise click.UsageError("--at goes with --label; use --branch for a part of the history")
+    target = sys.stdout.buffer if file == "-" else Path(file)
+    with session.open() as repository:
+        if label is not None:
+            report = repository.export_part(target, at=at, label=label)
+        else:
+            report = repository.export(
+                target, branches=branch, since=since, include=include, is_full=is_full
+            )
+    show_report(session, "export", report, to_stderr=file == "-")

@@ -1,0 +1,93 @@
+"""`repo remote`: the repositories elsewhere that this one knows by name."""
+
+from __future__ import annotations
+
+import click
+
+from ibidem.cli import output
+from ibidem.cli.copying import address_options
+from ibidem.cli.session import Session, common_options, pass_session
+
+
+@click.group("remote")
+def command() -> None:
+    """List, add and remove the repositories that are copied from and to"""
+
+
+@command.command("list")
+@common_options
+@pass_session
+def listed(session: Session) -> None:
+    """List the remotes
+
+    \b
+    Example:
+      repo remote list
+    """
+    with session.open() as repository:
+        remotes = repository.remotes.all()
+    if session.json:
+        rows = [
+            {"name": name, "location": address.location, "token_file": address.token_file}
+            for name, address in remotes.items()
+        ]
+        output.emit("remotes", {"remotes": rows})
+        return
+    output.say(
+        *output.table(
+            [(name, output.one_line(address.location)) for name, address in remotes.items()]
+        )
+    )
+
+
+@command.command("add")
+@click.argument("name")
+@click.argument("location")
+@address_options
+@common_options
+@pass_session
+def add(
+    session: Session, *, name: str, location: str, token_file: str | None, is_plain_allowed: bool
+) -> None:
+    """Remember LOCATION under NAME
+
+    LOCATION is an URL of `repo serve --remote`, the folder of a repository, or a file of `repo
+    export`. Nothing is asked or copied yet.
+
+    \b
+    Examples:
+      repo remote add backup /mnt/backup/notes
+      repo remote add team https://notes.example.org --token-file ~/.notes-token
+    """
+    from ibidem.repo.sync.place import address_of
+
+    address = address_of(location, token_file=token_file, is_plain_allowed=is_plain_allowed)
+    with session.open() as repository:
+        repository.remotes.add(name, address)
+    _told(session, name, address.location, removed=False)
+
+
+@command.command("remove")
+@click.argument("name")
+@common_options
+@pass_session
+def remove(session: Session, *, name: str) -> None:
+    """Forget where NAME is; what was copied stays
+
+    \b
+    Example:
+      repo remote remove backup
+    """
+    with session.open() as repository:
+        location = repository.remotes.get(name).location
+        repository.remotes.remove(name)
+    _told(session, name, location, removed=True)
+
+
+def _told(session: Session, name: str, location: str, *, removed: bool) -> None:
+    if session.json:
+        output.emit("remote", {"name": name, "location": location, "removed": removed})
+    elif removed:
+        output.say(f"removed remote {name}")
+    else:
+        output.say(f"remote {name} is {output.one_line(location)}")

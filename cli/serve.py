@@ -1,0 +1,79 @@
+"""`repo serve`: puts a socket in front of the repository."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ibidem.cli import output
+from ibidem.cli.copying import TOKEN
+from ibidem.cli.session import FOLDER, Session, color_option, pass_session, repository_option
+
+
+@click.command("serve")
+@click.option("--remote", "is_remote", is_flag=True, help="Serve clone, fetch, push and pull.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=7465, show_default=True, help="0 for any."
+)
+@click.option(
+    "--token-file",
+    metavar="PATH",
+    type=click.Path(path_type=Path),
+    help="File with the token, made where it is missing [default: serve-token beside the "
+    "repository's blocks; env IBIDEM_TOKEN has it instead].",
+)
+@click.option(
+    "--allow-host", metavar="NAME", multiple=True, help="Another name that it is asked under."
+)
+@click.option("--allow-network", is_flag=True, help="Let other machines ask, without encryption.")
+@click.option("--read-only", "is_read_only", is_flag=True, help="Refuse every push.")
+@repository_option
+@color_option
+@pass_session
+def command(
+    session: Session,
+    *,
+    is_remote: bool,
+    host: str,
+    port: int,
+    token_file: Path | None,
+    allow_host: tuple[str, ...],
+    allow_network: bool,
+    is_read_only: bool,
+) -> None:
+    """Serve this repository to others until interrupted
+
+    Only this machine is answered, and only who knows the token. For others, put a server that
+    speaks https in front and name it with --allow-host.
+
+    \b
+    Examples:
+      repo serve --remote
+      repo serve --remote --port 8080 --read-only
+    """
+    if not is_remote:
+        raise click.UsageError("say what to serve: --remote")
+    from ibidem.repo.sync.token import token_in
+    from ibidem.serve.remote import RemoteServer
+
+    with session.open() as repository:
+        token = session.environment.get(TOKEN)
+        path = token_file or session.folder() / FOLDER / "local" / "serve-token"
+        if not token:
+            path.parent.mkdir(exist_ok=True)
+            token = token_in(path)
+        server = RemoteServer(
+            repository,
+            token=token,
+            host=host,
+            port=port,
+            hosts=allow_host,
+            is_read_only=is_read_only,
+            is_network_allowed=allow_network,
+        )
+        with server:
+            where = f"token in {path}" if TOKEN not in session.environment else f"token of {TOKEN}"
+            output.say(f"{server.url}  {output.faint(output.one_line(where))}")
+            server.serve_forever()

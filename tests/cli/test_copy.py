@@ -1,0 +1,105 @@
+"""Export, import, clone, fetch, pull, push, remote and serve, as they are typed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import ibidem
+
+from .conftest import Run
+
+SOURCE = Path(__file__).resolve().parents[2] / "src"
+
+
+def summaries(path: Path) -> set[str]:
+    with ibidem.open(path) as repository:
+        return {node.summary or "" for node in repository.at().nodes()}
+
+
+def test_a_clone_pulls_and_pushes(notes: Run, tmp_path: Path):
+    assert "heads/main" in notes("clone", ".", "copy").output
+    notes("node", "add", "Note", "--summary", "from the copy", "-R", "copy")
+    notes("commit", "-m", "new", "-R", "copy")
+    assert "forwarded" in notes("push", "-R", "copy").output
+    assert "from the copy" in summaries(tmp_path)
+    notes("node", "add", "Note", "--summary", "from here")
+    notes("commit", "-m", "newer")
+    notes("pull", "-R", "copy")
+    assert summaries(tmp_path) == summaries(tmp_path / "copy")
+    assert "nothing had to be copied" in notes("pull", "-R", "copy").output
+
+
+def test_an_export_is_imported_elsewhere(notes: Run, tmp_path: Path):
+    notes("export", "all.car")
+    assert "exists" in notes("export", "all.car", code=2).output
+    notes("init", "elsewhere")
+    notes("import", "all.car", "-R", "elsewhere")
+    assert summaries(tmp_path) == summaries(tmp_path / "elsewhere")
+
+
+def test_the_same_state_gives_the_same_bytes(notes: Run, tmp_path: Path):
+    data = notes("export", "-").stdout_bytes
+    assert data == notes("export", "-").stdout_bytes
+    notes("clone", ".", "copy")
+    assert notes("export", "-", "-R", "copy").stdout_bytes == data
+    notes("init", "elsewhere")
+    notes("import", "-", "-R", "elsewhere", stdin=data)
+    assert summaries(tmp_path) == summaries(tmp_path / "elsewhere")
+
+
+def test_a_part_by_label_has_nothing_of_the_rest(notes: Run, tmp_path: Path):
+    notes("node", "add", "Fact", "--summary", "a fact")
+    notes("commit", "-m", "fact")
+    notes("export", "facts.car", "--label", "Fact")
+    assert b"deadline" not in (tmp_path / "facts.car").read_bytes()
+    notes("clone", "facts.car", "facts")
+    assert summaries(tmp_path / "facts") == {"a fact"}
+
+
+def test_options_that_do_not_go_together_are_refused(notes: Run):
+    notes("export", "x.car", "--label", "Fact", "--full", code=2)
+    notes("export", "x.car", "--at", "main~1", code=2)
+    notes("export", "x.car", "--full", "--since", "HEAD", code=2)
+    notes("serve", code=2)
+    notes("push", "origin", "--expect", "main", code=2)
+    notes("clone", ".", "notes", code=0)
+    notes("clone", "notes", code=2)
+
+
+def test_remotes_are_listed_added_and_removed(notes: Run):
+    notes("remote", "add", "team", "https://notes.example.org")
+    notes("remote", "add", "team", "/elsewhere", code=2)
+    notes("remote", "add", "bad/name", "/elsewhere", code=2)
+    notes("remote", "add", "secret", "https://me:pass@notes.example.org", code=2)
+    assert "https://notes.example.org" in notes("remote", "list").output
+    notes("fetch", "team", code=2)
+    notes("remote", "remove", "team")
+    notes("fetch", "team", code=3)
+
+
+def test_serve_answers_a_clone_until_it_is_interrupted(notes: Run, tmp_path: Path):
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE), "PYTHONUNBUFFERED": "1"}
+    command = [sys.executable, "-m", "ibidem.cli", "serve", "--remote", "--port", "0"]
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True
+    ) as server:
+        assert server.stdout is not None
+        try:
+            url = server.stdout.readline().split()[0]
+            token_file = tmp_path / ".ibidem" / "local" / "serve-token"
+            assert token_file.stat().st_mode & 0o077 == 0
+            shown = notes("clone", url, "copy", "--token-file", str(token_file), "--json")
+            assert json.loads(shown.stdout_bytes)["blocks"] > 5
+            notes("clone", url, "other", code=2)
+            token_file.write_text("a wrong token of some length\n")
+            notes("fetch", "-R", "copy", code=16)
+        finally:
+            server.send_signal(signal.SIGINT)
+            assert server.wait(10) == 130
+    assert summaries(tmp_path) == summaries(tmp_path / "copy")
+    notes("fetch", "-R", "copy", code=16)
