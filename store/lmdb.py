@@ -237,6 +237,13 @@ class LmdbStore(Closing):
         with self._writing(environment):
             return environment.write(write)
 
+    def renew(self) -> None:
+        """Lets go of the pages that LMDB keeps in memory for its next writes.
+
+        They hold what they held before, and where a new page has room it goes to the disk with it.
+        """
+        self._open_environment().close()
+
     def scrub(self) -> int:
         """Writes zeros over every byte of the file that holds no live data; returns how many.
 

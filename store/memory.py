@@ -114,6 +114,10 @@ class MemoryStore(Closing):
                     raise moved_cell(name)
             return sum(self._blocks.pop(cid, None) is not None for cid in cids)
 
+    def renew(self) -> None:
+        """Does nothing: there are no buffers."""
+        self._check_open()
+
     def scrub(self) -> int:
         """Overwrites nothing: what was deleted from memory is not kept."""
         self._check_open()

@@ -140,6 +140,10 @@ class Store(Protocol):
         """
         ...
 
+    def renew(self) -> None:
+        """Lets go of buffers that may hold what was deleted, before they are written again."""
+        ...
+
     def scrub(self) -> int:
         """Destroys what was deleted and is still on the medium; returns how many bytes of it."""
         ...

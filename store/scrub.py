@@ -29,6 +29,7 @@ def scrub(environment: Environment, *, timeout_seconds: float) -> int:
         CorruptError: the pages are not what they must be.
         StorageError: kind `locked`: a reader of an older state does not end.
     """
+    environment.close()  # with the buffers, which are written again as they are
     for _ in range(2):
         # The pages of the last two states stay. So two more are made, of which neither has it.
         environment.write(lambda transaction: _rewrite_a_cell(environment, transaction))

@@ -65,6 +65,7 @@ class ErasureGuard:
         last, found = self._last
         if tree != last:
             found = read_erased(self._operations, tree)
+            self._operations.store.renew()  # its buffers may hold what is erased now
             self._last = (tree, found)
         return found
 
