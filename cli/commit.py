@@ -56,16 +56,33 @@ def command(
             prune=prune,
             strict=strict,
         )
+        conflict_count = _conflict_count(repository, commit)
     if session.json:
         made = None if commit is None else shapes.commit_json(commit)
         ingested = None if report is None else ingesting.report_json(report)
-        output.emit("commit", {"commit": made, "ingested": ingested})
+        output.emit(
+            "commit", {"commit": made, "conflict_count": conflict_count, "ingested": ingested}
+        )
     else:
         if report is not None:
             ingesting.note_trouble(report)
             output.say(*ingesting.report_lines(report))
         output.say("nothing to commit" if commit is None else f"commit {commit.cid}")
+        if conflict_count:
+            output.note(
+                f"{output.plural(conflict_count, 'conflict')} with what was committed meanwhile: "
+                "run 'repo status'"
+            )
     context.exit(exits.FAILED if report is not None and report.errors else exits.OK)
+
+
+def _conflict_count(repository: Repository, commit: Commit | None) -> int:
+    """Returns how many conflicts a commit recorded, because the branch had moved on."""
+    if commit is None or not commit.parents:
+        return 0
+    from ibidem.repo.merge.conflicts import new_conflicts
+
+    return len(new_conflicts(repository.store, commit))
 
 
 def commit_paths(

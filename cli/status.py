@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ibidem.cli import changes, output
+from ibidem.cli import changes, conflicts, output
 from ibidem.cli.session import Session, common_options, pass_session
 
 CHANGES_SHOWN = 20
@@ -14,7 +14,7 @@ CHANGES_SHOWN = 20
 @common_options
 @pass_session
 def command(session: Session) -> None:
-    """Show the current branch, its head and what is staged
+    """Show the current branch, its head, what is staged, and conflicts that are open
 
     \b
     Example:
@@ -24,6 +24,8 @@ def command(session: Session) -> None:
         branch, head = repository.current_branch, repository.head
         staged = list(repository.staged_changes())
         lines = changes.change_lines(repository.store, staged, limit=CHANGES_SHOWN)
+        open_conflicts = repository.conflicts()
+        conflict_lines = conflicts.conflict_lines(repository.store, open_conflicts)
     if session.json:
         output.emit(
             "status",
@@ -31,6 +33,7 @@ def command(session: Session) -> None:
                 "branch": branch,
                 "head": None if head is None else str(head),
                 "staged": changes.counts_json(staged),
+                "conflicts": [conflicts.conflict_json(each) for each in open_conflicts],
             },
         )
         return
@@ -43,3 +46,7 @@ def command(session: Session) -> None:
         output.note(output.faint("next: repo commit -m MESSAGE, or repo unstage"))
     else:
         output.say("nothing is staged")
+    if open_conflicts:
+        output.say("", f"{output.plural(len(open_conflicts), 'conflict')} to settle")
+        output.say(*(f"  {line}" for line in conflict_lines))
+        output.note(output.faint(conflicts.NEXT))

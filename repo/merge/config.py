@@ -37,8 +37,8 @@ def merge_config(base: Map, ours: Map, theirs: Map) -> tuple[dict[str, Any], Nam
     """
     names = Names()
     merged = merge_map(*(_without(side, "models") for side in (base, ours, theirs)))
-    versions = [side.get("semantics") for side in (base, ours, theirs)]
-    if len({*versions}) == len(versions) and None not in versions:
+    versions = [side["semantics"] for side in (base, ours, theirs) if "semantics" in side]
+    if len({*versions}) == 3:
         merged["semantics"] = max(versions[1:])
     models = [side.get("models", {}) for side in (base, ours, theirs)]
     found = _merge_models(models[0], models[1], models[2], names)

@@ -262,6 +262,8 @@ def _merges(run: Callable[..., dict[str, Any]]) -> None:
         assert isinstance(made["id"], str)
         return made["id"]
 
+    run("branch", "trunk")
+    run("switch", "trunk")
     hub, left, right = (says(key, f"was {key}") for key in ("hub", "left", "right"))
     says("gone", "was gone")
     run("commit", "-m", "base of the sides")
@@ -279,9 +281,15 @@ def _merges(run: Callable[..., dict[str, Any]]) -> None:
     run("commit", "-m", "theirs")
     says("other", "other")
     run("commit", "-m", "another thing")
-    run("switch", "main")
+    run("switch", "trunk")
     run("merge", "side", "--dry-run", code=1)
+    run("cherry-pick", "side~1", code=1)
+    run("undo")
     run("cherry-pick", "side")
+    run("cherry-pick", "side")
+    run("revert", "side")
+    run("revert", "side")
+    run("undo")
     run("merge", "side", code=1)
     run("status")
     run("resolve", left, "--theirs")
@@ -293,8 +301,12 @@ def _merges(run: Callable[..., dict[str, Any]]) -> None:
     run("switch", "side")
     says("left", "once more")
     run("commit", "-m", "once more")
-    run("cherry-pick", "HEAD~1")
-    run("rebase", "main", code=1)
+    says("gift", "gift")
+    run("commit", "-m", "gift")
+    run("switch", "trunk")
+    run("cherry-pick", "side")
+    run("switch", "side")
+    run("rebase", "trunk", code=1)
 
 
 def test_every_command_that_prints_data_has_json():

@@ -1,0 +1,38 @@
+"""`repo cherry-pick`: makes the change of one commit again on the current branch."""
+
+from __future__ import annotations
+
+import click
+
+from ibidem.cli import replanting
+from ibidem.cli.session import (
+    Session,
+    author_option,
+    common_options,
+    complete_revision,
+    pass_session,
+)
+
+
+@click.command("cherry-pick")
+@click.argument("rev", shell_complete=complete_revision)
+@click.option("-m", "--message", default="", help="Why; by default as the commit says.")
+@author_option
+@common_options
+@pass_session
+@click.pass_context
+def command(
+    context: click.Context, session: Session, *, rev: str, message: str, author: str | None
+) -> None:
+    """Make the change of the commit REV again on the current branch
+
+    Of a merge, the change against its first parent. What does not fit is recorded as a conflict;
+    the exit code is then 1.
+
+    \b
+    Example:
+      repo cherry-pick experiment~2
+    """
+    with session.open() as repository:
+        done = repository.cherry_pick(rev, author=session.author(author), message=message)
+        replanting.tell(context, session, repository.store, "cherry-pick", done)

@@ -1,0 +1,90 @@
+"""Conflicts as JSON and as lines: for `merge` and its kin, `status` and `resolve`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ibidem.cli import changes, output, shapes
+
+if TYPE_CHECKING:
+    from ibidem.objects.commit import Commit
+    from ibidem.repo.history import Change
+    from ibidem.repo.merge.branch import Outcome
+    from ibidem.repo.merge.conflicts import OpenConflict
+    from ibidem.store.protocol import Store
+
+_SHOWN = 20
+_WIDTH = 40
+NEXT = "next: repo resolve ID --ours, --theirs, --base or --value NAME=VALUE"
+
+
+def conflict_json(found: OpenConflict) -> dict[str, Any]:
+    """Returns one conflict as JSON."""
+    conflict = found.conflict
+    return {
+        "id": str(found.id),
+        "what": found.what,
+        "reason": found.reason,
+        "fields": list(found.fields),
+        "value": None if found.value is None else str(found.value),
+        "base": None if conflict.base is None else str(conflict.base),
+        "sides": [str(side) for side in conflict.sides],
+        "deleted": conflict.deleted,
+        "nodes": [str(node) for node in conflict.nodes],
+    }
+
+
+def conflict_lines(store: Store, found: Sequence[OpenConflict]) -> list[str]:
+    """Returns each conflict with the values that meet in it."""
+    lines = []
+    for each in found[:_SHOWN]:
+        lines.append(output.bad(f"! {each.what} {each.id}") + f"  {each.reason}")
+        lines += [f"    {line}" for line in _values(store, each)]
+    more = len(found) - len(found[:_SHOWN])
+    return [*lines, f"and {more:,} more"] if more else lines
+
+
+def merge_lines(
+    store: Store, outcome: Outcome, changed: Sequence[Change], found: Sequence[OpenConflict]
+) -> list[str]:
+    """Returns what a merge changed, and the conflicts that it recorded."""
+    lines = [f"{outcome}: {changes.summary(changed)}"]
+    if found:
+        lines += ["", f"{output.plural(len(found), 'conflict')} to settle"]
+        lines += [f"  {line}" for line in conflict_lines(store, found)]
+    return lines
+
+
+def merge_json(
+    outcome: Outcome, changed: Iterable[Change], found: Iterable[OpenConflict]
+) -> dict[str, Any]:
+    """Returns the same as JSON."""
+    return {
+        "outcome": str(outcome),
+        "counts": changes.counts_json(changed),
+        "conflicts": [conflict_json(each) for each in found],
+    }
+
+
+def commits_json(commits: Iterable[Commit]) -> list[dict[str, Any]]:
+    """Returns commits as JSON."""
+    return [shapes.commit_json(commit) for commit in commits]
+
+
+def _values(store: Store, found: OpenConflict) -> list[str]:
+    """Returns for each field in conflict what the sides say, or what a single side says."""
+    from ibidem.objects import codec
+    from ibidem.repo.merge.fields import fields_of
+
+    conflict = found.conflict
+    sides = [fields_of(store.get(side)) for side in conflict.sides]
+    rows = []
+    for name in found.fields:
+        said = {side.get(name): None for side in sides}
+        texts = [
+            "absent" if value is None else shapes.value_text(codec.decode(value)) for value in said
+        ]
+        cut = [output.one_line(text, width=_WIDTH) for text in texts]
+        rows.append((output.one_line(name), " | ".join(cut)))
+    return output.pairs(rows)

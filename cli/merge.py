@@ -1,0 +1,62 @@
+"""`repo merge`: brings the changes of another branch into the current one."""
+
+from __future__ import annotations
+
+import click
+
+from ibidem.cli import conflicts, exits, output, shapes
+from ibidem.cli.session import (
+    Session,
+    author_option,
+    common_options,
+    complete_revision,
+    pass_session,
+)
+
+
+@click.command("merge")
+@click.argument("rev", shell_complete=complete_revision)
+@click.option("-m", "--message", default="", help="Why.")
+@click.option("--dry-run", is_flag=True, help="Say what would come of it and write nothing.")
+@author_option
+@common_options
+@pass_session
+@click.pass_context
+def command(
+    context: click.Context,
+    session: Session,
+    *,
+    rev: str,
+    message: str,
+    dry_run: bool,
+    author: str | None,
+) -> None:
+    """Merge the revision REV into the current branch
+
+    Changes meet property by property. What both sides changed differently is recorded as a
+    conflict: the branch holds one of the values, works as it is, and `repo status` lists what is
+    left to settle. The exit code is then 1.
+
+    \b
+    Examples:
+      repo merge experiment --dry-run
+      repo merge experiment -m "keep the retry queue"
+    """
+    with session.open() as repository:
+        merged = repository.merge(
+            rev, is_dry_run=dry_run, author=session.author(author), message=message
+        )
+        lines = conflicts.merge_lines(
+            repository.store, merged.outcome, merged.changes, merged.conflicts
+        )
+    if session.json:
+        made = None if merged.commit is None else shapes.commit_json(merged.commit)
+        found = conflicts.merge_json(merged.outcome, merged.changes, merged.conflicts)
+        output.emit("merge", {**found, "commit": made, "dry_run": dry_run})
+    else:
+        if merged.commit is not None:
+            output.say(f"commit {merged.commit.cid}")
+        output.say(*lines)
+        if merged.conflicts:
+            output.note(output.faint(conflicts.NEXT))
+    context.exit(exits.FAILED if merged.conflicts else exits.OK)

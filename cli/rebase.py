@@ -1,0 +1,38 @@
+"""`repo rebase`: makes the commits of the current branch again on top of another."""
+
+from __future__ import annotations
+
+import click
+
+from ibidem.cli import replanting
+from ibidem.cli.session import (
+    Session,
+    author_option,
+    common_options,
+    complete_revision,
+    pass_session,
+)
+
+
+@click.command("rebase")
+@click.argument("onto", shell_complete=complete_revision)
+@click.option("--dry-run", is_flag=True, help="Say what would come of it and write nothing.")
+@author_option
+@common_options
+@pass_session
+@click.pass_context
+def command(
+    context: click.Context, session: Session, *, onto: str, dry_run: bool, author: str | None
+) -> None:
+    """Make the commits that only the current branch has again on top of ONTO
+
+    Each keeps its author, time and message. What does not fit is recorded as a conflict and stops
+    nothing; the exit code is then 1. `repo undo` takes all of it back.
+
+    \b
+    Example:
+      repo rebase main
+    """
+    with session.open() as repository:
+        done = repository.rebase(onto, is_dry_run=dry_run, author=session.author(author))
+        replanting.tell(context, session, repository.store, "rebase", done, dry_run=dry_run)

@@ -1,0 +1,99 @@
+"""`repo resolve`: settles one conflict."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ibidem.cli import output, parse, shapes
+from ibidem.cli.session import Session, author_option, common_options, pass_session
+from ibidem.objects.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from ibidem.objects.ids import EdgeId, NodeId
+    from ibidem.repo.repository import Repository
+
+_TEXTS = ("ntype", "summary", "context_sentence", "content")
+
+
+@click.command("resolve")
+@click.argument("id_", metavar="ID")
+@click.option("--ours", "take", flag_value="ours", help="Take what the branch had.")
+@click.option("--theirs", "take", flag_value="theirs", help="Take what was merged into it.")
+@click.option("--base", "take", flag_value="base", help="Take what both came from.")
+@click.option("--keep", "take", flag_value="value", help="Take what the branch holds now.")
+@click.option(
+    "--value",
+    "values",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Set a field, such as summary=TEXT or props.due=2026; again for more.",
+)
+@click.option("-m", "--message", default="", help="Why.")
+@author_option
+@common_options
+@pass_session
+def command(
+    session: Session,
+    *,
+    id_: str,
+    take: str | None,
+    values: tuple[str, ...],
+    message: str,
+    author: str | None,
+) -> None:
+    """Settle the conflict about the node or edge ID, or the beginning of it
+
+    A choice is about the fields in conflict; what else was merged stays. A side that deleted takes
+    the node away. --value goes on top of the choice, and is one by itself; null takes a
+    property away.
+
+    \b
+    Examples:
+      repo resolve 804218a8 --theirs
+      repo resolve 804218a8 --value summary="the queue retries twice" --value props.limit=2
+    """
+    if take is None and not values:
+        raise InvalidInputError(
+            "resolve: got no choice, expected --ours, --theirs, --base, --keep or --value",
+            hint="run 'repo status' to see what meets",
+        )
+    with session.open() as repository:
+        found = _conflict_id(repository, id_)
+        commit = repository.resolve_conflict(
+            found,
+            take or "value",
+            value=_fields(values),
+            author=session.author(author),
+            message=message,
+        )
+        left = len(repository.conflicts())
+    if session.json:
+        made = None if commit is None else shapes.commit_json(commit)
+        output.emit("resolve", {"id": str(found), "commit": made, "conflict_count": left})
+    else:
+        output.say("nothing to settle" if commit is None else f"commit {commit.cid}")
+        output.say(f"{output.plural(left, 'conflict')} left" if left else "no conflict is left")
+
+
+def _conflict_id(repository: Repository, text: str) -> NodeId | EdgeId:
+    """Returns the id of the one conflict that begins so."""
+    found = [each.id for each in repository.conflicts() if text and str(each.id).startswith(text)]
+    if len(found) != 1:
+        raise InvalidInputError(
+            f"id: got {text!r}, which begins {output.plural(len(found), 'id')} in conflict, "
+            "expected one",
+            hint="run 'repo status' to see which are open",
+        )
+    return found[0]
+
+
+def _fields(texts: tuple[str, ...]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for text in texts:
+        name, equals, written = text.partition("=")
+        if not equals or not name:
+            raise InvalidInputError(f"--value: got {text!r}, expected NAME=VALUE")
+        found[name] = written if name in _TEXTS else parse.value(written)
+    return found
