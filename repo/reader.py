@@ -73,6 +73,7 @@ class Reader(Closing):
         self._index: tuple[TreeCid, Index] | None = None
         """With the erasures that it was made after."""
         self._revision: tuple[CommitCid, Revision] | None = None
+        self._asked: tuple[Root, RootCid] | None = None
 
     def close(self) -> None:
         """Lets go of the files; closing twice is allowed."""
@@ -328,4 +329,11 @@ class Reader(Closing):
         """Returns the ids of the edges that begin or end at a node of a root."""
         from ibidem.repo import incident
 
-        return incident.incident_edges(self, root_cid or root.cid, root, id)
+        if root.edges == EMPTY_TREE:
+            return ()
+        if root_cid is None:
+            # A transaction asks of its base, node after node.
+            if self._asked is None or self._asked[0] is not root:
+                self._asked = root, root.cid
+            root_cid = self._asked[1]
+        return incident.incident_edges(self, root_cid, root, id)

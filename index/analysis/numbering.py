@@ -13,13 +13,14 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from ibidem.index.analysis.analyser import folded, remembered_terms
+from ibidem.index.analysis.analyser import analyse, folded, remembered_terms
 from ibidem.index.analysis.chunks import ChunkNumbers
 from ibidem.index.arrays import ranges
 
 _CHUNKS_MAX = 1 << 18
 _CHUNK_BYTES_MAX = 1 << 24
 """Chunks that are remembered at most, and their bytes."""
+_FEW_TEXTS = 8
 _WHOLE = "\x01"
 """Begins a chunk that keeps its stop words; folded text does not have it."""
 
@@ -36,6 +37,7 @@ class TermNumbering:
         Raises:
             FormatError: `analyser` is unknown (kind unsupported-semantics).
         """
+        self._analyser = analyser
         self._terms, self._whole_terms = remembered_terms(analyser)
         self._numbers: dict[str, int] = {}
         self._forget_chunks()
@@ -48,6 +50,8 @@ class TermNumbering:
     def numbers(self, texts: Sequence[str]) -> tuple[Numbers, Counts]:
         """Returns the numbers of the terms of all texts, (t,) in order, and how many each text
         has, (n,)."""
+        if len(texts) <= _FEW_TEXTS:
+            return self._one_by_one(texts)
         if len(self._chunks) > _CHUNKS_MAX or self._chunk_bytes > _CHUNK_BYTES_MAX:
             self._forget_chunks()
         parts = [folded(text).encode() for text in texts]
@@ -59,6 +63,13 @@ class TermNumbering:
         for index in np.flatnonzero((counts == 0) & (chunk_counts > 0)).tolist():
             parts[index] = b" ".join(mark + chunk for chunk in parts[index].split())
         return self._numbered(parts)[:2]
+
+    def _one_by_one(self, texts: Sequence[str]) -> tuple[Numbers, Counts]:
+        """Does the same for so few texts that numbering their chunks first would not pay."""
+        found = [analyse(text, self._analyser) for text in texts]
+        known = self._numbers
+        numbers = [known.setdefault(term, len(known)) for terms in found for term in terms]
+        return np.array(numbers, np.uint32), np.array([len(terms) for terms in found], np.int64)
 
     def _numbered(self, parts: Sequence[bytes]) -> tuple[Numbers, Counts, Counts]:
         chunks, begins = self._chunks.numbers(b" ".join(parts))

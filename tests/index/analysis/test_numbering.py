@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -72,6 +74,14 @@ def test_what_is_remembered_of_chunks_is_bounded(monkeypatch: pytest.MonkeyPatch
         text = " ".join(f"word{number} retries" for number in range(start, start + 5))
         assert _terms(found, [text]) == [analyse(text, ENGLISH)]
         assert len(found._chunks) <= 16
+
+
+@pytest.fixture(autouse=True, scope="module", params=[0, 8])
+def few(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Few texts are analysed one by one; here they are not, too."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(numbering, "_FEW_TEXTS", request.param)
+        yield
 
 
 def _terms(numbering: TermNumbering, texts: list[str]) -> list[list[str]]:
