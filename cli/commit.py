@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 @click.option("-m", "--message", default="", help="Why.")
 @click.option("--prune", is_flag=True, help="Remove the documents of files that are gone.")
 @click.option("--strict", is_flag=True, help="Commit nothing when one file or line is wrong.")
+@click.option("--sign", metavar="KEY", help="Sign with this private key of `repo key`.")
 @author_option
 @common_options
 @pass_session
@@ -34,6 +35,7 @@ def command(
     message: str,
     prune: bool,
     strict: bool,
+    sign: str | None,
     author: str | None,
 ) -> None:
     """Publish what is staged, and PATHS with it, as one commit
@@ -46,6 +48,7 @@ def command(
       repo add data.ndjson && repo commit -m "facts"
     """
     with session.open() as repository:
+        repository.sign_with(sign)
         report, commit = commit_paths(
             session,
             repository,

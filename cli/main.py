@@ -26,7 +26,7 @@ COMMANDS = (
     *("branch", "switch", "tag", "undo", "redo"),
     *("merge", "rebase", "cherry-pick", "revert", "resolve"),
     *("retrieve", "recall", "feedback", "embed", "replay", "receipt", "run", "snapshot"),
-    *("reindex", "stats", "doctor", "fsck"),
+    *("reindex", "stats", "doctor", "fsck", "gc", "erase", "verify", "key"),
     *("export", "import", "clone", "remote", "fetch", "pull", "push", "serve"),
     *("demo", "completion"),
 )

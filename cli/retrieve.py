@@ -14,6 +14,9 @@ from ibidem.cli.session import Session, at_option, common_options, pass_session
 @click.argument("query", required=False)
 @asking.question_options
 @click.option("--strict", is_flag=True, help="Fail where there would be a warning.")
+@click.option(
+    "--allow-erased", is_flag=True, help="Leave out nodes that were erased since, and say so."
+)
 @click.option("--explain", is_flag=True, help="Show what each lane gave, and what was left out.")
 @at_option
 @common_options
@@ -24,6 +27,7 @@ def command(
     *,
     query: str | None,
     strict: bool,
+    allow_erased: bool,
     explain: bool,
     at: str,
     **given: Any,
@@ -43,10 +47,13 @@ def command(
     """
     options = asking.options(session, **given)
     with session.open() as repository:
-        revision = repository.at(at)
+        revision = repository.at(at, allow_erased=allow_erased)
         result = revision.retrieve(query, strict=strict, **options)
         locations = [revision.locate(item.node.id) for item in result.items]
-        receipt = None if result.receipt is None else str(result.receipt.cid)
+        erased = [str(erasure.node) for erasure in getattr(revision, "erasures", ())]
+        # Nothing keeps the root that an answer without erased nodes is about.
+        made = None if erased else result.receipt
+        receipt = None if made is None else str(made.cid)
         commit = None if revision.commit is None else str(revision.commit.cid)
     if session.json:
         output.emit(
@@ -54,11 +61,14 @@ def command(
             {
                 "commit": commit,
                 "receipt": receipt,
+                "erased": erased,
                 **answer.answer_json(result, locations),
             },
         )
     else:
         output.note(*answer.warning_lines(result))
+        if erased:
+            output.note(f"left out because they were erased: {', '.join(sorted(set(erased)))}")
         if not result.items:
             output.note(output.faint(_why_nothing(result.candidates_seen)))
         output.say(*answer.answer_lines(result, locations, receipt=receipt, explain=explain))

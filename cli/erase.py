@@ -1,0 +1,72 @@
+"""`repo erase`: destroys nodes for good, in every branch and every file of this copy."""
+
+from __future__ import annotations
+
+import click
+
+from ibidem.cli import output
+from ibidem.cli.session import Session, author_option, common_options, pass_session
+
+SHOWN_MAX = 20
+
+
+@click.command("erase")
+@click.argument("ids", nargs=-1, required=True, metavar="ID...")
+@click.option("--reason", default="", help="Why; stands in the record of it, for all to read.")
+@click.option("--sign", metavar="KEY", help="Sign with this key, so that other copies can follow.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@author_option
+@common_options
+@pass_session
+def command(
+    session: Session,
+    *,
+    ids: tuple[str, ...],
+    reason: str,
+    sign: str | None,
+    yes: bool,
+    author: str | None,
+) -> None:
+    """Destroy nodes for good: every version, on every branch, in every file of this copy
+
+    Commits stay and verify; old revisions that had the nodes say that they were erased. Nothing
+    brings them back, undo included. `docs/how-to/forget.md` says what cannot be reached.
+
+    \b
+    Example:
+      repo erase 5f3a9c0d1e2b4a6c8f7e9d0c1b2a3f4e --reason "asked by the person" --yes
+    """
+    from ibidem.objects.ids import NodeId
+
+    nodes = [NodeId.parse(text) for text in ids]
+    if not yes and not session.json:
+        click.confirm(
+            f"destroy {output.plural(len(nodes), 'node')} for good?", abort=True, err=True
+        )
+    with session.open() as repository:
+        report = repository.erase(nodes, reason=reason, author=session.author(author), sign=sign)
+    if session.json:
+        output.emit(
+            "erase",
+            {
+                "nodes": [str(id_) for id_ in report.nodes],
+                "erasures": [str(cid) for cid in report.erasures],
+                "block_count": report.block_count,
+                "commits": [
+                    {"ref": name, "commit": str(cid)} for name, cid in report.commits.items()
+                ],
+                "shared": [str(cid) for cid in report.shared],
+                "elsewhere": [{"kind": kind, "cid": str(cid)} for kind, cid in report.elsewhere],
+            },
+        )
+        return
+    blocks = output.plural(report.block_count, "block")
+    output.say(f"erased {output.plural(len(report.nodes), 'node')}, {blocks}")
+    for name, cid in report.commits.items():
+        output.say(f"{name} is now at {cid}")
+    if report.shared:
+        output.note(f"{output.plural(len(report.shared), 'block')} stay: other nodes share them")
+    for kind, where in report.elsewhere[:SHOWN_MAX]:
+        output.note(f"the same text also stands in {kind} {where}")
+    if len(report.elsewhere) > SHOWN_MAX:
+        output.note(f"and in {len(report.elsewhere) - SHOWN_MAX:,} more")

@@ -1,0 +1,62 @@
+"""`repo gc`: deletes what nothing needs any more."""
+
+from __future__ import annotations
+
+import click
+
+from ibidem.cli import output
+from ibidem.cli.session import Session, author_option, common_options, pass_session
+
+
+@click.command("gc")
+@click.option("--dry-run", is_flag=True, help="Only count.")
+@click.option(
+    "--keep-operations",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Give up undo beyond the newest N operations, and what only they held.",
+)
+@author_option
+@common_options
+@pass_session
+def command(
+    session: Session, *, dry_run: bool, keep_operations: int | None, author: str | None
+) -> None:
+    """Delete the blocks that nothing needs any more
+
+    What a branch, a tag, a kept receipt, a run, the stage or an operation of the log leads to
+    stays; so without --keep-operations only what never became visible goes. Others may read and
+    write meanwhile. Something of a newer version stops it before anything is deleted.
+
+    \b
+    Examples:
+      repo gc --dry-run
+      repo gc --keep-operations 100
+    """
+    with session.open() as repository:
+        report = repository.collect_garbage(
+            keep_operations=keep_operations, is_dry_run=dry_run, author=session.author(author)
+        )
+    if session.json:
+        output.emit(
+            "gc",
+            {
+                "dry_run": report.is_dry_run,
+                "block_count": report.block_count,
+                "size_bytes": report.size_bytes,
+                "counts": dict(report.counts),
+                "kept_count": report.kept_count,
+                "operation_count": report.operation_count,
+                "snapshot_count": report.snapshot_count,
+            },
+        )
+        return
+    verb = "would delete" if report.is_dry_run else "deleted"
+    counts = ", ".join(f"{count:,} {kind}" for kind, count in report.counts.items())
+    output.say(
+        f"{verb} {output.plural(report.block_count, 'block')}, {report.size_bytes:,} bytes"
+        + (f": {counts}" if counts else ""),
+        f"{report.kept_count:,} blocks are needed",
+    )
+    if report.operation_count:
+        output.say(f"{output.plural(report.operation_count, 'operation')} of the log given up")

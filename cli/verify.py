@@ -1,0 +1,66 @@
+"""`repo verify`: what the signatures of commits are worth here."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import click
+
+from ibidem.cli import exits, output, shapes
+from ibidem.cli.session import Session, common_options, complete_revision, pass_session
+
+_MARKS = {"good": output.good, "unsigned": output.faint}
+
+
+@click.command("verify")
+@click.argument("rev", default="HEAD", shell_complete=complete_revision)
+@click.option("-n", "--limit", type=click.IntRange(min=1), help="Commits at most.")
+@click.option("--allow-unsigned", is_flag=True, help="A commit without a signature is no failure.")
+@common_options
+@pass_session
+@click.pass_context
+def command(
+    context: click.Context, session: Session, *, rev: str, limit: int | None, allow_unsigned: bool
+) -> None:
+    """Check the signatures of the commits behind REV, newest first
+
+    A signature is good when it fits the bytes of the commit and its key is trusted here; one of a
+    key that was revoked, only behind the commits that were named as good then. Ends with 1 when one
+    is not good.
+
+    \b
+    Examples:
+      repo verify
+      repo verify main --limit 1
+    """
+    with session.open() as repository:
+        verdicts = list(islice(repository.verify(rev), limit))
+    allowed = {"good", "unsigned"} if allow_unsigned else {"good"}
+    is_good = all(verdict.standing in allowed for verdict in verdicts)
+    if session.json:
+        output.emit(
+            "verify",
+            {
+                "good": is_good,
+                "commits": [
+                    {
+                        "commit": str(verdict.commit),
+                        "standing": str(verdict.standing),
+                        "key": verdict.name or None,
+                        "public": None if verdict.public is None else verdict.public.hex(),
+                    }
+                    for verdict in verdicts
+                ],
+            },
+        )
+    else:
+        rows = [
+            (
+                _MARKS.get(verdict.standing, output.bad)(str(verdict.standing).ljust(8)),
+                shapes.short(verdict.commit),
+                verdict.name or ("" if verdict.public is None else verdict.public.hex()),
+            )
+            for verdict in verdicts
+        ]
+        output.say(*output.table(rows))
+    context.exit(exits.OK if is_good else exits.FAILED)
