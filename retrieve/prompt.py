@@ -213,8 +213,11 @@ def _head(pack: Pack) -> str:
 
 
 def _fence(packs: Sequence[Pack], shown: Sequence[str]) -> str:
-    """Returns the shortest beginning of a hash of the packs that nothing shown contains."""
-    digest = hashlib.sha256(b"".join(pack.id.raw for pack in packs)).hexdigest()
+    return fence_of(hashlib.sha256(b"".join(pack.id.raw for pack in packs)).hexdigest(), shown)
+
+
+def fence_of(digest: str, shown: Sequence[str]) -> str:
+    """Returns the shortest beginning of a digest, in hexadecimal, that nothing shown contains."""
     while True:
         for digits in range(FENCE_DIGITS_MIN, len(digest) + 1):
             if not any(digest[:digits] in text for text in shown):

@@ -8,7 +8,7 @@ Spec: packs 4.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -91,7 +91,7 @@ def clipped(place: int, start: int, stop: int, nodes_max: int | None) -> tuple[i
     return begin, begin + nodes_max
 
 
-def united(groups: Sequence[Sequence[int]]) -> list[list[int]]:
+def united(groups: Sequence[Sequence[Hashable]]) -> list[list[int]]:
     """Returns which of some groups of nodes hang together because they share one.
 
     Args:
@@ -108,7 +108,7 @@ def united(groups: Sequence[Sequence[int]]) -> list[list[int]]:
             place = parent[place]
         return place
 
-    seen: dict[int, int] = {}
+    seen: dict[Hashable, int] = {}
     for place, nodes in enumerate(groups):
         for node in nodes:
             other = top(seen.setdefault(node, place))

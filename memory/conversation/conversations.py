@@ -1,0 +1,319 @@
+"""Conversations: the threads of one repository, to keep, to choose from and to make shorter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from ibidem.memory.conversation import writing
+from ibidem.memory.conversation.context import TOOL_CHARS, Context, Source, compose, required
+from ibidem.memory.conversation.message import (
+    MESSAGE,
+    SUMMARY,
+    THREAD,
+    Message,
+    Stored,
+    checked_name,
+    message_id,
+    messages_of,
+    stored,
+    thread_id,
+)
+from ibidem.memory.conversation.selecting import K_DEFAULT, Selection, now_of, select
+from ibidem.memory.conversation.units import Unit, units
+from ibidem.memory.conversation.writing import Written
+from ibidem.objects.config import Model
+from ibidem.objects.errors import NotFoundError
+from ibidem.objects.text import text_digest
+from ibidem.repo.estimators import estimator_of
+from ibidem.retrieve import option
+from ibidem.retrieve.tokens import HEURISTIC, TokenEstimator
+
+if TYPE_CHECKING:
+    from ibidem.embed.protocol import Embedder
+    from ibidem.repo.at import Revision
+    from ibidem.repo.repository import Repository
+    from ibidem.repo.transaction import Transaction
+    from ibidem.retrieve.trust.policy import TrustContext
+
+RECENT_WEIGHT, SIMILAR_WEIGHT = 4, 6
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadInfo:
+    """What is known of a thread without reading its messages."""
+
+    name: str
+    next_ord: int
+    """The place that the next message will have: how many were ever kept."""
+    summaries: tuple[tuple[int, int], ...]
+    """First and last place of what each summary stands for."""
+
+
+class Conversations:
+    """Threads of messages in a repository."""
+
+    def __init__(
+        self,
+        repository: Repository,
+        *,
+        embedder: Embedder | None = None,
+        author: str = "",
+        trust: TrustContext | None = None,
+    ) -> None:
+        """Works on the current branch.
+
+        Args:
+            embedder: gives every message a vector as it is kept, and questions one as they are
+                asked; equal texts are embedded once, whatever process they are kept by.
+            author: of the commits.
+            trust: who asks, where the root has a trust policy.
+        """
+        self._repository = repository
+        self._embedder = embedder
+        self._author = author
+        self._trust = trust
+        if embedder is not None:
+            repository.use_embedder(embedder)
+
+    # -- keeping ---------------------------------------------------------------------------------
+
+    def append(
+        self, thread: str, messages: Iterable[object], *, time: int | datetime | None = None
+    ) -> Written:
+        """Keeps messages after those that the thread has; begins the thread where it is new.
+
+        Args:
+            messages: `Message`, (role, text) or maps. One whose `id` the thread has is left out.
+            time: when they were said, where they do not say, and of the commit.
+        """
+        given = messages_of(messages)
+        name, now = checked_name(thread), self._repository.now(time)
+
+        def change(tx: Transaction) -> tuple[int, ...]:
+            known = writing.known_ids(self._repository, tx, name, given)
+            ords = writing.append(tx, name, given, now, known)
+            self._set_vectors(tx, name, ords, given)
+            return ords
+
+        return self._written(change, f"messages of {name}", now)
+
+    def save(
+        self, thread: str, messages: Iterable[object], *, time: int | datetime | None = None
+    ) -> Written:
+        """Keeps what a whole conversation has beyond what is kept; the same again changes nothing.
+
+        Raises:
+            InvalidInputError: kind `id-collision`: it does not begin with what is kept.
+        """
+        given = messages_of(messages)
+        name, now = checked_name(thread), self._repository.now(time)
+
+        def change(tx: Transaction) -> tuple[int, ...]:
+            fresh = writing.unsaved(self._repository, tx, name, given)
+            if not fresh:
+                return ()
+            ords = writing.append(tx, name, fresh, now, {})
+            self._set_vectors(tx, name, ords, fresh)
+            return ords
+
+        return self._written(change, f"messages of {name}", now)
+
+    def compact(
+        self,
+        thread: str,
+        first: int,
+        last: int,
+        text: str,
+        *,
+        model: str | None = None,
+        time: int | datetime | None = None,
+    ) -> Written:
+        """Keeps a summary that stands for the messages first..last, both included; these stay.
+
+        Args:
+            model: what made the text, kept with it.
+
+        Raises:
+            InvalidInputError: not a range of messages; kind `id-collision`: it overlaps another.
+        """
+        name, now = checked_name(thread), self._repository.now(time)
+        option.count("first", first)
+        option.count("last", last)
+        said = option.name("text", text)
+
+        def change(tx: Transaction) -> tuple[int, ...]:
+            writing.summarize(tx, name, first, last, said, now=now, model=model)
+            return tuple(range(first, last + 1))
+
+        return self._written(change, f"summary of {name}", now)
+
+    def clear(self, thread: str, *, time: int | datetime | None = None) -> Written:
+        """Hides all messages and summaries of a thread; no other is touched, places go on."""
+        return self._hide(thread, None, time)
+
+    def purge(self, thread: str, before: int, *, time: int | datetime | None = None) -> Written:
+        """Hides the messages of a thread below a place; summaries of them stay."""
+        return self._hide(thread, option.count("before", before), time)
+
+    # -- reading ---------------------------------------------------------------------------------
+
+    def at(self, rev: object = "HEAD") -> Revision:
+        """Returns the graph that is read."""
+        return self._repository.at(rev, trust=self._trust)
+
+    def threads(self, rev: object = "HEAD") -> list[ThreadInfo]:
+        """Returns the threads, by name."""
+        found = self.at(rev).query(label=THREAD)
+        return sorted(map(_info, found), key=lambda info: info.name)
+
+    def thread(self, thread: str, rev: object = "HEAD") -> ThreadInfo:
+        """Returns a thread; raises `NotFoundError` when there is none."""
+        return _info(self.at(rev).node(thread_id(checked_name(thread))))
+
+    def messages(
+        self,
+        thread: str,
+        *,
+        first: int = 0,
+        limit: int | None = None,
+        as_of: int | datetime | None = None,
+        rev: object = "HEAD",
+    ) -> list[Stored]:
+        """Returns the messages of a thread as they were said, by place, without summaries.
+
+        Args:
+            first: the first place that is returned. limit: messages at most, None for all.
+            as_of: without what is of later or has expired by then; None for all that is kept.
+        """
+        revision = self.at(rev)
+        self.thread(thread, rev)
+        where: dict[str, Any] = {"thread": thread, "ord": {"gte": option.count("first", first)}}
+        conditions: dict[str, Any] = {}
+        if as_of is not None:
+            conditions["valid_at"] = now_of(revision, as_of)
+            where["created_at"] = {"lte": conditions["valid_at"]}
+        nodes = revision.query(
+            label=MESSAGE, where=where, order_by="ord", limit=limit, **conditions
+        )
+        return [stored(node, self._repository) for node in nodes]
+
+    def view(
+        self, thread: str, *, as_of: int | datetime | None = None, rev: object = "HEAD"
+    ) -> list[Stored]:
+        """Returns a thread with summaries in the place of what they stand for, by place."""
+        revision = self.at(rev)
+        nodes = revision.query(label=SUMMARY, where={"thread": checked_name(thread)})
+        summaries = [stored(node, self._repository) for node in nodes]
+        covered = {place for one in summaries for place in range(one.ord, one.last + 1)}
+        raw = self.messages(thread, as_of=as_of, rev=rev)
+        rest = [one for one in raw if one.ord not in covered]
+        return sorted([*summaries, *rest], key=lambda one: one.ord)
+
+    def select(
+        self,
+        query: str | None = None,
+        *,
+        thread: str | None,
+        k: int = K_DEFAULT,
+        rev: object = "HEAD",
+        **options: Any,
+    ) -> Selection:
+        """Returns the messages that a question is about, or without one the last; see `select`."""
+        if self._embedder is not None and query is not None and query.strip():
+            options.setdefault("embedder", self._embedder)
+            if self._embedder.name not in self.at(rev).config.models:
+                del options["embedder"]  # nothing was kept with a vector yet
+        return select(self.at(rev), query, thread=thread, k=k, **options)
+
+    def context(
+        self,
+        query: str | None,
+        *,
+        thread: str,
+        budget: int | None,
+        recent: int = K_DEFAULT,
+        similar: int = K_DEFAULT,
+        weights: tuple[int, int] = (RECENT_WEIGHT, SIMILAR_WEIGHT),
+        require_last: int = 0,
+        unit: str = "message",
+        tool_chars: int = TOOL_CHARS,
+        estimator: str | TokenEstimator = HEURISTIC.name,
+        rev: object = "HEAD",
+        **options: Any,
+    ) -> Context:
+        """Returns what a model is given of a thread: the last of it, and what a question is about.
+
+        Args:
+            query: what is asked now. budget: tokens in all, None for any number.
+            recent: units from the end of the thread's view, summaries among them, newest first.
+            similar: units that the question is about.
+            weights: how the budget is divided between the two.
+            require_last: units from the end that must fit, or it is an error.
+            unit: as for `select`, as are the other options.
+        """
+        option.count("require_last", require_last)
+        view = self.view(thread, as_of=options.get("as_of"), rev=rev)
+        raw = [one for one in view if not one.is_summary]
+        whole = [Unit((one,)) for one in view if one.is_summary] + units(raw, unit)
+        whole.sort(key=lambda one: one.messages[0].ord)
+        newest = list(reversed(whole))[: option.count("recent", recent)]
+        must = {id(one) for one in newest[:require_last]}
+        sources = [
+            Source("recent", tuple(required(newest, lambda one: id(one) in must)), weights[0])
+        ]
+        if query is not None and query.strip() and similar:
+            chosen = self.select(query, thread=thread, k=similar, unit=unit, rev=rev, **options)
+            sources.append(Source("similar", chosen.units, weights[1]))
+        return compose(
+            sources, budget=budget, estimator=estimator_of(estimator), tool_chars=tool_chars
+        )
+
+    # -- private ---------------------------------------------------------------------------------
+
+    def _written(self, change: Any, message: str, now: int) -> Written:
+        ords, commit = writing.in_turn(
+            lambda: writing.changed(
+                self._repository, change, author=self._author, message=message, time=now
+            )
+        )
+        return Written(ords, commit)
+
+    def _hide(self, thread: str, before: int | None, time: int | datetime | None) -> Written:
+        name, now = checked_name(thread), self._repository.now(time)
+        what = "cleared" if before is None else f"purged before {before}"
+        return self._written(
+            lambda tx: writing.hide(tx, name, before, reason=what), f"{what}: {name}", now
+        )
+
+    def _set_vectors(
+        self, tx: Transaction, thread: str, ords: tuple[int, ...], messages: Iterable[Message]
+    ) -> None:
+        """Stages the vectors of messages that have a text, each text embedded once."""
+        if self._embedder is None:
+            return
+        pairs = {
+            message_id(thread, place): one.text
+            for place, one in zip(ords, messages, strict=True)
+            if one.text.strip()
+        }
+        if not pairs:
+            return
+        from ibidem.embed.cache import CachedEmbedder
+
+        texts = list(dict.fromkeys(pairs.values()))
+        source = CachedEmbedder(self._embedder, self._repository.vector_cache)
+        vectors = dict(zip(texts, source.embed(texts), strict=True))
+        name = self._embedder.name
+        tx.register_model(name, Model(self._embedder.dim, digest=self._embedder.digest))
+        for id, text in pairs.items():  # noqa: A001
+            tx.set_vector(id, model=name, vector=vectors[text], of=text_digest(text))
+
+
+def _info(node: Any) -> ThreadInfo:
+    if node.ntype != THREAD:
+        raise NotFoundError(f"node {node.id} is no thread")
+    ranges = tuple((first, last) for first, last in node.props.get("summaries", ()))
+    return ThreadInfo(str(node.props["name"]), int(node.props["next"]), ranges)

@@ -1,0 +1,267 @@
+"""Choosing messages: what a thread, a window and a time leave is ranked, and the best are taken.
+
+Everything narrows before anything ranks, so other threads cannot crowd out the one that was asked
+about. Time is an argument, by default that of the commit, never the clock's: what has expired is
+not chosen, whether or not there is a question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from ibidem.memory.conversation.message import MESSAGE, Stored, checked_name, stored
+from ibidem.memory.conversation.units import USER, Unit, calls_of, check_kind
+from ibidem.objects.block import EMPTY
+from ibidem.objects.errors import InvalidInputError
+from ibidem.repo.revision import microseconds
+from ibidem.retrieve import option
+from ibidem.retrieve.query import DEPTH_DEFAULT
+
+if TYPE_CHECKING:
+    from ibidem.objects.ids import NodeId
+    from ibidem.repo.at import Revision
+    from ibidem.repo.querying import Page
+    from ibidem.retrieve.result import Result
+
+K_DEFAULT = 10
+ORDERS = ("similarity", "chronological")
+_TIME_MIN = -(2**63)
+_PAGE = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Messages that were chosen."""
+
+    units: tuple[Unit, ...]
+    """In the order that was asked for; the messages of one in that of their thread."""
+    result: Result | None
+    """The answer that they come from, with its receipt; None where nothing can be chosen from."""
+
+    @property
+    def messages(self) -> tuple[Stored, ...]:
+        """The messages of the units, in order."""
+        return tuple(message for unit in self.units for message in unit.messages)
+
+
+def select(
+    revision: Revision,
+    query: str | None,
+    *,
+    thread: str | None,
+    k: int = K_DEFAULT,
+    order: str = "similarity",
+    unit: str = "message",
+    window: int | None = None,
+    ttl: int | None = None,
+    as_of: int | datetime | None = None,
+    depth: int | None = None,
+    **options: Any,
+) -> Selection:
+    """Returns the messages that a question is about, or without one the last.
+
+    Args:
+        revision: what is asked.
+        query: ranks by its words, and with a model by closeness; blank or None for the last ones.
+        thread: chooses from one thread; None from all that can be seen.
+        k: how many units.
+        order: `similarity`, best first; or `chronological`. Of the last ones always the latter.
+        unit: `message`, where a tool call and its answers are one; or `exchange`, a user's message
+            and what follows it.
+        window: chooses from the newest so many messages of the thread.
+        ttl: chooses from messages of the last so many microseconds before `as_of`.
+        as_of: messages of later, and those that have expired by then, are not chosen; by default
+            the time of the commit.
+        depth: how many messages each lane ranks, 4 * k but at least 100 unless given.
+        options: of `Revision.retrieve`.
+
+    Raises:
+        InvalidInputError: an option is of the wrong form; it is named.
+    """
+    option.count("k", k, low=1)
+    check_kind(unit)
+    if order not in ORDERS:
+        raise InvalidInputError(f"order: got {order!r:.80}, expected {' or '.join(ORDERS)}")
+    if query is not None and not isinstance(query, str):
+        raise InvalidInputError(f"query: got {option.show(query)}, expected a text or None")
+    for name in ("where", "label", "limit", "valid_at", "text"):
+        if name in options:
+            raise InvalidInputError(f"{name}: got an option that a selection sets itself")
+    scope = Scope(revision, thread, window, ttl, as_of)
+    if query is None or not query.strip():
+        latest = _first(scope.newest(), scope, k, unit)
+        latest.sort(key=lambda one: _time_key(one.messages[-1]))
+        return Selection(tuple(latest), scope.of(latest) if latest else None)
+    ranked = scope.ask(
+        query, limit=None, depth=max(DEPTH_DEFAULT, 4 * k) if depth is None else depth, **options
+    )
+    best = _first((stored(item.node, scope.reader) for item in ranked.items), scope, k, unit)
+    if order == "chronological":
+        best.sort(key=lambda one: _time_key(one.messages[0]))
+    return Selection(tuple(best), ranked)
+
+
+def _first(messages: Iterable[Stored], scope: Scope, k: int, kind: str) -> list[Unit]:
+    """Returns the units of the first messages, k of them, in the order of the messages."""
+    found: dict[tuple[str, int], Unit] = {}
+    seen: set[NodeId] = set()
+    for message in messages:
+        if message.id not in seen:
+            unit = scope.unit(message, kind)
+            seen.update(one.id for one in unit.messages)
+            found.setdefault(unit.key, unit)
+        if len(found) == k:
+            break
+    return list(found.values())
+
+
+class Scope:
+    """What may be chosen from."""
+
+    def __init__(
+        self,
+        revision: Revision,
+        thread: str | None,
+        window: int | None,
+        ttl: int | None,
+        as_of: int | datetime | None,
+    ) -> None:
+        self.reader = revision.repository
+        self._revision = revision
+        self._as_of = now_of(revision, as_of)
+        self._where: dict[str, Any] = {}
+        if thread is not None:
+            self._where["thread"] = checked_name(thread)
+        since = _TIME_MIN if ttl is None else self._as_of - option.count("ttl", ttl)
+        self._where["created_at"] = {"gt": since, "lte": self._as_of}
+        self._thread = thread
+        if window is not None:
+            self._where["ord"] = {"gte": self._begin(option.count("window", window, low=1))}
+
+    def newest(self) -> Iterator[Stored]:
+        """Yields what may be chosen, the newest first, by time, thread and place."""
+        size, past = _PAGE, 0
+        while True:
+            page = self._page("created_at", limit=size)
+            # What has the time of the last one may go on beyond the page.
+            nodes = [stored(node, self.reader) for node in page.nodes]
+            if page.count > len(nodes):
+                cut = nodes[-1].created_at
+                nodes = [one for one in nodes if one.created_at > cut]
+            nodes.sort(key=_time_key, reverse=True)
+            yield from nodes[past:]
+            past = len(nodes)
+            if page.count <= size:
+                return
+            size *= 4
+
+    def unit(self, message: Stored, kind: str) -> Unit:
+        """Returns the unit of a message, as far as it may be chosen."""
+        if kind == "exchange":
+            return Unit(tuple(self._exchange(message)))
+        if not calls_of(message):
+            return Unit((message,))
+        found = {message.id: message}
+        asked: set[str] = set()
+        while fresh := {call for one in found.values() for call in calls_of(one)} - asked:
+            asked |= fresh
+            for name in ("tool_calls", "tool_call_id"):
+                page = self._page(
+                    "ord", where={"thread": message.thread, name: {"in": sorted(fresh)}}
+                )
+                found.update((node.id, stored(node, self.reader)) for node in page.nodes)
+        return Unit(tuple(sorted(found.values(), key=lambda one: one.ord)))
+
+    def ask(self, query: str | None, **options: Any) -> Result:
+        """Returns the answer over what may be chosen."""
+        return self._revision.retrieve(
+            query, label=MESSAGE, where=self._where, valid_at=self._as_of, **options
+        )
+
+    def of(self, units: list[Unit]) -> Result:
+        """Returns the answer that holds the messages of some units, by id."""
+        parts = [
+            {"thread": one.messages[0].thread, "ord": {"in": [each.ord for each in one.messages]}}
+            for one in units
+        ]
+        return self._revision.retrieve(
+            None,
+            label=MESSAGE,
+            where={**self._where, "or": parts},
+            valid_at=self._as_of,
+            limit=None,
+        )
+
+    def _exchange(self, message: Stored) -> list[Stored]:
+        before = [message]
+        if message.role != USER:
+            for one in self._near(message, forward=False):
+                before.append(one)
+                if one.role == USER:
+                    break
+        after: list[Stored] = []
+        for one in self._near(message, forward=True):
+            if one.role == USER:
+                break
+            after.append(one)
+        return [*reversed(before), *after]
+
+    def _near(self, message: Stored, *, forward: bool) -> Iterator[Stored]:
+        """Yields what may be chosen of the same thread, away from a message."""
+        place, size = message.ord, 8
+        while True:
+            compare = {"gt": place} if forward else {"lt": place}
+            order = "ord" if forward else "-ord"
+            page = self._page(order, limit=size, where={"thread": message.thread}, near=compare)
+            for node in page.nodes:
+                one = stored(node, self.reader)
+                place = one.ord
+                yield one
+            if page.count <= len(page.nodes):
+                return
+            size *= 2
+
+    def _page(
+        self,
+        order: str,
+        *,
+        limit: int | None = None,
+        where: Mapping[str, Any] = EMPTY,
+        near: Mapping[str, int] | None = None,
+    ) -> Page:
+        """Returns what may be chosen and meets more conditions; by time the newest first."""
+        conditions = {**self._where, **where}
+        if near is not None:
+            conditions["ord"] = {**conditions.get("ord", {}), **near}
+        return self._revision.page(
+            label=MESSAGE,
+            where=conditions,
+            valid_at=self._as_of,
+            order_by=f"-{order}" if order == "created_at" else order,
+            limit=limit,
+        )
+
+    def _begin(self, window: int) -> int:
+        """Returns the first place of the newest so many messages of the thread."""
+        if self._thread is None:
+            raise InvalidInputError("window: got one without a thread, expected both or neither")
+        page = self._page("-ord", limit=window)
+        return int(str(page.nodes[-1].props["ord"])) if page.nodes else 0
+
+
+def now_of(revision: Revision, as_of: int | datetime | None) -> int:
+    """Returns a time in microseconds: the one given, else that of the commit."""
+    if as_of is None:
+        return 0 if revision.commit is None else revision.commit.time
+    if isinstance(as_of, datetime):
+        return microseconds(as_of)
+    if isinstance(as_of, bool) or not isinstance(as_of, int):
+        raise InvalidInputError(f"as_of: got {option.show(as_of)}, expected a time")
+    return as_of
+
+
+def _time_key(message: Stored) -> tuple[int, str, int]:
+    return message.created_at, message.thread, message.ord

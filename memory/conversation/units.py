@@ -1,0 +1,123 @@
+"""Units: messages that are taken together or not at all, and what of them fits a budget.
+
+A message that makes tool calls and the messages that answer these are one unit; half of them would
+be refused by most models and mislead the others. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ibidem.memory.conversation.message import Stored
+from ibidem.objects.errors import ErrorKind, InvalidInputError
+from ibidem.retrieve import option
+from ibidem.retrieve.packs.window import fitting, united
+
+USER = "user"
+UNITS = ("message", "exchange")
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Messages of one thread that belong together, in order."""
+
+    messages: tuple[Stored, ...]
+    is_required: bool = False
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """Tells units apart: the thread and the first place."""
+        return self.messages[0].thread, self.messages[0].ord
+
+
+def units(messages: Sequence[Stored], kind: str = "message") -> list[Unit]:
+    """Returns the units of messages in thread order.
+
+    Args:
+        messages: of one thread, by ord.
+        kind: `message`: a message, or those that share the id of a tool call, directly or by
+            others; `exchange`: a user's message and all that follows up to the next one.
+    """
+    check_kind(kind)
+    if kind == "exchange":
+        starts = [place for place, one in enumerate(messages) if one.role == USER or place == 0]
+        stops = [*starts[1:], len(messages)]
+        return [Unit(tuple(messages[a:b])) for a, b in zip(starts, stops, strict=True)]
+    calls = [[f"#{one.ord}", *map("call {}".format, calls_of(one))] for one in messages]
+    return [Unit(tuple(messages[place] for place in group)) for group in united(calls)]
+
+
+def calls_of(message: Stored) -> tuple[str, ...]:
+    """Returns the ids of the tool calls that a message makes or answers."""
+    own = () if message.tool_call_id is None else (message.tool_call_id,)
+    return (*message.tool_calls, *own)
+
+
+def check_kind(kind: str) -> None:
+    """Raises `InvalidInputError` unless a kind of unit is known."""
+    if kind not in UNITS:
+        raise InvalidInputError(f"unit: got {kind!r:.80}, expected {' or '.join(UNITS)}")
+
+
+def shares(total: int, weights: Sequence[int]) -> list[int]:
+    """Returns a total divided by weights, by the largest remainder; ties to the earlier.
+
+    >>> shares(100, [6, 4]), shares(10, [1, 1, 1])
+    ([60, 40], [4, 3, 3])
+    """
+    option.count("total", total)
+    for weight in weights:
+        option.count("weight", weight)
+    whole = sum(weights)
+    if whole < 1:
+        raise InvalidInputError(f"weights: got {list(weights)}, expected one above 0")
+    found = [total * weight // whole for weight in weights]
+    order = sorted(range(len(weights)), key=lambda i: (-(total * weights[i] % whole), i))
+    for place in order[: total - sum(found)]:
+        found[place] += 1
+    return found
+
+
+def effective_budget(window: int, *, output: int = 0, overhead: int = 0) -> int:
+    """Returns the tokens that are left for context: never below 0.
+
+    Args:
+        window: of the model. output: kept free for its answer. overhead: instructions and the like.
+    """
+    option.count("window", window)
+    return max(0, window - option.count("output", output) - option.count("overhead", overhead))
+
+
+def fit(
+    found: Sequence[Unit], cost: Callable[[Unit], int], budget: int | None, *, stops: bool = False
+) -> tuple[list[Unit], int, int]:
+    """Returns the units that fit, in their order, with their cost and how many were left out.
+
+    Required units are taken first; the others in order, each if it still fits.
+
+    Args:
+        stops: the first that does not fit is the last that is looked at.
+
+    Raises:
+        InvalidInputError: kind `limit-exceeded`: the required ones alone do not fit.
+    """
+    required = [unit for unit in found if unit.is_required]
+    used = sum(map(cost, required))
+    if budget is not None and used > budget:
+        raise InvalidInputError(
+            f"budget: got {budget} tokens, expected at least {used} for what is required",
+            kind=ErrorKind.LIMIT_EXCEEDED,
+            hint="allow more tokens, or require less",
+        )
+    others = [unit for unit in found if not unit.is_required]
+    taken, left = fitting(
+        len(others),
+        lambda place: cost(others[place]),
+        limit=None,
+        budget=None if budget is None else budget - used,
+        stops=stops,
+    )
+    kept = {id(others[place]) for place in taken} | {id(unit) for unit in required}
+    used += sum(cost(others[place]) for place in taken)
+    return [unit for unit in found if id(unit) in kept], used, len(left)

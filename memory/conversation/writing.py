@@ -1,0 +1,289 @@
+"""What changes a thread: each a function on one transaction, tried again where another was first.
+
+Everything that decides an ord is read from the root that the transaction began on, and whatever
+gives an ord or a range writes the thread's node: two such writers never both succeed on one root.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from threading import Lock
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ibidem.memory.conversation.message import (
+    MESSAGE,
+    PART,
+    PART_MESSAGES,
+    SUMMARY,
+    THREAD,
+    Message,
+    Stored,
+    fields_of,
+    message_id,
+    part_id,
+    stored,
+    thread_id,
+)
+from ibidem.objects.derive import node_id
+from ibidem.objects.errors import ConflictError, ErrorKind, InvalidInputError, NotFoundError
+from ibidem.objects.location import size_of
+from ibidem.objects.node import Child
+from ibidem.repo.backoff import pause
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ibidem.objects.commit import Commit
+    from ibidem.objects.ids import NodeId
+    from ibidem.objects.node import Node
+    from ibidem.repo.repository import Repository
+    from ibidem.repo.transaction import Transaction
+
+T = TypeVar("T")
+RACES_MAX = 200
+_LOCK = Lock()
+"""Held while this process writes a thread: its own threads take turns and lose no races."""
+
+Vectors = dict[str, Any]
+"""By text, the vector of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a change came to."""
+
+    ords: tuple[int, ...]
+    """Places of the messages that were kept now."""
+    commit: Commit | None
+    """None where nothing changed."""
+
+
+def changed(
+    repository: Repository,
+    change: Callable[[Transaction], T],
+    *,
+    author: str,
+    message: str,
+    time: int,
+) -> tuple[T, Commit | None]:
+    """Returns what a change returned, and its commit, after as many tries as it takes.
+
+    Raises:
+        ConflictError: other writers were first every time.
+    """
+    for race in range(1, RACES_MAX + 1):
+        tx = repository.transaction(author=author, message=message, time=time, on_conflict="raise")
+        try:
+            with tx:
+                made = change(tx)
+        except ConflictError:
+            if race == RACES_MAX:
+                raise
+            pause(race)
+            continue
+        return made, tx.commit
+    raise AssertionError("BUG: the last race returns or raises")
+
+
+def append(
+    tx: Transaction, thread: str, messages: Sequence[Message], now: int, known: Mapping[str, int]
+) -> tuple[int, ...]:
+    """Stages messages after the last one; returns their ords, of known ones the old.
+
+    Args:
+        known: by the caller's id, the ord of a message that the thread has.
+    """
+    state = tx.find_node(thread_id(thread))
+    next_ord = 0 if state is None else _count(state, "next")
+    ords: list[int] = []
+    known = dict(known)
+    fresh: list[tuple[NodeId, Message]] = []
+    for message in messages:
+        if message.id is not None and message.id in known:
+            ords.append(known[message.id])
+            continue
+        place = next_ord + len(fresh)
+        fresh.append((tx.add_node(MESSAGE, **fields_of(message, thread, place, now)), message))
+        ords.append(place)
+        if message.id is not None:
+            known[message.id] = place
+    if fresh or state is None:
+        _extend(tx, thread, state, next_ord, fresh)
+    return tuple(ords)
+
+
+def _extend(
+    tx: Transaction,
+    thread: str,
+    state: Node | None,
+    first: int,
+    fresh: Sequence[tuple[NodeId, Message]],
+) -> None:
+    """Stages the parts that list new messages, and the thread that lists the parts."""
+    for index in range(first // PART_MESSAGES, (first + len(fresh) - 1) // PART_MESSAGES + 1):
+        start = max(first, index * PART_MESSAGES)
+        stop = min(first + len(fresh), (index + 1) * PART_MESSAGES)
+        part = tx.find_node(part_id(thread, index))
+        children = (() if part is None else part.children) + tuple(
+            Child(id, "", *size_of(message.text))
+            for id, message in fresh[start - first : stop - first]  # noqa: A001
+        )
+        tx.add_node(PART, namespace=PART, key=[thread, index], children=children, replace=True)
+    stop = first + len(fresh)
+    parts = [part_id(thread, index) for index in range(-(-stop // PART_MESSAGES))]
+    listed = [Child(id, "", 0, 0) for id in parts if tx.find_node(id) is not None]  # noqa: A001
+    props = {"name": thread, "cleared": 0} if state is None else dict(state.props)
+    tx.add_node(
+        THREAD,
+        namespace=THREAD,
+        key=thread,
+        props={**props, "next": stop},
+        children=listed,
+        replace=True,
+    )
+
+
+def unsaved(
+    repository: Repository, tx: Transaction, thread: str, messages: Sequence[Message]
+) -> Sequence[Message]:
+    """Returns those of a whole conversation that are not kept yet.
+
+    Raises:
+        InvalidInputError: kind `id-collision`: what is kept is not how the conversation begins.
+    """
+    state = tx.find_node(thread_id(thread))
+    if state is None:
+        return messages
+    first, stop = _count(state, "cleared"), _count(state, "next")
+    for place in range(first, min(stop, first + len(messages))):
+        node = tx.find_node(message_id(thread, place))
+        if node is None:
+            continue  # erased: what it said is not known any more
+        kept, given = stored(node, repository), messages[place - first]
+        if (kept.role, kept.text) != (given.role, given.text):
+            raise InvalidInputError(
+                f"messages[{place - first}]: got another one than thread {thread!r} has at {place}",
+                kind=ErrorKind.ID_COLLISION,
+                hint="append what is new, or clear the thread first",
+            )
+    return messages[stop - first :]
+
+
+def hide(tx: Transaction, thread: str, before: int | None, *, reason: str) -> tuple[int, ...]:
+    """Stages that messages below an ord, or all, are hidden; returns which were."""
+    state = _existing(tx, thread)
+    stop = _count(state, "next")
+    end = stop if before is None else min(before, stop)
+    gone = [place for place in range(end) if _hidden(tx, message_id(thread, place), reason)]
+    if before is None:
+        for first, last in _ranges(state):
+            _hidden(tx, node_id(SUMMARY, [thread, first, last]), reason)
+        tx.update_node(state.id, set_props={"cleared": stop, "summaries": []})
+    return tuple(gone)
+
+
+def _hidden(tx: Transaction, id: NodeId, reason: str) -> bool:  # noqa: A002
+    if tx.find_node(id) is None or tx.is_tombstoned(id):
+        return False
+    tx.tombstone(id, reason=reason)
+    return True
+
+
+def summarize(
+    tx: Transaction,
+    thread: str,
+    first: int,
+    last: int,
+    text: str,
+    *,
+    now: int,
+    model: str | None,
+) -> NodeId:
+    """Stages a summary that stands for messages first..last, both included.
+
+    Raises:
+        InvalidInputError: not a range of messages of the thread, or another summary shares one.
+    """
+    state = _existing(tx, thread)
+    stop = _count(state, "next")
+    if not 0 <= first <= last < stop:
+        raise InvalidInputError(
+            f"range: got {first} to {last}, expected messages of the {stop} in thread {thread!r}"
+        )
+    if last - first >= SOURCES_MAX:
+        raise InvalidInputError(
+            f"range: got {last - first + 1} messages, expected at most {SOURCES_MAX}",
+            kind=ErrorKind.LIMIT_EXCEEDED,
+            hint="make several summaries",
+        )
+    ranges = _ranges(state)
+    for other in ranges:
+        if first <= other[1] and other[0] <= last:
+            raise InvalidInputError(
+                f"range: got {first} to {last}, which overlaps the summary of "
+                f"{other[0]} to {other[1]}",
+                kind=ErrorKind.ID_COLLISION,
+            )
+    found = [tx.find_node(message_id(thread, place)) for place in range(first, last + 1)]
+    props: dict[str, Any] = {
+        "thread": thread,
+        "first": first,
+        "last": last,
+        "created_at": now,
+        "sources": [node.cid for node in found if node is not None],
+    }
+    if model is not None:
+        props["model"] = model
+    made = tx.add_node(
+        SUMMARY, summary=text, props=props, namespace=SUMMARY, key=[thread, first, last]
+    )
+    tx.add_edge(made, "summarizes", state.id, props={"first": first, "last": last})
+    tx.update_node(state.id, set_props={"summaries": sorted([*map(list, ranges), [first, last]])})
+    return made
+
+
+SOURCES_MAX = 4096
+"""Messages that one summary stands for at most."""
+
+
+def known_ids(
+    repository: Repository, tx: Transaction, thread: str, messages: Iterable[Message]
+) -> dict[str, int]:
+    """Returns by the caller's id the ord of each message that the thread has already."""
+    found: dict[str, int] = {}
+    wanted = [message.id for message in messages if message.id is not None]
+    if not wanted or tx.find_node(thread_id(thread)) is None:
+        return found
+    revision = repository.at(tx.base.cid)
+    where = {"thread": thread, "message_id": {"in": sorted(set(wanted))}}
+    for node in revision.query(label=MESSAGE, where=where, include_tombstoned=True):
+        one: Stored = stored(node, repository)
+        assert one.message_id is not None, "BUG: it was found by its id"
+        found[one.message_id] = one.ord
+    return found
+
+
+def in_turn(work: Callable[[], T]) -> T:
+    """Returns what `work` returns, while no other thread of this process writes one."""
+    with _LOCK:
+        return work()
+
+
+def _existing(tx: Transaction, thread: str) -> Node:
+    found = tx.find_node(thread_id(thread))
+    if found is None:
+        raise NotFoundError(f"thread {thread!r} is not there")
+    return found
+
+
+def _count(state: Node, name: str) -> int:
+    value = state.props[name]
+    assert isinstance(value, int), "BUG: threads count in integers"
+    return value
+
+
+def _ranges(state: Node) -> list[tuple[int, int]]:
+    """Returns the ranges that summaries stand for."""
+    found: Any = state.props.get("summaries", ())
+    return [(first, last) for first, last in found]
