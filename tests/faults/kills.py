@@ -8,6 +8,7 @@ commit works without a repair. Zero failures of n bound the rate at 3/n (95 %).
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import random
 import signal
@@ -61,8 +62,9 @@ def check(folder: Path, names: list[str]) -> None:
         assert not missing, f"acknowledged and lost: {missing}"
         with repo.transaction(author="eve") as tx:
             tx.add_node("After", unique=True)
-        for cid in repo.store.cids():
-            repo.store.get(cid)
+        repo.finish_erasing()  # what was cut short is done by whoever comes next
+        faults = repo.fsck().faults
+        assert not faults, faults
 
 
 def _import_all() -> None:
@@ -71,6 +73,14 @@ def _import_all() -> None:
         with repo.transaction() as tx:
             tx.add_node("Doc", summary="warm")
         repo.retrieve("warm")
+        repo.collect_garbage()
+        stream = io.BytesIO()
+        repo.export(stream)
+        stream.seek(0)
+        repo.import_(stream)
+        repo.branch("side")
+        repo.merge("side")
+        repo.fsck()
 
 
 def _work(scenario: str, folder: Path, said: Path, seed: str) -> None:
