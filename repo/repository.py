@@ -31,6 +31,7 @@ from ibidem.repo.faces.noting import Noting
 from ibidem.repo.faces.packing import Packing
 from ibidem.repo.faces.running import Running
 from ibidem.repo.faces.syncing import Syncing
+from ibidem.repo.faces.telling import Telling
 from ibidem.repo.reader import Clock
 from ibidem.repo.refs import HEADS, TAGS
 
@@ -139,7 +140,7 @@ def check_format(folder: Path) -> None:
         )
 
 
-class Repository(Keeping, Merging, Noting, Packing, Running, Syncing):
+class Repository(Keeping, Merging, Noting, Packing, Running, Telling, Syncing):
     """An open repository; a context manager that closes it."""
 
     def __init__(self, store: Store, folder: Path | None, clock: Clock = system_clock) -> None:

@@ -1,0 +1,95 @@
+"""History: who gave a node its values, a drawn log, and bounds to how far it goes back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from ibidem.repo.reader import Reader
+from ibidem.repo.revision import HEAD
+
+if TYPE_CHECKING:
+    from ibidem.objects.commit import Commit
+    from ibidem.objects.ids import NodeId
+    from ibidem.repo.history_blame import Blame
+    from ibidem.repo.history_rewrite import Pruned
+
+
+class Telling(Reader):
+    """The methods of `Repository` about its past."""
+
+    def touching(
+        self,
+        rev: object = HEAD,
+        *,
+        node: NodeId | None = None,
+        label: str | None = None,
+        path: str | None = None,
+    ) -> Iterator[Commit]:
+        """Yields the commits behind a revision that touched something, newest first.
+
+        Args:
+            node: that node. label: a node of that label. path: a part of the document that was
+                ingested from there. Several must fit one and the same node.
+        """
+        from ibidem.repo.history_filter import Touched, touching
+
+        return touching(self.store, self.log(rev), Touched(node, label, path))
+
+    def blame(self, node: NodeId, rev: object = HEAD) -> list[Blame]:
+        """Returns, for each field and property of a node, the commit that gave it its value.
+
+        Raises:
+            NotFoundError: the node is not there at that revision.
+        """
+        from ibidem.repo.history_blame import blame
+
+        self.at(rev).node(node, include_tombstoned=True)
+        return blame(self.store, self.commit_at(rev).cid, node)
+
+    def squash(
+        self,
+        base: object = None,
+        *,
+        branch: str | None = None,
+        message: str = "",
+        author: str = "",
+        time: int | datetime | None = None,
+        agent: str | None = None,
+        task: str | None = None,
+    ) -> Commit:
+        """Folds the commits of a branch after `base`, or all of them, into one, and returns it."""
+        from ibidem.repo import history_rewrite, moves
+        from ibidem.repo.arguments import signature
+
+        start = None if base is None else self.resolve(base)
+        full_name = moves.branch_of(self._operations, branch)
+        signed = signature(author, message, time, agent, task)
+        return history_rewrite.squash(self._operations, full_name, start, signed)
+
+    def prune(
+        self,
+        rev: object,
+        *,
+        drop_signatures: bool = False,
+        author: str = "",
+        time: int | datetime | None = None,
+    ) -> Pruned:
+        """Lets the history begin at a revision, on every branch and tag that has it behind it.
+
+        The commits from there on are written anew over the same states; undo takes it back, and a
+        collection of garbage makes it final. Kept receipts and runs replay as before.
+        """
+        from ibidem.repo import history_rewrite
+        from ibidem.repo.arguments import checked_time
+
+        first = self.resolve(rev)
+        assert first is not None, "BUG: resolve returned None"
+        return history_rewrite.prune(
+            self._operations,
+            first,
+            drop_signatures=drop_signatures,
+            author=author,
+            time=checked_time(time),
+        )

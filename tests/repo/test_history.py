@@ -1,0 +1,249 @@
+"""The past: which commits touched what, who gave a value, a drawn log, bounds to the history."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from dataclasses import replace
+
+import pytest
+
+import ibidem
+from ibidem.ingest.ingest import ingest_text
+from ibidem.objects.cid import CommitCid
+from ibidem.objects.commit import Commit
+from ibidem.objects.errors import InvalidInputError, NotFoundError
+from ibidem.objects.ids import NodeId
+from ibidem.repo.history_graph import Graph, children_first
+from ibidem.repo.repository import Repository
+
+
+def add(repo: Repository, key: object, message: str, branch: str | None = None, **values) -> NodeId:
+    with repo.transaction(message=message, branch=branch) as tx:
+        label = values.pop("label", "Note")
+        return tx.add_node(label, key=key, replace=True, **values)
+
+
+def messages(commits) -> list[str]:
+    return [commit.message for commit in commits]
+
+
+@pytest.fixture
+def told(repo: Repository) -> tuple[Repository, NodeId]:
+    """A node edited by several, beside other work."""
+    node = add(repo, "it", "begin", summary="one", props={"a": 1, "b": 1})
+    add(repo, "other", "beside", summary="x")
+    with repo.transaction(message="title", author="ada") as tx:
+        tx.update_node(node, summary="two")
+    with repo.transaction(message="property", author="bob") as tx:
+        tx.update_node(node, set_props={"a": 2, "c": [1]})
+    add(repo, "person", "person", label="Person", summary="y")
+    return repo, node
+
+
+def test_filters_find_the_commits_that_touched_a_thing(told):
+    repo, node = told
+    assert messages(repo.touching(node=node)) == ["property", "title", "begin"]
+    assert messages(repo.touching(label="Person")) == ["person"]
+    assert messages(repo.touching(label="Note")) == ["property", "title", "beside", "begin"]
+    assert messages(repo.touching(label="Person", node=node)) == []
+    assert messages(repo.touching()) == messages(repo.log())
+    assert messages(repo.touching("main~2", node=node)) == ["title", "begin"]
+    for bad in ({"label": ""}, {"path": 1}, {"node": "x"}):
+        with pytest.raises(InvalidInputError):
+            list(repo.touching(**bad))
+
+
+def test_a_path_finds_what_touched_any_part_of_a_document(repo: Repository):
+    def ingest(path: str, text: str, message: str) -> None:
+        with repo.transaction(message=message) as tx:
+            ingest_text(tx, text, path=path)
+
+    ingest("a.md", "# A\n\none two.\n\n## B\n\nthree.\n", "a")
+    ingest("b.md", "# A\n\nelsewhere.\n", "b")
+    # Of the same length, so that no size above the passage changes.
+    ingest("a.md", "# A\n\none two.\n\n## B\n\nseven.\n", "edit")
+    with repo.transaction(message="drop") as tx:
+        for part in repo.query(label="Document", where={"source": "b.md"}):
+            tx.remove_node(part.id)
+    assert messages(repo.touching(path="a.md")) == ["edit", "a"]
+    assert messages(repo.touching(path="b.md")) == ["drop", "b"]
+    assert messages(repo.touching(path="a.md", label="Passage")) == ["edit", "a"]
+    assert messages(repo.touching(path="c.md")) == []
+
+
+def test_blame_names_the_commit_of_each_field_and_property(told):
+    repo, node = told
+    found = [(one.field, one.value, one.commit.message) for one in repo.blame(node)]
+    assert found == [
+        ("ntype", "Note", "begin"),
+        ("summary", "two", "title"),
+        ("props.a", 2, "property"),
+        ("props.b", 1, "begin"),
+        ("props.c", [1], "property"),
+    ]
+    assert {one.field: one.commit.message for one in repo.blame(node, "main~2")} == {
+        "ntype": "begin",
+        "summary": "title",
+        "props.a": "begin",
+        "props.b": "begin",
+    }
+    with pytest.raises(NotFoundError):
+        repo.blame(NodeId(bytes(16)))
+
+
+def test_blame_and_log_follow_a_merge_to_the_side_that_changed_it(told):
+    repo, node = told
+    repo.branch("side")
+    with repo.transaction(message="of the side", branch="side") as tx:
+        tx.update_node(node, set_props={"b": 9})
+    add(repo, "more", "of main", summary="z")
+    repo.merge("side")
+    found = {one.field: one.commit.message for one in repo.blame(node)}
+    assert found["props.b"] == "of the side"
+    assert found["summary"] == "title"
+    assert messages(repo.touching(node=node)) == ["of the side", "property", "title", "begin"]
+
+
+def test_blame_equals_a_walk_over_every_commit(repo: Repository):
+    """The oracle: on a line, the commit after the newest one with another value."""
+    choose = random.Random(5)
+    node = add(repo, "it", "0", summary="0", props={"a": 0})
+    for number in range(1, 60):
+        with repo.transaction(message=str(number)) as tx:
+            if choose.random() < 0.5:
+                tx.update_node(node, set_props={choose.choice("ab"): choose.randrange(3)})
+            elif choose.random() < 0.3:
+                tx.update_node(node, summary=str(choose.randrange(3)))
+            else:
+                tx.add_node("Other", key=number)
+    line = list(repo.log())[::-1]
+    for one in repo.blame(node):
+        name = one.field.removeprefix("props.")
+        values = []
+        for commit in line:
+            found = repo.at(commit.cid).node(node)
+            held = found.props.get(name) if "props." in one.field else getattr(found, name)
+            values.append(repr(held))
+        last = max((i for i, value in enumerate(values) if value != values[-1]), default=-1)
+        assert one.commit.message == line[last + 1].message, one.field
+
+
+def test_a_history_is_drawn_with_its_merges(repo: Repository):
+    def commit(*parents: CommitCid) -> CommitCid:
+        made = Commit(repo.at().root_cid, parents, time=next(clock))
+        repo.store.put({made.cid: made.encode()})
+        return made.cid
+
+    clock = itertools.count(1)
+    first = commit()
+    left, right = commit(first), commit(first)
+    deeper = commit(right)
+    merged = commit(left, deeper)
+    tip = commit(merged, commit(first))
+    assert drawn(repo, tip) == [
+        "*",
+        "|\\",
+        "| *",
+        "* |",
+        "|\\ \\",
+        "| * |",
+        "| * |",
+        "| |/",
+        "* |",
+        "|/",
+        "*",
+    ]
+
+
+def drawn(repo: Repository, tip: CommitCid) -> list[str]:
+    graph, lines = Graph(), []
+    for cid, commit in children_first(repo.store, tip):
+        row, _, joints = graph.draw(cid, commit)
+        lines += [row, *joints]
+    return lines
+
+
+def test_every_commit_is_drawn_once_and_after_its_children(repo: Repository):
+    choose = random.Random(3)
+    made: list[CommitCid] = []
+    for number in range(300):
+        parents = choose.sample(made[-12:], min(len(made[-12:]), choose.choice((1, 1, 1, 2, 3))))
+        # Times that say nothing about the order.
+        commit = Commit(repo.at().root_cid, tuple(parents), time=choose.randrange(100))
+        commit = replace(commit, message=str(number))
+        repo.store.put({commit.cid: commit.encode()})
+        made.append(commit.cid)
+    order = [cid for cid, _ in children_first(repo.store, made[-1])]
+    places = {cid: place for place, cid in enumerate(order)}
+    assert len(places) == len(order)
+    for cid, commit in children_first(repo.store, made[-1]):
+        assert all(places[parent] > places[cid] for parent in commit.parents)
+    assert sum("*" in line for line in drawn(repo, made[-1])) == len(order)
+
+
+def test_squash_folds_commits_and_keeps_the_state(told):
+    repo, _ = told
+    root, base = repo.at().root_cid, repo.resolve("main~3")
+    made = repo.squash("main~3", message="folded", author="eve")
+    assert (made.root, made.parents, made.message) == (root, (base,), "folded")
+    assert messages(repo.log()) == ["folded", "beside", "begin"]
+    repo.undo()
+    assert len(list(repo.log())) == 5
+    repo.squash(message="all of it")
+    assert messages(repo.log()) == ["all of it"]
+    assert repo.at().root_cid == root
+    for bad in (made.cid, "HEAD"):
+        with pytest.raises(InvalidInputError, match="base: got"):
+            repo.squash(bad)
+    with ibidem.init("memory:") as empty, pytest.raises(InvalidInputError, match="no commits"):
+        empty.squash()
+
+
+def test_prune_begins_the_history_at_a_revision_for_every_ref(told):
+    repo, node = told
+    repo.tag("old", at="main~4")
+    repo.branch("side", at="main~1")
+    add(repo, "side", "of the side", branch="side", summary="s")
+    states = {commit.message: commit.root for commit in repo.log()}
+    result = repo.retrieve("two")
+    kept = repo.keep(result.receipt)
+    done = repo.prune("main~2", author="eve")
+    assert messages(repo.log()) == ["person", "property", "title"]
+    assert messages(repo.log("side")) == ["of the side", "property", "title"]
+    assert {c.message: c.root for c in repo.log()}.items() <= states.items()
+    assert (done.untouched, done.rewritten_count, done.dropped_count) == (("tags/old",), 4, 2)
+    assert messages(repo.log("old")) == ["begin"]
+    assert repo.replay(kept).cid == result.cid
+    repo.delete_tag("old")
+    before = repo.store.stats().block_count
+    repo.collect_garbage(keep_operations=1)
+    assert repo.store.stats().block_count < before
+    assert repo.replay(kept).cid == result.cid
+    assert repo.at().node(node).summary == "two"
+    assert repo.fsck().is_clean
+    assert repo.prune("main~2").moved["heads/main"] == repo.head
+
+
+def test_prune_leaves_out_what_was_merged_from_beside(told):
+    repo, _ = told
+    repo.branch("side", at="main~3")
+    add(repo, "side", "of the side", branch="side", summary="s")
+    repo.merge("side", message="merged")
+    root = repo.at().root_cid
+    repo.prune("main~1")
+    assert messages(repo.log()) == ["merged", "person"]
+    assert repo.at().root_cid == root
+
+
+def test_prune_refuses_signed_commits_unless_told(told):
+    repo, _ = told
+    signed = replace(repo.commit_at(), signature=b"signature")
+    repo.store.put({signed.cid: signed.encode()})
+    repo.branch("signed", at=signed.cid)
+    with pytest.raises(InvalidInputError, match="is signed"):
+        repo.prune("main~2")
+    repo.prune("main~2", drop_signatures=True)
+    assert [commit.signature for commit in repo.log("signed")] == [None] * 3
+    with pytest.raises(InvalidInputError, match="behind a branch or tag"):
+        repo.prune(signed.cid)
