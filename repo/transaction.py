@@ -310,6 +310,11 @@ class Transaction(Attachments):
             raise NotFoundError(f"edge {id} is not in the graph")
         return Edge.decode(self._draft.block(cid))
 
+    def edges_of(self, id: NodeId) -> list[Edge]:  # noqa: A002
+        """Returns the edges that begin or end at a node, as staged, by id."""
+        self.node(id)
+        return [self.edge(edge) for edge in self._draft.edges_of(id)]
+
     # -- tombstones ----------------------------------------------------------------------------
 
     def tombstone(self, id: NodeId, *, reason: str = "") -> None:  # noqa: A002

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from pyroaring import BitMap
 
+from ibidem.index.arrays import to_bitmap
 from ibidem.index.keys import BYTES, TEXT, scalar_key
 from ibidem.objects.cid import NodeCid, RootCid
 from ibidem.objects.config import Config
@@ -26,6 +27,7 @@ from ibidem.objects.location import ANCESTORS_MAX, CONTAINERS, size_of
 from ibidem.objects.node import Child, Node
 from ibidem.retrieve.protocol import (
     Arcs,
+    Bools,
     EdgeSegment,
     LexicalSegment,
     NodeEdges,
@@ -85,42 +87,59 @@ def visible_nodes(
 
     Spec: trust 2.
     """
-    found = _allowed(snapshot, policy.level, range(level_max + 1))
-    if policy.default_level <= level_max:
-        found |= snapshot.live - snapshot.exists(policy.level)
+    is_open = policy.unscoped == "allow"
     named = None if trust.scopes == ALL_SCOPES else trust.scopes
-    scoped = _allowed(
-        snapshot, policy.scope, named, unnamed="" if policy.unscoped == "allow" else None
+    flags = _allowed(
+        snapshot, policy.level, range(level_max + 1), missing=policy.default_level <= level_max
     )
-    if policy.unscoped == "allow":
-        scoped |= snapshot.live - snapshot.exists(policy.scope)
-    return found & scoped
+    flags &= _allowed(snapshot, policy.scope, named, unnamed=is_open, missing=is_open)
+    return to_bitmap(np.flatnonzero(flags).astype(np.uint32)) & snapshot.live
 
 
 def _allowed(
-    snapshot: Snapshot, name: str, values: Iterable[Any] | None, *, unnamed: str | None = None
-) -> BitMap:
-    """Returns the nodes that have a property whose every value is one of some.
+    snapshot: Snapshot,
+    name: str,
+    values: Iterable[Any] | None,
+    *,
+    missing: bool,
+    unnamed: bool = False,
+) -> Bools:
+    """Returns by ordinal whether every value of a property is one of some, (ordinal_count,) bool.
 
-    A list counts by its members; so one that is not allowed hides the node.
+    A list counts by its members; so one that is not allowed hides the node, and so does a value
+    without scalars.
 
     Args:
         values: those that are allowed, None for every text but the empty one.
-        unnamed: one more that is.
+        missing: whether nodes without the property are. unnamed: whether the empty text is.
     """
-    order = snapshot.property_order(name)
+    order, having = _order_of(snapshot, name)
     allowed = np.zeros(len(order.keys), np.bool_)
     if values is None:
         first, has_empty = order.find(TEXT)
         allowed[first + has_empty : order.find(BYTES)[0]] = True
-    for value in (*(values or ()), *(() if unnamed is None else (unnamed,))):
+    for value in (*(values or ()), *(("",) if unnamed else ())):
         key = scalar_key(value)
         assert key is not None, "BUG: levels and scopes are scalars"
         rank, is_there = order.find(key)
         if is_there:
             allowed[rank] = True
+    found = np.full(snapshot.ordinal_count, missing, np.bool_)
+    found[having] = False
     good = allowed[order.ranks]
-    return (BitMap(order.ordinals[good]) - BitMap(order.ordinals[~good])) & snapshot.live
+    found[order.ordinals[good]] = True
+    found[order.ordinals[~good]] = False
+    return found
+
+
+def _order_of(snapshot: Snapshot, name: str) -> tuple[PropertyOrder, Ordinals]:
+    """Returns the values of a property in their order, and the nodes that have it."""
+    key = ("trust", name)
+    found: tuple[PropertyOrder, Ordinals] | None = snapshot.cache.get(key)
+    if found is None:
+        having = np.asarray(snapshot.exists(name).to_array(), np.uint32)
+        found = snapshot.cache[key] = snapshot.property_order(name), having
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,92 @@
+"""Entities in a question: names found in it word by word, and what their records have to do with.
+
+A name counts where its words stand side by side in the question, whole; so "go" is not in "google".
+Each record is boosted by its best relation to a named entity, not by their sum: one that is tied to
+everything gains nothing by it.
+
+Spec: memory 4.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+
+import numpy as np
+from pyroaring import BitMap
+
+from ibidem.index.analysis import UNICODE, analyse
+from ibidem.memory.graph.record import RecordType
+from ibidem.retrieve.protocol import Snapshot
+
+WINDOW_MAX = 8
+"""Words of the longest name that is looked for."""
+RELATIONS_MAX = 10_000
+"""Relations of one entity that are followed, those of the smallest ids."""
+CANONICAL, ALIAS, MENTION = 100, 75, 30
+RELATED_CANONICAL, RELATED_ALIAS = 60, 45
+PREDICATES: Mapping[str, int] = MappingProxyType(
+    {
+        "mentions_entity": 20,
+        "mentioned_in": 20,
+        "subject_entity": 25,
+        "object_entity": 25,
+        "fact_subject_of": 25,
+        "fact_object_of": 25,
+        "supports": 10,
+        "supported_by": 10,
+        "depends_on": 10,
+        "dependency_of": 10,
+    }
+)
+"""What a relation of a type adds."""
+
+
+def entity_boosts(snapshot: Snapshot, text: str, eligible: BitMap) -> dict[int, int]:
+    """Returns the boost of every eligible node that the names in a text lead to, by ordinal.
+
+    Args:
+        snapshot: as the caller sees it: a hidden name is no name.
+        text: the question.
+        eligible: the nodes that may be returned; entities outside it lead on all the same.
+    """
+    boosts: dict[int, int] = {}
+
+    def boost(ordinal: int, value: int) -> None:
+        if ordinal in eligible:
+            boosts[ordinal] = max(boosts.get(ordinal, 0), value)
+
+    entities = snapshot.live & snapshot.label(RecordType.ENTITY)
+    for window in windows(text):
+        for prop, own, related in (
+            ("names", CANONICAL, RELATED_CANONICAL),
+            ("aliases", ALIAS, RELATED_ALIAS),
+        ):
+            for ordinal in snapshot.equal(prop, window) & entities:
+                boost(ordinal, own)
+                for other, etype in _relations(snapshot, ordinal):
+                    boost(other, related + PREDICATES.get(etype, 0))
+        for ordinal in snapshot.equal("mentions", window) & eligible:
+            boost(ordinal, MENTION)
+    return boosts
+
+
+def windows(text: str) -> list[str]:
+    """Returns every run of up to WINDOW_MAX words, longest first, each once."""
+    words = analyse(text, UNICODE)
+    found = {
+        " ".join(words[start : start + size]): None
+        for size in range(min(WINDOW_MAX, len(words)), 0, -1)
+        for start in range(len(words) - size + 1)
+    }
+    return list(found)
+
+
+def _relations(snapshot: Snapshot, ordinal: int) -> Iterator[tuple[int, str]]:
+    """Yields (other end, type) of an entity's relations, either way, by the other's id."""
+    for edges in (snapshot.outgoing(ordinal), snapshot.incoming(ordinal)):
+        others = np.asarray(edges.neighbours)
+        ids = snapshot.node_ids(others).tobytes()
+        order = sorted(range(len(others)), key=lambda i: ids[16 * i : 16 * i + 16])
+        for index in order[:RELATIONS_MAX]:
+            yield int(others[index]), edges.etypes[index]

@@ -1,0 +1,82 @@
+"""How a memory fares, in numbers that follow from the graph and its notes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from ibidem.memory.graph.record import RecordType
+from ibidem.memory.graph.revise import DERIVED_FROM, SUPERSEDES
+from ibidem.memory.graph.salience import salience
+from ibidem.repo.notes import OUTCOME, REINFORCE
+
+if TYPE_CHECKING:
+    from ibidem.memory.graph.memory import GraphMemory
+
+DAY = 86_400_000_000
+BINS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """Numbers about one revision."""
+
+    record_count: int
+    by_type: Mapping[str, int]
+    by_status: Mapping[str, int]
+    usefulness: float
+    """Reinforcements among all events; 0 without events."""
+    revision_rate: float
+    """Revisions that made a record, by record; 0 without records."""
+    competence_success: float | None
+    """The mean share of successes of the competences that have outcomes."""
+    plan_executions: float | None
+    """The mean number of outcomes of plans."""
+    grown_day: int
+    """Records of the last day."""
+    salience_counts: tuple[int, ...]
+    """Records by salience: five bins of 0.2."""
+
+
+def metrics(memory: GraphMemory, *, rev: object, as_of: int | datetime | None) -> Metrics:
+    """Returns the numbers of a revision; see `GraphMemory.metrics`."""
+    revision = memory.whole(rev)
+    log = memory.notes.log()
+    moment = memory.moment(revision, as_of, log.head)
+    records = memory.records(rev)
+    events = [one for one in log.events if one.time <= moment]
+    revisions = Counter(edge.etype for edge in revision.edges())
+    saliences = [salience(one, log.about(one.id), moment) for one in records if one.id is not None]
+    bins = Counter(min(BINS - 1, int(value * BINS)) for value in saliences)
+    shares: list[float] = []
+    runs: list[int] = []
+    for one in records:
+        if one.id is None or one.type not in (RecordType.COMPETENCE, RecordType.PLAN_GRAPH):
+            continue
+        good, bad = one.payload.get("successes", 0), one.payload.get("failures", 0)
+        outcomes = [
+            event.value == 1.0
+            for event in log.about(one.id)
+            if event.kind == OUTCOME and event.time <= moment
+        ]
+        good, bad = good + sum(outcomes), bad + len(outcomes) - sum(outcomes)
+        if one.type is RecordType.PLAN_GRAPH:
+            runs.append(good + bad)
+        elif good + bad:
+            shares.append(good / (good + bad))
+    made = revisions[SUPERSEDES] + revisions[DERIVED_FROM]
+    reinforced = sum(event.kind == REINFORCE for event in events)
+    return Metrics(
+        record_count=len(records),
+        by_type=dict(sorted(Counter(str(r.type) for r in records).items())),
+        by_status=dict(sorted(Counter(str(r.status) for r in records).items())),
+        usefulness=reinforced / len(events) if events else 0.0,
+        revision_rate=made / len(records) if records else 0.0,
+        competence_success=sum(shares) / len(shares) if shares else None,
+        plan_executions=sum(runs) / len(runs) if runs else None,
+        grown_day=sum(moment - DAY < one.time <= moment for one in records),
+        salience_counts=tuple(bins[place] for place in range(BINS)),
+    )

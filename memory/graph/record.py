@@ -1,0 +1,290 @@
+"""Records: nodes of six types, with what is needed to trust, to age and to revise them.
+
+A record says how sensitive it is and in which scope it holds, how sure it is, how fast it fades and
+how it was come by. Its salience is not here: it follows from `salience` and the notes. The scope
+has to be said, be it the empty one.
+
+Spec: memory 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any
+
+from ibidem.index.analysis import UNICODE, analyse
+from ibidem.objects.block import empty
+from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.ids import NodeId
+from ibidem.objects.node import Node
+from ibidem.retrieve import option
+from ibidem.retrieve.trust.policy import Level, TrustPolicy, level_of
+
+
+class RecordType(StrEnum):
+    """What a record is; also the type of its node."""
+
+    WORKING = "Working"
+    ENTITY = "Entity"
+    SEMANTIC = "Semantic"
+    COMPETENCE = "Competence"
+    PLAN_GRAPH = "PlanGraph"
+    EPISODIC = "Episodic"
+
+
+LAYERS = tuple(RecordType)
+"""The canonical order of layers."""
+
+
+class Status(StrEnum):
+    """Whether a record still stands."""
+
+    ACTIVE = "active"
+    CONTESTED = "contested"
+    SUPERSEDED = "superseded"
+    RETRACTED = "retracted"
+
+
+STANDING = (Status.ACTIVE, Status.CONTESTED)
+"""What is retrieved unless asked otherwise."""
+
+
+class Deletion(StrEnum):
+    """Who may take a record away."""
+
+    AUTO_PRUNE = "auto_prune"
+    MANUAL_ONLY = "manual_only"
+    NEVER = "never"
+
+
+HOUR = 3600
+HALF_LIFE_SECONDS: Mapping[RecordType, int] = MappingProxyType(
+    {
+        RecordType.WORKING: 24 * HOUR,
+        RecordType.ENTITY: 30 * 24 * HOUR,
+        RecordType.SEMANTIC: 30 * 24 * HOUR,
+        RecordType.COMPETENCE: 30 * 24 * HOUR,
+        RecordType.PLAN_GRAPH: 30 * 24 * HOUR,
+        RecordType.EPISODIC: HOUR,
+    }
+)
+CONFIDENCE_DEFAULT = 0.5
+GAIN_DEFAULT = 0.1
+SOURCES = ("event", "artifact", "tool_call", "observation", "outcome", "record")
+_TAGS_MAX, _TAG_CHARS_MAX = 100, 256
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One record, checked; `fields` makes a node of it, `of` reads one."""
+
+    type: RecordType
+    text: str
+    scope: str
+    """Said by whoever adds it; empty for none."""
+    level: int = Level.LOW
+    payload: Mapping[str, Any] = field(default_factory=empty)
+    """What its type has; a `kind` in it must be the type."""
+    confidence: float = CONFIDENCE_DEFAULT
+    salience: float = 1.0
+    """What it begins with, from 0 to 1."""
+    half_life_seconds: int | None = None
+    """In which salience halves; by type unless given."""
+    floor: float = 0.0
+    """Salience does not fade below this."""
+    max_age_seconds: int | None = None
+    """From this age on salience is 0."""
+    gain: float = GAIN_DEFAULT
+    """What a reinforcement adds unless it says."""
+    pinned: bool = False
+    """Does not fade."""
+    deletion: Deletion = Deletion.AUTO_PRUNE
+    status: Status = Status.ACTIVE
+    valid_from: int | None = None
+    valid_to: int | None = None
+    tags: Sequence[str] = ()
+    provenance: Sequence[Mapping[str, Any]] = ()
+    """Where it is from: `{kind, ref}` each, and what else is known."""
+    time: int = 0
+    """When it came to be, microseconds since 1970 UTC."""
+    id: NodeId | None = None
+    """Of a record that was read."""
+
+    def __post_init__(self) -> None:
+        put = object.__setattr__
+        put(self, "type", _one_of(RecordType, "type", self.type))
+        put(self, "deletion", _one_of(Deletion, "deletion", self.deletion))
+        put(self, "status", _one_of(Status, "status", self.status))
+        option.name("text", self.text)
+        if not isinstance(self.scope, str):
+            raise InvalidInputError(
+                f"scope: got {option.show(self.scope)}, expected text, empty for no scope"
+            )
+        put(self, "level", int(level_of("level", self.level)))
+        for name in ("confidence", "salience", "floor", "gain"):
+            put(self, name, option.number(name, getattr(self, name), high=1.0))
+        if self.half_life_seconds is None:
+            put(self, "half_life_seconds", HALF_LIFE_SECONDS[self.type])
+        option.count("half_life_seconds", self.half_life_seconds, low=1, high=1 << 40)
+        if self.max_age_seconds is not None:
+            option.count("max_age_seconds", self.max_age_seconds, low=1, high=1 << 40)
+        option.flag("pinned", self.pinned)
+        for name in ("valid_from", "valid_to"):
+            if getattr(self, name) is not None:
+                option.count(name, getattr(self, name), low=-(2**63), high=2**63 - 1)
+        if None not in (self.valid_from, self.valid_to) and self.valid_to <= self.valid_from:  # type: ignore[operator]
+            raise InvalidInputError(
+                f"valid_to: got {self.valid_to}, expected a time after {self.valid_from}"
+            )
+        put(self, "tags", _tags(self.tags))
+        put(self, "provenance", tuple(_source(one) for one in self.provenance))
+        put(self, "payload", _payload(self.type, self.payload))
+        option.count("time", self.time, low=-(2**63), high=2**63 - 1)
+
+    @property
+    def half_life(self) -> int:
+        """The half-life in microseconds."""
+        assert self.half_life_seconds is not None, "BUG: a record has a half-life"
+        return self.half_life_seconds * 1_000_000
+
+    def props(self, policy: TrustPolicy) -> dict[str, Any]:
+        """Returns the properties of its node; level and scope under the policy's names."""
+        fields: dict[str, Any] = {
+            policy.level: self.level,
+            policy.scope: self.scope,
+            "payload": dict(self.payload),
+            "confidence": self.confidence,
+            "salience": self.salience,
+            "half_life_seconds": self.half_life_seconds,
+            "floor": self.floor,
+            "gain": self.gain,
+            "pinned": self.pinned,
+            "deletion": str(self.deletion),
+            "status": str(self.status),
+            "time": self.time,
+            "tags": list(self.tags),
+            "provenance": [dict(one) for one in self.provenance],
+            "names": names_of(self.type, self.payload),
+            "aliases": aliases_of(self.type, self.payload),
+            "mentions": mentions_of(self.payload),
+        }
+        for name in ("max_age_seconds", "valid_from", "valid_to"):
+            if getattr(self, name) is not None:
+                fields[name] = getattr(self, name)
+        return {name: value for name, value in fields.items() if value not in ([], {})}
+
+    @classmethod
+    def of(cls, node: Node, policy: TrustPolicy) -> Record:
+        """Returns the record that a node is.
+
+        Raises:
+            InvalidInputError: it is no record.
+        """
+        props = node.props
+        if node.ntype not in tuple(RecordType):
+            raise InvalidInputError(f"node {node.id}: got {node.ntype!r:.40}, expected a record")
+        known = {name: props[name] for name in _READ if name in props}
+        return cls(
+            type=RecordType(node.ntype),
+            text=node.summary or "",
+            scope=props.get(policy.scope, ""),
+            level=props.get(policy.level, policy.default_level),
+            id=node.id,
+            **known,
+        )
+
+
+_READ = (
+    "payload",
+    "confidence",
+    "salience",
+    "half_life_seconds",
+    "floor",
+    "max_age_seconds",
+    "gain",
+    "pinned",
+    "deletion",
+    "status",
+    "valid_from",
+    "valid_to",
+    "tags",
+    "provenance",
+    "time",
+)
+
+
+def term_of(name: str) -> str:
+    """Returns a name as it is looked up: its terms, folded, side by side."""
+    return " ".join(analyse(name, UNICODE))
+
+
+def names_of(type_: RecordType, payload: Mapping[str, Any]) -> list[str]:
+    """Returns the canonical name of an entity as it is looked up; none for other types."""
+    if type_ is not RecordType.ENTITY:
+        return []
+    return [term for term in [term_of(payload["canonical_name"])] if term]
+
+
+def aliases_of(type_: RecordType, payload: Mapping[str, Any]) -> list[str]:
+    """Returns the other names of an entity as they are looked up."""
+    if type_ is not RecordType.ENTITY:
+        return []
+    return sorted({term for name in payload.get("aliases", ()) if (term := term_of(name))})
+
+
+def mentions_of(payload: Mapping[str, Any]) -> list[str]:
+    """Returns the names that a record says it mentions, as they are looked up."""
+    return sorted({term for name in payload.get("mentions", ()) if (term := term_of(name))})
+
+
+def _payload(type_: RecordType, payload: object) -> Mapping[str, Any]:
+    if not isinstance(payload, Mapping):
+        raise InvalidInputError(f"payload: got {option.show(payload)}, expected a mapping")
+    kind = payload.get("kind", str(type_))
+    if kind != type_:
+        raise InvalidInputError(f"payload.kind: got {option.show(kind)}, expected {str(type_)!r}")
+    if type_ is RecordType.ENTITY:
+        option.name("payload.canonical_name", payload.get("canonical_name"))
+    for name in ("aliases", "mentions"):
+        if not isinstance(payload.get(name, []), (list, tuple)):
+            raise InvalidInputError(f"payload.{name}: got another thing, expected a list of names")
+        for one in payload.get(name, ()):
+            option.name(f"payload.{name}", one)
+    for name in ("successes", "failures"):
+        if name in payload:
+            option.count(f"payload.{name}", payload[name])
+    return payload
+
+
+def _source(source: object) -> Mapping[str, Any]:
+    if not isinstance(source, Mapping) or source.get("kind") not in SOURCES:
+        raise InvalidInputError(
+            f"provenance: got {option.show(source)}, expected a map with a kind of "
+            f"{', '.join(SOURCES)} and a ref"
+        )
+    option.name("provenance.ref", source.get("ref"))
+    return source
+
+
+def _tags(tags: object) -> tuple[str, ...]:
+    if isinstance(tags, str) or not isinstance(tags, Sequence) or len(tags) > _TAGS_MAX:
+        raise InvalidInputError(
+            f"tags: got {option.show(tags)}, expected a list of at most {_TAGS_MAX}"
+        )
+    for tag in tags:
+        if len(option.name("tags", tag)) > _TAG_CHARS_MAX:
+            raise InvalidInputError(
+                f"tags: got {len(tag)} characters, expected at most {_TAG_CHARS_MAX}"
+            )
+    return tuple(tags)
+
+
+def _one_of(kind: Any, field_name: str, value: object) -> Any:
+    if value in tuple(kind) and isinstance(value, str):
+        return kind(value)
+    raise InvalidInputError(
+        f"{field_name}: got {option.show(value)}, expected one of {', '.join(kind)}"
+    )

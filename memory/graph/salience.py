@@ -1,0 +1,62 @@
+"""Salience: how present a record is at a time, folded from what was said about it.
+
+Nothing is stored and nothing is swept: the value at a time follows from the record and the events
+up to then. So it does not depend on how often somebody looked.
+
+Spec: memory 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ibidem.memory.graph.record import Record
+from ibidem.repo.notes import PENALIZE, REINFORCE, Event
+from ibidem.retrieve.recall.votes import halved
+
+SECOND = 1_000_000
+
+
+def salience(record: Record, events: Iterable[Event], as_of: int) -> float:
+    """Returns the salience of a record at a time, from 0 to 1.
+
+    Between events it halves with the record's half-life and never falls below its floor; a
+    reinforcement adds its value, or the record's gain, up to 1; a penalty takes its value away,
+    down to the floor. A pinned record does not fade. From its maximum age on it is 0.
+
+    Args:
+        record: what it begins with, and how it fades.
+        events: by time, then id; other kinds than the two, and what comes after `as_of`, count for
+            nothing.
+        as_of: microseconds since 1970 UTC.
+    """
+    if (
+        record.max_age_seconds is not None
+        and as_of - record.time >= record.max_age_seconds * SECOND
+    ):
+        return 0.0
+    value, time = max(record.floor, record.salience), record.time
+    for event in events:
+        if event.time > as_of:
+            break
+        if event.kind == REINFORCE:
+            change = record.gain if event.value is None else event.value
+        elif event.kind == PENALIZE:
+            change = -(event.value or 0.0)
+        else:
+            continue
+        value = min(1.0, max(record.floor, _faded(record, value, event.time - time) + change))
+        time = max(time, event.time)
+    return _faded(record, value, as_of - time)
+
+
+def last_reinforced(events: Iterable[Event], as_of: int) -> int | None:
+    """Returns when a record was last reinforced, None for never."""
+    times = [one.time for one in events if one.kind == REINFORCE and one.time <= as_of]
+    return max(times, default=None)
+
+
+def _faded(record: Record, value: float, age: int) -> float:
+    if record.pinned:
+        return value
+    return max(record.floor, value * halved(age, record.half_life))

@@ -1,0 +1,97 @@
+"""The selector: which competence or plan to use, from how well it fits, fared and was used lately.
+
+It scores what was retrieved anyway and lifts nothing that was not. How sure it is comes as two
+numbers: the best score, and the gap to the second, so that two good ones are seen to be two.
+
+Spec: memory 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ibidem.objects.ids import NodeId
+from ibidem.retrieve.recall.votes import halved
+
+RECENCY_HALF_LIFE = 30 * 86_400_000_000
+"""Microseconds."""
+NEUTRAL = 0.5
+TOP_MIN, GAP_MIN = 0.6, 0.0
+"""The defaults below which more is needed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A competence or plan that was retrieved."""
+
+    id: NodeId
+    applicability: float
+    """From 0 to 1: its confidence, or (cosine + 1) / 2 where a vector was asked."""
+    successes: int = 0
+    failures: int = 0
+    reinforced: int | None = None
+    """When it was last reinforced, None for never."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What the selector says."""
+
+    selected: tuple[NodeId, ...] = ()
+    """Best first."""
+    scores: Mapping[NodeId, float] = field(default_factory=dict)
+    top: float = 0.0
+    gap: float = 0.0
+    """How far the best is above the second, in parts of the best; the best itself where it is
+    alone."""
+    needs_more: bool = True
+
+    def form(self) -> dict[str, Any]:
+        """Returns the canonical form."""
+        return {
+            "selected": [[node.raw, self.scores[node]] for node in self.selected],
+            "top": self.top,
+            "gap": self.gap,
+            "needs_more": self.needs_more,
+        }
+
+
+def score(candidate: Candidate, as_of: int) -> float:
+    """Returns (applicability + success + recency) / 3, each rounded on its own.
+
+    Success is the share of successes, one half before the first outcome; recency halves in thirty
+    days from the last reinforcement, one half without one.
+
+    Spec: memory 3.
+    """
+    outcomes = candidate.successes + candidate.failures
+    success = candidate.successes / outcomes if outcomes else NEUTRAL
+    recency = NEUTRAL
+    if candidate.reinforced is not None:
+        recency = halved(as_of - candidate.reinforced, RECENCY_HALF_LIFE)
+    return (candidate.applicability + success + recency) / 3.0
+
+
+def select(
+    candidates: Sequence[Candidate],
+    as_of: int,
+    *,
+    top_min: float = TOP_MIN,
+    gap_min: float = GAP_MIN,
+) -> Selection:
+    """Returns the candidates by score, then id, and how sure that is.
+
+    Args:
+        top_min: below this best score more is needed. gap_min: or below this gap.
+    """
+    scores = {one.id: score(one, as_of) for one in candidates}
+    order = sorted(scores, key=lambda node: (-scores[node], node.raw))
+    if not order:
+        return Selection()
+    top = scores[order[0]]
+    gap = min(top, 1.0)
+    if len(order) > 1:
+        gap = (top - scores[order[1]]) / top if top > 0.0 else 0.0
+    return Selection(tuple(order), scores, top, gap, top < top_min or gap < gap_min)
