@@ -58,8 +58,11 @@ def scrub(environment: Environment, *, timeout_seconds: float) -> int:
 
 def _rewrite_a_cell(environment: Environment, transaction: Any) -> None:
     cursor = transaction.cursor(environment.cells)
-    if cursor.first():
-        transaction.put(cursor.key(), cursor.value(), db=environment.cells)
+    is_empty = not cursor.first()
+    key, value = (b"scrub", b"") if is_empty else cursor.item()
+    transaction.put(key, value, db=environment.cells)
+    if is_empty:
+        transaction.delete(key, db=environment.cells)
 
 
 def _blank(file: io.FileIO, span: Span, size_bytes: int) -> int:
