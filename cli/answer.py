@@ -13,6 +13,7 @@ from ibidem.cli.output import faint, plural, strong
 
 if TYPE_CHECKING:
     from ibidem.objects.location import Location
+    from ibidem.retrieve.packs.result import PackResult
     from ibidem.retrieve.result import Item, Result
 
 DROPS_SHOWN = 20
@@ -27,34 +28,8 @@ def answer_json(result: Result, locations: list[Location | None]) -> dict[str, A
         locations: where each item stands in its document, in the order of the items.
     """
     return {
-        "root": str(result.root),
-        "result": str(result.cid),
-        "semantics": result.query.semantics,
-        "tokens_used": result.tokens_used,
-        "tokens_budget": result.tokens_budget,
-        "candidates_seen": result.candidates_seen,
-        "dropped_counts": dict(result.dropped_counts),
-        "dropped": [
-            {
-                "id": str(drop.id),
-                "reason": str(drop.reason),
-                "tokens": drop.tokens,
-                "score": drop.score,
-            }
-            for drop in result.dropped
-        ],
+        **outcome_json(result),
         "direct": _direct_json(result),
-        "status": {lane: str(status) for lane, status in result.status.items()},
-        "warnings": [
-            {
-                "code": str(warning.code),
-                "option": warning.option,
-                "subject": warning.subject,
-                "count": warning.count,
-                "message": warning.message,
-            }
-            for warning in result.warnings
-        ],
         "items": [
             _item_json(item, location)
             for item, location in zip(result.items, locations, strict=True)
@@ -74,12 +49,45 @@ def _direct_json(result: Result) -> dict[str, Any] | None:
     }
 
 
+def outcome_json(result: Result | PackResult) -> dict[str, Any]:
+    """Returns what all answers have, of nodes or of packs, as JSON."""
+    return {
+        "root": str(result.root),
+        "result": str(result.cid),
+        "semantics": result.query.semantics,
+        "tokens_used": result.tokens_used,
+        "tokens_budget": result.tokens_budget,
+        "candidates_seen": result.candidates_seen,
+        "dropped_counts": dict(result.dropped_counts),
+        "dropped": [
+            {
+                "id": str(drop.id),
+                "reason": str(drop.reason),
+                "tokens": drop.tokens,
+                "score": drop.score,
+            }
+            for drop in result.dropped
+        ],
+        "status": {lane: str(status) for lane, status in result.status.items()},
+        "warnings": [
+            {
+                "code": str(warning.code),
+                "option": warning.option,
+                "subject": warning.subject,
+                "count": warning.count,
+                "message": warning.message,
+            }
+            for warning in result.warnings
+        ],
+    }
+
+
 def answer_lines(
     result: Result, locations: list[Location | None], *, receipt: str | None, explain: bool
 ) -> list[str]:
     """Returns a result as lines for people."""
     kept = f"receipt {receipt}" if receipt else "no receipt: the answer is too long for one"
-    lines = [cost_line(result), faint(kept)]
+    lines = [cost_line(result, len(result.items)), faint(kept)]
     if result.direct is not None:
         node = "" if result.direct.node is None else f" {result.direct.node}"
         lines.append(f"direct answer: {result.direct.reason}{node}")
@@ -92,14 +100,14 @@ def answer_lines(
     return lines
 
 
-def cost_line(result: Result) -> str:
-    """Returns what the answer cost and how much was left out, on one line."""
+def cost_line(result: Result | PackResult, count: int, noun: str = "item") -> str:
+    """Returns what an answer of so many items cost and how much was left out, on one line."""
     budget = "" if result.tokens_budget is None else f" of {result.tokens_budget:,}"
     reasons = ", ".join(
         f"{count:,} by {reason}" for reason, count in sorted(result.dropped_counts.items()) if count
     )
     dropped = f"{result.dropped_total:,} left out" + (f" ({reasons})" if reasons else "")
-    cost = f"{plural(len(result.items), 'item')}, {result.tokens_used:,}{budget} tokens"
+    cost = f"{plural(count, noun)}, {result.tokens_used:,}{budget} tokens"
     return f"{cost}, {plural(result.candidates_seen, 'candidate')}, {dropped}"
 
 
@@ -111,7 +119,7 @@ def item_lines(rank: int, item: Item, location: Location | None) -> list[str]:
     return [f"[{rank}] {strong(place)}  {score}", *(f"    {line}" for line in body)]
 
 
-def warning_lines(result: Result) -> list[str]:
+def warning_lines(result: Result | PackResult) -> list[str]:
     """Returns the warnings, for standard error."""
     lines = []
     for warning in result.warnings:

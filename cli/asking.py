@@ -79,18 +79,31 @@ _OPTIONS = (
     click.option(
         "--budget", type=int, metavar="TOKENS", help="Tokens the items may cost together."
     ),
-    click.option(
-        "--limit", type=int, default=10, show_default=True, help="Items at most; 0 for all."
-    ),
     click.option("--depth", type=int, default=100, show_default=True, help="Nodes from each lane."),
 )
 
 
 def question_options(function: Function) -> Function:
     """Adds the options of a question, passed on for `options`."""
-    for option in reversed(_OPTIONS):
-        function = option(function)
-    return function
+    return limited(10)(function)
+
+
+def limited(default: int) -> Callable[[Function], Function]:
+    """Returns what adds the options of a question, with so many items unless it says another."""
+
+    def add(function: Function) -> Function:
+        limit = click.option(
+            "--limit",
+            type=int,
+            default=default,
+            show_default=True,
+            help="Items at most; 0 for all.",
+        )
+        for option in reversed((*_OPTIONS, limit)):
+            function = option(function)
+        return function
+
+    return add
 
 
 def options(

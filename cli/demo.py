@@ -148,7 +148,10 @@ class Demo:
             }
         )
         self.say(f"   {strong('? ' + question)}", *_best(repository, "HEAD", result))
-        self.say(f"     {faint(f'{answer.cost_line(result)}, {elapsed_ms:.0f} ms')}", "")
+        self.say(
+            f"     {faint(f'{answer.cost_line(result, len(result.items))}, {elapsed_ms:.0f} ms')}",
+            "",
+        )
 
     def _edit(self, repository: Repository) -> None:
         self._step(3, "Edit one paragraph and commit")

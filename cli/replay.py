@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from ibidem.cli import answer, output
+from ibidem.cli import answer, output, packing
 from ibidem.cli.receipt import key_option, read_key
 from ibidem.cli.session import Session, common_options, pass_session
+
+if TYPE_CHECKING:
+    from ibidem.repo.repository import Repository
+    from ibidem.retrieve.packs.result import PackResult
+    from ibidem.retrieve.result import Result
 
 
 @click.command("replay")
@@ -43,12 +49,22 @@ def command(
         result = repository.replay(receipt, text=text, key=read_key(key_file), at=at)
         assert result.receipt is not None, "BUG: a replay without the receipt it replayed"
         cid, size_bytes = str(result.receipt.cid), len(result.to_bytes())
-        revision = repository.at(result.root)
-        locations = [revision.locate(item.node.id) for item in result.items] if show else []
+        lines = _lines(repository, result, cid) if show else []
     if session.json:
         facts = {"receipt": cid, "identical": True, "result": str(result.cid)}
         output.emit("replay", {**facts, "size_bytes": size_bytes})
         return
     output.say(f"{output.good('same bytes')}: {size_bytes:,} of them, hash {result.cid}")
     if show:
-        output.say("", *answer.answer_lines(result, locations, receipt=cid, explain=False))
+        output.say("", *lines)
+
+
+def _lines(repository: Repository, result: Result | PackResult, receipt: str) -> list[str]:
+    """Returns an answer, of nodes or of packs, as lines for people."""
+    from ibidem.retrieve.packs.result import PackResult
+
+    if isinstance(result, PackResult):
+        return packing.packs_lines(result, receipt)
+    revision = repository.at(result.root)
+    locations = [revision.locate(item.node.id) for item in result.items]
+    return answer.answer_lines(result, locations, receipt=receipt, explain=False)

@@ -19,7 +19,19 @@ from ibidem.objects.derive import node_id
 from ibidem.objects.ids import NodeId
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "json.md"
-SHAPES = ("node", "edge", "commit", "location", "ingest", "cause", "copy", "conflict", "replanted")
+SHAPES = (
+    "node",
+    "edge",
+    "commit",
+    "location",
+    "ingest",
+    "cause",
+    "copy",
+    "conflict",
+    "replanted",
+    "citation",
+    "message",
+)
 COUNTS = [
     f"{family}.{action}"
     for family in ("nodes", "edges", "vectors", "sparse", "tombstones")
@@ -50,6 +62,9 @@ EMBEDDED = {
     "cause": {"commit": "commit", "changes[]": "change"},
     "ibidem/diff-query/1": {"causes[]": "cause"},
     "ibidem/bisect/1": {"first_bad": "commit", "cause": "cause"},
+    "ibidem/prompt/1": {"citations[]": "citation"},
+    "ibidem/thread-show/1": {"messages[]": "message"},
+    "ibidem/thread-select/1": {"messages[]": "message"},
     "ibidem/retrieve/1": {"items[].location": "location"},
     "ibidem/recall/1": {"": "ibidem/retrieve/1", "items[].location": "location"},
 }
@@ -190,6 +205,7 @@ def _session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     )
     run("replay", asked["receipt"])
     run("retrieve", "the mill of the engine", "--direct")
+    _reads(run)
     recalled = run("recall", "the mill of the engine", "--direct", "--session", "s")
     run(
         "recall",
@@ -252,6 +268,26 @@ def _session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     run("show", "nothing", code=3)
     run("nonsense", code=2)
     return found
+
+
+def _reads(run: Callable[..., dict[str, Any]]) -> None:
+    """Packs, prompts and conversations."""
+    budget = ("--budget", "5", "--around", "0", "--label", "Nobody", "--label", "Passage")
+    run("packs", "the mill of the engine", "--vector", "m=v.npy", *budget)
+    shown = run("packs", "the mill of the engine", "--expand", "section")
+    run("replay", shown["receipt"])
+    run("prompt", "the mill of the engine", "--citations", "cited.json")
+    line = {"role": "assistant", "text": "42", "id": "m", "tool_calls": ["c"], "expires_at": 2**60}
+    answer = {"role": "tool", "text": "x", "tool_call_id": "c", "props": {"n": 1}}
+    stdin = b"\n".join(json.dumps(one).encode() for one in (line, answer))
+    run("thread", "append", "talk", "what is the answer")
+    run("thread", "append", "talk", "--stdin", stdin=stdin)
+    run("thread", "compact", "talk", "0", "0", "a question")
+    run("thread", "show", "talk")
+    run("thread", "show", "talk", "--raw")
+    run("thread", "select", "talk", "42")
+    run("thread", "list")
+    run("thread", "clear", "talk", "--before", "1")
 
 
 def _merges(run: Callable[..., dict[str, Any]]) -> None:

@@ -1,0 +1,53 @@
+"""`repo packs`: asks a question and shows hits with what stands around them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from ibidem.cli import answer, asking, output, packing
+from ibidem.cli.session import Session, at_option, common_options, pass_session
+
+
+@click.command("packs")
+@click.argument("query")
+@packing.pack_options
+@asking.limited(packing.LIMIT)
+@click.option("--explain", is_flag=True, help="Show every hit and what each lane gave.")
+@at_option
+@common_options
+@pass_session
+def command(session: Session, /, *, query: str, explain: bool, at: str, **given: Any) -> None:
+    """Ask QUERY and show the best hits with the text around them
+
+    No passage is shown twice: a hit that an earlier pack covers belongs to that one. --limit and
+    --budget count packs.
+
+    \b
+    Examples:
+      repo packs "how do retries work" --budget 2000
+      repo packs "retries" --expand section
+      repo packs "retries" --expand edges --walk-etype cites --walk-hops 2
+    """
+    options = packing.taken(given) | asking.options(session, **given)
+    with session.open() as repository:
+        revision = repository.at(at)
+        found = revision.packs(query, **options)
+    receipt = None if found.receipt is None else str(found.receipt.cid)
+    if session.json:
+        commit = None if revision.commit is None else str(revision.commit.cid)
+        output.emit(
+            "packs",
+            {
+                "commit": commit,
+                "receipt": receipt,
+                **answer.outcome_json(found),
+                "packs": [packing.pack_json(pack) for pack in found],
+            },
+        )
+        return
+    output.note(*answer.warning_lines(found))
+    output.say(*packing.packs_lines(found, receipt))
+    if explain:
+        output.say("", *found.explain().splitlines())

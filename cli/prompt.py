@@ -1,0 +1,76 @@
+"""`repo prompt`: a question with numbered sources, for a model, and what the numbers stand for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ibidem.cli import asking, output, packing
+from ibidem.cli.session import Session, at_option, common_options, pass_session
+
+
+@click.command("prompt")
+@click.argument("question")
+@click.option(
+    "--style",
+    type=click.Choice(["qa", "summarize"]),
+    default="qa",
+    show_default=True,
+    help="Answer the question from the sources, or summarise them.",
+)
+@click.option(
+    "--citations",
+    type=click.Path(path_type=Path),
+    help="Also write what the markers stand for to this file, as JSON.",
+)
+@packing.pack_options
+@asking.limited(packing.LIMIT)
+@at_option
+@common_options
+@pass_session
+def command(
+    session: Session,
+    /,
+    *,
+    question: str,
+    style: str,
+    citations: Path | None,
+    at: str,
+    **given: Any,
+) -> None:
+    """Put QUESTION and the packs found for it into a prompt
+
+    Sources are set off by a fence that occurs in none of them, so no text can pass for another
+    source. Every marker has a citation that can be verified. The options are those of packs.
+
+    \b
+    Examples:
+      repo prompt "how do retries work" --budget 2000
+      repo prompt "what changed in the design" --style summarize --expand section
+    """
+    options = packing.taken(given) | asking.options(session, **given)
+    with session.open() as repository:
+        revision = repository.at(at)
+        found = revision.packs(question, **options)
+        counter = {"estimator": options["estimator"]} if "estimator" in options else {}
+        made = revision.prompt(question, found, style=style, **counter)
+    cited = [citation.to_json() for citation in made.citations]
+    if citations is not None:
+        citations.write_text(json.dumps(cited, indent=1) + "\n", encoding="utf-8")
+    if session.json:
+        output.emit(
+            "prompt",
+            {
+                "receipt": None if found.receipt is None else str(found.receipt.cid),
+                "system": made.system,
+                "user": made.user,
+                "tokens": made.tokens,
+                "fence": made.fence,
+                "citations": cited,
+            },
+        )
+        return
+    output.say(made.system, "", *output.printable(made.user).splitlines())

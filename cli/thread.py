@@ -1,0 +1,314 @@
+"""`repo thread`: conversations that are kept, chosen from and made shorter."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ibidem.cli import embedders, output, parse
+from ibidem.cli.session import (
+    Session,
+    at_option,
+    author_option,
+    common_options,
+    pass_session,
+)
+from ibidem.objects.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from ibidem.memory.conversation.conversations import Conversations, ThreadInfo
+    from ibidem.memory.conversation.message import Stored
+    from ibidem.memory.conversation.writing import Written
+    from ibidem.repo.repository import Repository
+
+model_option = click.option(
+    "--model", metavar="MODEL", help="Keep or rank by vectors of this model too, as `repo embed`."
+)
+
+
+@click.group("thread")
+def command() -> None:
+    """Keep conversations, choose from them, make them shorter"""
+
+
+@command.command("list")
+@at_option
+@common_options
+@pass_session
+def listed(session: Session, *, at: str) -> None:
+    """List the threads
+
+    \b
+    Example:
+      repo thread list
+    """
+    with session.open() as repository:
+        found = _memory(session, repository).threads(at)
+    if session.json:
+        output.emit("thread-list", {"threads": [_thread_json(info) for info in found]})
+        return
+    rows = [(info.name, output.plural(info.next_ord, "message")) for info in found]
+    output.say(*output.table([(output.one_line(name), count) for name, count in rows]))
+
+
+@command.command("show")
+@click.argument("thread")
+@click.option("--raw", is_flag=True, help="All messages, without summaries in their place.")
+@click.option("--as-of", metavar="TIME", help="Without what is of later or has expired by then.")
+@at_option
+@common_options
+@pass_session
+def show(session: Session, *, thread: str, raw: bool, as_of: str | None, at: str) -> None:
+    """Show the messages of THREAD, with summaries in the place of what they stand for
+
+    \b
+    Examples:
+      repo thread show support-17
+      repo thread show support-17 --raw
+    """
+    with session.open() as repository:
+        memory = _memory(session, repository)
+        info = memory.thread(thread, at)
+        read = memory.messages if raw else memory.view
+        found = read(thread, as_of=parse.moment(as_of), rev=at)
+    if session.json:
+        output.emit(
+            "thread-show",
+            {"thread": _thread_json(info), "messages": [_message_json(one) for one in found]},
+        )
+        return
+    output.say(*_lines(found))
+
+
+@command.command("append")
+@click.argument("thread")
+@click.argument("text", required=False)
+@click.option("--role", default="user", show_default=True, help="Who says TEXT.")
+@click.option(
+    "--stdin", is_flag=True, help="Read messages from standard input: a JSON object a line."
+)
+@click.option(
+    "--save", is_flag=True, help="They are the whole conversation: keep what is not kept yet."
+)
+@model_option
+@author_option
+@common_options
+@pass_session
+def append(
+    session: Session,
+    *,
+    thread: str,
+    text: str | None,
+    role: str,
+    stdin: bool,
+    save: bool,
+    model: str | None,
+    author: str | None,
+) -> None:
+    """Keep TEXT, or messages from standard input, at the end of THREAD
+
+    A line of input has the fields role and text, and may have created_at, expires_at, id,
+    tool_calls, tool_call_id and props.
+
+    \b
+    Examples:
+      repo thread append support-17 "my printer is on fire"
+      repo thread append support-17 --stdin --save < conversation.jsonl
+    """
+    if stdin == (text is not None):
+        raise click.UsageError("give TEXT or --stdin, one of them")
+    given = _read_lines() if stdin else [{"role": role, "text": text}]
+    with session.open() as repository:
+        memory = _memory(session, repository, model, author)
+        written = (memory.save if save else memory.append)(thread, given)
+    _report(session, "append", written)
+
+
+@command.command("select")
+@click.argument("thread")
+@click.argument("query", required=False)
+@click.option("-k", "count", type=int, default=10, show_default=True, help="Units at most.")
+@click.option(
+    "--order",
+    type=click.Choice(["similarity", "chronological"]),
+    default="similarity",
+    show_default=True,
+    help="Best first, or as they were said.",
+)
+@click.option(
+    "--unit",
+    type=click.Choice(["message", "exchange"]),
+    default="message",
+    show_default=True,
+    help="Messages, or a user's message with what follows it.",
+)
+@click.option("--window", type=int, metavar="N", help="Only from the newest so many messages.")
+@click.option("--as-of", metavar="TIME", help="As if it were then; the commit's time if not given.")
+@model_option
+@at_option
+@common_options
+@pass_session
+def select(
+    session: Session,
+    *,
+    thread: str,
+    query: str | None,
+    count: int,
+    order: str,
+    unit: str,
+    window: int | None,
+    as_of: str | None,
+    model: str | None,
+    at: str,
+) -> None:
+    """Choose the messages of THREAD that QUERY is about, or without one the last
+
+    \b
+    Examples:
+      repo thread select support-17 "printer" -k 3
+      repo thread select support-17 -k 5
+    """
+    with session.open() as repository:
+        found = _memory(session, repository, model).select(
+            query,
+            thread=thread,
+            k=count,
+            rev=at,
+            order=order,
+            unit=unit,
+            window=window,
+            as_of=parse.moment(as_of),
+        )
+    if session.json:
+        result = found.result
+        receipt = None if result is None or result.receipt is None else str(result.receipt.cid)
+        output.emit(
+            "thread-select",
+            {"receipt": receipt, "messages": [_message_json(one) for one in found.messages]},
+        )
+        return
+    output.say(*_lines(found.messages))
+
+
+@command.command("compact")
+@click.argument("thread")
+@click.argument("first", type=int)
+@click.argument("last", type=int)
+@click.argument("text")
+@click.option("--made-by", metavar="NAME", help="What made the summary, kept with it.")
+@author_option
+@common_options
+@pass_session
+def compact(
+    session: Session,
+    *,
+    thread: str,
+    first: int,
+    last: int,
+    text: str,
+    made_by: str | None,
+    author: str | None,
+) -> None:
+    """Keep TEXT as a summary of messages FIRST to LAST of THREAD; they stay
+
+    \b
+    Example:
+      repo thread compact support-17 0 9 "The printer burnt; a new one was sent."
+    """
+    with session.open() as repository:
+        written = _memory(session, repository, None, author).compact(
+            thread, first, last, text, model=made_by
+        )
+    _report(session, "compact", written)
+
+
+@command.command("clear")
+@click.argument("thread")
+@click.option("--before", type=int, metavar="N", help="Only the messages before this place.")
+@author_option
+@common_options
+@pass_session
+def clear(session: Session, *, thread: str, before: int | None, author: str | None) -> None:
+    """Hide the messages of THREAD; no other thread is touched
+
+    History keeps them; `repo erase` does not.
+
+    \b
+    Example:
+      repo thread clear support-17
+    """
+    with session.open() as repository:
+        memory = _memory(session, repository, None, author)
+        written = memory.clear(thread) if before is None else memory.purge(thread, before)
+    _report(session, "clear", written)
+
+
+def _memory(
+    session: Session,
+    repository: Repository,
+    model: str | None = None,
+    author: str | None = None,
+) -> Conversations:
+    from ibidem.memory.conversation.conversations import Conversations
+
+    embedder = embedders.embedder(session, model) if model else None
+    return Conversations(repository, embedder=embedder, author=session.author(author))
+
+
+def _read_lines() -> list[Any]:
+    found: list[Any] = []
+    for number, line in enumerate(sys.stdin, 1):
+        if line.strip():
+            try:
+                found.append(json.loads(line))
+            except ValueError as error:
+                raise InvalidInputError(f"line {number}: got no JSON: {error}") from error
+    return found
+
+
+def _report(session: Session, name: str, written: Written) -> None:
+    commit = None if written.commit is None else str(written.commit.cid)
+    if session.json:
+        output.emit(f"thread-{name}", {"commit": commit, "ords": list(written.ords)})
+        return
+    said = {"append": "kept", "compact": "summarised", "clear": "hidden"}[name]
+    count = output.plural(len(written.ords), "message")
+    output.say("nothing changed" if commit is None else f"{said}: {count}")
+
+
+def _thread_json(info: ThreadInfo) -> dict[str, Any]:
+    return {
+        "name": info.name,
+        "next_ord": info.next_ord,
+        "summaries": [list(one) for one in info.summaries],
+    }
+
+
+def _message_json(one: Stored) -> dict[str, Any]:
+    return {
+        "id": str(one.id),
+        "thread": one.thread,
+        "ord": one.ord,
+        "last": one.last,
+        "role": one.role,
+        "text": one.text,
+        "created_at": one.created_at,
+        "expires_at": one.expires_at,
+        "message_id": one.message_id,
+        "tool_calls": list(one.tool_calls),
+        "tool_call_id": one.tool_call_id,
+        "props": dict(one.props),
+    }
+
+
+def _lines(messages: Any) -> list[str]:
+    lines: list[str] = []
+    for one in messages:
+        place = f"{one.ord}-{one.last}" if one.is_summary else str(one.ord)
+        text = output.printable(one.text).splitlines() or [""]
+        lines.append(f"{output.faint(place)} {output.strong(output.one_line(one.role))}: {text[0]}")
+        lines += [f"    {line}" for line in text[1:]]
+    return lines

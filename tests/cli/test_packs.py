@@ -1,0 +1,75 @@
+"""`repo packs`, `repo prompt` and `repo thread` on a terminal."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from ibidem.cli.main import cli
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1767225600")
+
+    def call(*arguments, code=0, stdin=""):
+        result = CliRunner().invoke(cli, list(arguments), input=stdin, prog_name="repo")
+        assert result.exit_code == code, result.output
+        return result.output
+
+    (tmp_path / "a.md").write_text("# Retries\n\nbefore\n\nwe retry twice\n\nafter\n\nfar\n")
+    call("init")
+    call("commit", "a.md", "-m", "notes")
+    return call
+
+
+def test_packs_show_what_stands_around_a_hit(run):
+    shown = run("packs", "retry twice", "--label", "Passage")
+    assert "a.md > Retries" in shown
+    assert "o:0-2" in shown
+    assert "    before" in shown
+    assert "far" not in shown
+    assert "far" in run("packs", "retry twice", "--expand", "section")
+    assert "hit " in run("packs", "retry twice", "--explain")
+    receipt = next(line for line in shown.splitlines() if line.startswith("receipt ")).split()[1]
+    assert "    before" in run("replay", receipt, "--show")
+
+
+def test_options_of_packs_reach_the_library(run):
+    assert "o:1-1" in run("packs", "twice", "--around", "0")
+    assert "0 packs" in run("packs", "twice", "--budget", "1", "--overflow", "stop")
+    refused = run("packs", "twice", "--walk-hops", "2", code=2)
+    assert "hops" in refused
+
+
+def test_prompt_prints_both_texts_and_writes_citations(run, tmp_path):
+    shown = run("prompt", "twice", "--citations", "cited.json")
+    assert "source [¹]" in shown
+    [cited, *_] = json.loads((tmp_path / "cited.json").read_text("utf-8"))
+    assert cited["marker"] == "[¹]"
+    assert run("prompt", "absent").endswith("\n\nabsent\n")
+
+
+def test_a_thread_is_kept_shown_chosen_from_and_cleared(run):
+    assert "kept: 1 message" in run("thread", "append", "t", "hello there")
+    lines = '{"role": "user", "text": "hello there"}\n\n{"role": "assistant", "text": "hi"}\n'
+    assert "kept: 1 message" in run("thread", "append", "t", "--stdin", "--save", stdin=lines)
+    again = run("thread", "append", "t", "--stdin", "--save", stdin=lines)
+    assert "nothing changed" in again
+    assert run("thread", "show", "t") == "0 user: hello there\n1 assistant: hi\n"
+    assert run("thread", "select", "t", "hello", "-k", "1") == "0 user: hello there\n"
+    assert "1 assistant: hi" in run("thread", "select", "t", "-k", "1")
+    run("thread", "compact", "t", "0", "1", "they met")
+    assert run("thread", "show", "t") == "0-1 Summary: they met\n"
+    assert "2 messages" in run("thread", "list")
+    assert "hidden: 2 messages" in run("thread", "clear", "t")
+    assert run("thread", "show", "t") == ""
+
+
+def test_a_thread_that_is_not_there_and_input_that_is_none(run):
+    run("thread", "show", "t", code=3)
+    run("thread", "append", "t", code=2)
+    assert "line 1" in run("thread", "append", "t", "--stdin", stdin="{", code=2)
