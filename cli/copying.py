@@ -70,6 +70,11 @@ def show_report(
     tell(size if report.block_count else "nothing had to be copied")
     if report.conflict_count:
         output.note(f"{output.plural(report.conflict_count, 'conflict')}: repo status lists them")
+    if report.erasure_count:
+        output.note(f"{output.plural(report.erasure_count, 'erasure')} carried out here")
+    if report.refused_erasure_count:
+        refused = output.plural(report.refused_erasure_count, "erasure")
+        output.note(f"{refused} not carried out: signed by no key that may erase here")
 
 
 def _shape(report: CopyReport) -> dict[str, Any]:
@@ -86,4 +91,6 @@ def _shape(report: CopyReport) -> dict[str, Any]:
         "blocks": report.block_count,
         "size_bytes": report.size_bytes,
         "conflicts": report.conflict_count,
+        "erasures": report.erasure_count,
+        "erasures_refused": report.refused_erasure_count,
     }

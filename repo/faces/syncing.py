@@ -146,16 +146,19 @@ class Syncing(Reader):
         from ibidem.repo.arguments import checked_time
         from ibidem.repo.sync import exchange, place
 
+        moment = checked_time(time)
         with place.connected(self.remotes.get(remote), token=token) as there:
-            return exchange.fetch(
+            report, sent = exchange.fetch(
                 self,
                 there,
                 remote,
                 include=include,
                 is_forced=is_forced,
                 author=author,
-                time=checked_time(time),
+                time=moment,
             )
+        sent.carry_out(self, author=author, time=moment)
+        return report
 
     def pull(
         self,
@@ -171,13 +174,18 @@ class Syncing(Reader):
         Where both went on, a commit joins them; what is in conflict is listed in its root.
         """
         from ibidem.repo.arguments import checked_time
-        from ibidem.repo.sync.integrate import with_pull
-        from ibidem.repo.sync.names import check_remote
+        from ibidem.repo.sync import exchange, integrate, place
 
-        name = check_remote(remote)
-        fetched = self.fetch(name, include=include, token=token, author=author, time=time)
+        moment = checked_time(time)
+        with place.connected(self.remotes.get(remote), token=token) as there:
+            report, sent = exchange.fetch(
+                self, there, remote, include=include, author=author, time=moment
+            )
         full_name = self._operations.state().view.head
-        return with_pull(self, fetched, name, full_name, author=author, time=checked_time(time))
+        report = integrate.with_pull(self, report, remote, full_name, author=author, time=moment)
+        # Only now: the branch here may have come to what the erasure left there.
+        sent.carry_out(self, author=author, time=moment)
+        return report
 
     def push(
         self,

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from ibidem.objects.blocks import Buffer
 from ibidem.objects.cid import Cid, OperationCid, TreeCid
 from ibidem.objects.derive import ref_key
+from ibidem.objects.erasure import Erasure
 from ibidem.objects.errors import CorruptError
 from ibidem.objects.operation import Operation
 from ibidem.objects.tree import diff
@@ -53,6 +54,8 @@ class LocalLog:
         """Operations, views, blocks of their trees, refs and erasures."""
         self.targets: dict[Cid, None] = {}
         """What the refs of all views point to."""
+        self.erasures: list[Erasure] = []
+        """Of all views."""
         self.newest = View.decode(source.get(Operation.decode(source.get(newest)).view))
         at, newer = newest, None
         while True:
@@ -83,6 +86,8 @@ class LocalLog:
                 if ref_key(ref.name) != key:
                     raise CorruptError(f"ref: got {ref.name!r:.80} at the key of another name")
                 self.targets[ref.target] = None
+            else:
+                self.erasures.append(Erasure.decode(self._source.get(cid)))
 
 
 def local_log(store: Store) -> LocalLog:
@@ -102,7 +107,8 @@ def restore(repository: Reader, quarantine: Quarantine, newest: OperationCid) ->
     sent = Layered(quarantine, Buffer())
     log = LocalLog(sent, newest, lambda operation, _: operation.parents[0] not in quarantine)
     found = Intake(repository, quarantine)
-    found.inspect(log.targets)
+    erased = {cid.raw for erasure in log.erasures for cid in erasure.cids}
+    found.inspect(log.targets, is_erased=lambda cid: cid.raw in erased)
     for cid in log.cids:
         if cid not in quarantine and cid != EMPTY_TREE:
             raise missing_from_pack(cid, "block")

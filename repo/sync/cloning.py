@@ -20,7 +20,7 @@ from ibidem.repo import refs, repository
 from ibidem.repo.founding import founded
 from ibidem.repo.sync.backup import restore
 from ibidem.repo.sync.bundle import Bundle
-from ibidem.repo.sync.erased import refusal_of
+from ibidem.repo.sync.erased import SentErasures, fetched_erasures
 from ibidem.repo.sync.exchange import Counted
 from ibidem.repo.sync.names import prefixes, tracking
 from ibidem.repo.sync.place import address_of, connected
@@ -97,10 +97,12 @@ def clone_from(
 def _fill(made: repository.Repository, remote: Remote, offered: Bundle, author: str) -> CopyReport:
     counted = Counted()
     if offered.operation is not None:
-        with Quarantine(made.folder) as quarantine, remote.fetch((), ()) as blocks:
-            quarantine.take(counted.of(blocks), refuse=refusal_of(made.store))
+        with Quarantine(made) as quarantine, remote.fetch((), ()) as blocks:
+            quarantine.take(counted.of(blocks))
             moves = restore(made, quarantine, offered.operation)
         return CopyReport(tuple(moves), counted.block_count, counted.size_bytes)
+    # Nothing is here that an erasure could destroy; it is taken for what it says is gone.
+    SentErasures(tuple(fetched_erasures(made, remote, offered.erasures))).carry_out(made)
     wanted = sorted({tip.target for tip in offered.refs.values()})
     with remote.fetch(wanted, ()) as blocks, intake(made, counted.of(blocks), wanted) as found:
 

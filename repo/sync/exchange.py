@@ -16,7 +16,13 @@ from ibidem.objects.cid import Cid, CommitCid
 from ibidem.objects.errors import ConflictError, ErrorKind, NotFoundError
 from ibidem.repo import refs
 from ibidem.repo.sync.bundle import Bundle, Push, Tip, Update
-from ibidem.repo.sync.erased import is_erased_in
+from ibidem.repo.sync.erased import (
+    SentErasures,
+    erasures_of,
+    fetched_erasures,
+    is_erased_in,
+    judged,
+)
 from ibidem.repo.sync.known import Known
 from ibidem.repo.sync.names import ALWAYS, ASKED, check_ref, prefixes, tracking
 from ibidem.repo.sync.negotiate import common_commits
@@ -43,8 +49,10 @@ def fetch(
     is_forced: bool = False,
     author: str = "",
     time: int | None = None,
-) -> CopyReport:
+) -> tuple[CopyReport, SentErasures]:
     """Copies what a remote has and remembers its branches as `remotes/NAME/heads/…`.
+
+    Returns also the erasures of the remote, which the caller carries out when it is done.
 
     Args:
         include: out of `notes`, `runs`, `receipts`; these and tags are made here where they are
@@ -60,10 +68,11 @@ def fetch(
     known = Known(operations.store, operations.state().view)
     wanted = _unknown(offered, known)
     counted = Counted()
+    sent = judged(repository, fetched_erasures(repository, remote, offered.erasures))
     had = _common(repository, remote, known, offered, known.tips) if wanted else []
     with (
         remote.fetch(wanted, had) as blocks,
-        intake(repository, counted.of(blocks), wanted) as found,
+        intake(repository, counted.of(blocks), wanted, sent) as found,
     ):
 
         def plan(now: Known, _: Buffer) -> list[RefMove]:
@@ -73,7 +82,14 @@ def fetch(
             ]
 
         moves = found.publish(plan, author=author, time=time, description=f"fetch {name}")
-    return CopyReport(tuple(moves), counted.block_count, counted.size_bytes)
+    report = CopyReport(
+        tuple(moves),
+        counted.block_count,
+        counted.size_bytes,
+        erasure_count=len(sent.accepted),
+        refused_erasure_count=len(sent.refused),
+    )
+    return report, sent
 
 
 def push(
@@ -114,11 +130,13 @@ def push(
             is_loss = how in (Move.FORCED, Move.DELETED)
             updates[full_name] = Update(target, there, is_forced=is_loss)
     counted = Counted()
-    if updates:
+    there_too = set(offered.erasures)
+    erasures = tuple(cid for cid in erasures_of(repository) if cid not in there_too)
+    if updates or erasures:
         targets = [update.target for update in updates.values() if update.target is not None]
         had = _common(repository, remote, known, offered, targets)
-        pack = Pack(store, targets, had, is_erased=is_erased_in(store))
-        remote.push(Push(updates), counted.of(pack))
+        pack = Pack(store, targets, had, is_erased=is_erased_in(repository), more=erasures)
+        remote.push(Push(updates, erasures), counted.of(pack))
     if name is not None:
         _remember(repository, name, moves, author=author, time=time)
     return CopyReport(tuple(moves), counted.block_count, counted.size_bytes)

@@ -10,6 +10,7 @@ Spec: sync 3, 6.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ibidem.objects.blocks import Buffer
@@ -21,7 +22,7 @@ from ibidem.repo.sync.backup import LocalLog, local_log
 from ibidem.repo.sync.bundle import Bundle, Tip
 from ibidem.repo.sync.car import Writable
 from ibidem.repo.sync.container import container
-from ibidem.repo.sync.erased import is_erased_in
+from ibidem.repo.sync.erased import erasures_of, is_erased_in
 from ibidem.repo.sync.exchange import Counted
 from ibidem.repo.sync.filtered import filtered_commit
 from ibidem.repo.sync.names import ASKED, prefixes
@@ -68,7 +69,7 @@ def export(
         start = repository.resolve(since)
         assert start is not None, "BUG: resolve returned None"
         had.append(start)
-    bundle = Bundle(chosen, _head(offered.head, chosen), offered.config, tuple(had))
+    bundle = replace(offered, refs=chosen, head=_head(offered.head, chosen), requires=tuple(had))
     return _written(repository, stream, bundle, had)
 
 
@@ -76,7 +77,7 @@ def _full(repository: Reader, stream: Writable) -> CopyReport:
     offered = offer(repository, prefixes(tuple(ASKED)))
     log = local_log(repository.store)
     newest = OperationCid(next(iter(log.cids)).raw)
-    bundle = Bundle(offered.refs, offered.head, offered.config, operation=newest)
+    bundle = replace(offered, operation=newest)
     return _written(repository, stream, bundle, (), log=log)
 
 
@@ -103,7 +104,9 @@ def export_part(
     commit = filtered_commit(seen, label, buffer)
     short = repository.current_branch if branch is None else branch
     name = refs.HEADS + refs.check_name("branch", short)
-    bundle = Bundle({name: Tip(commit, 0)}, name, seen.root.config)
+    bundle = Bundle(
+        {name: Tip(commit, 0)}, name, seen.root.config, erasures=erasures_of(repository)
+    )
     return _written(repository, stream, bundle, (), Layered(buffer.new, repository.store))
 
 
@@ -124,8 +127,8 @@ def _written(
         source or store,
         sorted(targets),
         had,
-        is_erased=is_erased_in(store),
-        more=() if log is None else log.cids,
+        is_erased=is_erased_in(repository),
+        more=bundle.erasures if log is None else log.cids,
     )
     for part in container(bundle, counted.of(pack)):
         stream.write(part)

@@ -1,25 +1,26 @@
 """A state with only what may be seen: some nodes, and what hangs on them and on nothing else.
 
-Nodes keep their bytes, so their ids and CIDs are those of the whole. An edge goes along where both
-its ends do; vectors go with their node; a tombstone of a node that would have been chosen goes
-along without the node, so that what was forgotten stays forgotten where the file is merged. What
-is in conflict goes along as it stands, without the other sides.
+Nodes keep their bytes, save that parts which may not be seen are not among their children. An edge
+goes along where both its ends do; vectors go with their node; a tombstone of a node that would have
+been chosen goes along without the node, so that what was forgotten stays forgotten where the file
+is merged. What is in conflict goes along as it stands, without the other sides.
 
 Spec: sync 3.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from ibidem.objects.cid import Cid, CommitCid, RootCid, TreeCid
+from ibidem.objects.cid import Cid, CommitCid, NodeCid, RootCid, TreeCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.edge import Edge
+from ibidem.objects.errors import NotFoundError
+from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
-from ibidem.objects.root import Root
 from ibidem.objects.tree import EMPTY_TREE, EMPTY_TREE_BLOCK, Tree, build
 
 if TYPE_CHECKING:
@@ -55,19 +56,28 @@ def filtered_commit(revision: Revision, label: str | None, buffer: Buffer) -> Co
 def filtered_root(revision: Revision, label: str | None, buffer: Buffer) -> RootCid:
     """Puts a root that has only what a revision shows, and returns it."""
     root = revision.root
-    shown = {node.id.raw for node in revision.nodes() if label is None or node.ntype == label}
+    chosen = (node for node in revision.nodes() if label is None or node.ntype == label)
+    shown = {node.id.raw: _put(node, buffer) for node in chosen}
     keys = sorted(shown)
     buffer.put(EMPTY_TREE, EMPTY_TREE_BLOCK)
     block = replace(
         root,
-        nodes=_built(_some(buffer, root.nodes, keys), buffer),
+        nodes=_built(iter(shown.items()), buffer),
         edges=_built(_edges(buffer, root.edges, shown), buffer),
-        tombstones=_built(_tombstones(buffer, root, label), buffer),
+        tombstones=_built(_tombstones(buffer, revision, label), buffer),
         conflicts=EMPTY_TREE,
         vectors=_named(buffer, root.vectors.items(), keys),
         sparse=_named(buffer, root.sparse.items(), keys),
     ).encode()
     cid = RootCid.of(block)
+    buffer.put(cid, block)
+    return cid
+
+
+def _put(node: Node, buffer: Buffer) -> Cid:
+    """Puts a node as it is seen, and returns its CID."""
+    block = node.encode()
+    cid = NodeCid.of(block)
     buffer.put(cid, block)
     return cid
 
@@ -85,23 +95,21 @@ def _some(buffer: Buffer, tree: TreeCid, keys: Iterable[bytes]) -> Entries:
                 yield key, cid
 
 
-def _edges(buffer: Buffer, tree: TreeCid, shown: set[bytes]) -> Entries:
+def _edges(buffer: Buffer, tree: TreeCid, shown: Container[bytes]) -> Entries:
     for key, cid in Tree(buffer, tree).items():
         edge = Edge.decode(buffer.get(cid))
         if edge.src.raw in shown and edge.dst.raw in shown:
             yield key, cid
 
 
-def _tombstones(buffer: Buffer, root: Root, label: str | None) -> Entries:
-    nodes = Tree(buffer, root.nodes)
-    for key, cid in Tree(buffer, root.tombstones).items():
-        node = nodes.get(key)
-        if node is not None and (label is None or _label(buffer, node) == label):
+def _tombstones(buffer: Buffer, revision: Revision, label: str | None) -> Entries:
+    for key, cid in Tree(buffer, revision.root.tombstones).items():
+        try:
+            node = revision.node(NodeId(key), include_tombstoned=True)
+        except NotFoundError:
+            continue
+        if label is None or node.ntype == label:
             yield key, cid
-
-
-def _label(buffer: Buffer, cid: Cid) -> str:
-    return Node.decode(buffer.get(cid)).ntype
 
 
 def _named(

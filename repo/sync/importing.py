@@ -18,12 +18,12 @@ from ibidem.objects.view import target_class
 from ibidem.repo.sync.bundle import Bundle
 from ibidem.repo.sync.closure import kind_of
 from ibidem.repo.sync.container import Opened
-from ibidem.repo.sync.erased import refusal_of
+from ibidem.repo.sync.erased import SentErasures, is_erased_in
 from ibidem.repo.sync.exchange import Counted
 from ibidem.repo.sync.integrate import Merger, conflict_count, integrated
 from ibidem.repo.sync.names import check_ref
 from ibidem.repo.sync.quarantine import Quarantine
-from ibidem.repo.sync.receive import Intake
+from ibidem.repo.sync.receive import Intake, sent_erasures
 from ibidem.repo.sync.report import CopyReport, Move, RefMove
 
 if TYPE_CHECKING:
@@ -54,17 +54,23 @@ def import_car(
     """
     counted = Counted()
     opened = Opened(stream, limits=limits)
-    with Quarantine(repository.folder) as quarantine:
-        quarantine.take(counted.of(opened.blocks()), refuse=refusal_of(repository.store))
+    with Quarantine(repository) as quarantine:
+        quarantine.take(counted.of(opened.blocks()))
         bundle = opened.message(Bundle) if opened.has_message else None
         targets = _targets(bundle, branch, opened.roots, quarantine)
         found = Intake(repository, quarantine)
-        found.inspect([*targets.values(), *(() if bundle is None else bundle.requires)])
+        sent = SentErasures()
+        if bundle is not None:
+            sent = sent_erasures(repository, quarantine, bundle.erasures)
+        found.inspect(
+            [*targets.values(), *(() if bundle is None else bundle.requires)],
+            is_erased=is_erased_in(repository, sent),
+        )
         conflicts = [0]
 
         def plan(known: Known, buffer: Buffer) -> list[RefMove]:
             operations = repository._operations
-            merger = Merger(author, operations.time(time), "a file")
+            merger = Merger(author, operations.time(time), "a file", repository.signing_key)
             moves = []
             for name, target in targets.items():
                 ref = known.refs.get(name)
@@ -84,7 +90,15 @@ def import_car(
             description="import",
             head=_head(bundle, targets),
         )
-    return CopyReport(tuple(moves), counted.block_count, counted.size_bytes, conflicts[0])
+    sent.carry_out(repository, author=author, time=time)
+    return CopyReport(
+        tuple(moves),
+        counted.block_count,
+        counted.size_bytes,
+        conflicts[0],
+        len(sent.accepted),
+        len(sent.refused),
+    )
 
 
 def _head(bundle: Bundle | None, targets: Mapping[str, Cid]) -> str | None:

@@ -20,14 +20,16 @@ from ibidem.objects.root import Root
 from ibidem.objects.tree import Tree
 from ibidem.repo import refs
 from ibidem.repo.merge import common_root, merge_roots
+from ibidem.repo.sync.known import Known
 from ibidem.repo.sync.names import NOTES, tracking
-from ibidem.repo.sync.receive import comes_after, how_to_move
+from ibidem.repo.sync.receive import check_policy, comes_after, how_to_move
 from ibidem.repo.sync.report import CopyReport, Move, RefMove
 
 if TYPE_CHECKING:
     from ibidem.objects.view import View
     from ibidem.repo.operations import State
     from ibidem.repo.reader import Reader
+    from ibidem.repo.sign.key import SigningKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,8 @@ class Merger:
     """Microseconds since 1970 UTC."""
     origin: str
     """Where the other side comes from, for the message."""
+    key: SigningKey | None = None
+    """Signs the commits that join."""
 
 
 def integrated(
@@ -93,12 +97,14 @@ def pull_into(
             )
         ref = refs.read(buffer, state.view, full_name)
         before = None if ref is None else ref.target
-        merger = Merger(author, operations.time(time), remote)
+        merger = Merger(author, operations.time(time), remote, repository.signing_key)
         move = integrated(full_name, before, theirs.target, buffer, merger)
         is_merge = move.how is Move.MERGED and move.after is not None
         done[:] = [(move, conflict_count(buffer, move.after) if is_merge and move.after else 0)]
         if move.before == move.after:
             return None
+        known = Known(repository.store, state.view)
+        check_policy(repository, buffer, known, {full_name: move.after})
         moved = refs.changed(state.view, {full_name: move.after}, buffer)
         return replace(state.view, refs=moved)
 
@@ -134,7 +140,8 @@ def _joined(
         author=merger.author,
         time=merger.time,
         message=f"merge {name.partition('/')[2]} of {merger.origin}",
-    ).encode()
-    cid = CommitCid.of(commit)
-    buffer.put(cid, commit)
-    return cid
+    )
+    if merger.key is not None:
+        commit = merger.key.sign(commit)
+    buffer.put(commit.cid, commit.encode())
+    return commit.cid

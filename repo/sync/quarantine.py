@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -21,6 +21,7 @@ from ibidem.objects.verify import verify_block
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
+    from ibidem.repo.reader import Reader
     from ibidem.store.protocol import Store
 
 MEMORY_BYTES_MAX = 32 << 20
@@ -32,10 +33,9 @@ _ENTRY_BYTES = 200
 class Quarantine(Mapping[Cid, bytes]):
     """Blocks that were checked one by one; a context manager that drops what is left of them."""
 
-    def __init__(
-        self, folder: Path | None = None, *, memory_bytes_max: int = MEMORY_BYTES_MAX
-    ) -> None:
-        self._parent = folder
+    def __init__(self, repository: Reader, *, memory_bytes_max: int = MEMORY_BYTES_MAX) -> None:
+        self._guard = repository.guard
+        self._parent = repository.folder
         self._memory_bytes_max = memory_bytes_max
         self._pending: dict[Cid, bytes] = {}
         self._pending_bytes = 0
@@ -43,23 +43,20 @@ class Quarantine(Mapping[Cid, bytes]):
         self._folder: Path | None = None
         self._count = 0
 
-    def take(
-        self, blocks: Iterable[tuple[Cid, bytes]], *, refuse: Callable[[Cid], None] | None = None
-    ) -> None:
-        """Takes blocks in, each after its check.
-
-        Args:
-            refuse: raises for a block that must not come back, one that was erased.
+    def take(self, blocks: Iterable[tuple[Cid, bytes]]) -> None:
+        """Takes blocks in, each after its check; leaves out what was erased here.
 
         Raises:
             CorruptError, FormatError: a block is not what its CID says, or not of the format.
+            InvalidInputError: kind `forgotten`: a new version of a node that was erased here.
         """
+        erased = self._guard.erased()
         for cid, block in blocks:
             verify_block(cid, block)
-            if refuse is not None:
-                refuse(cid)
-            if cid in self:
+            if cid in self or cid.raw in erased.cids:
                 continue
+            if erased.nodes:
+                self._guard.refuse({cid: block})
             self._pending[cid] = block
             self._pending_bytes += len(block) + _ENTRY_BYTES
             self._count += 1

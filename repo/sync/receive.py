@@ -9,23 +9,26 @@ Spec: sync 5.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ibidem.objects.blocks import Buffer
 from ibidem.objects.cid import Cid, CommitCid
+from ibidem.objects.erasure import Erasure
 from ibidem.objects.errors import ConflictError, ErrorKind, InvalidInputError
 from ibidem.repo import refs
 from ibidem.repo.merge import is_ancestor
+from ibidem.repo.sign.verify import check_signed
+from ibidem.repo.sync.ancestry import Reachable
 from ibidem.repo.sync.bundle import Push, Update
 from ibidem.repo.sync.check import Accepted, Inspection
 from ibidem.repo.sync.closure import records_behind
 from ibidem.repo.sync.container import Opened
-from ibidem.repo.sync.erased import is_erased_in, refusal_of
+from ibidem.repo.sync.erased import SentErasures, is_erased_in, judged, trust_of
 from ibidem.repo.sync.known import Known
-from ibidem.repo.sync.quarantine import Chosen, Quarantine
+from ibidem.repo.sync.quarantine import Chosen, Quarantine, missing_from_pack
 from ibidem.repo.sync.report import Move, RefMove
 
 if TYPE_CHECKING:
@@ -44,18 +47,25 @@ class Intake:
     """Blocks from elsewhere that passed inspection, ready to be published with refs."""
 
     def __init__(self, repository: Reader, quarantine: Quarantine) -> None:
+        self._repository = repository
         self._operations = repository._operations
         self._quarantine = quarantine
         self.source: Source = quarantine.over(self._operations.store)
         """Reads in quarantine too."""
         self.accepted = Accepted()
 
-    def inspect(self, targets: Iterable[Cid]) -> None:
-        """Checks everything behind the targets that is not here; raises as `Inspection.run`."""
+    def inspect(
+        self, targets: Iterable[Cid], *, is_erased: Callable[[Cid], bool] | None = None
+    ) -> None:
+        """Checks everything behind the targets that is not here; raises as `Inspection.run`.
+
+        Args:
+            is_erased: whether a block may be missing; by default, what was erased here.
+        """
         store = self._operations.store
         known = Known(store, self._operations.state().view)
-        inspection = Inspection(self._quarantine, store, known, is_erased_in(store))
-        self.accepted = inspection.run(targets)
+        allowed = is_erased_in(self._repository) if is_erased is None else is_erased
+        self.accepted = Inspection(self._quarantine, store, known, allowed).run(targets)
 
     def publish(
         self,
@@ -90,6 +100,7 @@ class Intake:
             changes = {move.name: move.after for move in moves if move.before != move.after}
             if not changes:
                 return None
+            check_policy(self._repository, work, known, changes)
             return replace(
                 state.view,
                 refs=refs.changed(state.view, changes, buffer),
@@ -105,26 +116,60 @@ class Intake:
         )
         return moves
 
-    @property
-    def size_bytes(self) -> int:
-        """How many bytes of blocks were accepted."""
-        return sum(len(self._quarantine[cid]) for cid in self.accepted.cids)
-
 
 @contextmanager
 def intake(
-    repository: Reader, blocks: Iterable[tuple[Cid, bytes]], targets: Iterable[Cid]
+    repository: Reader,
+    blocks: Iterable[tuple[Cid, bytes]],
+    targets: Iterable[Cid],
+    sent: SentErasures | None = None,
 ) -> Iterator[Intake]:
     """Takes blocks into quarantine and inspects them; on leaving, the quarantine is emptied.
+
+    Args:
+        sent: erasures that are to be carried out here: what they name may be missing.
 
     Raises:
         CorruptError, FormatError, NotFoundError: what was sent is not whole and right.
     """
-    with Quarantine(repository.folder) as quarantine:
-        quarantine.take(blocks, refuse=refusal_of(repository.store))
+    with Quarantine(repository) as quarantine:
+        quarantine.take(blocks)
         found = Intake(repository, quarantine)
-        found.inspect(targets)
+        found.inspect(targets, is_erased=is_erased_in(repository, sent))
         yield found
+
+
+def check_policy(
+    repository: Reader, source: Source, known: Known, moved: Mapping[str, Cid | None]
+) -> None:
+    """Raises for a commit without a good signature on a ref that wants one.
+
+    What was only fetched was let in by nobody: commits count as known where they are behind refs
+    that want signatures themselves.
+
+    Raises:
+        InvalidInputError: kind `unsigned`.
+    """
+    trust = trust_of(repository)
+    if not trust.signed_refs:
+        return
+    let_in = [
+        ref.target
+        for name, ref in known.refs.items()
+        if name.startswith(trust.signed_refs) and isinstance(ref.target, CommitCid)
+    ]
+    targets = [(name, cid) for name, cid in moved.items() if isinstance(cid, CommitCid)]
+    check_signed(source, trust, targets, Reachable(repository.store, let_in).__contains__)
+
+
+def sent_erasures(repository: Reader, quarantine: Quarantine, cids: Iterable[Cid]) -> SentErasures:
+    """Returns the erasures that came with other blocks, judged; raises for one that is missing."""
+    found: list[Erasure] = []
+    for cid in cids:
+        if cid not in quarantine:
+            raise missing_from_pack(cid, "erasure")
+        found.append(Erasure.decode(quarantine[cid]))
+    return judged(repository, found)
 
 
 def receive_push(repository: Reader, push: Push, blocks: Iterable[tuple[Cid, bytes]]) -> Moves:
@@ -135,8 +180,8 @@ def receive_push(repository: Reader, push: Push, blocks: Iterable[tuple[Cid, byt
             `not-fast-forward`: the new target does not come after the old one.
         CorruptError, FormatError, NotFoundError: what was sent is not whole and right.
     """
-    with Quarantine(repository.folder) as quarantine:
-        quarantine.take(blocks, refuse=refusal_of(repository.store))
+    with Quarantine(repository) as quarantine:
+        quarantine.take(blocks)
         return _moved(repository, quarantine, push)
 
 
@@ -145,16 +190,20 @@ def receive_container(
 ) -> Moves:
     """Moves refs as a push in one file asks; raises as `receive_push`."""
     opened = Opened(stream, limits=limits)
-    with Quarantine(repository.folder) as quarantine:
-        quarantine.take(opened.blocks(), refuse=refusal_of(repository.store))
+    with Quarantine(repository) as quarantine:
+        quarantine.take(opened.blocks())
         return _moved(repository, quarantine, opened.message(Push))
 
 
 def _moved(repository: Reader, quarantine: Quarantine, push: Push) -> Moves:
-    if not push.updates:
+    if not push.updates and not push.erasures:
         raise InvalidInputError("push: got no ref to move, expected at least one")
     found = Intake(repository, quarantine)
-    found.inspect(update.target for update in push.updates.values() if update.target is not None)
+    sent = sent_erasures(repository, quarantine, push.erasures)
+    found.inspect(
+        (update.target for update in push.updates.values() if update.target is not None),
+        is_erased=is_erased_in(repository, sent),
+    )
 
     def plan(known: Known, _: Buffer) -> Moves:
         return [
@@ -163,7 +212,9 @@ def _moved(repository: Reader, quarantine: Quarantine, push: Push) -> Moves:
         ]
 
     names = ", ".join(sorted(push.updates)[:3])
-    return found.publish(plan, author="", time=None, description=f"receive {names}")
+    moves = found.publish(plan, author="", time=None, description=f"receive {names}")
+    sent.carry_out(repository)
+    return moves
 
 
 def _checked(source: Source, ref: Ref | None, name: str, update: Update) -> RefMove:

@@ -17,7 +17,7 @@ from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
 from ibidem.objects.root import Root
 from ibidem.repo.operations import ORIGIN_CELL
 from ibidem.repo.sync.bundle import Bundle, Push, Tip
-from ibidem.repo.sync.erased import is_erased_in
+from ibidem.repo.sync.erased import erasures_of, is_erased_in
 from ibidem.repo.sync.known import Known
 from ibidem.repo.sync.pack import Pack
 
@@ -45,7 +45,7 @@ class Remote(Protocol):
         """Returns the blocks behind `want` that are not behind `have`, while it is open.
 
         Args:
-            want: where refs stand there, or stood a moment ago.
+            want: where refs stand there, or stood a moment ago; and erasures of there.
             have: some of what is known there.
         """
         ...
@@ -84,13 +84,15 @@ class LocalRemote:
         return nullcontext(self.pack(want, have))
 
     def pack(self, want: Sequence[Cid], have: Sequence[Cid]) -> Pack:
-        """Returns the blocks behind `want` that are not behind `have`.
+        """Returns the blocks behind `want` that are not behind `have`, and the erasures wanted.
 
         Raises:
             NotFoundError: no ref leads to one of those wanted.
         """
         known = self._known()
-        for cid in want:
+        erasures = set(erasures_of(self._repository))
+        wanted = [cid for cid in want if cid not in erasures]
+        for cid in wanted:
             if not (known.commit(CommitCid(cid.raw)) or known.record(cid)):
                 raise NotFoundError(
                     f"want: no ref leads to {cid}",
@@ -98,8 +100,13 @@ class LocalRemote:
                     hint="fetch again, the refs may have moved",
                 )
         had = [cid for cid in have if known.commit(CommitCid(cid.raw)) or known.record(cid)]
-        store = self._repository.store
-        return Pack(store, want, had, is_erased=is_erased_in(store))
+        return Pack(
+            self._repository.store,
+            wanted,
+            had,
+            is_erased=is_erased_in(self._repository),
+            more=erasures & set(want),
+        )
 
     def push(self, push: Push, blocks: Blocks) -> list[RefMove]:
         """Moves refs here, all or none."""
@@ -126,4 +133,5 @@ def offer(repository: Reader, prefixes: Sequence[str]) -> Bundle:
         },
         head=view.head,
         config=origin.config,
+        erasures=erasures_of(repository),
     )

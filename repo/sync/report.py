@@ -46,3 +46,7 @@ class CopyReport:
     """How many bytes of blocks were moved."""
     conflict_count: int = 0
     """How many conflicts a merge left to be resolved."""
+    erasure_count: int = 0
+    """How many erasures from elsewhere were carried out."""
+    refused_erasure_count: int = 0
+    """How many were not, because no key that may erase here has signed them."""

@@ -338,4 +338,4 @@ def test_memory_repositories_copy_too():
 
     with ibidem.init() as one, ibidem.init() as other:
         filled(one, 5)
-        assert fetch(other, LocalRemote(one), "origin").block_count
+        assert fetch(other, LocalRemote(one), "origin")[0].block_count
