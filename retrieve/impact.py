@@ -27,7 +27,9 @@ _WORTH = 20_000
 """Postings that must be left for a look at the threshold to pay."""
 _SHARE = 4
 """Once one slot in so many was met, whole columns are cheaper than single slots."""
-_FEW = 512
+_LIKELY = 0.5
+"""The share of the largest bound of a term that the depth-th best row is likely to reach."""
+_FEW = 64
 """Candidates that are not worth refining, beside four times the depth."""
 _LOOK_UP_COST = 16
 """What looking a slot up in a term costs, in postings passed."""
@@ -85,12 +87,9 @@ class _Scan:
 
     def _next_look(self, done: int, left: int) -> int:
         """Returns up to which term to add before the threshold may be high enough."""
-        while done < len(self.terms):
-            left -= self.terms[done].joined.count
-            done += 1
-            if left > _WORTH and sum(self.bounds[done:]) < 0.6 * sum(self.bounds[:done]):
-                return done
-        return done
+        head = self._next_head(done)
+        left -= sum(term.joined.count for term in self.terms[done:head])
+        return head if left > _WORTH else len(self.terms)
 
     def _add(self, met: Places, terms: Sequence[Weighted], done: int) -> Places:
         """Adds the postings of terms; returns all slots met, one as often as it has a term."""
@@ -106,26 +105,74 @@ class _Scan:
 
     def _look(self, slots: Places, done: int, left: int) -> tuple[Slots, Float64s] | None:
         """Returns the candidates; None where the terms that are left might bring others."""
-        values = self.sums.take(slots)
+        if done == len(self.terms):
+            return self._last_look(slots)
+        values = self._values(slots)
+        self._raise(kth_largest_at_most(values, self.depth * done))
+        if self._rest(done) >= self.least:
+            return None
+        found, sums, *_ = self._reaching(slots, values, done)
+        if found.shape[0] * _LOOK_UP_COST > left + _FEW * _LOOK_UP_COST:
+            return None
+        self._clear(slots)
+        return self._scored(self._refined(found, sums, done))
+
+    def _last_look(self, slots: Places) -> tuple[Slots, Float64s]:
+        """Returns the candidates once all terms are added.
+
+        Where the best rows are certain to have one of the terms that can add most, only postings of
+        these are looked at.
+        """
+        every = len(self.terms)
+        head = self._next_head(0)
+        while head < every:
+            first = slots[: sum(term.joined.count for term in self.terms[:head])]
+            values = self._values(first)
+            self._raise(kth_largest_at_most(values, self.depth * head))
+            if self._rest(head) < self.least:
+                found, *_ = self._reaching(first, values, every)
+                self._clear(slots)
+                return self._scored(found)
+            head = self._next_head(head)
+        values = self._values(slots)
+        self._raise(kth_largest_at_most(values, self.depth * every))
+        found, _, places, first_of, keep = self._reaching(slots, values, every)
+        self._clear(slots)
+        return found, self.scorer.scores_of(found, self._met(places, first_of, keep))
+
+    def _values(self, slots: Places) -> Float32s:
+        """Returns the sums of slots, -inf outside the universe."""
+        values: Float32s = self.sums.take(slots)
         if self.scope is not None:
             values[~self.scope.flags()[self.plane.ordinals[slots]]] = -np.inf
-        self._raise(kth_largest_at_most(values, self.depth * done))
-        if done < len(self.terms) and self._rest(done) >= self.least:
-            return None
+        return values
+
+    def _next_head(self, head: int) -> int:
+        """Returns how many terms, more than `head`, may tell the best rows from those without
+        them."""
+        likely = max(self.least, _LIKELY * self.bounds[0])
+        while head < len(self.terms):
+            head += 1
+            if self._rest(head) < likely:
+                break
+        return head
+
+    def _reaching(
+        self, slots: Places, values: Float32s, done: int
+    ) -> tuple[Slots, Float32s, Places, npt.NDArray[np.bool_], Places]:
+        """Returns the distinct slots that are not excluded after `done` terms, and their sums.
+
+        And which of `slots` could be among them, grouped by slot; which of those are the first of
+        their group; and which groups were kept.
+        """
         chosen = self._above(values, done)
         found, first, order = _distinct(slots, chosen)
-        sums = values[chosen[order[first]]]
+        chosen = chosen[order]
+        sums = values[chosen[first]]
         if sums.shape[0] > self.depth:
             self._raise(float(np.partition(sums, -self.depth)[-self.depth]))
         keep = self._above(sums, done)
-        if done == len(self.terms):
-            self._clear(slots, values)
-            kept: Slots = found[keep].astype(np.uint32)
-            return kept, self.scorer.scores_of(kept, self._met(chosen[order], first, keep))
-        if keep.shape[0] * _LOOK_UP_COST > left + _FEW * _LOOK_UP_COST:
-            return None
-        self._clear(slots, values)
-        return self._scored(self._refined(found[keep].astype(np.uint32), sums[keep], done))
+        return found[keep].astype(np.uint32), sums[keep], chosen, first, keep
 
     def _scored(self, slots: Slots) -> tuple[Slots, Float64s]:
         return slots, self.scorer.scores(slots)[0]
@@ -158,13 +205,12 @@ class _Scan:
         bar = self.least * (1.0 - self.slack) - self._rest(done)
         return (sums >= bar if bar > 0.0 else sums > 0.0).nonzero()[0]
 
-    def _clear(self, slots: Places, values: Float32s) -> None:
-        """Gives the sums back, as they were; `values` is what they hold at `slots`, and is lost."""
-        if slots.shape[0] * 12 > self.plane.size or self.scope is not None:
+    def _clear(self, slots: Places) -> None:
+        """Gives the sums back, as they were; none but `slots` have changed."""
+        if slots.shape[0] * 12 > self.plane.size:
             self.plane.reset(self.sums)
         else:
-            np.minimum(values, 0.0, out=values)
-            self.sums[slots] = values
+            self.sums[slots] = 0.0 if self.plane.empty is None else self.plane.empty.take(slots)
         self.plane.give(self.held)
 
     def _whole(self, done: int) -> Slots:
