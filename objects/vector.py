@@ -281,8 +281,10 @@ def _is_plain(array: object, dtype: str) -> bool:
 
     if dtype != "f32" or type(array) is not np.ndarray or array.dtype != _FLOAT32:
         return False
-    # The sum of the squares is finite only where every component is.
-    return array.ndim == 1 and len(array) > 0 and isfinite(array.dot(array))
+    # The sum of the squares is finite only where every component is; one that is too large is
+    # looked at again, component by component.
+    with np.errstate(over="ignore"):
+        return array.ndim == 1 and len(array) > 0 and isfinite(array.dot(array))
 
 
 def _numbers(array: ArrayLike, owner: str, size_min: int) -> NDArray[Any]:
