@@ -44,6 +44,8 @@ class GraphMerge:
         self.conflicts: Values = {}
         self.removed: set[bytes] = set()
         """Nodes that a side has or had and the merged graph has not."""
+        self.erased: set[bytes] = set()
+        """Nodes that a side removed and left a tombstone for."""
         self.kept: tuple[set[bytes], set[bytes]] = set(), set()
         """Nodes that ours, and that theirs, removed and that the merged graph has."""
 
@@ -56,7 +58,11 @@ class GraphMerge:
             value, is_both = three_way(self.attached(key, triple))
             if is_both:
                 value = lowest(triple[1:])
-            self.tombstones[key] = None if key in self.removed else value
+            if key in self.erased:
+                value = value or lowest(self._stones(key))
+            elif key in self.removed:
+                value = None
+            self.tombstones[key] = value
         for key in self.edge_triples.changed.keys() | edges:
             self._merge_edge(key)
 
@@ -94,7 +100,10 @@ class GraphMerge:
 
     def _merge_node(self, key: bytes) -> None:
         base, ours, theirs = self._elements(self.node_triples, key)
-        if base.value is not None and (ours.value is None) != (theirs.value is None):
+        if base.value is not None and self._stones(key):
+            self.erased.add(key)
+            merged = ABSENT
+        elif base.value is not None and (ours.value is None) != (theirs.value is None):
             kept = theirs if ours.value is None else ours
             merged = kept
             if not self._is_newly_hidden(key):
@@ -107,6 +116,11 @@ class GraphMerge:
             self.removed.add(key)
             merged = ABSENT
         self.nodes[key], self.conflicts[key] = merged.value, merged.conflict
+
+    def _stones(self, key: bytes) -> list[Cid]:
+        """Returns the tombstones that sides have where they have no node."""
+        sides = zip(self.node_triples.at(key)[1:], self.tombstone_triples.at(key)[1:], strict=True)
+        return [stone for node, stone in sides if node is None and stone is not None]
 
     def _is_newly_hidden(self, key: bytes) -> bool:
         """Tells whether a side has put a tombstone on a node."""

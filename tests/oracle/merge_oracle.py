@@ -53,6 +53,7 @@ class Merge:
         self.blocks = blocks
         self.out = State()
         self.kept: dict[int, set[bytes]] = {1: set(), 2: set()}
+        self.erased: dict[bytes, list[Value]] = {}
 
     def run(self) -> State:
         for key in sorted(self.all_ids("nodes")):
@@ -111,6 +112,14 @@ class Merge:
     def node(self, key: bytes) -> None:
         pairs = self.pairs("nodes", key)
         base, ours, theirs = pairs
+        stones = [
+            side.tombstones[key]
+            for side in self.sides[1:]
+            if key not in side.nodes and key in side.tombstones
+        ]
+        if base[0] is not None and stones:
+            self.erased[key] = stones
+            return
         value, conflict = self.element("node", pairs)
         if base[0] is not None and (ours[0] is None) != (theirs[0] is None):
             gone = 1 if ours[0] is None else 2
@@ -255,12 +264,14 @@ class Merge:
         return None, True
 
     def tombstone(self, key: bytes) -> None:
-        if key not in self.out.nodes:
-            return
         found = [side.tombstones.get(key) for side in self.sides]
         value, is_both = self.attached(key, found)
         if is_both:
             value = min((each for each in found[1:] if each is not None), key=cid_of)
+        if key in self.erased:
+            value = value or min(self.erased[key], key=cid_of)
+        elif key not in self.out.nodes and any(key in side.nodes for side in self.sides):
+            return
         if value is not None:
             self.out.tombstones[key] = value
 

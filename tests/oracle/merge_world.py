@@ -55,6 +55,7 @@ class Editor:
             *(self.put_node,) * 4,
             *(self.change_node,) * 6,
             *(self.remove_node,) * 2,
+            self.erase_node,
             *(self.put_edge,) * 4,
             *(self.change_edge,) * 2,
             self.remove_edge,
@@ -126,6 +127,16 @@ class Editor:
         for kind in ("vectors", "sparse"):
             for found in getattr(self.state, kind).values():
                 found.pop(key, None)
+
+    def erase_node(self) -> None:
+        key = self.pick(self.state.nodes)
+        stone = None if key is None else self.state.tombstones.pop(key, None)
+        before = set(self.state.nodes)
+        self.remove_node()
+        for gone in before - self.state.nodes.keys():
+            self.state.tombstones[gone] = {"kind": "tombstone", "v": 1, "reason": "erased"}
+        if stone is not None and key in self.state.nodes:
+            self.state.tombstones[key] = stone
 
     def put_edge(self) -> None:
         src, dst = self.pick(self.state.nodes), self.pick(self.state.nodes)
