@@ -3,7 +3,7 @@
 Events are read at the one notes head that the query names, so an answer that they changed is
 repeated whatever is said later.
 
-Spec: retrieval 14.4.
+Spec: recall 4.
 """
 
 from __future__ import annotations

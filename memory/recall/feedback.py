@@ -4,7 +4,7 @@ What is said becomes an event on the notes, with the actor, the answer's CID and
 question's words, never the words. It moves later answers only where these ask for `feedback` and
 are asked something alike; old answers are repeated as they were.
 
-Spec: retrieval 14.4.
+Spec: recall 4.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ A procedure is a node of type `Procedure` with a goal in its summary, its steps 
 children edges' targets, and a status; only active ones are ever offered, and mined ones wait for
 somebody to look at them.
 
-Spec: memory 6.
+Spec: recall 6.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ A factor moves a score by what it takes from 1, of the score's size: `s + |s| (f
 lifts and lowers negative scores too. The shares, added in order to the fused score, are the final
 score, to the bit.
 
-Spec: retrieval 14.3, 14.4.
+Spec: recall 3, 4.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def adjusted(
         steps: a factor's name, and the factor of a candidate by its place.
         order: from scores to places, best first.
 
-    Spec: retrieval 14.3.
+    Spec: recall 3.
     """
     done: list[Adjusted] = []
     for name, factor in steps:

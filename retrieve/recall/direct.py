@@ -3,7 +3,7 @@
 A ladder of checks, each of which can end it. It annotates an answer and never changes it: what to
 do with a direct answer is for the caller to say.
 
-Spec: retrieval 14.5.
+Spec: recall 5.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def direct_answer(
         option: the floors.
         text_of: the text of a node.
 
-    Spec: retrieval 14.5.
+    Spec: recall 5.
     """
     asked = frozenset(words(text, _STOP))
     if not asked:

@@ -4,7 +4,7 @@ question itself found.
 The texts come from the question alone. What they find makes one more lane, `expansion`; what only
 that lane found stays below the first `safe` nodes of the others, whatever the fusion.
 
-Spec: retrieval 14.2.
+Spec: recall 2.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def expansions(
 ) -> list[str]:
     """Returns the texts that are asked, the question first.
 
-    Spec: retrieval 14.2.
+    Spec: recall 2.
 
     >>> expansions("mission control cron issues and timeouts")[1:]
     ['mission control cron', 'mission control', 'mission']

@@ -1,6 +1,6 @@
 """The options of recall, resolved: what a query asks for beside its lanes, in one field.
 
-Spec: retrieval 14.
+Spec: recall.
 """
 
 from __future__ import annotations

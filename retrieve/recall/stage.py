@@ -1,6 +1,6 @@
 """The stage of recall between fusion and reranking: expansion, then factors.
 
-Spec: retrieval 14.
+Spec: recall.
 """
 
 from __future__ import annotations

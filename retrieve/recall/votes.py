@@ -5,7 +5,7 @@ useful is punished only where the question is like the one it was not useful for
 bounded, so nobody can move a node far, and a factor is never 0: what is hated is still found when
 nothing else is.
 
-Spec: retrieval 14.4.
+Spec: recall 4.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def word_digests(text: str, node: NodeId) -> frozenset[bytes]:
     So an event says of which words a question was without saying them, and no table of digests
     made for one node serves for another. Whoever has the events can still try words one by one.
 
-    Spec: retrieval 14.4.
+    Spec: recall 4.
     """
     key = blake3(_DOMAIN + node.raw).digest()
     return frozenset(blake3(word.encode(), key=key).digest(16) for word in words(text, frozenset()))
@@ -80,7 +80,7 @@ def word_digests(text: str, node: NodeId) -> frozenset[bytes]:
 def question_digest(text: str, node: NodeId) -> bytes:
     """Returns a digest of a question for a node: of the set of its words, 16 bytes.
 
-    Spec: retrieval 14.4.
+    Spec: recall 4.
     """
     return blake3(b"".join(sorted(word_digests(text, node)))).digest(16)
 
@@ -88,7 +88,7 @@ def question_digest(text: str, node: NodeId) -> bytes:
 def feedback_percent(up: int, down: int, hits: int) -> int:
     """Returns by how many percent votes move a score.
 
-    Spec: retrieval 14.4.
+    Spec: recall 4.
 
     >>> [feedback_percent(*one) for one in ((1, 0, 0), (9, 0, 0), (0, 9, 0), (9, 9, 0), (0, 9, 12))]
     [5, 15, -30, -15, -30]
@@ -117,7 +117,7 @@ def feedback_factors(
         not_useful: in any order.
         text: the question that is asked now.
 
-    Spec: retrieval 14.4.
+    Spec: recall 4.
     """
     asked: dict[NodeId, frozenset[bytes]] = {}
     effective = {(vote.actor, vote.node, vote.question): vote for vote in sorted(votes)}
@@ -168,7 +168,7 @@ def worth_factors(
 def halved(age: int, half_life: int) -> float:
     """Returns 2 to the power of -age / half_life; 1.0 for what lies ahead.
 
-    Spec: retrieval 14.3.
+    Spec: recall 3.
 
     >>> halved(7, 7), halved(0, 7), halved(-3, 7)
     (0.5, 1.0, 1.0)

@@ -1,6 +1,6 @@
 """The expansion lane: what shorter forms of a question found, added below what it found itself.
 
-Spec: retrieval 14.2.
+Spec: recall 2.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Words of a question as people compare them: folded, whole, of every script.
 
-Spec: retrieval 14.1.
+Spec: recall 1.
 """
 
 from __future__ import annotations

@@ -29,8 +29,10 @@ from ibidem.objects.text import node_text, text_digest
 from ibidem.objects.tree import Tree
 from ibidem.objects.vector import Sparse, Vector
 
+from . import recall
 from .after import diversified, is_valid, jaccard, rerank
 from .graph import unknown_types, walk_lanes
+from .recall import Said
 from .shown import edge_lines, estimate, render
 
 LANES = ("lexical", "dense", "sparse", "graph", "community")
@@ -80,9 +82,14 @@ class World:
         return node_text(node, self.config.fields, content)
 
 
-def answer(world: World, form: dict[str, Any], said: list[Any] | None = None) -> bytes:
+def answer(
+    world: World,
+    form: dict[str, Any],
+    said: list[Any] | None = None,
+    events: list[Said] | None = None,
+) -> bytes:
     """Returns the bytes of the result of a query's canonical form; `said` are a reranker's
-    scores."""
+    scores, `events` those of the notes."""
     view = {key for key in world.nodes if form["include_tombstoned"] or key not in world.tombstones}
     universe = {
         key
@@ -107,6 +114,11 @@ def answer(world: World, form: dict[str, Any], said: list[Any] | None = None) ->
         first, _ = fuse(lanes, floors, form, universe)
         walks = walk_lanes(world, form, view, universe, first, lanes, floors, status)
     ranking, shares = fuse(lanes, floors, form, universe)
+    factors: dict[bytes, dict[str, list[Any]]] = {}
+    if "recall" in form:
+        ranking, factors = recalled(
+            world, form, view, universe, lanes, ranking, shares, status, events or []
+        )
     record = None
     if form["rerank"] is not None:
         ranking, record = rerank(ranking, form["rerank"], said or [])
@@ -119,7 +131,36 @@ def answer(world: World, form: dict[str, Any], said: list[Any] | None = None) ->
         ranking = diversified(
             ranking, form["mmr"], scores, lambda x, y: likeness(world, form, x, y)
         )
-    return pack(world, form, lanes, ranking, shares, status, record, walks)
+    return pack(world, form, lanes, ranking, shares, status, record, walks, factors)
+
+
+def recalled(
+    world: World,
+    form: dict[str, Any],
+    view: set[bytes],
+    universe: set[bytes],
+    lanes: dict[str, list[tuple[float, bytes]]],
+    ranking: list[tuple[float, bytes]],
+    shares: dict[str, dict[bytes, float]],
+    status: dict[str, str],
+    events: list[Said],
+) -> tuple[list[tuple[float, bytes]], dict[bytes, dict[str, list[Any]]]]:
+    asked = form["recall"]
+    if "expansion" in asked:
+        tops = [
+            lexical(world, {**form, "text": text}, view, universe)[0]
+            for text in recall.forms(form["text"], asked["expansion"])
+        ]
+        ranking, lane, own = recall.widened(ranking, tops, asked["expansion"], form["depth"])
+        lanes["expansion"], shares["expansion"], status["expansion"] = lane, own, "ok"
+    names = [name for name in recall.FACTORS if name in asked]
+    return recall.factored(
+        ranking,
+        names,
+        lambda name, key: recall.factor(
+            name, asked, form["text"], key, world.nodes[key][1].props, events
+        ),
+    )
 
 
 def likeness(world: World, form: dict[str, Any], one: bytes, other: bytes) -> float:
@@ -367,6 +408,7 @@ def pack(
     status: dict[str, str],
     record: dict[str, Any] | None,
     walks: list[list[Any]],
+    factors: dict[bytes, dict[str, list[Any]]],
 ) -> bytes:
     given = [(key, score) for key, score in record["scores"] if score is not None] if record else []
     given.sort(key=lambda pair: -pair[1])
@@ -394,6 +436,7 @@ def pack(
             for index, (native, other) in enumerate(ranked):
                 if other == key:
                     said[name] = [index + 1, native, shares[name][key]]
+        said.update(factors.get(key, {}))
         if key in opinions:
             said["rerank"] = opinions[key]
         if "dense" in said:
@@ -409,12 +452,18 @@ def pack(
                 "lanes": said,
             }
         )
+    told = {}
+    if "direct" in form.get("recall", {}):
+        nodes = [(key, world.nodes[key][1]) for _, key in ranking[:100]]
+        candidates = [(key, node.props, world.text(node)) for key, node in nodes]
+        told["direct"] = recall.direct(form["text"], candidates, form["recall"]["direct"])
     return dag_cbor.encode(
         {
+            **told,
             "kind": "result",
             "v": 1,
             "root": link(world.cid),
-            "query": form,
+            "query": linked(form),
             "items": items,
             "tokens_used": used,
             "tokens_budget": form["token_budget"],
@@ -459,6 +508,14 @@ def names(form: list[Any]) -> list[str]:
     if form[0] in ("and", "or"):
         return [name for part in form[1] for name in names(part)]
     return names(form[1]) if form[0] == "not" else [form[1]]
+
+
+def linked(value: Any) -> Any:
+    if isinstance(value, Cid):
+        return link(value)
+    if isinstance(value, dict):
+        return {name: linked(one) for name, one in value.items()}
+    return [linked(one) for one in value] if isinstance(value, (list, tuple)) else value
 
 
 def link(cid: Cid) -> CID:
