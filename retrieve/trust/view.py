@@ -231,6 +231,12 @@ class SeenSnapshot:
         return self.base.tombstoned & self.live
 
     @cached_property
+    def conflicted(self) -> frozenset[bytes]:
+        """Ids of the seen nodes about which a conflict is open."""
+        found = self.base.conflicted
+        return frozenset(raw for raw in found if self.ordinal(NodeId(raw)) is not None)
+
+    @cached_property
     def withheld(self) -> BitMap:
         """Ordinals of the nodes of which a caller may know that there are any."""
         cap = self.trust.cap(self.policy)
