@@ -23,6 +23,7 @@ from ibidem.objects.cid import RootCid
 from ibidem.objects.config import Config
 from ibidem.objects.errors import CorruptError, NotFoundError, StorageError
 from ibidem.objects.root import Root
+from ibidem.objects.tree import EMPTY_TREE, Tree
 
 Make = Callable[[Shelf], State]
 
@@ -228,7 +229,7 @@ class Index:
         return (
             None
             if state is None
-            else Snapshot(state, root, Config.from_map(self._root(root).config))
+            else self._snapshot(state, root, self._root(root))
         )
 
     def _advanced(self, root: RootCid, near: Sequence[RootCid]) -> Snapshot | None:
@@ -259,7 +260,6 @@ class Index:
     def _made(self, root: RootCid, block: Root, make: Make) -> Snapshot:
         """Makes a state on disk and remembers it; where the disk refuses, in memory."""
         catalog = self._catalog
-        config = Config.from_map(block.config)
         if catalog is not None and not self._is_read_only:
             try:
                 state = make(catalog.shelf)
@@ -268,11 +268,17 @@ class Index:
                 pass  # a full or read-only disk costs time in the next process, not the answer
             else:
                 self._merger.begin(state, catalog.shelf)
-                return Snapshot(state, root, config)
+                return self._snapshot(state, root, block)
         shelf = MemoryShelf()
         state = make(shelf)
         self._merger.begin(state, shelf)
-        return Snapshot(state, root, config)
+        return self._snapshot(state, root, block)
+
+    def _snapshot(self, state: State, root: RootCid, block: Root) -> Snapshot:
+        conflicted: frozenset[bytes] = frozenset()
+        if block.conflicts != EMPTY_TREE:
+            conflicted = frozenset(key for key, _ in Tree(self._store, block.conflicts).items())
+        return Snapshot(state, root, Config.from_map(block.config), conflicted)
 
     def _bases(self, root: RootCid, near: Sequence[RootCid]) -> Iterator[Snapshot]:
         """Yields snapshots to start from: the hinted ones, the last used, the newest remembered."""

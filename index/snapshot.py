@@ -50,10 +50,18 @@ _CACHED_KEYS_MAX = 4_096
 class Snapshot:
     """The index of one root; safe to use from several threads."""
 
-    def __init__(self, state: State, root: RootCid, config: Config) -> None:
+    def __init__(
+        self,
+        state: State,
+        root: RootCid,
+        config: Config,
+        conflicted: frozenset[bytes] = frozenset(),
+    ) -> None:
         self.state = state
         self.root = root
         self.config = config
+        self.conflicted = conflicted
+        """Ids, 16 bytes, of the nodes and edges in conflict."""
         self.cache: dict[Any, Any] = {}
         """Room for what is derived from this snapshot alone; may be emptied at any time."""
 

@@ -19,7 +19,7 @@ from ibidem.objects.errors import ConflictError, ErrorKind
 from ibidem.objects.root import Root
 from ibidem.repo import refs
 from ibidem.repo.arguments import Signature
-from ibidem.repo.backoff import pause
+from ibidem.repo.backoff import pause, turn
 from ibidem.repo.edits import Edits
 from ibidem.repo.landing import RECORD, Landed, Landing
 from ibidem.repo.operations import ORIGIN_CELL, RETRIES_MAX, Operations, State, lost_every_race
@@ -128,6 +128,10 @@ class BranchPublisher:
             ConflictError: the branch was deleted; or what `Landing.on` refuses.
         """
         landing = Landing(self._operations.store, self._begun.root_cid, edits, blocks)
+        with turn(self._operations.store):
+            return self._publish(landing)
+
+    def _publish(self, landing: Landing) -> Commit | None:
         for losses in range(1, RETRIES_MAX + 1):
             state = self._operations.state()
             now = tip(self._operations, state, self._full_name)

@@ -15,7 +15,7 @@ from ibidem.objects.cid import Cid, CommitCid, RootCid
 from ibidem.objects.errors import ConflictError, CorruptError, ErrorKind
 from ibidem.objects.root import Root
 from ibidem.repo.arguments import Signature
-from ibidem.repo.backoff import pause
+from ibidem.repo.backoff import pause, turn
 from ibidem.repo.edits import Edits, between
 from ibidem.repo.landing import Landing
 from ibidem.repo.operations import HEAD_CELL, RETRIES_MAX, Operations, lost_every_race
@@ -114,13 +114,19 @@ class StagePublisher:
         """
         store = self._operations.store
         landing = Landing(store, self._begun.root_cid, edits, blocks)
+        with turn(store):
+            self._publish(landing)
+        return None
+
+    def _publish(self, landing: Landing) -> None:
+        store = self._operations.store
         for losses in range(1, RETRIES_MAX + 1):
             head = store.cell(HEAD_CELL)  # what is erased meanwhile must not come back
             now = read(self._operations, self._full_name)
             landed = landing.on(now.root_cid)
             root_cid = landed.root_cid
             if root_cid == now.root_cid:
-                return None
+                return
             value = None if root_cid == now.begun.root_cid else _value(root_cid, now.begun)
             try:
                 store.publish(
@@ -130,7 +136,7 @@ class StagePublisher:
                 if error.kind is not ErrorKind.HEAD_MOVED:
                     raise
             else:
-                return None
+                return
             pause(losses)
         raise lost_every_race()
 

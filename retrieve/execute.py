@@ -112,6 +112,7 @@ def execute(
         )
     )
     stale = count_stale(snapshot, query, ordinals, items, found.reader.content)
+    open_conflicts = count_conflicted(snapshot, [one.node.id for one in packed.taken])
     return Result(
         root=snapshot.root,
         query=query,
@@ -120,7 +121,7 @@ def execute(
         candidates_seen=len(found.ranking),
         dropped=packed.drops,
         dropped_counts=packed.counts,
-        warnings=found.warnings(stale),
+        warnings=found.warnings(stale, open_conflicts),
         status=found.status(),
         rerank=found.record,
         direct=direct_of(found.scope, found.ranking, found.reader),
@@ -153,13 +154,15 @@ class Ranked:
                 scores[RERANK] = self.opinions[node]
         return lanes
 
-    def warnings(self, stale: int) -> tuple[Warning, ...]:
-        """Returns the warnings of the answer, `stale` of whose nodes have a stale vector."""
+    def warnings(self, stale: int, open_conflicts: int) -> tuple[Warning, ...]:
+        """Returns the warnings of the answer, `stale` of whose nodes have a stale vector, and
+        `open_conflicts` of whose nodes are in conflict."""
         query = self.scope.query
         return capped(
             [
                 *_warnings(self.scope, self.tops, self.walks, stale),
                 *_rerank_warning(query, self.record),
+                *_conflict_warning(open_conflicts),
             ]
         )
 
@@ -331,6 +334,17 @@ def _warnings(
                 yield Warning(WarningCode.UNKNOWN_PROPERTY, "where", name)
     for lane, etype in unknown_etypes(scope):
         yield Warning(WarningCode.UNKNOWN_EDGE_TYPE, lane, etype)
+
+
+def count_conflicted(snapshot: Snapshot, nodes: Sequence[NodeId]) -> int:
+    """Returns how many of some nodes are in conflict."""
+    return sum(node.raw in snapshot.conflicted for node in nodes) if snapshot.conflicted else 0
+
+
+def _conflict_warning(count: int) -> Iterator[Warning]:
+    """Yields a warning where returned nodes are in conflict."""
+    if count:
+        yield Warning(WarningCode.OPEN_CONFLICTS, "root", None, count)
 
 
 def _rerank_warning(query: Query, record: RerankRecord | None) -> Iterator[Warning]:

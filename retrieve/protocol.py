@@ -230,6 +230,10 @@ class Snapshot(Protocol):
         """Ordinals of the nodes that a tombstone hides."""
 
     @property
+    def conflicted(self) -> frozenset[bytes]:
+        """Ids, 16 bytes, of the nodes and edges in conflict."""
+
+    @property
     def cache(self) -> MutableMapping[Any, Any]:
         """Room for what is derived from this snapshot alone; may be emptied at any time."""
 

@@ -29,6 +29,7 @@ class WarningCode(StrEnum):
     UNKNOWN_PROPERTY = "unknown_property"
     UNKNOWN_EDGE_TYPE = "unknown_edge_type"
     RERANK_FAILED = "rerank_failed"
+    OPEN_CONFLICTS = "open_conflicts"
     WARNINGS_TRUNCATED = "warnings_truncated"
 
 
@@ -43,6 +44,7 @@ _TEXTS = {
     WarningCode.UNKNOWN_PROPERTY: "no node of this root has such a property",
     WarningCode.UNKNOWN_EDGE_TYPE: "no edge of this root is of such a type",
     WarningCode.RERANK_FAILED: "the reranker gave nothing to use, the fused order stands",
+    WarningCode.OPEN_CONFLICTS: "returned nodes hold one of several values that nobody chose",
     WarningCode.WARNINGS_TRUNCATED: "there were more warnings than are shown",
 }
 

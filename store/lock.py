@@ -21,24 +21,29 @@ POLL_SECONDS_MAX = 0.01
 if sys.platform == "win32":
     import msvcrt
 
-    def _try_lock(descriptor: int) -> None:
+    def try_lock(descriptor: int) -> None:
+        """Locks a file at once, or raises `BlockingIOError` or `PermissionError`."""
         os.lseek(descriptor, 4096, os.SEEK_SET)
         msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
 
-    def _unlock(descriptor: int) -> None:
+    def unlock(descriptor: int) -> None:
+        """Unlocks a file."""
         os.lseek(descriptor, 4096, os.SEEK_SET)
         msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
 else:
     import fcntl
 
-    def _try_lock(descriptor: int) -> None:
+    def try_lock(descriptor: int) -> None:
+        """Locks a file at once, or raises `BlockingIOError` or `PermissionError`."""
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
-    def _unlock(descriptor: int) -> None:
+    def unlock(descriptor: int) -> None:
+        """Unlocks a file."""
         fcntl.flock(descriptor, fcntl.LOCK_UN)
 
 
-_held: set[int] = set()
+held: set[int] = set()
+"""Descriptors of lock files that are open, for a child of a fork to close."""
 
 
 @contextmanager
@@ -52,16 +57,16 @@ def writer_lock(path: Path, *, timeout_seconds: float) -> Iterator[None]:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     except OSError as error:
         raise _failed(path, error) from error
-    _held.add(descriptor)
+    held.add(descriptor)
     try:
         _wait(descriptor, path, timeout_seconds)
         try:
             _write_pid(descriptor)
             yield
         finally:
-            _unlock(descriptor)
+            unlock(descriptor)
     finally:
-        _held.discard(descriptor)
+        held.discard(descriptor)
         os.close(descriptor)
 
 
@@ -70,7 +75,7 @@ def _wait(descriptor: int, path: Path, timeout_seconds: float) -> None:
     pause = POLL_SECONDS_MIN
     while True:
         try:
-            _try_lock(descriptor)
+            try_lock(descriptor)
         except (BlockingIOError, PermissionError) as error:
             if time.monotonic() >= deadline:
                 raise StorageError(
@@ -109,9 +114,9 @@ def _read_pid(descriptor: int) -> str:
 
 def _drop_after_fork() -> None:
     # Closing a copy does not unlock; an open one would hold the lock of a parent that dies.
-    for descriptor in _held:
+    for descriptor in held:
         os.close(descriptor)
-    _held.clear()
+    held.clear()
 
 
 if hasattr(os, "register_at_fork"):

@@ -23,7 +23,7 @@ from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.text import node_text
 from ibidem.retrieve.drops import DROPS_LISTED_MAX, Drop, DropReason, Drops
-from ibidem.retrieve.execute import Content, Load, Ranked, ranked
+from ibidem.retrieve.execute import Content, Load, Ranked, count_conflicted, ranked
 from ibidem.retrieve.lane import LaneTop
 from ibidem.retrieve.packs.group import Group, grouped, ids_of, in_order
 from ibidem.retrieve.packs.option import EDGES, STOP, PackOptions
@@ -98,7 +98,7 @@ def execute_packs(
         candidates_seen=len(found.ranking),
         dropped=Drops(drops),
         dropped_counts=MappingProxyType(counts),
-        warnings=found.warnings(making.stale(taken)),
+        warnings=found.warnings(making.stale(taken), making.conflicted(taken)),
         status=found.status(),
         rerank=found.record,
     )
@@ -186,6 +186,11 @@ class _Making:
             [_Said(node, said) for node, said in zip(nodes, lanes, strict=True)],
             self._found.reader.content,
         )
+
+    def conflicted(self, taken: Sequence[int]) -> int:
+        """Returns how many hits of some packs are in conflict."""
+        hits = [self._hits[rank] for place in taken for rank in self.groups[place].hits]
+        return count_conflicted(self._snapshot, [self._id(hit.ordinal) for hit in hits])
 
     def _pack(self, group: Group) -> Pack:
         members, text = self._members(group)
