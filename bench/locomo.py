@@ -1,12 +1,15 @@
 """LoCoMo sessions by the published rule, lexical lane only, through the library as a user calls it.
 
-    python bench/locomo.py DATA/locomo [--k1 K1] [--b B] [--json OUT]
+    python bench/locomo.py DATA/locomo [--k1 K1] [--b B] [--way WAY ...] [--json OUT]
 
 One repository in memory a conversation, one node a turn (`summary` is "speaker: text"), every
-question is asked for the 50 best turns. A session scores the best of its turns, ties by session
-number; any@k counts the questions for which a gold session is among the first k. A question whose
-evidence matches no turn is left out (9 of 1,986). No model, no vectors, no graph. The Rust original
-published .7269 and .8569 with MiniLM.
+question is asked for the 50 best turns. Three ways to ask: `nodes`, plain retrieval; `packs`, hits
+with a neighbour on each side, turns being parts of their session; `conversation`, each session a
+thread of conversation memory, chosen from over all threads.
+
+A session scores the best of its turns, ties by session number; any@k counts the questions for which
+a gold session is among the first k. A question whose evidence matches no turn is left out (9 of
+1,986). No model, no vectors, no graph. The Rust original published .7269 and .8569 with MiniLM.
 """
 
 import argparse
@@ -14,11 +17,14 @@ import json
 import math
 import time
 from collections import defaultdict
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from quality import Collection, session_order
 
 import ibidem
+from ibidem.memory.conversation.conversations import Conversations
+from ibidem.objects.node import Child
 
 TURNS = 50
 COMMITTED = 1_700_000_000_000_000  # a fixed time in microseconds: the bench has no clock of its own
@@ -38,15 +44,109 @@ def interval(hits: int, count: int) -> tuple[float, float]:
     return middle - half, middle + half
 
 
-def build(turns: list[dict]) -> tuple[ibidem.Repository, dict]:
-    """Returns a repository of one conversation, and the session of each node id."""
-    repo = ibidem.init("memory:")
+Ask = Callable[[str], Iterable[tuple[str, float]]]
+"""Returns (session, score) of what is found for a question."""
+
+
+def nodes_way(repo: ibidem.Repository, turns: list[dict], options: dict) -> Ask:
+    """Plain retrieval."""
     sessions = {}
     with repo.transaction(author="bench", message="turns", time=COMMITTED) as tx:
         for turn in turns:
-            node = tx.add_node("Turn", summary=turn["text"], key=turn["id"])
-            sessions[node] = f"{turn['meta']['conv']}/{turn['meta']['session']}"
-    return repo, sessions
+            sessions[tx.add_node("Turn", summary=turn["text"], key=turn["id"])] = session_of(turn)
+
+    def ask(text: str) -> Iterable[tuple[str, float]]:
+        result = repo.retrieve(text, limit=TURNS, depth=TURNS, **options)
+        return [(sessions[item.id], item.score) for item in result.items]
+
+    return ask
+
+
+def packs_way(repo: ibidem.Repository, turns: list[dict], options: dict) -> Ask:
+    """Hits with their neighbours: a session is a document whose parts are its turns."""
+    sessions = {}
+    with repo.transaction(author="bench", message="turns", time=COMMITTED) as tx:
+        for name, group in by_session(turns).items():
+            parts = [
+                Child(tx.add_node("Turn", summary=turn["text"], key=turn["id"]), "", 0, 0)
+                for turn in group
+            ]
+            sessions[tx.add_node("Document", key=name, children=parts)] = name
+
+    def ask(text: str) -> Iterable[tuple[str, float]]:
+        found = repo.packs(text, per_hit_neighbors=1, limit=None, depth=TURNS, **options)
+        return [(sessions[pack.document], pack.score) for pack in found]
+
+    return ask
+
+
+def conversation_way(repo: ibidem.Repository, turns: list[dict], options: dict) -> Ask:
+    """Conversation memory: a session is a thread."""
+    memory = Conversations(repo, author="bench")
+    for name, group in by_session(turns).items():
+        memory.append(name, [("user", turn["text"]) for turn in group], time=COMMITTED)
+
+    def ask(text: str) -> Iterable[tuple[str, float]]:
+        chosen = memory.select(text, thread=None, k=TURNS, depth=TURNS, **options)
+        scores = {} if chosen.result is None else {i.id: i.score for i in chosen.result.items}
+        return [(one.thread, scores[one.id]) for one in chosen.messages]
+
+    return ask
+
+
+WAYS = {"nodes": nodes_way, "packs": packs_way, "conversation": conversation_way}
+
+
+def session_of(turn: dict) -> str:
+    """Returns the name of a turn's session."""
+    return f"{turn['meta']['conv']}/{turn['meta']['session']}"
+
+
+def by_session(turns: list[dict]) -> dict[str, list[dict]]:
+    """Returns the turns of each session, in their order."""
+    groups: dict[str, list[dict]] = defaultdict(list)
+    for turn in turns:
+        groups[session_of(turn)].append(turn)
+    return groups
+
+
+def measured(data: Collection, way: str, options: dict) -> dict[str, object]:
+    """Returns the figures of one way of asking, and prints them."""
+    turns: dict[str, list[dict]] = defaultdict(list)
+    for turn in data.corpus:
+        if not turn["meta"]["empty"]:
+            turns[turn["meta"]["conv"]].append(turn)
+    hits = {"any@5": 0, "any@10": 0}
+    count = 0
+    building = asking = 0.0
+    for conversation, found in turns.items():
+        started = time.perf_counter()
+        with ibidem.init("memory:") as repo:
+            ask = WAYS[way](repo, found, options)
+            ask("warm")
+            building += time.perf_counter() - started
+            for query in data.queries:
+                gold = data.sessions.get(query["id"])
+                if query["meta"]["conv"] != conversation or not gold:
+                    continue
+                started = time.perf_counter()
+                answer = list(ask(query["text"]))
+                asking += time.perf_counter() - started
+                ranked = session_order(answer)
+                count += 1
+                hits["any@5"] += any(session in gold for session in ranked[:5])
+                hits["any@10"] += any(session in gold for session in ranked[:10])
+    figures: dict[str, object] = {"questions": count}
+    for name, hit in hits.items():
+        low, high = interval(hit, count)
+        figures[name] = round(hit / count, 4)
+        figures[f"{name} 95 %"] = [round(low, 4), round(high, 4)]
+        published = f"({PUBLISHED[name]} published)"
+        print(f"{way:12s} {name:7s} {hit / count:.4f}  [{low:.4f}, {high:.4f}]  {published}")
+    print(
+        f"{way:12s} {count} questions, {1000 * asking / count:.2f} ms each; build {building:.1f} s"
+    )
+    return figures
 
 
 def main() -> None:
@@ -59,6 +159,7 @@ def main() -> None:
         "--k1", type=float, help="BM25 saturation, the library's default if left out"
     )
     parser.add_argument("--b", type=float, help="BM25 length normalisation, likewise")
+    parser.add_argument("--way", action="append", choices=tuple(WAYS), help="all if left out")
     parser.add_argument("--json", type=Path, help="also write the figures here")
     arguments = parser.parse_args()
     options = {
@@ -68,41 +169,7 @@ def main() -> None:
     }
 
     data = Collection.read(arguments.data)
-    turns: dict[str, list[dict]] = defaultdict(list)
-    for turn in data.corpus:
-        if not turn["meta"]["empty"]:
-            turns[turn["meta"]["conv"]].append(turn)
-    hits = {"any@5": 0, "any@10": 0}
-    count = 0
-    building = asking = 0.0
-    for conversation, found in turns.items():
-        started = time.perf_counter()
-        repo, sessions = build(found)
-        with repo:
-            repo.retrieve("warm")
-            building += time.perf_counter() - started
-            for query in data.queries:
-                gold = data.sessions.get(query["id"])
-                if query["meta"]["conv"] != conversation or not gold:
-                    continue
-                started = time.perf_counter()
-                result = repo.retrieve(query["text"], limit=TURNS, depth=TURNS, **options)
-                asking += time.perf_counter() - started
-                ranked = session_order(
-                    (sessions[item.node.id], item.score) for item in result.items
-                )
-                count += 1
-                hits["any@5"] += any(session in gold for session in ranked[:5])
-                hits["any@10"] += any(session in gold for session in ranked[:10])
-    figures: dict[str, object] = {"questions": count}
-    for name, hit in hits.items():
-        low, high = interval(hit, count)
-        figures[name] = round(hit / count, 4)
-        figures[f"{name} 95 %"] = [round(low, 4), round(high, 4)]
-        print(
-            f"{name:7s} {hit / count:.4f}  [{low:.4f}, {high:.4f}]  ({PUBLISHED[name]} published)"
-        )
-    print(f"{count} questions, {1000 * asking / count:.2f} ms each; build {building:.1f} s")
+    figures = {way: measured(data, way, options) for way in arguments.way or WAYS}
     if arguments.json:
         arguments.json.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
 
