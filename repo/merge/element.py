@@ -60,12 +60,12 @@ def merge_element(
         gone, kept = (ours, theirs) if ours.value is None else (theirs, ours)
         if base.value is not None or _is_settled(base, gone):
             sides = _sides(base, kept, buffer)
-            record = union(Conflict(what, sides, base.value, deleted=True), record)
+            record = union(Conflict(what, sides, origin(base, buffer), deleted=True), record)
         return Element(kept.value, _put(record, buffer))
     value, is_conflict = _merged_value(base, ours, theirs, buffer)
     if is_conflict:
         sides = _smallest(*_sides(base, ours, buffer), *_sides(base, theirs, buffer))
-        record = union(Conflict(what, sides, base.value), record)
+        record = union(Conflict(what, sides, origin(base, buffer)), record)
     return Element(value, _put(record, buffer))
 
 
@@ -82,6 +82,14 @@ def union(one: Conflict, other: Conflict | None) -> Conflict:
         deleted=one.deleted or other.deleted,
         nodes=_smallest(*one.nodes, *other.nodes),
     )
+
+
+def origin(base: Element, source: Source) -> Cid | None:
+    """Returns what a new conflict says that its sides came from: a value that somebody chose.
+
+    Spec: merge 5.
+    """
+    return base.value if base.conflict is None else read(source, base.conflict).base
 
 
 def read(source: Source, cid: Cid) -> Conflict:

@@ -98,7 +98,9 @@ class Merge:
             kept, gone = (theirs, ours) if ours[0] is None else (ours, theirs)
             is_settled = base[1] is not None and gone[1] is None
             if base[0] is not None or is_settled:
-                new = self.conflict(what, base[0], self.side_cids(base, kept), deleted=True)
+                new = self.conflict(
+                    what, self.origin(base), self.side_cids(base, kept), deleted=True
+                )
                 standing = self.union(new, standing)
             return kept[0], standing
         if same(ours[0], theirs[0]):
@@ -106,7 +108,7 @@ class Merge:
         value, is_conflict = self.fields_merged(base, ours, theirs)
         if is_conflict:
             cids = self.side_cids(base, ours) | self.side_cids(base, theirs)
-            standing = self.union(self.conflict(what, base[0], cids), standing)
+            standing = self.union(self.conflict(what, self.origin(base), cids), standing)
         return value, standing
 
     def node(self, key: bytes) -> None:
@@ -149,7 +151,8 @@ class Merge:
             if not same(value, pairs[0][0]):
                 nodes = {cid_of(self.last_known(node)) for node in missing}
                 was = pairs[0][0]
-                new = self.conflict("edge", was, {cid_of(value)}, was is not None, nodes)
+                came_from = self.origin(pairs[0])
+                new = self.conflict("edge", came_from, {cid_of(value)}, was is not None, nodes)
                 self.keep(value)
                 self.out.conflicts[key] = self.keep(self.union(new, conflict))
             return
@@ -160,6 +163,12 @@ class Merge:
                 conflict = None
         if conflict is not None:
             self.out.conflicts[key] = self.keep(conflict)
+
+    def origin(self, base: Any) -> Value | None:
+        value, conflict = base
+        if conflict is None:
+            return value
+        return self.blocks[conflict["base"]] if "base" in conflict else None
 
     def last_known(self, key: bytes) -> Value:
         found = [side.nodes[key] for side in self.sides[1:] if key in side.nodes]
