@@ -39,6 +39,7 @@ _OPTIONS = (
         type=click.Choice(["score", "none", "hybrid"]),
         help="By score; in document order; or 0.7 by words and 0.3 by vector.",
     ),
+    click.option("--spans", is_flag=True, help="Say in --json where the texts match."),
     click.option("--nodes-max", type=int, metavar="N", help="Nodes in a pack at most."),
     click.option("--walk-etype", multiple=True, help="With --expand edges, only of this type."),
     click.option("--walk-hops", type=int, metavar="N", help="With --expand edges, how far."),
@@ -55,6 +56,7 @@ _NAMES = {
     "merge": "merge",
     "overflow": "budget",
     "rank": "rank",
+    "spans": "spans",
     "nodes_max": "nodes_max",
     "walk_etype": "etypes",
     "walk_hops": "hops",
@@ -73,7 +75,7 @@ def pack_options(function: Function) -> Function:
 def taken(given: dict[str, Any]) -> dict[str, Any]:
     """Takes the options of packs out of all that were given, as the library names them."""
     found = {name: given.pop(option) for option, name in _NAMES.items()}
-    return {name: value for name, value in found.items() if value not in (None, ())}
+    return {name: value for name, value in found.items() if value not in (None, (), False)}
 
 
 def pack_json(pack: Pack) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from ibidem.retrieve.packs.group import Group, grouped, ids_of, in_order
 from ibidem.retrieve.packs.option import EDGES, STOP, PackOptions
 from ibidem.retrieve.packs.result import BETWEEN, Hit, Member, Pack, PackResult, pack_cid
 from ibidem.retrieve.packs.sequence import Sequences
-from ibidem.retrieve.packs.spans import Matcher
+from ibidem.retrieve.packs.spans import Matcher, Span
 from ibidem.retrieve.packs.window import fitting
 from ibidem.retrieve.protocol import Snapshot
 from ibidem.retrieve.query import Query
@@ -138,7 +138,7 @@ class _Making:
         self._found = found
         self._nodes: dict[int, tuple[NodeCid, Node]] = {}
         self._made: dict[int, Pack] = {}
-        self._matcher = Matcher(query, snapshot.config.analyser)
+        self._matcher = Matcher(query, snapshot.config.analyser) if options.spans else None
         view, valid = found.scope.view, query.valid
         visible = view.members
         if valid is not None:
@@ -245,10 +245,16 @@ class _Making:
                 None if hit.spot is None else hit.spot.place,
                 hit.score,
                 MappingProxyType(said),
-                self._matcher.spans(shown[node.id].text) if node.id in shown else (),
+                self._spans(shown.get(node.id)),
             )
             for hit, (cid, node), said in zip(found, nodes, lanes, strict=True)
         )
+
+    def _spans(self, member: Member | None) -> tuple[Span, ...]:
+        """Returns where a hit that is shown matches, where that is asked for."""
+        if self._matcher is None or member is None:
+            return ()
+        return self._matcher.spans(member.text)
 
     def _name(self, group: Group, members: Sequence[Member], entry: Hit) -> tuple[str, str]:
         """Returns the scope of a pack and its name for people."""

@@ -7,6 +7,7 @@
                become one, however long
     budget     `skip` what does not fit and go on, or `stop` there
     rank       `score`, or `none`: every score 0, document order
+    spans      whether hits say where in their text the query matches
 
 Spec: packs 1.
 """
@@ -68,6 +69,7 @@ class PackOptions:
     rank: str = SCORE
     nodes_max: int | None = None
     """Nodes in a pack at most, None for any number."""
+    spans: bool = False
     edges: EdgeWalk | None = None
     """Where edges are followed, which."""
 
@@ -80,6 +82,7 @@ class PackOptions:
             "budget": self.budget,
             "rank": self.rank,
             "nodes_max": self.nodes_max,
+            "spans": self.spans,
             "edges": None if self.edges is None else self.edges.form(),
         }
 
@@ -92,7 +95,7 @@ class PackOptions:
     def from_form(cls, form: object) -> Self:
         """Returns the options of a canonical form."""
         if not isinstance(form, dict) or set(form) != set(cls().form()):
-            raise InvalidInputError(f"packs: got {option.show(form)}, expected its seven fields")
+            raise InvalidInputError(f"packs: got {option.show(form)}, expected its eight fields")
         flat = {name: value for name, value in form.items() if name != "edges"}
         edges = form["edges"]
         if edges is not None:
@@ -112,7 +115,7 @@ def resolve_packs(given: Mapping[str, object]) -> PackOptions:
     Args:
         given: some of `expand` (`neighbors`, `section` or `edges`), `per_hit_neighbors` (0 to
             1,000; not with `edges`), `merge` (`absorb` or `coalesce`), `budget` (`skip` or `stop`),
-            `rank` (`score` or `none`), `nodes_max` (1 to 100,000), and only with `edges`: `etypes`,
+            `rank` (`score` or `none`), `nodes_max` (1 to 100,000), `spans`, and only with `edges`: `etypes`,
             `direction` (`outgoing`, `incoming` or `both`), `hops` (0 to 8), `fanout` (1 to 1,000).
 
     Raises:
@@ -144,6 +147,7 @@ def resolve_packs(given: Mapping[str, object]) -> PackOptions:
         _one_of("budget", given.get("budget", SKIP), (SKIP, STOP)),
         _one_of("rank", given.get("rank", SCORE), (SCORE, NONE)),
         None if nodes_max is None else option.count("nodes_max", nodes_max, low=1, high=NODES_MAX),
+        option.flag("spans", given.get("spans", False)),
         _walk(given) if is_walk else None,
     )
 

@@ -274,7 +274,7 @@ def _reads(run: Callable[..., dict[str, Any]]) -> None:
     """Packs, prompts and conversations."""
     budget = ("--budget", "5", "--around", "0", "--label", "Nobody", "--label", "Passage")
     run("packs", "the mill of the engine", "--vector", "m=v.npy", *budget)
-    shown = run("packs", "the mill of the engine", "--expand", "section")
+    shown = run("packs", "the mill of the engine", "--expand", "section", "--spans")
     run("replay", shown["receipt"])
     run("prompt", "the mill of the engine", "--citations", "cited.json")
     line = {"role": "assistant", "text": "42", "id": "m", "tool_calls": ["c"], "expires_at": 2**60}

@@ -302,7 +302,7 @@ def test_a_cap_cuts_long_sections_around_the_hit():
 
 
 def test_hits_of_terms_are_found_in_the_text_as_it_is():
-    [pack] = nine({4: "Needles, a NEEDLE"}).packs("needle")
+    [pack] = nine({4: "Needles, a NEEDLE"}).packs("needle", spans=True)
     text = next(member.text for member in pack.members if member.id == pack.entry.id)
     assert [text[start:stop] for start, stop in pack.entry.spans] == ["Needles", "NEEDLE"]
     assert all(analyse(text[a:b], "english-1") == ["needl"] for a, b in pack.entry.spans)

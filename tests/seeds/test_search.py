@@ -153,7 +153,7 @@ def test_pk22_any_script_is_found_and_normal_forms_do_not_matter():
 )
 def test_pk23_ranges_are_of_the_text_as_it_stands(raw):
     repo, _ = facts({"a": raw})
-    [pack] = repo.packs('"new york"', phrases=True)
+    [pack] = repo.packs('"new york"', phrases=True, spans=True)
     [(start, stop)] = pack.entry.spans
     analyser = repo.at().config.analyser
     assert analyse(raw[start:stop], analyser) == analyse("new york", analyser)
