@@ -36,7 +36,8 @@ def repo() -> Repository:
     return repository
 
 
-def on(repo: Repository, branch: str, **changes: object):
+def on(repo: Repository, branch: str) -> Transaction:
+    """Begins a transaction on a branch."""
     return repo.transaction(branch=branch, message=f"on {branch}")
 
 
