@@ -1,0 +1,91 @@
+"""The engine's parts of recall against the vectors of spec/vectors/recall."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ibidem.objects.ids import NodeId
+from ibidem.objects.node import Node
+from ibidem.retrieve.fuse import Fused
+from ibidem.retrieve.lane import LaneTop
+from ibidem.retrieve.recall.direct import Direct, direct_answer
+from ibidem.retrieve.recall.expansion import expansions
+from ibidem.retrieve.recall.votes import NotUseful, Vote, feedback_factors, halved
+from ibidem.retrieve.recall.widening import expanded_top, with_expansion
+
+FOLDER = Path(__file__).parents[2] / "spec" / "vectors" / "recall"
+
+
+def cases(name: str) -> list[Any]:
+    found = json.loads((FOLDER / f"{name}.json").read_text(encoding="ascii"))
+    return [pytest.param(case["input"], case["output"], id=str(i)) for i, case in enumerate(found)]
+
+
+@pytest.mark.parametrize(("given", "output"), cases("forms"))
+def test_forms(given: dict[str, Any], output: list[str]) -> None:
+    assert expansions(given["text"], given["queries"], given["letters_min"])[1:] == output
+
+
+class Snapshot:
+    """Ids in the order of the ordinals."""
+
+    def node_ids(self, ordinals: Any) -> Any:
+        return np.frombuffer(b"".join(bytes([key]) * 16 for key in ordinals), np.uint8).reshape(
+            -1, 16
+        )
+
+
+def ranked(ordinals: Any, scores: Any) -> list[list[Any]]:
+    order = sorted(
+        zip(ordinals.tolist(), scores.tolist(), strict=True), key=lambda p: (-p[1], p[0])
+    )
+    return [[key, score.hex()] for key, score in order]
+
+
+@pytest.mark.parametrize(("given", "output"), cases("shares"))
+def test_shares(given: dict[str, Any], output: dict[str, Any]) -> None:
+    own = np.array([key for key, _ in given["fused"]], np.uint32)
+    scores = np.array([score for _, score in given["fused"]], np.float64)
+    tops = [
+        LaneTop("lexical", np.array(top, np.uint32), np.ones(len(top))) for top in given["tops"]
+    ]
+    lane = expanded_top(Snapshot(), tops, given["depth"])  # type: ignore[arg-type]
+    fused = Fused(own, scores, {"lexical": scores})
+    found = with_expansion(fused, list(range(len(own))), lane, given["safe"])
+    assert ranked(lane.ordinals, lane.scores) == output["lane"]
+    assert ranked(found.ordinals, found.scores) == output["fused"]
+
+
+@pytest.mark.parametrize(("given", "output"), cases("decay"))
+def test_decay(given: list[int], output: str) -> None:
+    assert halved(*given).hex() == output
+
+
+@pytest.mark.parametrize(("given", "output"), cases("opinions"))
+def test_opinions(given: dict[str, Any], output: float) -> None:
+    node = NodeId.parse(given["node"])
+    votes, useless = [], []
+    for time, event, kind, actor, value, question, words in given["events"]:
+        place = (time, bytes.fromhex(event), actor, node)
+        if kind == "vote":
+            votes.append(Vote(*place, bytes.fromhex(question), int(value)))
+        else:
+            useless.append(NotUseful(*place, frozenset(map(bytes.fromhex, words))))
+    assert feedback_factors(votes, useless, given["text"]).get(node, 1.0) == output
+
+
+@pytest.mark.parametrize(("given", "output"), cases("direct"))
+def test_direct(given: dict[str, Any], output: list[Any]) -> None:
+    nodes = [
+        Node(NodeId(bytes([place]) * 16), "Memory", summary=text, props=props)
+        for place, (props, text) in enumerate(given["candidates"])
+    ]
+    option = Direct.from_form(given["option"])
+    found = direct_answer(given["text"], nodes, option, lambda node: node.summary or "").form()
+    found[1] = None if found[1] is None else bytes(found[1]).hex()  # type: ignore[call-overload]
+    assert found == output
