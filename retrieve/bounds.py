@@ -22,8 +22,9 @@ from ibidem.retrieve.numbers import UNIT_64, Float32s, Float64s, gamma, squares
 
 _NORM_ERROR = 2.0**-38
 """Relative error allowed to a norm; a float64 sum over 4,096 components errs by less than 2^-40."""
-_CHUNK_COMPONENTS = 1 << 16
-"""Components converted at a time: half a megabyte, so that the copy stays in a near cache."""
+_CHUNK_COMPONENTS = 1 << 14
+"""Components converted at a time: 128 kB, so that the copy stays in a near cache and in memory that
+the process has; larger ones come from the system and go back, page by page, each time."""
 _ROUNDINGS = 2.0**-48
 """More than the relative error of the few float64 operations that lie around a dot product."""
 

@@ -41,7 +41,8 @@ _GATHER_SHARE = 6
 """Below one wanted row in so many, rows are gathered first and not masked after."""
 _FLOAT_ROWS = 4_096
 """From so many rows on, those that codes leave are read in float32 before float64."""
-_GATHERED_ROWS = 4_096
+_GATHERED_COMPONENTS = 1 << 17
+"""Of rows that are gathered at a time: half a megabyte, for the same reason as in `bounds.py`."""
 _REFINE_ROWS = 16
 """A pass in float64 pays when so many more rows survive than are wanted."""
 
@@ -242,9 +243,10 @@ class _Left:
         return _Left(self.segments, self.owner[index], self.positions[index], self.ordinals[index])
 
     def rows(self) -> Iterator[Float32s]:
-        """Yields their rows, a few thousand at a time."""
-        for start in range(0, self.size, _GATHERED_ROWS):
-            stop = min(self.size, start + _GATHERED_ROWS)
+        """Yields their rows, some hundred at a time."""
+        step = max(1, _GATHERED_COMPONENTS // self.segments[0].rows.shape[1])
+        for start in range(0, self.size, step):
+            stop = min(self.size, start + step)
             edges = np.searchsorted(self.owner[start:stop], np.arange(len(self.segments) + 1))
             pieces = [
                 np.take(segment.rows, self.positions[start + low : start + high], axis=0)

@@ -198,7 +198,9 @@ class _Scan:
         values = products(rows.take(at))
         scale = rows.scale(at)
         index = self._reaching(values, scale, rows, at)
-        row, query = np.divmod(index, values.shape[1])
+        row, query = index, np.zeros_like(index)
+        if values.shape[1] > 1:
+            row, query = np.divmod(index, values.shape[1])
         positions = row + at.start if isinstance(at, slice) else at[row]
         if part.mask is not None:
             wanted = np.flatnonzero(part.mask[positions])
