@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -128,15 +129,17 @@ def check_index(repository: Reader) -> Iterator[Fault]:
     from ibidem.index.audit import audit
     from ibidem.objects.commit import Commit
 
-    directory = repository.index_folder
+    try:
+        directory = repository.index_folder
+        commits = list(repository.branches().values())
+    except IbidemError:
+        return  # nobody can ask before that is mended; what it is, the blocks say
     if directory is None or not directory.is_dir():
         return
     heads = []
-    for commit in repository.branches().values():
-        try:
+    for commit in commits:
+        with suppress(IbidemError):
             heads.append(Commit.decode(repository.store.get(commit)).root)
-        except IbidemError:
-            continue
     for file, problem in audit(directory, repository.store, whole=heads):
         yield Fault(FaultKind.INDEX, f"index/{file}", problem)
 

@@ -147,13 +147,29 @@ def _check_cells(
     horizon = pointers.get(HORIZON_CELL)
     operations: list[tuple[OperationCid, Operation]] = []
     if HEAD_CELL in pointers:
-        try:
-            operations.extend(kept_operations(store, pointers[HEAD_CELL], horizon))
-        except (NotFoundError, CorruptError, FormatError) as error:
-            faults.append(Fault(FaultKind.LOG, "operation log", str(error)))
+        operations.extend(_kept(store, pointers[HEAD_CELL], horizon, faults))
     if horizon is not None and operations and horizon not in dict(operations):
         faults.append(Fault(FaultKind.LOG, "operation log", f"it does not reach back to {horizon}"))
     return operations, horizon
+
+
+def _kept(
+    store: Store, head: OperationCid, horizon: OperationCid | None, faults: list[Fault]
+) -> Iterator[tuple[OperationCid, Operation]]:
+    """Yields the operations that are kept, newest first; one that cannot be read is a fault."""
+
+    class Source:
+        def get(self, cid: Cid) -> bytes:
+            self.last = cid
+            return store.get(cid)
+
+    source = Source()
+    try:
+        yield from kept_operations(source, head, horizon)
+    except (NotFoundError, CorruptError, FormatError) as error:
+        kind = FaultKind.MISSING if isinstance(error, NotFoundError) else FaultKind.DAMAGED
+        where = f"operation {source.last}"
+        faults.append(Fault(kind, where, str(error), source.last, "the operation log"))
 
 
 def _check_roots(store: Store, walk: Walk) -> list[Fault]:

@@ -37,6 +37,7 @@ from ibidem.objects.errors import (
 from ibidem.repo.keep.destroy import finish
 from ibidem.repo.keep.log import HEAD_CELL, HORIZON_CELL, cell_links, kept_operations
 from ibidem.repo.keep.reach import EMPTY_RAW, LEAVES, Link, expand
+from ibidem.repo.operations import RETRIES_MAX, lost_every_race
 
 if TYPE_CHECKING:
     from ibidem.repo.reader import Reader
@@ -130,8 +131,13 @@ def collect(
     if not is_dry_run:
         finish(repository)  # an erasure that was cut short comes first
     dropped, horizon = _cut(repository, keep_operations)
-    if horizon is not None and not is_dry_run:
-        _publish_cut(repository, horizon, author=author, time=time)
+    if not is_dry_run:
+        for _ in range(RETRIES_MAX):
+            if horizon is None or _is_cut(repository, horizon, author=author, time=time):
+                break
+            dropped, horizon = _cut(repository, keep_operations)
+        else:
+            raise lost_every_race()
         horizon = None
     store = repository.store
     marks = Marks(store)
@@ -167,24 +173,28 @@ def _cut(repository: Reader, keep: int | None) -> tuple[int, OperationCid | None
     return (len(cids) - keep, cids[keep - 1]) if len(cids) > keep else (0, None)
 
 
-def _publish_cut(
-    repository: Reader, horizon: OperationCid, *, author: str, time: int | None
-) -> None:
-    """Gives up what is before an operation, by an operation of its own.
+def _is_cut(repository: Reader, horizon: OperationCid, *, author: str, time: int | None) -> bool:
+    """Gives up what is before an operation, by an operation of its own; False: another came first.
 
     The head moves, so whoever is about to go back behind the horizon loses the race and sees it.
     """
     operations = repository._operations
     state = operations.state()
-    operations.publish(
-        state,
-        state.view,
-        Buffer(repository.store),
-        author=author,
-        time=operations.time(time),
-        description="give up older operations",
-        cells={HORIZON_CELL: (repository.store.cell(HORIZON_CELL), horizon.raw)},
-    )
+    try:
+        operations.publish(
+            state,
+            state.view,
+            Buffer(repository.store),
+            author=author,
+            time=operations.time(time),
+            description="give up older operations",
+            cells={HORIZON_CELL: (repository.store.cell(HORIZON_CELL), horizon.raw)},
+        )
+    except ConflictError as error:
+        if error.kind is not ErrorKind.HEAD_MOVED:
+            raise
+        return False
+    return True
 
 
 def _mark_all(

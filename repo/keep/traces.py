@@ -8,6 +8,7 @@ documents have, is told apart: it is not theirs alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +41,7 @@ class Traces:
     texts: set[bytes] = field(default_factory=set)
     """What the nodes say: summaries, contents, texts in properties."""
     digests: set[bytes] = field(default_factory=set)
-    """Digests of the texts that were embedded."""
+    """Digests of the texts that may have been embedded."""
     shared: set[Cid] = field(default_factory=set)
     """Content and vectors that other nodes have too: they stay."""
     elsewhere: list[tuple[str, Cid]] = field(default_factory=list)
@@ -133,6 +134,9 @@ def _take_texts(found: Traces, store: Store, fields: tuple[str, ...]) -> None:
             except IbidemError:
                 continue
     found.texts.discard(b"")
+    for text in found.texts:
+        with suppress(UnicodeDecodeError):
+            found.digests.add(text_digest(text.decode()))
 
 
 def _take_node(
