@@ -60,7 +60,7 @@ def export(
         if branches or since is not None:
             raise InvalidInputError("export: got a part of the history for a full copy")
         return _full(repository, stream)
-    offered = offer(repository, prefixes(tuple(include)))
+    offered = _still(offer(repository, prefixes(tuple(include))))
     chosen = dict(offered.refs)
     if branches:
         chosen = _only(chosen, branches)
@@ -74,7 +74,7 @@ def export(
 
 
 def _full(repository: Reader, stream: Writable) -> CopyReport:
-    offered = offer(repository, prefixes(tuple(ASKED)))
+    offered = _still(offer(repository, prefixes(tuple(ASKED))))
     log = local_log(repository.store)
     newest = OperationCid(next(iter(log.cids)).raw)
     bundle = replace(offered, operation=newest)
@@ -134,6 +134,11 @@ def _written(
         stream.write(part)
     moves = (RefMove(name, None, tip.target, Move.CREATED) for name, tip in bundle.refs.items())
     return CopyReport(tuple(moves), counted.block_count, counted.size_bytes)
+
+
+def _still(offered: Bundle) -> Bundle:
+    """Returns a bundle without how often refs have moved: a file says where they stand."""
+    return replace(offered, refs={name: Tip(tip.target, 0) for name, tip in offered.refs.items()})
 
 
 def _only(found: dict[str, Tip], branches: Sequence[str]) -> dict[str, Tip]:
