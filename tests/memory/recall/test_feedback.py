@@ -1,0 +1,143 @@
+"""Votes, and what was not useful: AR10 to AR19, each under its id."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ibidem
+from ibidem.memory.recall.feedback import not_useful, vote
+from ibidem.objects.errors import InvalidInputError
+from ibidem.repo.notes import VOTE
+from ibidem.repo.repository import Repository
+from ibidem.retrieve.recall.adjust import adjusted
+from ibidem.retrieve.recall.votes import feedback_percent, not_useful_percent
+
+from .helpers import NOW, add, ids, shares
+
+
+def test_ar10_votes_are_bounded() -> None:
+    moved = [feedback_percent(up, down, 0) for up, down in ((1, 0), (9, 0), (0, 9), (9, 9))]
+    assert moved == [5, 15, -30, -15]
+
+
+def test_ar11_votes_and_negatives_together_are_bounded(repo: Repository) -> None:
+    (node,) = add(repo, "alpha")
+    result = repo.retrieve("alpha")
+    for number in range(9):
+        vote(repo, result, node, -1, actor=f"actor {number}")
+    for number in range(12):
+        not_useful(repo, result, [node], actor=f"actor {number}")
+    assert shares(repo.retrieve("alpha", feedback=True), "feedback") == {node: 0.7}
+
+
+@pytest.mark.parametrize(
+    ("rank", "factor", "place"), [(1, 0.70, 27), (10, 1.15, 1), (11, 1.15, 2), (20, 1.15, 10)]
+)
+def test_ar12_displacement_is_bounded(rank: int, factor: float, place: int) -> None:
+    scores = 1.0 / (60.0 + np.arange(1, 101, dtype=np.float64))
+    moved, _ = adjusted(
+        scores,
+        [("feedback", lambda one: factor if one == rank - 1 else 1.0)],
+        lambda values: np.argsort(-values, kind="stable").tolist(),
+    )
+    order = np.argsort(-moved, kind="stable").tolist()
+    assert order.index(rank - 1) + 1 == place
+
+
+def test_ar13_what_is_hated_is_still_found(repo: Repository) -> None:
+    (node,) = add(repo, "alpha")
+    result = repo.retrieve("alpha")
+    for number in range(30):
+        vote(repo, result, node, -1, actor=f"actor {number}")
+    assert ids(repo.retrieve("alpha", feedback=True)) == [node]
+
+
+def test_ar14_one_actor_has_one_vote_and_the_last_counts(repo: Repository) -> None:
+    (node,) = add(repo, "alpha")
+    result = repo.retrieve("alpha")
+    for number in range(100):
+        vote(repo, result, node, 1, actor="ada", time=NOW + number)
+    assert shares(repo.retrieve("alpha", feedback=True), "feedback") == {node: 1.05}
+    vote(repo, result, node, -1, actor="ada", time=NOW + 1000)
+    assert shares(repo.retrieve("alpha", feedback=True), "feedback") == {node: 0.9}
+
+
+def test_ar15_votes_are_pinned(repo: Repository) -> None:
+    one, _ = add(repo, "alpha one", "alpha two")
+    before, root = repo.head, repo.at().root_cid
+    result = repo.retrieve("alpha", feedback=True)
+    notes = vote(repo, result, one, -1, actor="ada")
+    seen = repo.retrieve("alpha", feedback=True)
+    vote(repo, result, one, 1, actor="bob")
+    assert (repo.head, repo.at().root_cid) == (before, root)
+    again = repo.retrieve("alpha", feedback=True, notes=notes)
+    assert again.to_bytes() == seen.to_bytes()
+    assert seen.receipt is not None
+    assert seen.receipt.notes_head == notes
+    assert repo.replay(seen.receipt).to_bytes() == seen.to_bytes()
+    assert result.receipt is not None
+    assert repo.replay(result.receipt).to_bytes() == result.to_bytes()
+
+
+def test_ar16_negatives_count_for_questions_like_theirs(repo: Repository) -> None:
+    (node,) = add(repo, "alpha beta gamma delta")
+    first = repo.retrieve("alpha beta")
+    other = repo.retrieve("gamma delta", feedback=True)
+    not_useful(repo, first, [node], actor="ada")
+    later = repo.retrieve("gamma delta", feedback=True)
+    assert [item.score for item in later.items] == [item.score for item in other.items]
+    assert shares(later, "feedback") == {node: 1.0}
+    assert shares(repo.retrieve("beta alpha", feedback=True), "feedback") == {node: 0.95}
+
+
+def test_ar17_negatives_saturate() -> None:
+    assert [not_useful_percent(hits) for hits in (1, 4, 5, 6, 12)] == [5, 20, 25, 25, 25]
+
+
+def test_ar18_a_batch_says_what_it_means(repo: Repository) -> None:
+    one, two = add(repo, "alpha one", "alpha two")
+    (elsewhere,) = add(repo, "beta")
+    result = repo.retrieve("alpha")
+    for given in ({}, {"nodes": []}, {"useful": []}, {"nodes": [one], "useful": [two]}):
+        with pytest.raises(InvalidInputError):
+            not_useful(repo, result, actor="ada", **given)
+    with pytest.raises(InvalidInputError, match="of the answer"):
+        not_useful(repo, result, [elsewhere], actor="ada")
+    with pytest.raises(InvalidInputError, match="of the answer"):
+        vote(repo, result, elsewhere, 1, actor="ada")
+    with pytest.raises(InvalidInputError, match="left over"):
+        not_useful(repo, result, useful=[one, two], actor="ada")
+    with pytest.raises(InvalidInputError, match="actor"):
+        not_useful(repo, result, [one], actor="")
+    assert repo.notes().head is None
+    not_useful(repo, result, useful=[one], actor="ada")
+    assert [event.targets for event in repo.notes().log().events] == [(two,)]
+
+
+def test_ar19_concurrent_votes_are_all_there(tmp_path: Path) -> None:
+    with ibidem.init(tmp_path, clock=lambda: NOW) as repo:
+        node = add(repo, "alpha")[0]
+        errors: list[BaseException] = []
+
+        def votes(writer: int) -> None:
+            try:
+                for number in range(VOTES_EACH):
+                    repo.notes().vote(node, 1, actor=f"{writer} {number}")
+            except BaseException as error:  # told by the test's own thread
+                errors.append(error)
+
+        threads = [threading.Thread(target=votes, args=(writer,)) for writer in range(20)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not errors
+        actors = {event.actor for event in repo.notes().log().of_kind(VOTE)}
+        assert len(actors) == 20 * VOTES_EACH
+
+
+VOTES_EACH = 5

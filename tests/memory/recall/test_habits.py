@@ -1,0 +1,158 @@
+"""The slow log, procedures, worth and time: AR29 to AR35, each under its id."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import ibidem
+from ibidem.memory.recall.asking import Disclosure, recall
+from ibidem.memory.recall.feedback import vote
+from ibidem.memory.recall.procedures import (
+    Attempt,
+    add_procedure,
+    is_task,
+    mine,
+    offers,
+    procedure_score,
+    set_status,
+)
+from ibidem.memory.recall.sidecar import Sidecar
+from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.ids import NodeId
+from ibidem.repo.notes import OUTCOME, Event
+from ibidem.repo.repository import Repository
+from ibidem.retrieve.recall.adjust import DAY
+from ibidem.retrieve.recall.votes import halved, worth
+
+from .helpers import NOW, add, shares
+
+
+def test_ar29_the_slow_log_says_nothing_of_the_question(tmp_path: Path) -> None:
+    with ibidem.init(tmp_path, clock=lambda: NOW) as repo:
+        add(repo, "alpha")
+        recall(repo, "alpha canary", slow_milliseconds=10**9)
+        sidecar = Sidecar(repo.folder)
+        assert list(sidecar.slow_log()) == []
+        recall(repo, "alpha canary", slow_milliseconds=0)
+        (line,) = sidecar.slow_log()
+    assert set(line) == {"operation", "milliseconds", "items", "candidates", "time"}
+    assert "canary" not in str(line)
+
+
+def test_ar30_procedures(repo: Repository) -> None:
+    assert procedure_score("deploy the gateway", "deploy gateway now", 1.0) == pytest.approx(
+        0.55 * 2 / 4 + 0.45, abs=0
+    )
+    assert is_task("deploy the gateway")
+    assert not is_task("we deployed it last week")
+    nodes = [
+        add_procedure(repo, f"deploy the gateway {word}", ["build", "ship"])
+        for word in ("now", "slowly", "twice")
+    ]
+    found = offers(repo.at(), "deploy the gateway")
+    assert len(found) == 2
+    assert found[0].steps == ("build", "ship")
+    assert offers(repo.at(), "we deployed it last week") == []
+    for node in nodes:
+        set_status(repo, node, "retired")
+    assert offers(repo.at(), "deploy the gateway") == []
+    with pytest.raises(InvalidInputError, match="limit"):
+        offers(repo.at(), "deploy the gateway", limit=11)
+
+
+def attempts(nodes: list[NodeId], *, successes: int) -> list[Attempt]:
+    return [
+        Attempt("rotate the key", ("vault",), ("stop", "rotate", "start"), place < successes, node)
+        for place, node in enumerate(nodes)
+    ]
+
+
+def test_ar31_the_miner(repo: Repository) -> None:
+    nodes = add(repo, "one", "two", "three", "four")
+    assert mine(repo, attempts(nodes[:2], successes=2)) is None
+    assert mine(repo, attempts(nodes, successes=4), occurrences_min=0) is None
+    assert mine(repo, attempts(nodes, successes=2)) is None
+    assert mine(repo, attempts(nodes[:3], successes=3)) is not None
+    assert mine(repo, attempts(nodes[:3], successes=3)) is None
+    (found,) = repo.at().query(label="Procedure")
+    assert found.props["status"] == "pending_review"
+    assert list(found.props["sources"]) == sorted(node.raw for node in nodes[:3])
+    assert offers(repo.at(), "rotate the key") == []
+    long = "rotate " + "x" * 600
+    two = [Attempt(long + end, (), ("a", "b"), True, node) for end in "yz" for node in nodes[:3]]
+    mine(repo, two)
+    assert repo.at().count(label="Procedure") == 3
+
+
+def test_ar32_worth(repo: Repository) -> None:
+    assert [worth(*counts) for counts in ((0, 0), (3, 0), (0, 3))] == [1.0, 1.6, 0.4]
+    one, two = add(repo, "alpha one", "alpha two")
+    for _ in range(3):
+        repo.notes().outcome(one, True)
+        repo.notes().outcome(two, False)
+    assert shares(repo.retrieve("alpha", worth=True), "worth") == {one: 1.6, two: 0.4}
+    with pytest.raises(InvalidInputError, match="value"):
+        repo.notes().add([Event(OUTCOME, (one,), value=float("nan"))])
+    for _ in range(3):
+        repo.notes().outcome(one, False, time=NOW - 7 * DAY)
+    aged = repo.retrieve("alpha", worth={"half_life": 7 * DAY})
+    assert shares(aged, "worth")[one] == worth(3.0, 1.5)
+    early = repo.retrieve("alpha", worth=True, as_of=NOW - 8 * DAY)
+    assert shares(early, "worth") == {one: 1.0, two: 1.0}
+
+
+def test_ar33_ages_are_measured_from_the_commit(repo: Repository) -> None:
+    add(repo, "alpha", time=NOW - 7 * DAY)
+    said = repo.retrieve("alpha", recency=True)
+    told = repo.retrieve("alpha", recency=True, as_of=NOW)
+    assert said.to_bytes() == told.to_bytes()
+    with repo.transaction() as tx:
+        tx.add_node("Doc", summary="beta", props={"valid_from": NOW, "valid_to": NOW + 10})
+    for at, count in ((NOW - 1, 0), (NOW, 1), (NOW + 9, 1), (NOW + 10, 0)):
+        assert len(repo.retrieve("beta", valid_at=at).items) == count
+
+
+def test_ar34_disclosure(tmp_path: Path) -> None:
+    from ibidem.ingest.ingest import ingest_text
+
+    with ibidem.init(tmp_path, clock=lambda: NOW) as repo:
+        with repo.transaction() as tx:
+            ingest_text(tx, "# Retries\n\nalpha beta\n\ngamma delta\n", path="a.md")
+        near = recall(repo, "alpha beta")
+        assert (near.disclosure, near.is_escalated) == (Disclosure.CHUNK, False)
+        far = recall(repo, "alpha words that are nowhere here")
+        assert (far.disclosure, far.is_escalated) == (Disclosure.SECTION, True)
+        assert any("gamma delta" in text for text in far.texts)
+        told = recall(repo, "alpha words that are nowhere here", disclosure="chunk")
+        assert (told.disclosure, told.is_escalated) == (Disclosure.CHUNK, False)
+        raw = recall(repo, "alpha beta", disclosure="raw")
+        assert raw.texts == ("# Retries\n\nalpha beta\n\ngamma delta\n",)
+        with pytest.raises(InvalidInputError, match="disclosure"):
+            recall(repo, "alpha", disclosure="everything")
+
+
+@pytest.mark.parametrize(
+    ("age", "factor"),
+    [(0, 1.0), (7 * DAY, 0.8 + 0.2 * 0.5), (14 * DAY, 0.8 + 0.2 * 0.25), (-DAY, 1.0)],
+)
+def test_ar35_recency(repo: Repository, age: int, factor: float) -> None:
+    (node,) = add(repo, "alpha", time=NOW - age)
+    (silent,) = add(repo, "alpha beta")
+    found = shares(repo.retrieve("alpha", recency=True), "recency")
+    assert found == {node: factor, silent: 1.0}
+    assert halved(7, 14) == pytest.approx(2**-0.5, abs=1e-15)
+
+
+def test_x11_every_contribution_adds_up(repo: Repository) -> None:
+    one, _ = add(repo, "alpha one", "alpha two", time=NOW - 3 * DAY, importance=0.9)
+    vote(repo, repo.retrieve("alpha"), one, 1, actor="ada")
+    repo.notes().outcome(one, True)
+    options = {"recency": True, "importance": True, "feedback": True, "worth": True}
+    for item in repo.retrieve("alpha one", expansion=True, **options).items:
+        total = 0.0
+        for said in item.lanes.values():
+            total += said.contribution
+        assert total == item.score
+        assert list(item.lanes)[-4:] == ["recency", "importance", "feedback", "worth"]

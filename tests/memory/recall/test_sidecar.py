@@ -1,0 +1,73 @@
+"""What is remembered beside a repository: AR20 and AR21, each under its id."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+from blake3 import blake3
+
+import ibidem
+from ibidem.memory.recall.asking import recall
+from ibidem.memory.recall.feedback import not_useful, vote
+from ibidem.memory.recall.sidecar import SESSIONS_MAX, LastRecall, Sidecar
+
+from .helpers import NOW, add
+
+
+def entry(session: str, time: int) -> LastRecall:
+    return LastRecall(session, time, "00", 5, None, "result", ("a",))
+
+
+def test_ar20_last_recall(tmp_path: Path) -> None:
+    with ibidem.init(tmp_path, clock=lambda: NOW) as repo:
+        add(repo, "alpha")
+        found = recall(repo, "alpha", session="one")
+        sidecar = Sidecar(repo.folder)
+        last = sidecar.last("one")
+        assert last is not None
+        assert last.result == str(found.result.cid)
+        assert found.result.receipt is not None
+        assert last.receipt == str(found.result.receipt.cid)
+        assert sidecar.last() == last
+        assert sidecar.last("two") is None
+        for number in range(60):
+            sidecar.remember(entry(f"session {number:02}", NOW + 1 + number))
+        assert len(sidecar.sessions()) == SESSIONS_MAX
+        assert sidecar.sessions()[0] == "session 10"
+        newest = sidecar.last()
+        assert newest is not None
+        assert newest.session == "session 59"
+        with pytest.raises(AttributeError):
+            newest.session = "changed"  # type: ignore[misc]
+
+
+def test_ar21_nothing_keeps_the_words_of_a_question(tmp_path: Path) -> None:
+    canary = "zyzzogeton"
+    with ibidem.init(tmp_path, clock=lambda: NOW) as repo:
+        (node,) = add(repo, "alpha")
+        found = recall(repo, f"alpha {canary}", session="s", slow_milliseconds=0)
+        vote(repo, found.result, node, 1, actor="ada")
+        not_useful(repo, found.result, [node], actor="ada")
+    plain = sha256(f"alpha {canary}".encode())
+    word = sha256(canary.encode())
+    unkeyed = blake3(canary.encode())
+    secrets = [canary.encode()]
+    for digest in (plain, word, unkeyed):
+        secrets += [digest.digest(), digest.hexdigest().encode()]
+    places = [tmp_path / ".ibidem" / "local", tmp_path / ".ibidem" / "blocks"]
+    files = [path for place in places for path in place.rglob("*") if path.is_file()]
+    assert any(path.name == "impressions.jsonl" for path in files)
+    for path in files:
+        data = path.read_bytes()
+        assert not [secret for secret in secrets if secret in data], path
+
+
+def test_ar21_the_sidecar_decides_nothing(tmp_path: Path) -> None:
+    with ibidem.init(tmp_path, clock=lambda: NOW) as repo:
+        add(repo, "alpha one", "alpha two")
+        before = recall(repo, "alpha").result
+        for path in (tmp_path / ".ibidem" / "local").iterdir():
+            path.unlink()
+        assert recall(repo, "alpha").result.to_bytes() == before.to_bytes()
