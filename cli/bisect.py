@@ -1,4 +1,4 @@
-"""`repo bisect`: finds the commit at which an answer lost something."""
+"""`repo bisect`: finds the commit at which an answer lost something, or a command fails."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from ibidem.cli import asking, exits, moves, output, shapes
 from ibidem.cli.session import Session, common_options, complete_revision, pass_session
 
 if TYPE_CHECKING:
+    from ibidem.objects.commit import Commit
     from ibidem.repo.bisect import Bisection
+    from ibidem.repo.history_bisect import CommitBisection
     from ibidem.repo.repository import Repository
 
 
-@click.command("bisect")
-@click.option("--query", metavar="TEXT", required=True, help="What is asked at each commit.")
-@click.option("--expect", metavar="NODE", required=True, help="Id of a node that should come.")
+@click.group("bisect", invoke_without_command=True)
+@click.option("--query", metavar="TEXT", help="What is asked at each commit.")
+@click.option("--expect", metavar="NODE", help="Id of a node that should come.")
 @click.option("--rank-max", type=int, metavar="N", help="The last rank that will do.")
 @click.option(
     "--good",
@@ -41,8 +43,8 @@ def command(
     session: Session,
     /,
     *,
-    query: str,
-    expect: str,
+    query: str | None,
+    expect: str | None,
     rank_max: int | None,
     good: str | None,
     bad: str,
@@ -51,13 +53,19 @@ def command(
     """Find the first commit at which the answer lacks a node
 
     Goes along first parents and halves what is left, so of n commits about log2(n) are asked. Ends
-    with 1 when no commit is to blame: the answer still has the node, or never had it.
+    with 1 when no commit is to blame: the answer still has the node, or never had it. With run, any
+    command tells whether a commit will do.
 
     \b
     Examples:
       repo bisect --query "how do retries work" --expect 4364acf9b54d3abc400fc473a639a07b
       repo bisect --query "retries" --expect 4364acf9b54d3abc400fc473a639a07b --rank-max 3 --good v1
+      repo bisect run --good v1 -- ./check.sh
     """
+    if context.invoked_subcommand is not None:
+        return
+    if query is None or expect is None:
+        raise click.UsageError("--query and --expect are needed, or: bisect run COMMAND")
     options = asking.options(session, **given)
     from ibidem.objects.ids import NodeId
 
@@ -71,6 +79,118 @@ def command(
     else:
         output.say(*lines)
     context.exit(exits.OK if found.cause is not None else exits.FAILED)
+
+
+_UNTESTABLE = 125
+_COMMAND_MISSING = (126, 127)
+
+
+@command.command(
+    "run", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False}
+)
+@click.option(
+    "--good",
+    metavar="REV",
+    shell_complete=complete_revision,
+    help="Revision at which the command ends with 0 [default: before the first commit].",
+)
+@click.option(
+    "--bad",
+    metavar="REV",
+    default="HEAD",
+    show_default=True,
+    shell_complete=complete_revision,
+    help="The last revision to consider.",
+)
+@common_options
+@click.argument("arguments", metavar="COMMAND...", nargs=-1, type=click.UNPROCESSED, required=True)
+@pass_session
+@click.pass_context
+def run(
+    context: click.Context, session: Session, *, good: str | None, bad: str, arguments: tuple[str]
+) -> None:
+    """Find the first commit at which COMMAND fails
+
+    COMMAND is run for one commit after the other, with IBIDEM_REPO set to the repository and
+    IBIDEM_AT to the commit, which repo takes for its --at. It ends with 0 where all is well, with
+    125 where it cannot tell, and otherwise with 1 to 124. Ends with 1 when it fails nowhere.
+
+    \b
+    Examples:
+      repo bisect run --good v1 -- ./check.sh
+      repo bisect run -- sh -c 'repo query --label Rule --count | grep -q "^12 "'
+    """
+    from ibidem.repo.history_bisect import bisect_commits
+
+    with session.open() as repository:
+        if repository.folder is None:
+            raise click.UsageError("bisect run needs a repository on disk")
+        folder = str(repository.folder.parent)
+
+        def holds(commit: Commit) -> bool | None:
+            environment = {
+                **session.environment,
+                "IBIDEM_REPO": folder,
+                "IBIDEM_AT": str(commit.cid),
+            }
+            return _ended_well(arguments, environment)
+
+        found = bisect_commits(repository, holds, good=good, bad=bad)
+    if session.json:
+        output.emit(
+            "bisect-run",
+            {
+                "suspects": [shapes.commit_json(commit) for commit in found.suspects],
+                "last_good": None if found.last_good is None else str(found.last_good.cid),
+                "commits_count": found.commits_count,
+                "evaluations_count": len(found.steps),
+                "steps": [
+                    {"commit": str(step.commit.cid), "holds": step.holds} for step in found.steps
+                ],
+            },
+        )
+    else:
+        output.say(*_run_lines(found))
+    context.exit(exits.OK if found.suspects else exits.FAILED)
+
+
+def _ended_well(arguments: tuple[str, ...], environment: dict[str, str]) -> bool | None:
+    """Runs the command, whose output goes to standard error; None where it cannot tell."""
+    import subprocess
+
+    try:
+        # What is run is what the user typed.
+        done = subprocess.run(  # noqa: S603
+            arguments,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
+    except OSError as error:
+        raise click.UsageError(
+            f"{arguments[0]}: {(error.strerror or str(error)).lower()}"
+        ) from error
+    if done.stdout:
+        output.note(done.stdout.decode("utf-8", "replace").rstrip("\n"))
+    code = done.returncode
+    if code < 0 or code in _COMMAND_MISSING or code > _COMMAND_MISSING[-1]:
+        raise click.ClickException(f"the command ended with {code}, so it says nothing")
+    return None if code == _UNTESTABLE else code == 0
+
+
+def _run_lines(found: CommitBisection) -> list[str]:
+    from ibidem.repo.telling import commit_line
+
+    asked = output.faint(
+        f"tested {len(found.steps)} of {output.plural(found.commits_count, 'commit')}"
+    )
+    if not found.suspects:
+        return ["the command fails at no commit that was tested", asked]
+    if found.first_bad is not None:
+        return [output.strong(f"first bad {commit_line(found.first_bad)}"), asked]
+    rows = [f"  {commit_line(commit)}" for commit in found.suspects]
+    return ["some could not be tested, so it is one of these:", *rows, asked]
 
 
 def _json(found: Bisection) -> dict[str, Any]:

@@ -2,43 +2,106 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from itertools import islice
+from typing import TYPE_CHECKING
 
 import click
 
 from ibidem.cli import output, shapes
 from ibidem.cli.session import Session, at_option, common_options, pass_session
 
+if TYPE_CHECKING:
+    from ibidem.objects.cid import CommitCid
+    from ibidem.objects.commit import Commit
+
 
 @click.command("log")
 @click.option("-n", "--limit", type=click.IntRange(min=0), help="Commits at most.")
 @click.option("--oneline", is_flag=True, help="One line a commit.")
+@click.option("--graph", is_flag=True, help="Draw how the commits hang together.")
+@click.option("--path", metavar="PATH", help="Only commits that touched the document of PATH.")
+@click.option("--label", metavar="LABEL", help="Only commits that touched a node of LABEL.")
+@click.option("--node", metavar="NODE", help="Only commits that touched the node of this id.")
 @at_option
 @common_options
 @pass_session
-def command(session: Session, *, limit: int | None, oneline: bool, at: str) -> None:
+def command(
+    session: Session,
+    *,
+    limit: int | None,
+    oneline: bool,
+    graph: bool,
+    path: str | None,
+    label: str | None,
+    node: str | None,
+    at: str,
+) -> None:
     """Show the commits that led to a revision, newest first
+
+    With --path, --label or --node, those that added, changed or removed such a node; what a merge
+    took over is listed where it was made.
 
     \b
     Examples:
       repo log --oneline -n 20
+      repo log --graph --oneline
+      repo log --path notes/retries.md
       repo log --at main~3
     """
+    from ibidem.objects.ids import NodeId
+
+    is_filtered = path is not None or label is not None or node is not None
+    if graph and is_filtered:
+        raise click.UsageError("--graph draws all commits, so it goes without filters")
     with session.open() as repository:
-        commits = list(islice(repository.log(at), limit))
+        if graph:
+            start = repository.resolve(at, missing_ok=True)
+            lines, commits = _drawn(repository.store, start, limit, oneline=oneline)
+        elif is_filtered:
+            wanted = None if node is None else NodeId.parse(node)
+            found = repository.touching(at, node=wanted, label=label, path=path)
+            lines, commits = [], list(islice(found, limit))
+        else:
+            lines, commits = [], list(islice(repository.log(at), limit))
     if session.json:
         output.emit("log", {"commits": [shapes.commit_json(commit) for commit in commits]})
+    elif graph:
+        output.say(*lines)
     elif oneline:
-        rows = [
-            (
-                shapes.short(commit.cid),
-                output.moment(commit.time),
-                output.one_line(commit.author, width=20),
-                output.one_line(commit.message or "(no message)", width=72),
-            )
-            for commit in commits
-        ]
-        output.say(*output.table(rows))
+        output.say(*output.table([_row(commit) for commit in commits]))
     else:
         for place, commit in enumerate(commits):
             output.say(*([""] if place else []), *shapes.commit_lines(commit))
+
+
+def _row(commit: Commit) -> tuple[str, str, str, str]:
+    return (
+        shapes.short(commit.cid),
+        output.moment(commit.time),
+        output.one_line(commit.author, width=20),
+        output.one_line(commit.message or "(no message)", width=72),
+    )
+
+
+def _drawn(
+    store: object, start: CommitCid | None, limit: int | None, *, oneline: bool
+) -> tuple[list[str], list[Commit]]:
+    from ibidem.repo.history_graph import Graph, children_first
+
+    graph = Graph()
+    lines: list[str] = []
+    commits: list[Commit] = []
+    for cid, commit in islice(children_first(store, start), limit):  # type: ignore[arg-type]
+        row, beside, joints = graph.draw(cid, commit)
+        told = ["  ".join(_row(commit))] if oneline else [*shapes.commit_lines(commit), ""]
+        lines += _beside(row, beside, told)
+        lines += joints
+        commits.append(commit)
+    return lines, commits
+
+
+def _beside(row: str, beside: str, told: Iterable[str]) -> Iterator[str]:
+    """Yields lines about a commit, each with the lines of the drawing before it."""
+    for place, line in enumerate(told):
+        yield f"{beside if place else row}  {line}".rstrip()

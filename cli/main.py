@@ -30,6 +30,8 @@ COMMANDS = (
         "packs",
         "prompt",
         "thread",
+        "memory",
+        "trust",
         "recall",
         "feedback",
         "embed",

@@ -33,6 +33,8 @@ class Session:
     path: Path | None = None
     json: bool = False
     color: Color = "auto"
+    trust: str | None = None
+    """Who asks, as `--trust` says."""
     environment: dict[str, str] = field(default_factory=lambda: dict(os.environ))
 
     def folder(self) -> Path:
@@ -151,6 +153,7 @@ def at_option(function: Function) -> Function:
         "--at",
         metavar="REV",
         default="HEAD",
+        envvar="IBIDEM_AT",
         show_default=True,
         shell_complete=complete_revision,
         help="Revision to read: a branch, a tag, HEAD~2, a CID or its beginning, or a time.",

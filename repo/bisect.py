@@ -74,7 +74,7 @@ def bisect(
     Raises:
         InvalidInputError: `good` is not on that line.
     """
-    line = _line(repository, good, bad)
+    line = line_of(repository, good, bad)
     known = line[0] if good is not None else None
     candidates = line[1:] if known is not None else line
     return search(repository, ask, holds, candidates, known)
@@ -109,7 +109,7 @@ def bisect_node(
 
     if good is not None:
         return bisect(repository, ask, holds, good=good, bad=bad)
-    line = _line(repository, None, bad)
+    line = line_of(repository, None, bad)
     having = (index for index, commit in enumerate(line) if _has(repository, commit, expect))
     start = next(having, None)
     if start is None:
@@ -156,7 +156,7 @@ def search(
     return Bisection(first_bad, last_good, tuple(steps), len(candidates), cause)
 
 
-def _line(repository: Reader, good: object, bad: object) -> list[Commit]:
+def line_of(repository: Reader, good: object, bad: object) -> list[Commit]:
     """Returns the commits from `good`, or the first, to `bad`, oldest first."""
     newest_first = first_parents(repository, repository.commit_at(bad).cid)
     if good is None:

@@ -43,23 +43,30 @@ def blame(source: Source, start: CommitCid, id: NodeId) -> list[Blame]:  # noqa:
     states = NodeStates(source)
     fields = _Fields(states, id)
     values = fields.at(start)
-    waiting: list[tuple[int, bytes]] = []
-    asked: dict[bytes, set[str]] = {}
-    _ask(source, start, set(values), waiting, asked)
-    found: dict[str, Commit] = {}
+    asked: dict[CommitCid, set[str]] = {start: set(values)}
+    waiting = [(-states.ends(start).time, start.raw)]
+    found: dict[str, CommitCid] = {}
     while waiting:
         cid = CommitCid(heappop(waiting)[1])
-        names, commit = asked.pop(cid.raw), Commit.decode(source.get(cid))
-        for parent in commit.parents:
+        names = asked.pop(cid)
+        for parent in states.ends(cid).parents:
             before = fields.at(parent)
-            same = {name for name in names if name in before and before[name] == values[name]}
-            if same:
-                _ask(source, parent, same, waiting, asked)
-            names -= same
-        found.update(dict.fromkeys(names, commit))
-    decoded = {name: codec.decode(value) for name, value in values.items()}
+            same = names if before is values else _same(names, before, values)
+            if not same:
+                continue
+            if parent not in asked:
+                asked[parent] = set()
+                heappush(waiting, (-states.ends(parent).time, parent.raw))
+            asked[parent] |= same
+            names = names - same
+        found.update(dict.fromkeys(names, cid))
+    commits = {cid: Commit.decode(source.get(cid)) for cid in set(found.values())}
     order = sorted(found, key=lambda name: (name.startswith("props."), name))
-    return [Blame(name, decoded[name], found[name]) for name in order]
+    return [Blame(name, codec.decode(values[name]), commits[found[name]]) for name in order]
+
+
+def _same(names: set[str], before: Mapping[str, bytes], now: Mapping[str, bytes]) -> set[str]:
+    return {name for name in names if name in before and before[name] == now[name]}
 
 
 class _Fields:
@@ -73,7 +80,7 @@ class _Fields:
     def at(self, commit: CommitCid) -> Mapping[str, bytes]:
         """Returns the fields at a commit; none where the node is not there."""
         states = self._states
-        cid = states.node(states.tree(states.root_of(commit)), self._key)
+        cid = states.node(states.tree(states.ends(commit).root), self._key)
         if cid not in self._read:
             fields = Node.decode(states.source.get(cid)).to_map() if cid is not None else {}
             values = {name: fields[name] for name in fields if name not in _NOT_SHOWN}
@@ -81,17 +88,3 @@ class _Fields:
             values |= {f"props.{name}": properties[name] for name in properties}
             self._read[cid] = {name: codec.encode(value) for name, value in values.items()}
         return self._read[cid]
-
-
-def _ask(
-    source: Source,
-    cid: CommitCid,
-    names: set[str],
-    waiting: list[tuple[int, bytes]],
-    asked: dict[bytes, set[str]],
-) -> None:
-    if cid.raw in asked:
-        asked[cid.raw] |= names
-        return
-    asked[cid.raw] = set(names)
-    heappush(waiting, (-Commit.decode(source.get(cid)).time, cid.raw))

@@ -9,20 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ibidem.objects.cid import Cid, NodeCid, RootCid, TreeCid
-from ibidem.objects.commit import Commit
+from ibidem.objects import codec
+from ibidem.objects.cid import Cid, CommitCid, RootCid, TreeCid
 from ibidem.objects.derive import node_id
-from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.errors import CorruptError, InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
-from ibidem.objects.root import Root
-from ibidem.objects.tree import EMPTY_TREE, Tree, diff
+from ibidem.objects.tree import EMPTY_TREE, diff
+from ibidem.objects.tree.block import load
 from ibidem.repo.checks import check_id
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
+    from ibidem.objects.commit import Commit
 
 DOCUMENT = "document"
 """Namespace of the keys of documents, whose key is their path; keys of parts begin with its id."""
@@ -50,6 +51,14 @@ class Touched:
         return self.node is None and self.label is None and self.path is None
 
 
+class CommitEnds(NamedTuple):
+    """What a commit hangs on."""
+
+    root: RootCid
+    parents: tuple[CommitCid, ...]
+    time: int
+
+
 def touching(source: Source, commits: Iterable[Commit], touched: Touched) -> Iterator[Commit]:
     """Yields those of the commits that touched it, in their order."""
     if touched.is_any:
@@ -57,55 +66,84 @@ def touching(source: Source, commits: Iterable[Commit], touched: Touched) -> Ite
         return
     states = NodeStates(source)
     for commit in commits:
-        parents = [states.tree(states.root_of(parent)) for parent in commit.parents]
-        now = states.tree(commit.root)
-        if all(_differs(states, touched, before, now) for before in parents or [EMPTY_TREE]):
+        parents = [states.tree(states.ends(parent).root) for parent in commit.parents]
+        if _differs(states, touched, parents or [EMPTY_TREE], states.tree(commit.root)):
             yield commit
 
 
 class NodeStates:
-    """Nodes at many roots, each looked up once; neighbouring commits share most of it."""
+    """Nodes at many roots. Neighbouring commits share most blocks, so each block on the way to a
+    node is looked into once, and of commits and roots only what is needed is read."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
         self._trees: dict[RootCid, TreeCid] = {}
-        self._roots: dict[Cid, RootCid] = {}
-        self._found: dict[tuple[TreeCid, bytes], Cid | None] = {}
+        self._ends: dict[CommitCid, CommitEnds] = {}
+        self._below: dict[tuple[bytes, bytes], Cid | None] = {}
 
-    def root_of(self, commit: Cid) -> RootCid:
-        """Returns the root of a commit."""
-        if commit not in self._roots:
-            self._roots[commit] = Commit.decode(self.source.get(commit)).root
-        return self._roots[commit]
+    def ends(self, commit: CommitCid) -> CommitEnds:
+        """Returns the root, the parents and the time of a commit."""
+        found = self._ends.get(commit)
+        if found is None:
+            fields = _fields_of(self.source, commit, "commit")
+            parents = tuple(CommitCid(cid.raw) for cid in fields.get("parents", ()))
+            found = CommitEnds(RootCid(fields["root"].raw), parents, fields["time"])
+            self._ends[commit] = found
+        return found
 
     def tree(self, root: RootCid) -> TreeCid:
         """Returns the tree of the nodes of a root."""
-        if root not in self._trees:
-            self._trees[root] = Root.decode(self.source.get(root)).nodes
-        return self._trees[root]
+        found = self._trees.get(root)
+        if found is None:
+            found = TreeCid(_fields_of(self.source, root, "root")["nodes"].raw)
+            self._trees[root] = found
+        return found
 
-    def node(self, tree: TreeCid, key: bytes) -> NodeCid | None:
+    def node(self, tree: TreeCid, key: bytes) -> Cid | None:
         """Returns the version of a node in a tree, None where there is none."""
-        place = (tree, key)
-        if place not in self._found:
-            self._found[place] = Tree(self.source, tree).get(key)
-        cid = self._found[place]
-        return None if cid is None else NodeCid(cid.raw)
+        way: list[tuple[bytes, bytes]] = []
+        raw, found = tree.raw, None
+        while True:
+            place = (raw, key)
+            if place in self._below:
+                found = self._below[place]
+                break
+            way.append(place)
+            block = load(self.source, raw)
+            index = (block.find if block.level else block.place)(key) if block.size else -1
+            if not 0 <= index < block.size:
+                break
+            raw = block.cid(index)
+            if not block.level:
+                found = Cid(raw)
+                break
+        self._below.update(dict.fromkeys(way, found))
+        return found
 
 
-def _differs(states: NodeStates, touched: Touched, before: TreeCid, now: TreeCid) -> bool:
-    if before == now:
+def _fields_of(source: Source, cid: Cid, kind: str) -> dict[str, Any]:
+    """Returns the fields of a block of ours, whose hash the store has checked."""
+    fields = codec.decode(source.get(cid))
+    if not isinstance(fields, dict) or fields.get("kind") != kind:
+        raise CorruptError(f"block {cid}: got no {kind}, expected one")
+    return fields
+
+
+def _differs(states: NodeStates, touched: Touched, befores: list[TreeCid], now: TreeCid) -> bool:
+    """Tells whether a node that matches is another than in each of the trees before."""
+    if now in befores:
         return False
+    changed: Iterable[tuple[bytes, Cid | None, Cid | None]]
     if touched.node is not None:
         key = touched.node.raw
-        versions = states.node(before, key), states.node(now, key)
-        if versions[0] == versions[1]:
-            return False
-        return any(_matches(states, touched, cid) for cid in versions)
+        changed = [(key, states.node(befores[0], key), states.node(now, key))]
+    else:
+        changed = diff(states.source, befores[0], now)
     return any(
-        _matches(states, touched, cid)
-        for _, was, is_now in diff(states.source, before, now)
-        for cid in (was, is_now)
+        was != is_now
+        and (_matches(states, touched, was) or _matches(states, touched, is_now))
+        and all(states.node(before, key) != is_now for before in befores[1:])
+        for key, was, is_now in changed
     )
 
 

@@ -62,10 +62,10 @@ class Graph:
             columns.append(cid)
         at = columns.index(cid)
         row = " ".join("*" if place == at else "|" for place in range(len(columns)))
-        joints = self._open(at, commit)
-        has_line = [bool(commit.parents) or place != at for place in range(len(columns))]
-        beside = " ".join("|" if has else " " for has in has_line)
-        return row, beside, joints + self._close(at, commit)
+        beside = " ".join(
+            "|" if commit.parents or place != at else " " for place in range(len(columns))
+        )
+        return row, beside, self._open(at, commit) + self._close(at, commit)
 
     def _open(self, at: int, commit: Commit) -> list[str]:
         """Makes columns for the parents of a merge that have none yet."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,9 @@ EMBEDDED = {
     "ibidem/get/1": {"node": "node", "location": "location", "edges[]": "edge"},
     "ibidem/query/1": {"nodes[]": "node"},
     "ibidem/diff/1": {"counts": "counts"},
+    "ibidem/blame/1": {"lines[].commit": "commit"},
+    "ibidem/bisect-run/1": {"suspects[]": "commit"},
+    "ibidem/squash/1": {"commit": "commit"},
     "cause": {"commit": "commit", "changes[]": "change"},
     "ibidem/diff-query/1": {"causes[]": "cause"},
     "ibidem/bisect/1": {"first_bad": "commit", "cause": "cause"},
@@ -260,6 +264,10 @@ def _session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     run("remote", "remove", "old")
     run("remote", "list")
     _merges(run)
+    run("blame", one)
+    run("bisect", "run", "--good", "HEAD~1", "--", sys.executable, "-c", "raise SystemExit(1)")
+    run("prune", "HEAD~2")
+    run("squash", "-m", "all of it")
     run("reindex")
     run("embed", "--dry-run")
     run("stats")

@@ -1,0 +1,43 @@
+"""`repo blame`: which commit gave each field and property of a node its value."""
+
+from __future__ import annotations
+
+import click
+
+from ibidem.cli import output, shapes
+from ibidem.cli.session import Session, at_option, common_options, pass_session
+
+
+@click.command("blame")
+@click.argument("node")
+@at_option
+@common_options
+@pass_session
+def command(session: Session, *, node: str, at: str) -> None:
+    """Show which commit gave each field and property of NODE its value
+
+    NODE is the id of a node. What a merge took over is followed to the side that it came from.
+
+    \b
+    Example:
+      repo blame 4364acf9b54d3abc400fc473a639a07b --at main~3
+    """
+    from ibidem.objects.ids import NodeId
+
+    with session.open() as repository:
+        found = repository.blame(NodeId.parse(node), at)
+    if session.json:
+        lines = [{"field": one.field, "commit": shapes.commit_json(one.commit)} for one in found]
+        output.emit("blame", {"id": node, "lines": lines})
+        return
+    rows = [
+        (
+            output.one_line(one.field),
+            shapes.short(one.commit.cid),
+            output.moment(one.commit.time),
+            output.one_line(one.commit.author, width=20),
+            output.one_line(shapes.value_text(one.value), width=60),
+        )
+        for one in found
+    ]
+    output.say(*output.table(rows))

@@ -1,0 +1,54 @@
+"""`repo prune`: lets the history begin at a revision."""
+
+from __future__ import annotations
+
+import click
+
+from ibidem.cli import output
+from ibidem.cli.session import Session, author_option, common_options, pass_session
+
+
+@click.command("prune")
+@click.argument("revision")
+@click.option(
+    "--drop-signatures", is_flag=True, help="Leave out signatures, which do not fit new commits."
+)
+@author_option
+@common_options
+@pass_session
+def command(session: Session, *, revision: str, drop_signatures: bool, author: str | None) -> None:
+    """Let the history begin at REVISION, on every branch and tag that has it behind it
+
+    The commits from there on are written anew over the same states, so their CIDs change; kept
+    receipts and runs replay as before. Undo takes it back; repo gc makes it final.
+
+    \b
+    Example:
+      repo prune main~100
+    """
+    with session.open() as repository:
+        done = repository.prune(
+            revision, drop_signatures=drop_signatures, author=session.author(author)
+        )
+    if session.json:
+        output.emit(
+            "prune",
+            {
+                "first": str(done.first),
+                "moved": [
+                    {"name": name, "target": str(cid)} for name, cid in sorted(done.moved.items())
+                ],
+                "untouched": list(done.untouched),
+                "rewritten_count": done.rewritten_count,
+                "dropped_count": done.dropped_count,
+            },
+        )
+        return
+    output.say(
+        f"the history begins at {done.first}: "
+        f"{output.plural(done.rewritten_count, 'commit')} written anew, "
+        f"{output.plural(done.dropped_count, 'commit')} left behind"
+    )
+    if done.untouched:
+        names = ", ".join(output.one_line(name) for name in done.untouched)
+        output.say(f"with their own history: {names}")
