@@ -1,0 +1,144 @@
+"""What the oracle answers with: items under a limit and a budget, warnings, the bytes.
+
+Spec: retrieval 8, 9.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import dag_cbor
+from multiformats import CID
+
+from ibidem.objects.cid import Cid
+from ibidem.objects.text import text_digest
+
+from . import recall
+from .graph import unknown_types
+from .shown import edge_lines, estimate, render
+
+if TYPE_CHECKING:
+    from .oracle import World
+
+
+def pack(
+    world: World,
+    form: dict[str, Any],
+    lanes: dict[str, list[tuple[float, bytes]]],
+    ranking: list[tuple[float, bytes]],
+    shares: dict[str, dict[bytes, float]],
+    status: dict[str, str],
+    record: dict[str, Any] | None,
+    walks: list[list[Any]],
+    factors: dict[bytes, dict[str, list[Any]]],
+) -> bytes:
+    given = [(key, score) for key, score in record["scores"] if score is not None] if record else []
+    given.sort(key=lambda pair: -pair[1])
+    opinions = {key: [rank, score, 0.0] for rank, (key, score) in enumerate(given, 1)}
+    items: list[dict[str, Any]] = []
+    drops: list[list[Any]] = []
+    counts = {"limit": 0, "budget": 0}
+    used = stale = 0
+    for score, key in ranking:
+        cid, node = world.nodes[key]
+        if form["limit"] is not None and len(items) >= form["limit"]:
+            counts["limit"] += 1
+            drops.append([key, "limit", None, score])
+            continue
+        rendered = render(world, node, form["content_chars"])
+        rendered += edge_lines(world, form, key)
+        tokens = estimate(rendered)
+        if form["token_budget"] is not None and used + tokens > form["token_budget"]:
+            counts["budget"] += 1
+            drops.append([key, "budget", tokens, score])
+            continue
+        used += tokens
+        said = {}
+        for name, ranked in lanes.items():
+            for index, (native, other) in enumerate(ranked):
+                if other == key:
+                    said[name] = [index + 1, native, shares[name][key]]
+        said.update(factors.get(key, {}))
+        if key in opinions:
+            said["rerank"] = opinions[key]
+        if "dense" in said:
+            made_from = world.vectors[form["vector"]["model"]][key].of
+            stale += made_from != text_digest(world.text(node))
+        items.append(
+            {
+                "id": key,
+                "cid": link(cid),
+                "score": score,
+                "rendered": rendered,
+                "tokens": tokens,
+                "lanes": said,
+            }
+        )
+    told = {}
+    if "direct" in form.get("recall", {}):
+        nodes = [(key, world.nodes[key][1]) for _, key in ranking[:100]]
+        candidates = [(key, node.props, world.text(node)) for key, node in nodes]
+        told["direct"] = recall.direct(form["text"], candidates, form["recall"]["direct"])
+    return dag_cbor.encode(
+        {
+            **told,
+            "kind": "result",
+            "v": 1,
+            "root": link(world.cid),
+            "query": linked(form),
+            "items": items,
+            "tokens_used": used,
+            "tokens_budget": form["token_budget"],
+            "candidates_seen": len(ranking),
+            "dropped": drops[:1000],
+            "dropped_counts": counts,
+            "warnings": warnings(world, form, status, stale, walks),
+            "status": status,
+            "rerank": record,
+        }
+    )
+
+
+def warnings(
+    world: World, form: dict[str, Any], status: dict[str, str], stale: int, walks: list[list[Any]]
+) -> list[Any]:
+    found: list[Any] = []
+    if status.get("lexical") == "no_terms":
+        found.append(["no_query_terms", "text", None, None])
+    if status.get("dense") == "no_vectors":
+        found.append(["no_vectors", "vector", form["vector"]["model"], None])
+    if status.get("sparse") == "no_vectors":
+        found.append(["no_sparse_vectors", "sparse", form["sparse"]["vocab"], None])
+    if stale:
+        found.append(["stale_vectors", "vector", form["vector"]["model"], stale])
+    found += walks
+    nodes = [node for _, node in world.nodes.values()]
+    labels = {node.ntype for node in nodes}
+    properties = {name for node in nodes for name in node.props}
+    asked = sorted(set(names(form["where"]) if form["where"] else []))
+    found += [["unknown_label", "label", one, None] for one in form["labels"] if one not in labels]
+    found += [["unknown_property", "where", one, None] for one in asked if one not in properties]
+    found += unknown_types(world, form)
+    if status.get("rerank") not in (None, "ok", "too_few"):
+        found.append(["rerank_failed", "rerank", form["rerank"]["name"], None])
+    if len(found) > 8:
+        found = [*found[:7], ["warnings_truncated", "warnings", None, len(found) - 7]]
+    return found
+
+
+def names(form: list[Any]) -> list[str]:
+    if form[0] in ("and", "or"):
+        return [name for part in form[1] for name in names(part)]
+    return names(form[1]) if form[0] == "not" else [form[1]]
+
+
+def linked(value: Any) -> Any:
+    if isinstance(value, Cid):
+        return link(value)
+    if isinstance(value, dict):
+        return {name: linked(one) for name, one in value.items()}
+    return [linked(one) for one in value] if isinstance(value, (list, tuple)) else value
+
+
+def link(cid: Cid) -> CID:
+    return CID.decode(cid.raw)
