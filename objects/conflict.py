@@ -21,7 +21,7 @@ from ibidem.objects.errors import CorruptError
 
 NODE = "node"
 EDGE = "edge"
-_KNOWN = frozenset(("what", "base", "sides", "deleted", "nodes"))
+_KNOWN = frozenset(("what", "base", "sides", "fields", "deleted", "nodes"))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,7 +29,7 @@ class Conflict(Block):
     """One node or edge that the sides of a merge left differently."""
 
     KIND: ClassVar[str] = "conflict"
-    OPTIONAL: ClassVar[frozenset[str]] = frozenset(("base", "deleted", "nodes"))
+    OPTIONAL: ClassVar[frozenset[str]] = frozenset(("base", "fields", "deleted", "nodes"))
     CID: ClassVar[type[ConflictCid]] = ConflictCid
 
     what: str
@@ -38,6 +38,9 @@ class Conflict(Block):
     """The values of the sides that have one, 1 to CONFLICT_LINKS_MAX, ascending."""
     base: Cid | None = None
     """What they were made from, where there was something."""
+    fields: tuple[str, ...] = ()
+    """Names of the fields that the sides changed differently, ascending; `props.NAME` for a
+    property. None where that is not the question, or where it is about the whole."""
     deleted: bool = False
     """Whether a side deleted it."""
     nodes: tuple[Cid, ...] = ()
@@ -52,6 +55,7 @@ class Conflict(Block):
         put(self, "nodes", _ascending("nodes", self.nodes))
         valid = self.base is None or _is_block(self.base)
         require(valid, "conflict", "base", self.base, "a link to a block, or nothing")
+        put(self, "fields", _names(self.fields))
         require(type(self.deleted) is bool, "conflict", "deleted", self.deleted, "true or false")
         valid = self.sides and (len(self.sides) > 1 or self.deleted or self.nodes)
         require(valid, "conflict", "sides", self.sides, "something that is in conflict")
@@ -75,6 +79,8 @@ class Conflict(Block):
         if self.nodes:
             fields["nodes"] = self.nodes
         fields["sides"] = self.sides
+        if self.fields:
+            fields["fields"] = self.fields
         if self.deleted:
             fields["deleted"] = True
         fields.update(self.extra)
@@ -92,6 +98,7 @@ class Conflict(Block):
             what=take("what"),
             sides=_read_links("sides", take("sides")),
             base=None if base is None else typed_link("conflict", "base", base, Cid),
+            fields=_read_names(take("fields", [])),
             deleted=take("deleted", False),
             nodes=_read_links("nodes", take("nodes", [])),
             extra=fields,
@@ -106,6 +113,21 @@ def _ascending(name: str, value: object) -> tuple[Cid, ...]:
     valid = len(links) <= CONFLICT_LINKS_MAX and all(a.raw < b.raw for a, b in pairwise(links))
     require(valid, "conflict", name, links, f"at most {CONFLICT_LINKS_MAX} links, ascending")
     return links
+
+
+def _names(value: object) -> tuple[str, ...]:
+    valid = isinstance(value, (tuple, list)) and all(type(name) is str for name in value)
+    require(valid, "conflict", "fields", value, "names of fields")
+    names: tuple[str, ...] = tuple(value)  # type: ignore[arg-type]
+    valid = all(names) and all(a < b for a, b in pairwise(names))
+    require(valid, "conflict", "fields", names, "distinct names in ascending order")
+    return names
+
+
+def _read_names(value: object) -> tuple[str, ...]:
+    if type(value) is not list:
+        raise CorruptError(f"conflict.fields: got {value!r:.80}, expected a list of texts")
+    return tuple(value)
 
 
 def _is_block(link: object) -> bool:

@@ -18,7 +18,7 @@ from ibidem.objects.conflict import EDGE, Conflict
 from ibidem.objects.ids import EdgeId, NodeId
 from ibidem.objects.root import Root
 from ibidem.objects.tree import EMPTY_TREE, Tree, diff
-from ibidem.repo.merge.element import conflicting_fields, read
+from ibidem.repo.merge.element import read
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
@@ -32,9 +32,12 @@ class OpenConflict:
     conflict: Conflict
     value: Cid | None
     """What the graph holds in the meantime; None for an edge that is left out."""
-    fields: tuple[str, ...]
-    """The fields that the sides changed differently, ascending; `props.NAME` for a property. None
-    where the question is whether it is there at all."""
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields that the sides changed differently, ascending; `props.NAME` for a property.
+        None where the question is whether it is there at all."""
+        return self.conflict.fields
 
     @property
     def what(self) -> str:
@@ -61,7 +64,6 @@ def open_conflicts(source: Source, root: Root) -> Iterator[OpenConflict]:
             EdgeId(key) if is_edge else NodeId(key),
             conflict,
             trees[EDGE if is_edge else "nodes"].get(key),
-            tuple(sorted(conflicting_fields(source, conflict))),
         )
 
 

@@ -19,7 +19,6 @@ from ibidem.repo.merge.fields import (
     Fields,
     Side,
     block_of,
-    clashing,
     fields_of,
     merge_fields,
 )
@@ -60,12 +59,12 @@ def merge_element(
         gone, kept = (ours, theirs) if ours.value is None else (theirs, ours)
         if base.value is not None or _is_settled(base, gone):
             sides = _sides(base, kept, buffer)
-            record = union(Conflict(what, sides, origin(base, buffer), deleted=True), record)
+            record = union(Conflict(what, sides, base.value, deleted=True), record)
         return Element(kept.value, _put(record, buffer))
-    value, is_conflict = _merged_value(base, ours, theirs, buffer)
-    if is_conflict:
+    value, clashes = _merged_value(base, ours, theirs, buffer)
+    if clashes is not None:
         sides = _smallest(*_sides(base, ours, buffer), *_sides(base, theirs, buffer))
-        record = union(Conflict(what, sides, origin(base, buffer)), record)
+        record = union(Conflict(what, sides, base.value, clashes), record)
     return Element(value, _put(record, buffer))
 
 
@@ -79,17 +78,10 @@ def union(one: Conflict, other: Conflict | None) -> Conflict:
     return replace(
         one,
         sides=_smallest(*one.sides, *other.sides),
+        fields=tuple(sorted({*one.fields, *other.fields})),
         deleted=one.deleted or other.deleted,
         nodes=_smallest(*one.nodes, *other.nodes),
     )
-
-
-def origin(base: Element, source: Source) -> Cid | None:
-    """Returns what a new conflict says that its sides came from: a value that somebody chose.
-
-    Spec: merge 5.
-    """
-    return base.value if base.conflict is None else read(source, base.conflict).base
 
 
 def read(source: Source, cid: Cid) -> Conflict:
@@ -97,16 +89,10 @@ def read(source: Source, cid: Cid) -> Conflict:
     return Conflict.decode(source.get(cid))
 
 
-def conflicting_fields(source: Source, conflict: Conflict) -> frozenset[str]:
-    """Returns the names of the fields that the sides of a conflict changed differently."""
-    base = None if conflict.base is None else fields_of(source.get(conflict.base))
-    return clashing(base, [fields_of(source.get(side)) for side in conflict.sides])
-
-
 def _merged_value(
     base: Element, ours: Element, theirs: Element, buffer: Buffer
-) -> tuple[Cid, bool]:
-    """Returns the value made of two that differ, and whether they are in conflict."""
+) -> tuple[Cid, tuple[str, ...] | None]:
+    """Returns the value made of two that differ, and the fields in conflict; None without one."""
     assert ours.value is not None, "BUG: a side without a value"
     assert theirs.value is not None, "BUG: a side without a value"
     block, other = buffer.get(ours.value), buffer.get(theirs.value)
@@ -123,11 +109,11 @@ def _merged_value(
         merged = block_of(block, fields)
     except InvalidInputError:
         # Each fits a block and both together do not: then one stands for both.
-        return (ours.value if is_ours_first else theirs.value), True
+        return (ours.value if is_ours_first else theirs.value), ()
     cid = type(ours.value).of(merged)
     if cid not in (ours.value, theirs.value):
         buffer.put(cid, merged)
-    return cid, bool(clashes)
+    return cid, tuple(sorted(clashes)) or None
 
 
 def _merged_record(
@@ -156,7 +142,7 @@ def _settled(base: Element, side: Element, buffer: Buffer) -> frozenset[str]:
     """Returns the fields that a side has decided on, or put in question anew, whatever it says."""
     if base.conflict is None or side.conflict == base.conflict:
         return frozenset()
-    return conflicting_fields(buffer, read(buffer, base.conflict))
+    return frozenset(read(buffer, base.conflict).fields)
 
 
 def _sides(base: Element, side: Element, buffer: Buffer) -> tuple[Cid, ...]:

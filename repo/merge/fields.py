@@ -35,7 +35,7 @@ class Side:
 
     fields: Fields
     settled: frozenset[str] = frozenset()
-    """Fields that count as changed on this side: it settled a conflict about them, or has another."""
+    """Fields that count as changed here: a conflict about them was settled, or is another."""
 
 
 def fields_of(block: bytes) -> Fields:
@@ -105,17 +105,6 @@ def merge_fields(
         if value is not None:
             merged[name] = value
     return merged, frozenset(clashes)
-
-
-def clashing(base: Fields | None, sides: list[Fields]) -> frozenset[str]:
-    """Returns the names of the fields that at least two sides changed, and not alike."""
-    was = base or {}
-    names = {name for side in sides for name in side} | was.keys()
-    return frozenset(
-        name
-        for name in names
-        if len({side.get(name) for side in sides if side.get(name) != was.get(name)}) > 1
-    )
 
 
 def class_of(what: str) -> type[Block]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ibidem.objects.cid import Cid
 from ibidem.objects.conflict import EDGE, NODE, Conflict
 from ibidem.objects.edge import Edge
-from ibidem.repo.merge.element import ABSENT, Element, merge_element, origin, read, union
+from ibidem.repo.merge.element import ABSENT, Element, merge_element, read, union
 from ibidem.repo.merge.trees import Triples, lowest, three_way
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ class GraphMerge:
         record = Conflict(
             EDGE,
             (Cid(merged.value.raw),),
-            origin(base, self._buffer),
+            base.value,
             deleted=base.value is not None,
             nodes=tuple(links),
         )

@@ -25,7 +25,7 @@ from ibidem.repo.arguments import Signature, random_id
 from ibidem.repo.checks import check_content
 from ibidem.repo.edits import CONFLICTS, EDGES, NODES, Edits
 from ibidem.repo.merge.conflicts import recorded_in
-from ibidem.repo.merge.element import conflicting_fields, read
+from ibidem.repo.merge.element import read
 from ibidem.repo.merge.fields import block_of, class_of, fields_of, with_value
 from ibidem.repo.moves import branch_of
 from ibidem.repo.publish import BranchPublisher, Tip
@@ -123,7 +123,7 @@ class _Case:
     def _merged(self, chosen: Cid, value: Mapping[str, Any], buffer: Buffer) -> bytes:
         block = self.source.get(self.current or chosen)
         fields, wanted = fields_of(block), fields_of(self.source.get(chosen))
-        names = conflicting_fields(self.source, self.conflict)
+        names = self.conflict.fields
         if not names and not self.conflict.deleted and not self.conflict.nodes:
             fields = wanted
         for name in names:

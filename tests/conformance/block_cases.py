@@ -105,7 +105,7 @@ OPTIONAL: dict[str, Fields] = {
         "rerank": {"status": "ok"},
         "text_digest": bytes(32),
     },
-    "conflict": {"base": OTHER, "deleted": True, "nodes": PAIR},
+    "conflict": {"base": OTHER, "fields": ["props.due", "summary"], "deleted": True, "nodes": PAIR},
     "step": {
         "name": "nightly",
         "receipt": LINK,
@@ -188,6 +188,8 @@ def refused_blocks() -> Iterator[tuple[str, str, str, Fields]]:
     yield "receipt, model without a digest", "5-c", corrupt, {**RECEIPT, "models": {"m": b""}}
     yield "conflict, one side", "5.13-a", corrupt, {**CONFLICT, "sides": [LINK]}
     yield "conflict, no side", "5.13-a", corrupt, {**CONFLICT, "sides": []}
+    yield "conflict, a field twice", "5-c", corrupt, {**CONFLICT, "fields": ["a", "a"]}
+    yield "conflict, a field without a name", "5-c", corrupt, {**CONFLICT, "fields": [""]}
     yield "conflict, sides descending", "5-c", corrupt, {**CONFLICT, "sides": PAIR[::-1]}
     yield "conflict, a side twice", "5-c", corrupt, {**CONFLICT, "sides": [LINK, LINK]}
     yield "conflict, of something else", "5-c", corrupt, {**CONFLICT, "what": "commit"}

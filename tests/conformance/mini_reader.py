@@ -207,6 +207,7 @@ OPTIONAL = {
     "erasure": {"reason": _is_text, "author": _is_text, "signature": _is_bytes},
     "conflict": {
         "base": _is_link,
+        "fields": _is_requires,
         "deleted": lambda value: value is True,
         "nodes": _is_ascending,
     },

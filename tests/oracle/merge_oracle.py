@@ -98,17 +98,15 @@ class Merge:
             kept, gone = (theirs, ours) if ours[0] is None else (ours, theirs)
             is_settled = base[1] is not None and gone[1] is None
             if base[0] is not None or is_settled:
-                new = self.conflict(
-                    what, self.origin(base), self.side_cids(base, kept), deleted=True
-                )
+                new = self.conflict(what, base[0], self.side_cids(base, kept), deleted=True)
                 standing = self.union(new, standing)
             return kept[0], standing
         if same(ours[0], theirs[0]):
             return ours[0], standing
-        value, is_conflict = self.fields_merged(base, ours, theirs)
-        if is_conflict:
+        value, clashes = self.fields_merged(base, ours, theirs)
+        if clashes:
             cids = self.side_cids(base, ours) | self.side_cids(base, theirs)
-            standing = self.union(self.conflict(what, self.origin(base), cids), standing)
+            standing = self.union(self.conflict(what, base[0], cids, fields=clashes), standing)
         return value, standing
 
     def node(self, key: bytes) -> None:
@@ -151,8 +149,7 @@ class Merge:
             if not same(value, pairs[0][0]):
                 nodes = {cid_of(self.last_known(node)) for node in missing}
                 was = pairs[0][0]
-                came_from = self.origin(pairs[0])
-                new = self.conflict("edge", came_from, {cid_of(value)}, was is not None, nodes)
+                new = self.conflict("edge", was, {cid_of(value)}, was is not None, nodes)
                 self.keep(value)
                 self.out.conflicts[key] = self.keep(self.union(new, conflict))
             return
@@ -164,28 +161,23 @@ class Merge:
         if conflict is not None:
             self.out.conflicts[key] = self.keep(conflict)
 
-    def origin(self, base: Any) -> Value | None:
-        value, conflict = base
-        if conflict is None:
-            return value
-        return self.blocks[conflict["base"]] if "base" in conflict else None
-
     def last_known(self, key: bytes) -> Value:
         found = [side.nodes[key] for side in self.sides[1:] if key in side.nodes]
         return found[0] if found else self.sides[0].nodes[key]
 
     # -- 3 fields ------------------------------------------------------------------------------
 
-    def fields_merged(self, base: Any, ours: Any, theirs: Any) -> tuple[Value, bool]:
+    def fields_merged(self, base: Any, ours: Any, theirs: Any) -> tuple[Value, set[str]]:
         was = boxed(base[0]) if base[0] is not None else {}
         one, other = boxed(ours[0]), boxed(theirs[0])
-        in_conflict = set() if base[1] is None else self.conflicting(base[1])
+        in_conflict = set() if base[1] is None else set(base[1].get("fields", ()))
         settled = [set() if same(pair[1], base[1]) else in_conflict for pair in (ours, theirs)]
         first = min(
             (min(self.side_cids(base, pair)), cid_of(pair[0]), number)
             for number, pair in ((1, ours), (2, theirs))
         )[2]
-        merged, is_conflict = {}, False
+        clashes: set[str] = set()
+        merged = {}
         for name in was | one | other:
             a, b, c = was.get(name), one.get(name), other.get(name)
             if same(b, c) or (same(a, c) and name not in settled[1]):
@@ -193,12 +185,12 @@ class Merge:
             elif same(a, b) and name not in settled[0]:
                 value = c
             else:
-                is_conflict = True
+                clashes.add(name)
                 present = [side for side in ((b, c) if first == 1 else (c, b)) if side is not None]
                 value = present[0]
             if value is not None:
                 merged[name] = value[0]
-        return whole(ours[0], merged), is_conflict
+        return whole(ours[0], merged), clashes
 
     def side_cids(self, base: Any, pair: Any) -> set[Cid]:
         value, conflict = pair
@@ -206,16 +198,6 @@ class Merge:
             return set(conflict["sides"])
         self.keep(value)
         return {cid_of(value)}
-
-    def conflicting(self, conflict: Value) -> set[str]:
-        was = boxed(self.blocks[conflict["base"]]) if "base" in conflict else {}
-        sides = [boxed(self.blocks[side]) for side in conflict["sides"]]
-        found = set()
-        for name in {name for each in (was, *sides) for name in each}:
-            changes = [side.get(name) for side in sides if not same(side.get(name), was.get(name))]
-            if any(not same(change, changes[0]) for change in changes):
-                found.add(name)
-        return found
 
     # -- 5 conflicts ---------------------------------------------------------------------------
 
@@ -226,12 +208,15 @@ class Merge:
         sides: set[Cid],
         deleted: bool = False,
         nodes: set[Cid] | frozenset[Cid] = frozenset(),
+        fields: set[str] | frozenset[str] = frozenset(),
     ) -> Value:
         made: Value = {"kind": "conflict", "v": 1, "what": what, "sides": sorted(sides)[:64]}
         if base is not None:
             made["base"] = cid_of(self.keep(base))
         if deleted:
             made["deleted"] = True
+        if fields:
+            made["fields"] = sorted(fields)
         if nodes:
             made["nodes"] = sorted(nodes)[:64]
         return made
@@ -246,6 +231,7 @@ class Merge:
             {*one["sides"], *other["sides"]},
             "deleted" in one or "deleted" in other,
             {*one.get("nodes", ()), *other.get("nodes", ())},
+            {*one.get("fields", ()), *other.get("fields", ())},
         )
 
     def standing_conflict(
