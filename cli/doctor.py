@@ -16,14 +16,15 @@ _MARKS = {"ok": output.good, "note": output.faint, "failed": output.bad}
 
 
 @click.command("doctor")
-@click.option("--full", is_flag=True, help="Read every block, not a sample.")
+@click.option("--full", is_flag=True, help="Read every block, and do what `repo fsck` does.")
 @common_options
 @pass_session
 @click.pass_context
 def command(context: click.Context, session: Session, *, full: bool) -> None:
     """Check this installation and the repository here
 
-    Reads and changes nothing else. Ends with 1 when something failed.
+    The quick look: reads and changes nothing else. `repo fsck` is the proof that everything is
+    whole. Ends with 1 when something failed.
 
     \b
     Examples:
@@ -54,7 +55,8 @@ def _repository_findings(session: Session, *, full: bool) -> list[Finding]:
             opened,
             checkup.check_blocks(repository.store, whole=full, advance=advance),
             checkup.check_history(repository),
-            checkup.check_index(repository, whole=full),
+            checkup.check_index(repository),
+            *([checkup.check_all(repository)] if full else []),
         ]
 
 
