@@ -8,6 +8,7 @@ import click
 
 from ibidem.cli import output, shapes
 from ibidem.cli.session import Session, at_option, common_options, pass_session
+from ibidem.cli.trusting import trust_of, trust_option
 from ibidem.objects.ids import NodeId
 
 
@@ -19,6 +20,7 @@ from ibidem.objects.ids import NodeId
 @click.option(
     "--text", is_flag=True, help="Print a document's or section's whole source, and nothing else."
 )
+@trust_option
 @at_option
 @common_options
 @pass_session
@@ -34,7 +36,7 @@ def command(session: Session, *, node: str, content: bool, text: bool, at: str) 
     if content and text:
         raise click.UsageError("--content and --text are two different things; give one of them")
     with session.open() as repository:
-        revision = repository.at(at)
+        revision = repository.at(at, trust=trust_of(session))
         found = revision.node(node_id)
         if content:
             _write(revision.content(node_id))

@@ -8,6 +8,7 @@ import click
 
 from ibidem.cli import answer, asking, output, packing
 from ibidem.cli.session import Session, at_option, common_options, pass_session
+from ibidem.cli.trusting import trust_of, trust_option
 
 
 @click.command("packs")
@@ -15,6 +16,7 @@ from ibidem.cli.session import Session, at_option, common_options, pass_session
 @packing.pack_options
 @asking.limited(packing.LIMIT)
 @click.option("--explain", is_flag=True, help="Show every hit and what each lane gave.")
+@trust_option
 @at_option
 @common_options
 @pass_session
@@ -32,7 +34,7 @@ def command(session: Session, /, *, query: str, explain: bool, at: str, **given:
     """
     options = packing.taken(given) | asking.options(session, **given)
     with session.open() as repository:
-        revision = repository.at(at)
+        revision = repository.at(at, trust=trust_of(session))
         found = revision.packs(query, **options)
     receipt = None if found.receipt is None else str(found.receipt.cid)
     if session.json:

@@ -10,6 +10,7 @@ import click
 
 from ibidem.cli import asking, output, packing
 from ibidem.cli.session import Session, at_option, common_options, pass_session
+from ibidem.cli.trusting import trust_of, trust_option
 
 
 @click.command("prompt")
@@ -28,6 +29,7 @@ from ibidem.cli.session import Session, at_option, common_options, pass_session
 )
 @packing.pack_options
 @asking.limited(packing.LIMIT)
+@trust_option
 @at_option
 @common_options
 @pass_session
@@ -53,7 +55,7 @@ def command(
     """
     options = packing.taken(given) | asking.options(session, **given)
     with session.open() as repository:
-        revision = repository.at(at)
+        revision = repository.at(at, trust=trust_of(session))
         found = revision.packs(question, **options)
         counter = {"estimator": options["estimator"]} if "estimator" in options else {}
         made = revision.prompt(question, found, style=style, **counter)

@@ -8,6 +8,7 @@ import click
 
 from ibidem.cli import output, parse, shapes
 from ibidem.cli.session import Session, at_option, common_options, pass_session
+from ibidem.cli.trusting import trust_of, trust_option
 
 
 @click.command("query")
@@ -32,6 +33,7 @@ from ibidem.cli.session import Session, at_option, common_options, pass_session
 @click.option("--offset", type=click.IntRange(min=0), default=0, help="Nodes to skip.")
 @click.option("--after", metavar="CURSOR", help="Go on after a page: its `next`.")
 @click.option("--count", is_flag=True, help="Print only how many nodes there are.")
+@trust_option
 @at_option
 @common_options
 @pass_session
@@ -65,7 +67,7 @@ def command(
     if count and (order_by, limit, offset, after) != (None, None, 0, None):
         raise click.UsageError("--count counts all that passes; give no order and no page with it")
     with session.open() as repository:
-        revision = repository.at(at)
+        revision = repository.at(at, trust=trust_of(session))
         if count:
             _print_count(session, revision.count(**conditions))
             return

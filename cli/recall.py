@@ -8,6 +8,7 @@ import click
 
 from ibidem.cli import answer, asking, output
 from ibidem.cli.session import Session, at_option, common_options, pass_session
+from ibidem.cli.trusting import trust_of, trust_option
 
 
 @click.command("recall")
@@ -20,6 +21,7 @@ from ibidem.cli.session import Session, at_option, common_options, pass_session
     "their sections where the best says little of what was asked.",
 )
 @asking.question_options
+@trust_option
 @at_option
 @common_options
 @pass_session
@@ -46,12 +48,15 @@ def command(
     from ibidem.memory.recall.asking import recall
 
     options = asking.options(session, **given)
+    trust = trust_of(session)
+    if trust is not None:
+        options["trust"] = trust
     with session.open() as repository:
         found = recall(
             repository, query, revision=at, session=name, disclosure=disclosure, **options
         )
         result = found.result
-        revision = repository.at(at)
+        revision = repository.at(at, trust=trust)
         locations = [revision.locate(item.node.id) for item in result.items]
     commit = None if revision.commit is None else str(revision.commit.cid)
     receipt = None if result.receipt is None else str(result.receipt.cid)

@@ -65,6 +65,6 @@ def _lines(repository: Repository, result: Result | PackResult, receipt: str) ->
 
     if isinstance(result, PackResult):
         return packing.packs_lines(result, receipt)
-    revision = repository.at(result.root)
+    revision = repository.at(result.root, trust=result.query.trust)
     locations = [revision.locate(item.node.id) for item in result.items]
     return answer.answer_lines(result, locations, receipt=receipt, explain=False)

@@ -8,6 +8,7 @@ import click
 
 from ibidem.cli import answer, asking, output
 from ibidem.cli.session import Session, at_option, common_options, pass_session
+from ibidem.cli.trusting import trust_of, trust_option
 
 
 @click.command("retrieve")
@@ -18,6 +19,7 @@ from ibidem.cli.session import Session, at_option, common_options, pass_session
     "--allow-erased", is_flag=True, help="Leave out nodes that were erased since, and say so."
 )
 @click.option("--explain", is_flag=True, help="Show what each lane gave, and what was left out.")
+@trust_option
 @at_option
 @common_options
 @pass_session
@@ -47,7 +49,7 @@ def command(
     """
     options = asking.options(session, **given)
     with session.open() as repository:
-        revision = repository.at(at, allow_erased=allow_erased)
+        revision = repository.at(at, trust=trust_of(session), allow_erased=allow_erased)
         result = revision.retrieve(query, strict=strict, **options)
         locations = [revision.locate(item.node.id) for item in result.items]
         erased = [str(erasure.node) for erasure in getattr(revision, "erasures", ())]

@@ -9,6 +9,7 @@ import click
 
 from ibidem.cli import changes, output, shapes
 from ibidem.cli.session import Session, at_option, common_options, pass_session
+from ibidem.cli.trusting import trust_of, trust_option
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
 from ibidem.objects.ids import EdgeId, NodeId
 
@@ -26,6 +27,7 @@ Shown = tuple[str, dict[str, Any], list[str]]
 
 @click.command("show")
 @click.argument("name", default="HEAD")
+@trust_option
 @at_option
 @common_options
 @pass_session
@@ -66,8 +68,8 @@ def _find(repository: Repository, name: str, at: str) -> Shown:
     return _commit(repository, commit)
 
 
-def _by_id(repository: Repository, name: str, at: str) -> Shown:
-    revision = repository.at(at)
+def _by_id(repository: Repository, session: Session, name: str, at: str) -> Shown:
+    revision = repository.at(at, trust=trust_of(session))
     try:
         node = revision.node(NodeId.parse(name))
     except NotFoundError as error:

@@ -6,6 +6,7 @@ import click
 
 from ibidem.cli import output, parse
 from ibidem.cli.session import Session, at_option, common_options, pass_session
+from ibidem.cli.trusting import trust_of, trust_option
 from ibidem.objects.ids import NodeId
 
 
@@ -25,6 +26,7 @@ from ibidem.objects.ids import NodeId
     show_default=True,
     help="What may come twice in one path: no node; a node but no edge; anything.",
 )
+@trust_option
 @at_option
 @common_options
 @pass_session
@@ -42,7 +44,7 @@ def command(
     starts = [NodeId.parse(node) for node in nodes]
     steps = parse.steps(path)
     with session.open() as repository:
-        revision = repository.at(at)
+        revision = repository.at(at, trust=trust_of(session))
         found = revision.paths(starts, steps, limit=limit, repeats=repeats)
         ends = {path.nodes[-1] for path in found}
         titles = {} if session.json else {end: revision.node(end) for end in ends}

@@ -18,6 +18,7 @@ from ibidem.objects.errors import ErrorKind, InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.text import node_text, text_digest
 from ibidem.repo.checks import check_text
+from ibidem.retrieve.trust.policy import ALL
 
 if TYPE_CHECKING:
     from ibidem.embed.protocol import Embedder
@@ -67,7 +68,7 @@ def embed(
     name = check_text("model", model if model is not None else embedder.name)
     if type(batch_nodes) is not int or batch_nodes < 1:
         raise InvalidInputError(f"batch_nodes: got {batch_nodes!r}, expected 1 or more")
-    revision = repository.at()
+    revision = repository.at(trust=ALL)
     check_model(revision.config, name, embedder, must_be_known=False)
     has = _digests(revision, name)
     wanting: list[NodeId] = []

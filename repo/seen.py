@@ -21,7 +21,7 @@ from ibidem.objects.node import Node
 from ibidem.objects.vector import Sparse, Vector
 from ibidem.repo.at import Revision
 from ibidem.repo.checks import check_id
-from ibidem.retrieve.trust.policy import ALL, TrustContext, checked_trust, policy_of
+from ibidem.retrieve.trust.policy import TrustContext, checked_trust, policy_of
 from ibidem.retrieve.trust.view import loader, seen
 
 if TYPE_CHECKING:
@@ -37,11 +37,13 @@ def seen_revision(revision: Revision, trust: TrustContext | None) -> Revision:
         InvalidInputError: kind `trust-required`.
     """
     asked = checked_trust(policy_of(revision.config), trust)
-    return revision if asked is None else SeenRevision(revision, asked)
+    if asked is None:
+        return revision
+    return OwnedRevision(revision, asked) if asked.everything else SeenRevision(revision, asked)
 
 
-class SeenRevision(Revision):
-    """The part of a graph that a caller may know of."""
+class OwnedRevision(Revision):
+    """All of a graph that has a trust policy, for somebody who may see all of it."""
 
     def __init__(self, whole: Revision, trust: TrustContext) -> None:
         self.root_cid, self.commit, self.root = whole.root_cid, whole.commit, whole.root
@@ -71,6 +73,16 @@ class SeenRevision(Revision):
         return self._whole.asked(
             lambda whole: question(cast("Snapshot", seen(whole, self.trust, self._load)))
         )
+
+    def _check_open(self) -> None:
+        """Somebody has said who asks."""
+
+    def _load(self, cid: object) -> Node:
+        return Node.decode(self._store.get(cid))  # type: ignore[arg-type]
+
+
+class SeenRevision(OwnedRevision):
+    """The part of a graph that a caller may know of."""
 
     def node(self, id: NodeId, *, include_tombstoned: bool = False) -> Node:  # noqa: A002
         """Returns a node, without the parts that are not seen; as `Revision.node` otherwise."""
@@ -125,24 +137,12 @@ class SeenRevision(Revision):
         """Refuses: what commits say of themselves, no policy covers.
 
         Raises:
-            InvalidInputError: unless all is seen.
+            InvalidInputError: always.
         """
-        if not self._is_all:
-            raise InvalidInputError(
-                "trust: got a caller who may not see everything, expected one who may read history",
-                hint="messages and changes of commits have no level; ask with trust=ALL",
-            )
-        return self._whole.log()
-
-    @property
-    def _is_all(self) -> bool:
-        return self.trust == ALL
-
-    def _check_open(self) -> None:
-        """Somebody has said who asks."""
-
-    def _load(self, cid: object) -> Node:
-        return Node.decode(self._store.get(cid))  # type: ignore[arg-type]
+        raise InvalidInputError(
+            "trust: got a caller who may not see everything, expected one who may read history",
+            hint="messages and changes of commits have no level; ask with trust=ALL",
+        )
 
     def _ordinal(self, id: NodeId) -> int | None:  # noqa: A002
         return self.asked(lambda snapshot: snapshot.ordinal(check_id("id", id, NodeId)))

@@ -80,7 +80,7 @@ def recall(
         InvalidInputError: an option is of the wrong form.
     """
     level = _level(disclosure)
-    at = repository.at(revision)
+    at = repository.at(revision, trust=options.get("trust"))
     begun = clock.perf_counter()
     result = at.retrieve(text, **options)
     escalated = level is None and _overlap(text, result) < ESCALATE_BELOW and bool(result.items)

@@ -197,7 +197,7 @@ def checked_trust(policy: TrustPolicy | None, trust: TrustContext | None) -> Tru
         raise InvalidInputError(
             "trust: got none, expected a TrustContext: this root has a trust policy",
             kind=ErrorKind.TRUST_REQUIRED,
-            hint="say trust=TrustContext(level=…, scopes=…), or ALL if you own it",
+            hint="say who asks: trust=TrustContext(level=…, scopes=…), or --trust LEVEL:SCOPES",
         )
     return trust
 

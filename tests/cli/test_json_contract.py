@@ -267,7 +267,7 @@ def _session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     run("blame", one)
     run("bisect", "run", "--good", "HEAD~1", "--", sys.executable, "-c", "raise SystemExit(1)")
     run("prune", "HEAD~2")
-    run("squash", "-m", "all of it")
+    run("squash", "HEAD~1", "-m", "folded")
     run("reindex")
     run("embed", "--dry-run")
     run("stats")
@@ -275,6 +275,7 @@ def _session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     run("demo")
     run("show", "nothing", code=3)
     run("nonsense", code=2)
+    _records(run)
     return found
 
 
@@ -351,6 +352,33 @@ def _merges(run: Callable[..., dict[str, Any]]) -> None:
     run("cherry-pick", "side")
     run("switch", "side")
     run("rebase", "trunk", code=1)
+
+
+def _records(run: Any) -> None:
+    """Records, what is said of them, and a trust policy at the end: it would stop the others."""
+    name = ("--type", "Entity", "--name", "Ada")
+    ada = run("memory", "add", "Ada", *name)["records"][0]
+    skill = ("--type", "Competence", "--confidence", "0.9", "--from", "event=x")
+    one = run("memory", "add", "pour tea for Ada", *skill, "--relate", f"for={ada}")["records"][0]
+    run("memory", "salience", one)
+    run("memory", "reinforce", one)
+    run("memory", "penalize", one, "0.2")
+    run("memory", "salience", one)
+    run("memory", "graph", "tea for Ada")
+    two = run("memory", "fork", one, "pour cocoa for Ada")["records"][0]
+    run("memory", "contest", one, "--by", two)
+    three = run("memory", "merge", "pour drinks", one, two)["records"][0]
+    run(
+        "memory",
+        "retract",
+        run("memory", "supersede", three, "pour", "--from", "event=y")["records"][0],
+    )
+    run("memory", "consolidate", "--dry-run")
+    run("memory", "prune", "--dry-run")
+    run("trust", "enable")
+    run("trust", "show", "--trust", "low")
+    run("retrieve", "engine", "--trust", "all")
+    run("trust", "disable")
 
 
 def test_every_command_that_prints_data_has_json():

@@ -1,0 +1,215 @@
+"""`repo memory`: typed records: adding, asking, revising, distilling and letting go of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ibidem.cli import output, parse
+from ibidem.cli.remembering import (
+    TYPES,
+    changed,
+    id_of,
+    memory_of,
+    noted,
+    pair_of,
+    record_of,
+    record_options,
+)
+from ibidem.cli.revising import REVISIONS
+from ibidem.cli.session import Session, at_option, author_option, common_options, pass_session
+from ibidem.cli.trusting import trust_of, trust_option
+
+if TYPE_CHECKING:
+    from ibidem.memory.graph.answer import GraphAnswer
+
+
+@click.group("memory")
+def command() -> None:
+    """Keep records with salience, revise them, and ask for them with what they are tied to"""
+
+
+@command.command("add")
+@click.argument("text")
+@record_options
+@click.option(
+    "--relate", multiple=True, metavar="TYPE=NODE", help="Tie it to a record; again for more."
+)
+@author_option
+@common_options
+@pass_session
+def add_command(
+    session: Session, /, *, text: str, relate: tuple[str, ...], author: str | None, **given: Any
+) -> None:
+    """Add a record that says TEXT
+
+    \b
+    Examples:
+      repo memory add "Ada Lovelace" --type Entity --name "Ada Lovelace" --name Ada
+      repo memory add "She likes engines" --relate subject_entity=01f5...
+    """
+    record = record_of(text, **given)
+    ties = [(0, etype, id_of(node)) for etype, node in map(pair_of, relate)]
+    with session.open() as repository:
+        memory = memory_of(session, repository, author)
+        changed(session, repository, "add", memory.add(record, relations=ties))
+
+
+@command.command("graph")
+@click.argument("query", required=False)
+@click.option("--type", "types", multiple=True, type=click.Choice(TYPES), help="Only such records.")
+@click.option("--min-salience", type=float, default=0.0, metavar="SHARE", help="No less salient.")
+@click.option("--roots", type=int, default=10, show_default=True, help="Records that are ranked.")
+@click.option("--nodes", type=int, default=25, show_default=True, help="Records in all.")
+@click.option("--edges", type=int, default=100, show_default=True, help="Relations at most.")
+@click.option("--hops", type=int, default=1, show_default=True, help="Steps from a root.")
+@click.option("--as-of", metavar="TIME", help="When; at the last commit or note if not given.")
+@click.option("--include-status", multiple=True, help="Also what is superseded or retracted.")
+@trust_option
+@at_option
+@common_options
+@pass_session
+def graph_command(session: Session, /, *, query: str | None, at: str, **given: Any) -> None:
+    """Show the records that QUERY is about, and what they are tied to
+
+    Without QUERY, every record by its salience.
+
+    \b
+    Examples:
+      repo memory graph "what does Ada like"
+      repo memory graph "what does Ada like" --hops 2 --trust medium:team-a
+    """
+    with session.open() as repository:
+        answer = memory_of(session, repository, None).retrieve_graph(
+            query,
+            rev=at,
+            trust=trust_of(session),
+            types=given["types"] or None,
+            min_salience=given["min_salience"],
+            root_limit=given["roots"],
+            node_limit=given["nodes"],
+            edge_limit=given["edges"],
+            hops=given["hops"],
+            as_of=parse.moment(given["as_of"]),
+            include_status=given["include_status"],
+        )
+    if session.json:
+        output.emit("memory-graph", _answer_json(answer))
+        return
+    for one in answer.nodes:
+        rank = "" if one.score is None else f"  score {one.score:.4f}"
+        output.say(
+            f"{one.hop}  {one.id}  {output.one_line(one.node.ntype)}  "
+            f"salience {one.salience:.3f}{rank}",
+            f"   {output.one_line(one.node.summary or '')}",
+        )
+    for edge in answer.edges:
+        output.say(f"{edge.src} {output.one_line(edge.etype)} {edge.dst}")
+    skipped = sum(answer.skipped.values())
+    output.note(
+        f"{output.plural(len(answer.nodes), 'record')}"
+        f"{f', {skipped} more beyond the limits' if skipped else ''}"
+    )
+
+
+@command.command("salience")
+@click.argument("record")
+@click.option("--as-of", metavar="TIME", help="When; at the last commit or note if not given.")
+@trust_option
+@at_option
+@common_options
+@pass_session
+def salience_command(session: Session, /, *, record: str, as_of: str | None, at: str) -> None:
+    """Show how salient RECORD is at a time, from 0 to 1
+
+    \b
+    Examples:
+      repo memory salience 01f5...
+      repo memory salience 01f5... --as-of 2026-12-01T00:00:00Z
+    """
+    with session.open() as repository:
+        memory = memory_of(session, repository, None)
+        value = memory.salience(
+            id_of(record), rev=at, trust=trust_of(session), as_of=parse.moment(as_of)
+        )
+        head = memory.notes.head
+    if session.json:
+        notes = None if head is None else str(head)
+        output.emit("memory-salience", {"record": record, "salience": value, "notes": notes})
+    else:
+        output.say(f"{value:.6f}")
+
+
+@command.command("reinforce")
+@click.argument("record")
+@click.option("--gain", type=float, help="By how much; the record's own gain if not given.")
+@author_option
+@common_options
+@pass_session
+def reinforce_command(
+    session: Session, /, *, record: str, gain: float | None, author: str | None
+) -> None:
+    """Say that RECORD was of use, which makes it more salient
+
+    \b
+    Examples:
+      repo memory reinforce 01f5...
+    """
+    noted(session, author, lambda notes, who: notes.reinforce(id_of(record), gain=gain, actor=who))
+
+
+@command.command("penalize")
+@click.argument("record")
+@click.argument("amount", type=float)
+@author_option
+@common_options
+@pass_session
+def penalize_command(
+    session: Session, /, *, record: str, amount: float, author: str | None
+) -> None:
+    """Say that RECORD should be less salient, by AMOUNT
+
+    \b
+    Examples:
+      repo memory penalize 01f5... 0.3
+    """
+    noted(session, author, lambda notes, who: notes.penalize(id_of(record), amount, actor=who))
+
+
+def _answer_json(answer: GraphAnswer) -> dict[str, Any]:
+    return {
+        "commit": None if answer.commit is None else str(answer.commit),
+        "notes": None if answer.request.notes_head is None else str(answer.request.notes_head),
+        "result": str(answer.cid),
+        "nodes": [
+            {
+                "id": str(one.id),
+                "cid": str(one.cid),
+                "ntype": one.node.ntype,
+                "text": one.node.summary,
+                "hop": one.hop,
+                "salience": one.salience,
+                "score": one.score,
+                "ranks": dict(one.ranks),
+            }
+            for one in answer.nodes
+        ],
+        "edges": [
+            {"id": str(e.id), "etype": e.etype, "src": str(e.src), "dst": str(e.dst)}
+            for e in answer.edges
+        ],
+        "skipped": dict(answer.skipped),
+        "status": dict(answer.status),
+        "selection": {
+            "selected": [str(one) for one in answer.selection.selected],
+            "top": answer.selection.top,
+            "gap": answer.selection.gap,
+            "needs_more": answer.selection.needs_more,
+        },
+        "withheld": len(answer.withheld),
+    }
+
+
+for _one in REVISIONS:
+    command.add_command(_one)

@@ -1,0 +1,135 @@
+"""What the commands about records share: the options of a record, and what a change shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from ibidem.cli import output
+from ibidem.cli.session import Session
+
+if TYPE_CHECKING:
+    from ibidem.memory.graph.memory import GraphMemory
+    from ibidem.memory.graph.record import Record
+    from ibidem.objects.ids import NodeId
+    from ibidem.repo.repository import Repository
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+TYPES = ("Working", "Entity", "Semantic", "Competence", "PlanGraph", "Episodic")
+_RECORD = (
+    click.option(
+        "--type",
+        "type_",
+        type=click.Choice(TYPES),
+        default="Semantic",
+        show_default=True,
+        help="What the record is.",
+    ),
+    click.option("--scope", default="", help="In which scope it holds; in none if not given."),
+    click.option("--level", default="low", show_default=True, help="How sensitive it is."),
+    click.option("--confidence", type=float, metavar="SHARE", help="How sure it is, from 0 to 1."),
+    click.option("--name", "names", multiple=True, help="Of an entity: its name, then others."),
+    click.option(
+        "--from",
+        "sources",
+        multiple=True,
+        metavar="KIND=REF",
+        help="Where it is from, such as observation=URL; again for more.",
+    ),
+)
+
+
+def record_options(function: Function) -> Function:
+    """Adds the options of a record, passed on for `record_of`."""
+    for option in reversed(_RECORD):
+        function = option(function)
+    return function
+
+
+def memory_of(session: Session, repository: Repository, author: str | None) -> GraphMemory:
+    """Returns the memory of a repository, signed by its author."""
+    from ibidem.memory.graph.memory import GraphMemory
+
+    return GraphMemory(repository, author=session.author(author))
+
+
+def revised(
+    session: Session,
+    author: str | None,
+    operation: str,
+    change: Callable[[GraphMemory], list[NodeId]],
+) -> None:
+    """Makes a change, and shows the records that it is about."""
+    with session.open() as repository:
+        memory = memory_of(session, repository, author)
+        changed(session, repository, operation, change(memory))
+
+
+def changed(
+    session: Session, repository: Repository, operation: str, records: list[NodeId]
+) -> None:
+    """Shows the records that a change is about."""
+    head = repository.head
+    if session.json:
+        commit = None if head is None else str(head)
+        body = {"operation": operation, "records": [str(one) for one in records], "commit": commit}
+        output.emit("memory", body)
+    else:
+        output.say(*(str(one) for one in records))
+        output.note(f"{operation}: {output.plural(len(records), 'record')}")
+
+
+def noted(session: Session, author: str | None, say: Callable[[Any, str], Any]) -> None:
+    """Says something in the notes, and shows where they are then."""
+    who = session.author(author)
+    with session.open() as repository:
+        head = say(memory_of(session, repository, author).notes, who)
+    if session.json:
+        output.emit("memory-note", {"notes": str(head)})
+    else:
+        output.say(f"noted; the notes are at {head}")
+
+
+def record_of(
+    text: str,
+    *,
+    type_: str,
+    scope: str,
+    level: str,
+    confidence: float | None,
+    names: tuple[str, ...],
+    sources: tuple[str, ...],
+) -> Record:
+    """Returns the record that the options say."""
+    from ibidem.memory.graph.record import Record, RecordType
+
+    payload: dict[str, Any] = {}
+    if names:
+        payload = {"canonical_name": names[0], "aliases": list(names[1:])}
+    given: dict[str, Any] = {} if confidence is None else {"confidence": confidence}
+    return Record(
+        type=RecordType(type_),
+        text=text,
+        scope=scope,
+        level=int(level) if level.isascii() and level.isdigit() else level,  # type: ignore[arg-type]
+        payload=payload,
+        provenance=[{"kind": kind, "ref": ref} for kind, ref in map(pair_of, sources)],
+        **given,
+    )
+
+
+def pair_of(text: str) -> tuple[str, str]:
+    """Returns the halves of NAME=VALUE."""
+    name, sign, value = text.partition("=")
+    if not sign or not name or not value:
+        raise click.UsageError(f"got {text!r}, expected NAME=VALUE")
+    return name, value
+
+
+def id_of(text: str) -> NodeId:
+    """Returns the id that a person wrote."""
+    from ibidem.objects.ids import NodeId
+
+    return NodeId.parse(text)

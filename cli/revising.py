@@ -1,0 +1,178 @@
+"""The commands of `repo memory` that revise, distil and let go of records."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ibidem.cli import parse
+from ibidem.cli.remembering import id_of, record_of, record_options, revised
+from ibidem.cli.session import Session, author_option, common_options, pass_session
+
+if TYPE_CHECKING:
+    from ibidem.memory.graph.memory import GraphMemory
+    from ibidem.objects.ids import NodeId
+
+
+@click.command("supersede")
+@click.argument("record")
+@click.argument("text")
+@record_options
+@author_option
+@common_options
+@pass_session
+def supersede_command(
+    session: Session, /, *, record: str, text: str, author: str | None, **given: Any
+) -> None:
+    """Put a new record that says TEXT in the place of RECORD, which stays, superseded
+
+    \b
+    Examples:
+      repo memory supersede 01f5... "She prefers tea" --from observation=chat-7
+    """
+    made = record_of(text, **given)
+    revised(session, author, "supersede", lambda memory: [memory.supersede(id_of(record), made)])
+
+
+@click.command("fork")
+@click.argument("record")
+@click.argument("text")
+@record_options
+@author_option
+@common_options
+@pass_session
+def fork_command(
+    session: Session, /, *, record: str, text: str, author: str | None, **given: Any
+) -> None:
+    """Add a record that says TEXT and is derived from RECORD; both stand
+
+    \b
+    Examples:
+      repo memory fork 01f5... "In winter she prefers cocoa"
+    """
+    made = record_of(text, **given)
+    revised(session, author, "fork", lambda memory: [memory.fork(id_of(record), made)])
+
+
+@click.command("merge")
+@click.argument("text")
+@click.argument("records", nargs=-1, required=True)
+@record_options
+@author_option
+@common_options
+@pass_session
+def merge_command(
+    session: Session, /, *, text: str, records: tuple[str, ...], author: str | None, **given: Any
+) -> None:
+    """Put one record that says TEXT in the place of RECORDS, which are retracted
+
+    \b
+    Examples:
+      repo memory merge "She likes hot drinks" 01f5... 02a7...
+    """
+    made = record_of(text, **given)
+    sources = [id_of(one) for one in records]
+    revised(session, author, "merge", lambda memory: [memory.merge(sources, made)])
+
+
+@click.command("retract")
+@click.argument("record")
+@author_option
+@common_options
+@pass_session
+def retract_command(session: Session, /, *, record: str, author: str | None) -> None:
+    """Take RECORD back; what was derived from it is marked
+
+    \b
+    Examples:
+      repo memory retract 01f5...
+    """
+
+    def retract(memory: GraphMemory) -> list[NodeId]:
+        memory.retract(id_of(record))
+        return [id_of(record)]
+
+    revised(session, author, "retract", retract)
+
+
+@click.command("contest")
+@click.argument("record")
+@click.option("--by", metavar="NODE", help="The record that says otherwise.")
+@author_option
+@common_options
+@pass_session
+def contest_command(
+    session: Session, /, *, record: str, by: str | None, author: str | None
+) -> None:
+    """Mark RECORD as contested
+
+    \b
+    Examples:
+      repo memory contest 01f5... --by 02a7...
+    """
+
+    def contest(memory: GraphMemory) -> list[NodeId]:
+        memory.contest(id_of(record), None if by is None else id_of(by))
+        return [id_of(record)]
+
+    revised(session, author, "contest", contest)
+
+
+@click.command("consolidate")
+@click.option("--dry-run", is_flag=True, help="Only show what would be derived.")
+@author_option
+@common_options
+@pass_session
+def consolidate_command(session: Session, /, *, dry_run: bool, author: str | None) -> None:
+    """Derive facts, competences and plans from what episodes say together
+
+    Again with the same episodes, nothing changes.
+
+    \b
+    Examples:
+      repo memory consolidate --dry-run
+    """
+
+    def consolidate(memory: GraphMemory) -> list[NodeId]:
+        found = memory.consolidate(dry_run=dry_run)
+        return [*found.added, *found.updated]
+
+    revised(session, author, "consolidate", consolidate)
+
+
+@click.command("prune")
+@click.option("--below", type=float, default=0.001, show_default=True, help="This salience.")
+@click.option("--as-of", metavar="TIME", help="When; now if not given.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be hidden.")
+@author_option
+@common_options
+@pass_session
+def prune_command(
+    session: Session, /, *, below: float, as_of: str | None, dry_run: bool, author: str | None
+) -> None:
+    """Hide the records that have faded away; history keeps them
+
+    \b
+    Examples:
+      repo memory prune --dry-run
+    """
+    moment = parse.moment(as_of)
+    revised(
+        session,
+        author,
+        "prune",
+        lambda memory: memory.prune(below=below, as_of=moment, dry_run=dry_run),
+    )
+
+
+REVISIONS = (
+    supersede_command,
+    fork_command,
+    merge_command,
+    retract_command,
+    contest_command,
+    consolidate_command,
+    prune_command,
+)
+"""In the order of the help."""

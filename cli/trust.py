@@ -1,0 +1,129 @@
+"""`repo trust`: the trust policy of a repository: who may see which nodes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ibidem.cli import output
+from ibidem.cli.session import (
+    Session,
+    at_option,
+    author_option,
+    common_options,
+    pass_session,
+)
+from ibidem.cli.trusting import trust_of, trust_option
+
+if TYPE_CHECKING:
+    from ibidem.retrieve.trust.policy import TrustPolicy
+
+
+@click.group("trust")
+def command() -> None:
+    """Set, show or take away the policy that says who may see which nodes"""
+
+
+@command.command("enable")
+@click.option("--level", default="level", metavar="NAME", help="The property with the level.")
+@click.option("--scope", default="scope", metavar="NAME", help="The property with the scope.")
+@click.option("--default-level", default="low", show_default=True, help="Of nodes without a level.")
+@click.option(
+    "--anonymous-level",
+    default="public",
+    show_default=True,
+    help="What callers who are not authenticated see at most.",
+)
+@click.option(
+    "--unscoped",
+    type=click.Choice(["allow", "deny"]),
+    default="allow",
+    show_default=True,
+    help="Whether nodes without a scope are for all within the level, or for none.",
+)
+@author_option
+@common_options
+@pass_session
+def enable_command(session: Session, /, *, author: str | None, **given: str) -> None:
+    """Commit a policy: from then on every question needs --trust
+
+    A level is public, low, medium, high or hyper, or 0 to 4.
+
+    \b
+    Examples:
+      repo trust enable
+      repo trust enable --default-level high --unscoped deny
+    """
+    from ibidem.retrieve.trust.policy import TrustPolicy
+
+    fields: dict[str, Any] = {
+        name: int(value) if value.isascii() and value.isdigit() else value
+        for name, value in given.items()
+    }
+    _set(session, author, TrustPolicy(**fields))
+
+
+@command.command("disable")
+@author_option
+@common_options
+@pass_session
+def disable_command(session: Session, *, author: str | None) -> None:
+    """Commit that there is no policy: from then on everybody sees everything
+
+    Older revisions keep theirs.
+
+    \b
+    Examples:
+      repo trust disable
+    """
+    _set(session, author, None)
+
+
+@command.command("show")
+@trust_option
+@at_option
+@common_options
+@pass_session
+def show_command(session: Session, *, at: str) -> None:
+    """Show the policy, and with --trust how many nodes such a caller sees
+
+    \b
+    Examples:
+      repo trust show
+      repo trust show --trust medium:team-a,team-b
+    """
+    from ibidem.retrieve.trust.policy import policy_of
+
+    with session.open() as repository:
+        revision = repository.at(at)
+        policy = policy_of(revision.config)
+        trust = trust_of(session)
+        count = None if trust is None else revision.seen_by(trust).count()
+        commit = None if revision.commit is None else str(revision.commit.cid)
+    _show(session, policy, commit, count)
+
+
+def _set(session: Session, author: str | None, policy: TrustPolicy | None) -> None:
+    message = "no trust policy" if policy is None else "a trust policy"
+    with (
+        session.open() as repository,
+        repository.transaction(author=session.author(author), message=message) as tx,
+    ):
+        tx.set_trust_policy(policy)
+    _show(session, policy, None if tx.commit is None else str(tx.commit.cid), None)
+
+
+def _show(
+    session: Session, policy: TrustPolicy | None, commit: str | None, count: int | None
+) -> None:
+    form = None if policy is None else policy.form()
+    if session.json:
+        output.emit("trust", {"policy": form, "commit": commit, "seen_count": count})
+        return
+    if form is None:
+        output.say("no trust policy: everybody sees everything")
+    else:
+        output.say(*output.pairs([(name, str(value)) for name, value in form.items()]))
+    if count is not None:
+        output.say(f"such a caller sees {output.plural(count, 'node')}")

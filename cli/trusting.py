@@ -1,0 +1,54 @@
+"""Who asks: the option `--trust`, and what a person writes there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from ibidem.cli.session import Session
+
+if TYPE_CHECKING:
+    from ibidem.retrieve.trust.policy import TrustContext
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+EVERYTHING = "all"
+
+
+def trust_option(function: Function) -> Function:
+    """Adds `--trust`, kept in the session."""
+
+    def keep(context: click.Context, _: click.Parameter, value: str | None) -> None:
+        context.ensure_object(Session).trust = value
+
+    return click.option(
+        "--trust",
+        metavar="LEVEL[:SCOPES]",
+        expose_value=False,
+        callback=keep,
+        help="Who asks, where there is a trust policy: a level such as medium or 2, then scopes "
+        "with commas, or * for every one; `all` sees everything [env IBIDEM_TRUST].",
+    )(function)
+
+
+def trust_of(session: Session) -> TrustContext | None:
+    """Returns who asks, as the option says or else the environment; None where neither does.
+
+    Raises:
+        InvalidInputError: no such level.
+    """
+    text = session.trust or session.environment.get("IBIDEM_TRUST")
+    if not text:
+        return None
+    from ibidem.retrieve.trust.policy import ALL, ALL_SCOPES, TrustContext, level_of
+
+    if text == EVERYTHING:
+        return ALL
+    level, _, scopes = text.partition(":")
+    named = [one for one in scopes.split(",") if one]
+    number = int(level) if level.isascii() and level.isdigit() else level
+    return TrustContext(
+        level=level_of("trust", number),
+        scopes=ALL_SCOPES if scopes == ALL_SCOPES else tuple(named),
+    )

@@ -1,0 +1,92 @@
+"""`repo trust` and `--trust`, and `repo memory` as a person uses it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from ibidem.cli.session import Session
+from ibidem.cli.trusting import trust_of
+from ibidem.objects.errors import InvalidInputError
+from ibidem.retrieve.trust.policy import ALL, ALL_SCOPES, TrustContext
+
+
+def test_with_a_policy_every_question_says_who_asks(run):
+    run("init")
+    secret = json.loads(
+        run("node", "add", "Note", "--summary", "secret tea", "--prop", "level=3", "--json").stdout
+    )["id"]
+    run("node", "add", "Note", "--summary", "plain tea")
+    run("commit", "-m", "tea")
+    run("trust", "enable")
+    for command in (
+        ("retrieve", "tea"),
+        ("query", "--label", "Note"),
+        ("get", secret),
+        ("packs", "tea"),
+        ("prompt", "tea"),
+        ("traverse", secret, "--path", "out:*"),
+        ("show", secret),
+        ("recall", "tea"),
+        ("memory", "graph", "tea"),
+    ):
+        asked = run(*command, code=2)
+        assert "who asks" in asked.stderr
+        run(*command, "--trust", "all")
+    low = run("retrieve", "tea", "--trust", "low").stdout
+    assert "plain tea" in low
+    assert "secret" not in low
+    missing = run("get", "07" * 16, "--trust", "low", code=3).stderr
+    denied = run("get", secret, "--trust", "low", code=3).stderr
+    assert denied.replace(secret, "ID") == missing.replace("07" * 16, "ID")
+    assert "sees 1 node" in run("trust", "show", "--trust", "low").stdout
+    assert "sees 2 nodes" in run("trust", "show", "--trust", "high").stdout
+    run("trust", "disable")
+    assert "everybody" in run("trust", "show").stdout
+    assert "secret" in run("retrieve", "tea").stdout
+
+
+def test_the_environment_can_say_who_asks(run, monkeypatch):
+    run("init")
+    run("trust", "enable")
+    run("query", code=2)
+    monkeypatch.setenv("IBIDEM_TRUST", "low:a,b")
+    run("query")
+    run("query", "--trust", "extreme", code=2)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("all", ALL),
+        ("medium", TrustContext(level=2, scopes=())),
+        ("2:a", TrustContext(level=2, scopes=("a",))),
+        ("low:team:x,b", TrustContext(level=1, scopes=("b", "team:x"))),
+        ("hyper:*", TrustContext(level=4, scopes=ALL_SCOPES)),
+        (None, None),
+    ],
+)
+def test_what_a_person_writes_is_a_context(text: str | None, expected: TrustContext | None):
+    assert trust_of(Session(trust=text, environment={})) == expected
+
+
+def test_another_level_is_refused():
+    for text in ("9", "odd", ":a", "-1"):
+        with pytest.raises(InvalidInputError, match=r"^trust"):
+            trust_of(Session(trust=text, environment={}))
+
+
+def test_records_are_kept_asked_for_and_revised(run):
+    run("init")
+    ada = run("memory", "add", "Ada", "--type", "Entity", "--name", "Ada").stdout.strip()
+    tea = run("memory", "add", "likes tea", "--relate", f"subject_entity={ada}").stdout.strip()
+    shown = run("memory", "graph", "what does Ada like").stdout
+    assert "likes tea" in shown
+    assert f"{tea} subject_entity {ada}" in shown
+    run("memory", "supersede", tea, "likes cocoa", "--from", "observation=chat")
+    shown = run("memory", "graph", "what does Ada like").stdout
+    assert "likes tea" not in shown
+    run("memory", "supersede", tea, "x", "--from", "nonsense", code=2)
+    run("memory", "supersede", tea, "likes water", "--from", "observation=chat", code=2)
+    assert run("memory", "salience", ada).stdout == "1.000000\n"
