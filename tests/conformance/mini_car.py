@@ -5,7 +5,7 @@ It reads a whole file of few blocks; what it raises says only that something is 
 
 from __future__ import annotations
 
-from .mini_codec import cid_of, decode, is_cid
+from .mini_codec import Link, cid_of, decode, is_cid
 
 HEADER_BYTES_MAX = 1 << 16
 BLOCK_BYTES_MAX = {0x71: 1 << 20, 0x55: 1 << 23}
@@ -20,6 +20,8 @@ def read_car(data: bytes) -> tuple[list[bytes], list[tuple[bytes, bytes]]]:
     version, roots = fields["version"], fields["roots"]
     if type(version) is not int or version != 1 or not roots:
         raise ValueError("version")
+    if not all(isinstance(root, Link) for root in roots):
+        raise ValueError("roots")
     sections = []
     while at < len(data):
         section, at = _part(data, at, 36 + max(BLOCK_BYTES_MAX.values()))
@@ -29,7 +31,7 @@ def read_car(data: bytes) -> tuple[list[bytes], list[tuple[bytes, bytes]]]:
         if cid_of(block, raw=cid[1] == 0x55) != cid:
             raise ValueError("hash")
         sections.append((cid, block))
-    return [getattr(root, "raw", root) for root in roots], sections
+    return [root.raw for root in roots], sections
 
 
 def _part(data: bytes, at: int, size_max: int) -> tuple[bytes, int]:
