@@ -43,16 +43,16 @@ def command(session: Session, *, name: str, at: str) -> None:
       repo show 0d6c5a7b9f1e4c0f8a2b3c4d5e6f7081 --at main~2
     """
     with session.open() as repository:
-        kind, value, lines = _find(repository, name, at)
+        kind, value, lines = _find(repository, session, name, at)
     if session.json:
         output.emit("show", {"kind": kind, "value": value})
     else:
         output.say(*lines)
 
 
-def _find(repository: Repository, name: str, at: str) -> Shown:
+def _find(repository: Repository, session: Session, name: str, at: str) -> Shown:
     if _ID.fullmatch(name):
-        return _by_id(repository, name, at)
+        return _by_id(repository, session, name, at)
     try:
         commit = repository.commit_at(name)
     except (NotFoundError, InvalidInputError) as error:
