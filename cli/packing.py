@@ -75,7 +75,12 @@ def pack_options(function: Function) -> Function:
 def taken(given: dict[str, Any]) -> dict[str, Any]:
     """Takes the options of packs out of all that were given, as the library names them."""
     found = {name: given.pop(option) for option, name in _NAMES.items()}
-    return {name: value for name, value in found.items() if value not in (None, (), False)}
+    # 0 is a number here, and equal to False.
+    return {
+        name: value
+        for name, value in found.items()
+        if value is not None and value is not False and value != ()
+    }
 
 
 def pack_json(pack: Pack) -> dict[str, Any]:
