@@ -78,7 +78,7 @@ def rebase(
         if onto in bases:
             return _Plan(Outcome.UNCHANGED, now.commit, now.root_cid, [], [])
         own = _own(buffer, now.commit, bases)
-        plan = _Plan(Outcome.REPLANTED if own else Outcome.FORWARDED, onto, root, [], [])
+        plan = _Plan(Outcome.FORWARDED, onto, root, [], [])
         for commit in own:
             before = _before(operations, buffer, commit)
             signed = Signature(
@@ -90,6 +90,8 @@ def rebase(
                 signature.key,
             )
             _add(plan, buffer, commit, before, commit.root, signed, commit.time)
+        if plan.commits:
+            plan.outcome = Outcome.REPLANTED
         return plan
 
     return _run(operations, full_name, signature, make, "rebase", is_dry_run=is_dry_run)
