@@ -23,6 +23,7 @@ def record(file: Path = FILE) -> list[str]:
         fill(repo)
         with repo.run("support", agent="scripted-1", task="answer customers") as run:
             answers = work(run, QUESTIONS, ScriptedModel())
+        file.unlink(missing_ok=True)
         repo.recorded("support").export(file)
     return answers
 

@@ -14,10 +14,8 @@ from ibidem.objects.cid import Cid
 from ibidem.objects.errors import ConflictError, InvalidInputError
 from ibidem.objects.view import RUNS
 from ibidem.repo.run.recording import Recording
-from ibidem.repo.sync.bundle import Bundle, Tip
-from ibidem.repo.sync.container import container
-from ibidem.repo.sync.erased import is_erased_in
-from ibidem.repo.sync.pack import Pack
+from ibidem.repo.sync.exporting import export_refs
+from ibidem.repo.sync.files import existing_file, new_file
 
 if TYPE_CHECKING:
     from ibidem.repo.faces.running import Running
@@ -27,19 +25,9 @@ if TYPE_CHECKING:
 
 def write_refs(repository: Reader, targets: Mapping[str, Cid], file: Path) -> int:
     """Writes a CAR with some refs, by full name, and everything behind them; returns its size."""
-    store = repository.store
-    bundle = Bundle({name: Tip(cid, 0) for name, cid in targets.items()}, repository.view.head)
-    pack = Pack(store, targets.values(), [], is_erased=is_erased_in(store))
-    building = file.with_name(file.name + ".part")
-    size_bytes = 0
-    try:
-        with building.open("wb") as out:
-            for part in container(bundle, pack):
-                size_bytes += out.write(part)
-        building.replace(file)
-    finally:
-        building.unlink(missing_ok=True)
-    return size_bytes
+    with new_file(file) as stream:
+        export_refs(repository, stream, targets)
+    return file.stat().st_size
 
 
 def read_run(repository: Running, file: str | os.PathLike[str], *, author: str) -> Recording:
@@ -51,7 +39,7 @@ def read_run(repository: Running, file: str | os.PathLike[str], *, author: str) 
     """
     from ibidem.repo.sync.importing import import_car
 
-    with Path(file).open("rb") as stream:
+    with existing_file(Path(file)) as stream:
         report = import_car(cast("Repository", repository), stream, author=author)
     names = [move.name.removeprefix(RUNS) for move in report.moves if move.name.startswith(RUNS)]
     if len(names) != 1:

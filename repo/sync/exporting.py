@@ -9,7 +9,7 @@ Spec: sync 3, 6.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -108,6 +108,13 @@ def export_part(
         {name: Tip(commit, 0)}, name, seen.root.config, erasures=erasures_of(repository)
     )
     return _written(repository, stream, bundle, (), Layered(buffer.new, repository.store))
+
+
+def export_refs(repository: Reader, stream: Writable, targets: Mapping[str, Cid]) -> CopyReport:
+    """Writes a bundle with some refs, by full name, and nothing but what is behind them."""
+    refs_of = {name: Tip(target, 0) for name, target in targets.items()}
+    bundle = Bundle(refs_of, repository.view.head, erasures=erasures_of(repository))
+    return _written(repository, stream, bundle, ())
 
 
 def _written(

@@ -135,6 +135,16 @@ def collected(repo: Repository) -> None:
     assert repo.collect_garbage(keep_operations=1).block_count > 0
 
 
+def pruned(repo: Repository) -> None:
+    """Lets the history begin at the head, and collects what was behind it."""
+    edited(repo, 5)
+    commits = [commit.cid for commit in repo.log()]
+    repo.prune("HEAD")
+    repo.collect_garbage(keep_operations=1)
+    assert len(list(repo.log())) == 1
+    assert not any(repo.store.has(cid) for cid in commits)
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -142,6 +152,7 @@ def collected(repo: Repository) -> None:
         compacted,
         edited,
         collected,
+        pruned,
         pytest.param(edited_1_000_times, marks=pytest.mark.slow),
     ],
     ids=lambda change: change.__name__,
