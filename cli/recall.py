@@ -66,6 +66,7 @@ def command(
             {
                 "commit": commit,
                 "receipt": receipt,
+                "erased": [],  # a recall asks a head, and heads reach nothing that was erased
                 "disclosure": str(found.disclosure),
                 "is_escalated": found.is_escalated,
                 "texts": list(found.texts),

@@ -269,6 +269,7 @@ def _session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     run("prune", "HEAD~2")
     run("squash", "HEAD~1", "-m", "folded")
     run("reindex")
+    _keeps(run, folder)
     run("embed", "--dry-run")
     run("stats")
     run("doctor")
@@ -297,6 +298,30 @@ def _reads(run: Callable[..., dict[str, Any]]) -> None:
     run("thread", "select", "talk", "42")
     run("thread", "list")
     run("thread", "clear", "talk", "--before", "1")
+
+
+def _keeps(run: Callable[..., dict[str, Any]], folder: Path) -> None:
+    """Signs, checks, collects and erases, with something in every field."""
+    public = run("key", "generate", "ada")["public"]
+    run("key", "trust", "bob", public[::-1], "--may-erase")
+    run("key", "require", "heads/")
+    run("key", "require")
+    run("key", "require", "heads/")
+    secret = run("node", "add", "Note", "--summary", "a secret of more than a few words")["id"]
+    run("node", "add", "Note", "--summary", "I know a secret of more than a few words")
+    run("commit", "-m", "secrets", "--sign", "ada")
+    run("verify", code=1)
+    run("key", "revoke", "ada", "--good", "HEAD", "--reason", "lost")
+    run("key", "list")
+    run("erase", secret, "--reason", "asked", "--sign", "ada")
+    run("key", "require")
+    run("gc", "--keep-operations", "1")
+    run("fsck")
+    run("retrieve", "secret")
+    segment = max((folder / ".ibidem" / "index").rglob("segments/*"))
+    segment.write_bytes(segment.read_bytes()[:-1])
+    run("fsck", code=1)
+    run("fsck", "--repair")
 
 
 def _merges(run: Callable[..., dict[str, Any]]) -> None:
