@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 DEFAULT_PORT = 7465
 PUSH_BYTES_MAX = 4 << 30
+PUSHES_MAX = 4
+"""How many pushes are taken in at once; each holds some blocks in memory."""
 _METHODS = {wire.REFS: "GET", wire.KNOWN: "POST", wire.FETCH: "POST", wire.PUSH: "POST"}
 _TYPES = {wire.KNOWN: wire.CBOR, wire.FETCH: wire.CBOR, wire.PUSH: wire.CAR}
 _PREFIXES = (HEADS, TAGS, NOTES, RUNS, RECEIPTS)
@@ -47,6 +49,7 @@ class RemoteApplication(Application):
     def __init__(self, repository: Repository, *, is_read_only: bool, push_bytes_max: int) -> None:
         self._repository = repository
         self._remote = LocalRemote(repository)
+        self._pushing = threading.BoundedSemaphore(PUSHES_MAX)
         self.guard: Guard | None = None
         """Decides who is answered; nobody, until it is set."""
         self._is_read_only = is_read_only
@@ -98,7 +101,8 @@ class RemoteApplication(Application):
 
     def _pushed(self, request: Request) -> Answer:
         limits = CarLimits(size_bytes_max=self._push_bytes_max)
-        moves = receive_container(self._repository, request.body, limits=limits)
+        with self._pushing:
+            moves = receive_container(self._repository, request.body, limits=limits)
         return Answer(wire.write_moves(moves), wire.CBOR)
 
 

@@ -169,7 +169,8 @@ class Syncing(Reader):
         author: str = "",
         time: int | datetime | None = None,
     ) -> CopyReport:
-        """Fetches, and takes the remote's branch of the same name into the current one.
+        """Fetches, and takes the remote's branch of the same name into the current one, and its
+        notes into those here where they are included.
 
         Where both went on, a commit joins them; what is in conflict is listed in its root.
         """

@@ -22,7 +22,7 @@ from ibidem.repo.sync.backup import restore
 from ibidem.repo.sync.bundle import Bundle
 from ibidem.repo.sync.erased import SentErasures, fetched_erasures
 from ibidem.repo.sync.exchange import Counted
-from ibidem.repo.sync.names import prefixes, tracking
+from ibidem.repo.sync.names import NOTES, prefixes, tracking
 from ibidem.repo.sync.place import address_of, connected
 from ibidem.repo.sync.quarantine import Quarantine
 from ibidem.repo.sync.receive import intake
@@ -110,7 +110,7 @@ def _fill(made: repository.Repository, remote: Remote, offered: Bundle, author: 
             moves = []
             for name, tip in offered.refs.items():
                 moves.append(RefMove(name, None, tip.target, Move.CREATED))
-                if name.startswith(refs.HEADS):
+                if name.startswith((refs.HEADS, NOTES)):
                     seen = tracking(ORIGIN, name)
                     moves.append(RefMove(seen, None, tip.target, Move.CREATED))
             return moves

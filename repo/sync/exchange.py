@@ -24,7 +24,7 @@ from ibidem.repo.sync.erased import (
     judged,
 )
 from ibidem.repo.sync.known import Known
-from ibidem.repo.sync.names import ALWAYS, ASKED, check_ref, prefixes, tracking
+from ibidem.repo.sync.names import ALWAYS, ASKED, NOTES, check_ref, prefixes, tracking
 from ibidem.repo.sync.negotiate import common_commits
 from ibidem.repo.sync.pack import Pack
 from ibidem.repo.sync.receive import comes_after, how_to_move, intake
@@ -50,13 +50,13 @@ def fetch(
     author: str = "",
     time: int | None = None,
 ) -> tuple[CopyReport, SentErasures]:
-    """Copies what a remote has and remembers its branches as `remotes/NAME/heads/…`.
+    """Copies what a remote has; remembers its branches and notes as `remotes/NAME/heads/…`.
 
     Returns also the erasures of the remote, which the caller carries out when it is done.
 
     Args:
-        include: out of `notes`, `runs`, `receipts`; these and tags are made here where they are
-            missing, moved on where the remote is ahead, and left alone otherwise.
+        include: out of `notes`, `runs`, `receipts`; the last two, and tags, are made here where
+            they are missing, moved on where the remote is ahead, and left alone otherwise.
         is_forced: takes a branch that does not come after where it was last seen.
 
     Raises:
@@ -225,7 +225,7 @@ def _fetched(
     is_forced: bool,
 ) -> RefMove:
     """Returns the move of one ref here, for one of the remote."""
-    is_branch = full_name.startswith(refs.HEADS)
+    is_branch = full_name.startswith((refs.HEADS, NOTES))
     name = tracking(remote, full_name) if is_branch else full_name
     ref = known.refs.get(name)
     before = None if ref is None else ref.target
@@ -302,7 +302,7 @@ def _remember(
     changes = {
         tracking(remote, move.name): move.after
         for move in moves
-        if move.name.startswith(refs.HEADS)
+        if move.name.startswith((refs.HEADS, NOTES))
     }
 
     def make(state: State, buffer: Buffer) -> View | None:

@@ -20,11 +20,11 @@ from ibidem.repo.sync.closure import kind_of
 from ibidem.repo.sync.container import Opened
 from ibidem.repo.sync.erased import SentErasures, is_erased_in
 from ibidem.repo.sync.exchange import Counted
-from ibidem.repo.sync.integrate import Merger, conflict_count, integrated
+from ibidem.repo.sync.integrate import Merger, integrated, merged_conflict_count
 from ibidem.repo.sync.names import check_ref
 from ibidem.repo.sync.quarantine import Quarantine
 from ibidem.repo.sync.receive import Intake, sent_erasures
-from ibidem.repo.sync.report import CopyReport, Move, RefMove
+from ibidem.repo.sync.report import CopyReport, RefMove
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Buffer
@@ -76,11 +76,7 @@ def import_car(
                 ref = known.refs.get(name)
                 before = None if ref is None else ref.target
                 moves.append(integrated(name, before, target, buffer, merger))
-            conflicts[0] = sum(
-                conflict_count(buffer, move.after)
-                for move in moves
-                if move.how is Move.MERGED and move.after is not None
-            )
+            conflicts[0] = merged_conflict_count(buffer, moves)
             return moves
 
         moves = found.publish(

@@ -9,6 +9,7 @@ Spec: sync 6.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -69,47 +70,46 @@ def integrated(
     return RefMove(name, before, joined, Move.MERGED)
 
 
-def conflict_count(buffer: Buffer, commit: Cid) -> int:
-    """Returns how many conflicts stand in the root of a commit."""
-    root = Root.decode(buffer.get(Commit.decode(buffer.get(commit)).root))
-    return len(Tree(buffer, root.conflicts))
+def merged_conflict_count(buffer: Buffer, moves: Iterable[RefMove]) -> int:
+    """Returns how many conflicts stand in the roots of the commits that join."""
+    count = 0
+    for move in moves:
+        if move.how is Move.MERGED and move.after is not None:
+            commit = Commit.decode(buffer.get(move.after))
+            count += len(Tree(buffer, Root.decode(buffer.get(commit.root)).conflicts))
+    return count
 
 
 def pull_into(
-    repository: Reader, remote: str, full_name: str, *, author: str, time: int | None
-) -> tuple[RefMove, int]:
-    """Takes where a remote's branch was last seen into the branch here; returns also the number of
-    conflicts in the root of a merge.
+    repository: Reader, remote: str, names: Sequence[str], *, author: str, time: int | None
+) -> tuple[list[RefMove], int]:
+    """Takes where a remote's branches and notes were last seen into those here; returns also the
+    number of conflicts in the roots of merges.
+
+    Args:
+        names: full names of the refs; all are moved, or none.
 
     Raises:
         NotFoundError: the remote has no branch of that name, as far as is known.
+        InvalidInputError: kind `unsigned`.
     """
     operations = repository._operations
-    done: list[tuple[RefMove, int]] = []
+    moves: list[RefMove] = []
+    conflicts = 0
 
     def make(state: State, buffer: Buffer) -> View | None:
-        theirs = refs.read(buffer, state.view, tracking(remote, full_name))
-        if theirs is None:
-            raise NotFoundError(
-                f"branch {full_name.removeprefix(refs.HEADS)!r}: remote {remote!r} has none of "
-                "that name",
-                hint="push it first, or switch to a branch that the remote has",
-            )
-        ref = refs.read(buffer, state.view, full_name)
-        before = None if ref is None else ref.target
+        nonlocal conflicts
         merger = Merger(author, operations.time(time), remote, repository.signing_key)
-        move = integrated(full_name, before, theirs.target, buffer, merger)
-        is_merge = move.how is Move.MERGED and move.after is not None
-        done[:] = [(move, conflict_count(buffer, move.after) if is_merge and move.after else 0)]
-        if move.before == move.after:
+        moves[:] = [_pulled(state.view, buffer, remote, name, merger) for name in names]
+        conflicts = merged_conflict_count(buffer, moves)
+        changes = {move.name: move.after for move in moves if move.before != move.after}
+        if not changes:
             return None
-        known = Known(repository.store, state.view)
-        check_policy(repository, buffer, known, {full_name: move.after})
-        moved = refs.changed(state.view, {full_name: move.after}, buffer)
-        return replace(state.view, refs=moved)
+        check_policy(repository, buffer, Known(repository.store, state.view), changes)
+        return replace(state.view, refs=refs.changed(state.view, changes, buffer))
 
-    operations.change(make, author=author, time=time, description=f"pull {full_name} of {remote}")
-    return done[0]
+    operations.change(make, author=author, time=time, description=f"pull from {remote}")
+    return moves, conflicts
 
 
 def with_pull(
@@ -121,9 +121,25 @@ def with_pull(
     author: str,
     time: int | None,
 ) -> CopyReport:
-    """Returns the report of a fetch together with what `pull_into` did after it."""
-    move, conflicts = pull_into(repository, remote, full_name, author=author, time=time)
-    return replace(fetched, moves=(*fetched.moves, move), conflict_count=conflicts)
+    """Returns the report of a fetch together with what `pull_into` did after it: for a branch, and
+    for all notes that were fetched."""
+    own = tracking(remote, "")
+    notes = [
+        move.name.removeprefix(own) for move in fetched.moves if move.name.startswith(own + NOTES)
+    ]
+    moves, conflicts = pull_into(repository, remote, [full_name, *notes], author=author, time=time)
+    return replace(fetched, moves=(*fetched.moves, *moves), conflict_count=conflicts)
+
+
+def _pulled(view: View, buffer: Buffer, remote: str, name: str, merger: Merger) -> RefMove:
+    theirs = refs.read(buffer, view, tracking(remote, name))
+    if theirs is None:
+        raise NotFoundError(
+            f"ref {name}: remote {remote!r} has none of that name",
+            hint="push it first, or switch to a branch that the remote has",
+        )
+    ref = refs.read(buffer, view, name)
+    return integrated(name, None if ref is None else ref.target, theirs.target, buffer, merger)
 
 
 def _joined(

@@ -11,13 +11,15 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from ibidem.objects.cid import Cid
-from ibidem.objects.errors import ErrorKind, NotFoundError
+from ibidem.objects.errors import ErrorKind, NotFoundError, StorageError
 from ibidem.objects.verify import verify_block
+from ibidem.store.lock import writer_lock
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
 MEMORY_BYTES_MAX = 32 << 20
 """Above this, blocks wait on disk."""
+_PREFIX = "quarantine-"
+_LOCK = "held"
 _ENTRY_BYTES = 200
 """What one block costs in memory beside its bytes."""
 
@@ -41,6 +45,7 @@ class Quarantine(Mapping[Cid, bytes]):
         self._pending_bytes = 0
         self._spilled: Store | None = None
         self._folder: Path | None = None
+        self._lock = ExitStack()
         self._count = 0
 
     def take(self, blocks: Iterable[tuple[Cid, bytes]]) -> None:
@@ -97,6 +102,7 @@ class Quarantine(Mapping[Cid, bytes]):
         if self._spilled is not None:
             self._spilled.close()
             self._spilled = None
+        self._lock.close()
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = None
@@ -116,11 +122,21 @@ class Quarantine(Mapping[Cid, bytes]):
         from ibidem.store.lmdb import LmdbStore
 
         if self._spilled is None:
-            self._folder = Path(tempfile.mkdtemp(prefix="quarantine-", dir=self._parent))
+            if self._parent is not None:
+                _sweep(self._parent)
+            self._folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=self._parent))
+            self._lock.enter_context(writer_lock(self._folder / _LOCK, timeout_seconds=0))
             self._spilled = LmdbStore.create(self._folder / "blocks")
         self._spilled.put(self._pending)
         self._pending = {}
         self._pending_bytes = 0
+
+
+def _sweep(parent: Path) -> None:
+    """Removes what processes that were killed have left; a live one holds its lock."""
+    for folder in parent.glob(f"{_PREFIX}*"):
+        with suppress(StorageError), writer_lock(folder / _LOCK, timeout_seconds=0):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 class Layered:

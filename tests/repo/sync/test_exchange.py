@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from ibidem.objects.derive import node_id
 from ibidem.objects.errors import ConflictError, ErrorKind, InvalidInputError, NotFoundError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.tree import verify
+from ibidem.repo.notes import Event
 from ibidem.repo.repository import Repository
 from ibidem.repo.sync.report import CopyReport, Move
 
@@ -339,3 +341,47 @@ def test_memory_repositories_copy_too():
     with ibidem.init() as one, ibidem.init() as other:
         filled(one, 5)
         assert fetch(other, LocalRemote(one), "origin")[0].block_count
+
+
+def test_notes_of_both_sides_are_joined(pair: Pair):
+    ours, theirs = pair
+    ours.pull()
+    ours.notes().add([Event("vote", (key_id(1),), value=1.0)], author="ann")
+    theirs.notes().add([Event("vote", (key_id(1),), value=-1.0)], author="bob")
+    ours.fetch(include=["notes"])
+    assert len(ours.notes().log().events) == 1
+    report = ours.pull(include=["notes"])
+    assert how(report)["notes/memory"] is Move.MERGED
+    ours.push(names=["notes/memory"])
+    for repo in pair:
+        assert {event.actor for event in repo.notes().log().events} == {"ann", "bob"}
+
+
+def test_two_pushes_at_once_lose_nothing(pair: Pair, tmp_path: Path):
+    """To different branches both arrive; to the same branch one does, and the other is told."""
+    _, theirs = pair
+    copies = [ibidem.clone(tmp_path / "theirs", tmp_path / f"copy{n}") for n in range(4)]
+    for number, copy in enumerate(copies):
+        copy.branch(f"own{number}")
+        with copy.transaction() as tx:
+            tx.add_node("Doc", summary=f"from {number}")
+        copy.switch(f"own{number}")
+        with copy.transaction() as tx:
+            tx.add_node("Doc", summary=f"on own {number}")
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda pushed: pushed[1].push(names=[f"own{pushed[0]}"]), enumerate(copies)))
+        assert {f"own{number}" for number in range(4)} <= set(theirs.branches())
+        done = list(pool.map(lambda copy: pushed_or_refused(copy), copies))
+    assert done.count(True) == 1
+    assert theirs.head == copies[done.index(True)].resolve("main")
+    assert theirs.fsck().faults == ()
+    for copy in copies:
+        copy.close()
+
+
+def pushed_or_refused(copy: Repository) -> bool:
+    try:
+        copy.push(names=["main"])
+    except ConflictError:
+        return False
+    return True
