@@ -11,7 +11,7 @@ from ibidem.repo.retrieving import answered, ask
 from ibidem.retrieve.packs.execute import shown_text
 from ibidem.retrieve.packs.option import EDGES, LIMIT_DEFAULT, SCORE, EdgeWalk, PackOptions
 from ibidem.retrieve.packs.result import PackResult, pack_cid
-from ibidem.retrieve.prompt import Citation, Prompt, assemble, text_digest
+from ibidem.retrieve.prompt import Citation, Prompt, assemble, cited_digest
 from ibidem.retrieve.tokens import HEURISTIC
 from ibidem.retrieve.trust.policy import ALL
 
@@ -107,7 +107,7 @@ def verify(repository: Reader, citation: Citation) -> bool:
     is_same = all(
         text is not None
         and 0 <= span.start <= span.stop <= len(text)
-        and text_digest(text[span.start : span.stop]) == span.digest
+        and cited_digest(text[span.start : span.stop]) == span.digest
         for text, span in zip(texts, citation.spans, strict=True)
     )
     members = [span.cid for span in citation.spans]

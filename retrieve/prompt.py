@@ -230,7 +230,7 @@ def _citation(
     mark: str, pack: Pack, root: RootCid, commit: CommitCid | None, policy: Mapping[str, Any]
 ) -> Citation:
     spans = tuple(
-        CitedSpan(member.id, member.cid, 0, len(member.text), text_digest(member.text))
+        CitedSpan(member.id, member.cid, 0, len(member.text), cited_digest(member.text))
         for member in pack.members
     )
     return Citation(
@@ -238,6 +238,6 @@ def _citation(
     )
 
 
-def text_digest(text: str) -> bytes:
+def cited_digest(text: str) -> bytes:
     """Returns what a citation says of a text: its SHA-256, 32 bytes."""
     return hashlib.sha256(text.encode()).digest()

@@ -92,8 +92,7 @@ def select(
             raise InvalidInputError(f"{name}: got an option that a selection sets itself")
     scope = Scope(revision, thread, window, ttl, as_of)
     if query is None or not query.strip():
-        latest = _first(scope.newest(), scope, k, unit)
-        latest.sort(key=lambda one: _time_key(one.messages[-1]))
+        latest = _first(scope.newest(), scope, k, unit)[::-1]
         return Selection(tuple(latest), scope.of(latest) if latest else None)
     ranked = scope.ask(
         query, limit=None, depth=max(DEPTH_DEFAULT, 4 * k) if depth is None else depth, **options
@@ -142,7 +141,10 @@ class Scope:
             self._where["ord"] = {"gte": self._begin(option.count("window", window, low=1))}
 
     def newest(self) -> Iterator[Stored]:
-        """Yields what may be chosen, the newest first, by time, thread and place."""
+        """Yields what may be chosen, the newest first: of one thread by place, else by time."""
+        if self._thread is not None:
+            yield from self._away(self._thread, None, forward=False)
+            return
         size, past = _PAGE, 0
         while True:
             page = self._page("created_at", limit=size)
@@ -198,24 +200,24 @@ class Scope:
     def _exchange(self, message: Stored) -> list[Stored]:
         before = [message]
         if message.role != USER:
-            for one in self._near(message, forward=False):
+            for one in self._away(message.thread, message.ord, forward=False):
                 before.append(one)
                 if one.role == USER:
                     break
         after: list[Stored] = []
-        for one in self._near(message, forward=True):
+        for one in self._away(message.thread, message.ord, forward=True):
             if one.role == USER:
                 break
             after.append(one)
         return [*reversed(before), *after]
 
-    def _near(self, message: Stored, *, forward: bool) -> Iterator[Stored]:
-        """Yields what may be chosen of the same thread, away from a message."""
-        place, size = message.ord, 8
+    def _away(self, thread: str, place: int | None, *, forward: bool) -> Iterator[Stored]:
+        """Yields what may be chosen of a thread, away from a place or from its end."""
+        size = 8
         while True:
-            compare = {"gt": place} if forward else {"lt": place}
+            near = None if place is None else {"gt" if forward else "lt": place}
             order = "ord" if forward else "-ord"
-            page = self._page(order, limit=size, where={"thread": message.thread}, near=compare)
+            page = self._page(order, limit=size, where={"thread": thread}, near=near)
             for node in page.nodes:
                 one = stored(node, self.reader)
                 place = one.ord
@@ -229,6 +231,7 @@ class Scope:
         order: str,
         *,
         limit: int | None = None,
+        offset: int = 0,
         where: Mapping[str, Any] = EMPTY,
         near: Mapping[str, int] | None = None,
     ) -> Page:
@@ -242,14 +245,15 @@ class Scope:
             valid_at=self._as_of,
             order_by=f"-{order}" if order == "created_at" else order,
             limit=limit,
+            offset=offset,
         )
 
     def _begin(self, window: int) -> int:
         """Returns the first place of the newest so many messages of the thread."""
         if self._thread is None:
             raise InvalidInputError("window: got one without a thread, expected both or neither")
-        page = self._page("-ord", limit=window)
-        return int(str(page.nodes[-1].props["ord"])) if page.nodes else 0
+        page = self._page("-ord", limit=1, offset=window - 1)
+        return int(str(page.nodes[0].props["ord"])) if page.nodes else 0
 
 
 def now_of(revision: Revision, as_of: int | datetime | None) -> int:
