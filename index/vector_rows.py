@@ -3,7 +3,7 @@
 Columns of n rows:
     ordinals (n,) ascending, cids (n, 32) digests, of (n, 32) digests of the embedded texts
     rows (n, d) float32: dense only; float16 and int8 components convert exactly
-    codes, norms, residual, scale: dense only, see `codes.py`
+    codes, norms, residual, scale, lean, centre.*: dense only, see `codes.py`
     token.* inverted by token id, values = weight float32: sparse only
     set: the ordinals as a serialised bitmap
 A column without a dot in its name has one entry a row; merging carries such columns along.
@@ -18,7 +18,7 @@ from typing import Self
 import numpy as np
 
 from ibidem.index.arrays import Array, Bytes, Columns, bitmap_bytes, to_bitmap
-from ibidem.index.codes import CODE_COLUMNS, encode_rows
+from ibidem.index.codes import CENTRE, CODE_COLUMNS, LEAN, centre_of, encode_rows
 from ibidem.index.identity import id_array
 from ibidem.index.inverted import build_numbered, merge_inverted
 from ibidem.index.merge import Part, merge_rows, plan_merge
@@ -193,11 +193,16 @@ class SparseRows:
 def merge_vectors(parts: Sequence[Part]) -> Columns:
     """Returns the live rows of several segments of one model as the columns of one.
 
-    Codes are copied; they are made again only where a part was written without them.
+    Codes are copied, unless a part was written without them, or with a centre of its own, or the
+    rows together have one.
     """
     columns = _merge(parts)
-    if not columns.keys() >= set(CODE_COLUMNS):
-        columns |= encode_rows(columns["rows"])
+    rows = columns["rows"]
+    is_coded = columns.keys() >= set(CODE_COLUMNS)
+    has_centres = any(CENTRE in part.segment.columns for part in parts)
+    if not is_coded or has_centres or centre_of(rows) is not None:
+        columns.pop(LEAN, None)
+        columns |= encode_rows(rows)
     return columns
 
 

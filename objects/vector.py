@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import isfinite
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from ibidem.objects.block import EMPTY, Block, Map, empty, frozen_extra, require
@@ -281,10 +280,7 @@ def _is_plain(array: object, dtype: str) -> bool:
 
     if dtype != "f32" or type(array) is not np.ndarray or array.dtype != _FLOAT32:
         return False
-    # The sum of the squares is finite only where every component is; one that is too large is
-    # looked at again, component by component.
-    with np.errstate(over="ignore"):
-        return array.ndim == 1 and len(array) > 0 and isfinite(array.dot(array))
+    return array.ndim == 1 and len(array) > 0 and bool(np.isfinite(array).all())
 
 
 def _numbers(array: ArrayLike, owner: str, size_min: int) -> NDArray[Any]:

@@ -1,10 +1,13 @@
 """The two passes over dense rows, as the scan sees them: eight-bit codes, and float32.
 
-Both estimate the cosine of a row and a query as (row scale)·(query scale)·product, and know how far
-that can be off, as a residual of the row and one of the query: p + (1 + p) z.
+Both estimate the cosine of a row and a query as base + tilt·lean + (row scale)·(query
+scale)·product, and know how far that can be off: p l + h z for a row with residual p and a query
+with residual z and length l, where h is the largest of the rows.
 
-*Codes.* x = |x|(s c + r), |r| <= p and q = |q|(t e + w), |w| <= z, so that cos(x, q) = s t <c, e> +
-s <c, w> + <r, q/|q|>, where <c, e> is an integer and exact.
+*Codes.* With y = x/|x| and v = q/|q|: y = m + s c + r, |r| <= p, |s c| <= h, and v - b m = t e + w,
+|w| <= z, |v - b m| <= l, for a centre m of the segment and any b. So cos(x, q) = b <y, m> + <m, v -
+b m> + s t <c, e> + s <c, w> + <r, v - b m>, where <c, e> is an integer and exact. Without a centre
+the last three terms are all, l is 1 and h is 1 + p.
 
 *Float32.* The product of d terms errs by at most gamma |x||q|, in any order of summation, with or
 without fused multiply-add. The query is scaled by a power of two to a norm of 1/2 or more; what
@@ -23,7 +26,15 @@ from typing import Any, Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
-from ibidem.index.codes import CODE_COLUMNS, encode_rows
+from ibidem.index.codes import (
+    CENTRE,
+    CENTRE_NUMBERS,
+    CODE_COLUMNS,
+    LEAN,
+    directions,
+    encode_rows,
+    quantised,
+)
 from ibidem.retrieve.bounds import Positions, QuerySide
 from ibidem.retrieve.kernel import Int8s, Products, code_products, float_products
 from ibidem.retrieve.numbers import UNIT_32, Float32s, Float64s, gamma
@@ -35,6 +46,10 @@ relative errors of norms, the underflow of rows that are not wild, and a few flo
 TAME = 2.0**60
 """Norms between this and its inverse are not wild."""
 
+_UPWARDS = 1.0 + 2.0**-30
+_ANY_LENGTH = 2.0**-30
+"""More than what the roundings of a centred query can add to its length."""
+
 At = slice | Positions
 
 
@@ -44,6 +59,14 @@ class Rows(Protocol):
     @property
     def worst(self) -> float:
         """The largest residual."""
+
+    @property
+    def reach(self) -> float:
+        """At least the largest |s c|."""
+
+    @property
+    def centre(self) -> Centre | None:
+        """What the rows are taken beside."""
 
     @property
     def norms(self) -> Float64s:
@@ -64,6 +87,18 @@ class Rows(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Centre:
+    """The centre of a segment's directions."""
+
+    direction: Float64s
+    """(d,)"""
+    mean: float
+    """What `lean` is less by."""
+    lean: Float32s
+    """(n,) <x/|x|, m> of the rows, less the mean."""
+
+
+@dataclass(frozen=True, slots=True)
 class Queries:
     """m queries in one pass, none of them zero."""
 
@@ -75,6 +110,12 @@ class Queries:
     """(m,)."""
     norms: Float64s
     """(m,) |q|."""
+    length: Float64s
+    """(m,) at least the length of what was quantised, of a direction."""
+    tilt: Float64s
+    """(m,) b."""
+    base: Float64s
+    """(m,) what the cosine of every row has in common."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +123,7 @@ class Pass:
     """How rows, queries and products are made."""
 
     rows: Callable[[VectorSegment], Rows]
-    queries: Callable[[list[QuerySide]], Queries]
+    queries: Callable[[list[QuerySide], Centre | None], Queries]
     products: Callable[[npt.NDArray[Any]], Products]
 
 
@@ -95,6 +136,8 @@ class CodedRows:
     residuals: Float32s
     norms: Float64s
     worst: float
+    reach: float
+    centre: Centre | None
     has_wild: bool = False
 
     @classmethod
@@ -106,7 +149,13 @@ class CodedRows:
             columns = encode_rows(segment.rows) if kept is None else kept
             codes, norms, residual, scale = (columns[name] for name in CODE_COLUMNS)
             worst = float(residual.max(initial=0.0))
-            found = segment.cache["retrieve.codes"] = cls(codes, scale, residual, norms, worst)
+            reach, centre = 1.0 + worst, None
+            if CENTRE in columns:
+                direction, lean = columns[CENTRE].astype(np.float64), columns[LEAN]
+                mean, reach = columns[CENTRE_NUMBERS].tolist()
+                centre = Centre(direction, mean, lean)
+            found = cls(codes, scale, residual, norms, worst, reach, centre)
+            segment.cache["retrieve.codes"] = found
         return found
 
     def take(self, at: At) -> npt.NDArray[Any]:
@@ -130,6 +179,8 @@ class FloatRows:
     norms: Float64s
     worst: float
     has_wild: bool
+    reach: float = 1.0
+    centre: Centre | None = None
 
     @classmethod
     def of(cls, segment: VectorSegment) -> Self:
@@ -161,17 +212,31 @@ class FloatRows:
         return np.full(positions.shape[0], self.worst)
 
 
-def _coded_queries(sides: list[QuerySide]) -> Queries:
-    columns = encode_rows(np.stack([side.query for side in sides]))
-    codes, norms, residual, scale = (columns[name] for name in CODE_COLUMNS)
-    return Queries(codes, scale.astype(np.float64), residual.astype(np.float64), norms)
+def _coded_queries(sides: list[QuerySide], centre: Centre | None) -> Queries:
+    rest, norms = directions(np.stack([side.query for side in sides]))
+    tilt, base = np.zeros(len(sides)), np.zeros(len(sides))
+    if centre is not None:
+        # Not by a BLAS: these are few, and its threads would go on waiting for more.
+        tilt = np.einsum("ij,j->i", rest, centre.direction) / (centre.direction**2).sum()
+        rest -= tilt[:, None] * centre.direction
+        base = tilt * centre.mean + np.einsum("ij,j->i", rest, centre.direction)
+    length = np.sqrt(np.einsum("ij,ij->i", rest, rest)) * _UPWARDS + _ANY_LENGTH
+    codes, scale, residual, _ = quantised(rest)
+    wide = scale.astype(np.float64)
+    # A query that is its centre, or too near to have a scale, has no codes; any scale will do.
+    codes[wide == 0.0] = 0
+    wide[wide == 0.0] = 1.0
+    return Queries(codes, wide, residual.astype(np.float64), norms, length, tilt, base)
 
 
-def _float_queries(sides: list[QuerySide]) -> Queries:
+def _float_queries(sides: list[QuerySide], centre: Centre | None) -> Queries:
+    assert centre is None, "BUG: float32 rows have no centre"
     lengths = np.array([side.norm for side in sides])
     exponents = np.array([side.exponent for side in sides])
     body = np.stack([side.scaled for side in sides])
-    return Queries(body, 1.0 / lengths, np.zeros(len(sides)), np.ldexp(lengths, exponents))
+    nothing = np.zeros(len(sides))
+    norms = np.ldexp(lengths, exponents)
+    return Queries(body, 1.0 / lengths, nothing, norms, nothing + 1.0, nothing, nothing)
 
 
 CODES = Pass(CodedRows.of, _coded_queries, code_products)

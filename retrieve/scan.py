@@ -23,10 +23,11 @@ import numpy.typing as npt
 from ibidem.retrieve.bounds import Estimate, Positions, QuerySide
 from ibidem.retrieve.kernel import BATCH_MIN, Products
 from ibidem.retrieve.numbers import Float32s, Float64s
-from ibidem.retrieve.passes import ROUNDINGS, At, Pass, Rows
+from ibidem.retrieve.passes import ROUNDINGS, At, Pass, Queries, Rows
 from ibidem.retrieve.protocol import Bools, VectorSegment
 
 _UNUSED = np.ones((1, 1))
+_PLAIN = -1
 _NORM_ERROR = 2.0**-36
 """Relative, on the square of a norm."""
 _FIRST_ROWS = 1_024
@@ -120,7 +121,9 @@ class _Scan:
         self.one = one
         self.metric = sides[0].metric
         self.parts = sorted(parts, key=lambda part: -part.size)
-        self.queries = one.queries(list(sides))
+        self.sides = list(sides)
+        self.asked: dict[int, Queries] = {}
+        """What is asked of a segment, by its number; _PLAIN for those without a centre."""
         self.depths = depths
         self.gives_up = gives_up
         self.least = np.full(len(depths), -np.inf)
@@ -135,10 +138,15 @@ class _Scan:
             self._sample()
         if not len(self.active):
             return
-        products = self.one.products(self.queries.body[self.active])
+        plain: Products | None = None
         seen, next_look = 0, 0
         for number, part in enumerate(self.parts):
             rows = self.one.rows(part.segment)
+            if rows.centre is not None or plain is None:
+                products = self.one.products(self._queries(number, rows).body[self.active])
+                plain = products if rows.centre is None else plain
+            else:
+                products = plain
             step = _CHUNK_ROWS if part.positions is None else _GATHER_ROWS
             step = max(256, min(step, _CHUNK_PRODUCTS // len(self.depths)))
             start, size = 0, part.size
@@ -157,14 +165,14 @@ class _Scan:
 
     def _sample(self) -> None:
         """Raises `least` by rows spread over all, and gives up queries whose rows look alike."""
-        products = self.one.products(self.queries.body)
         step = self.total // _SAMPLE_ROWS
         taken = 0
         for number, part in enumerate(self.parts):
             at = np.arange(step // 2, part.size, step)
             if at.shape[0]:
                 at = at if part.positions is None else part.positions[at]
-                self._add(number, self.one.rows(part.segment), at, products)
+                rows = self.one.rows(part.segment)
+                self._add(number, rows, at, self.one.products(self._queries(number, rows).body))
                 taken += at.shape[0]
         self._look()
         if self.gives_up and self.hits:
@@ -197,7 +205,8 @@ class _Scan:
         part = self.parts[number]
         values = products(rows.take(at))
         scale = rows.scale(at)
-        index = self._reaching(values, scale, rows, at)
+        asked = self._queries(number, rows)
+        index = self._reaching(values, scale, rows, at, asked)
         row, query = index, np.zeros_like(index)
         if values.shape[1] > 1:
             row, query = np.divmod(index, values.shape[1])
@@ -209,13 +218,26 @@ class _Scan:
             return
         value = values[row, query] * scale[row].astype(np.float64)
         query = self.active[query]
-        lower, upper = self._interval(value, rows.residual(positions), rows.norms[positions], query)
+        value *= asked.scale[query]
+        if rows.centre is not None:
+            value += asked.tilt[query] * rows.centre.lean[positions] + asked.base[query]
+        slack = rows.residual(positions) * asked.length[query]
+        slack += rows.reach * asked.residual[query] + ROUNDINGS
+        lower, upper = self._interval(value, slack, rows.norms[positions], asked.norms[query])
         kept = np.flatnonzero(upper >= self.least[query])
         places = positions[kept] + self.offsets[number]
         self.hits.append(_Hits(places, query[kept], lower[kept], upper[kept]))
 
+    def _queries(self, number: int, rows: Rows) -> Queries:
+        """Returns the queries as a segment is asked: beside its centre, if it has one."""
+        key = _PLAIN if rows.centre is None else number
+        found = self.asked.get(key)
+        if found is None:
+            found = self.asked[key] = self.one.queries(self.sides, rows.centre)
+        return found
+
     def _reaching(
-        self, values: npt.NDArray[Any], scale: Float32s, rows: Rows, at: At
+        self, values: npt.NDArray[Any], scale: Float32s, rows: Rows, at: At, asked: Queries
     ) -> npt.NDArray[np.intp]:
         """Returns the flat positions of values of rows that may reach `least`, and of some others.
 
@@ -224,18 +246,26 @@ class _Scan:
         """
         if rows.has_wild and not np.isfinite(scale).all():
             return np.arange(values.size)
-        slack = rows.worst + (1.0 + rows.worst) * self.queries.residual[self.active] + ROUNDINGS
-        own = self.queries.scale[self.active]
+        length, residual = asked.length[self.active], asked.residual[self.active]
+        slack = rows.worst * length + rows.reach * residual + ROUNDINGS + asked.base[self.active]
+        own, lengths = asked.scale[self.active], asked.norms[self.active]
         norms = rows.norms[at][:, None] if self.metric != "cosine" else _UNUSED
+        lean = None if rows.centre is None else rows.centre.lean[at]
+        tilt = asked.tilt[self.active]
         if values.shape[1] >= BATCH_MIN:
-            needed = self._needed(norms.min(), norms.max()) - slack
+            needed = self._needed(norms.min(), norms.max(), lengths) - slack
+            if lean is not None:
+                needed -= np.maximum(tilt * float(lean.max()), tilt * float(lean.min()))
             reach = np.where(needed > 0.0, needed / (own * float(scale.max())), -np.inf)
             index = _at_least(values, reach)
             if index.shape[0] * _MANY_SHARE < values.size:
                 return index
-        return _at_least(values * scale[:, None], (self._needed(norms, norms) - slack) / own)
+        scaled = values * scale[:, None]
+        if lean is not None:
+            scaled += lean[:, None] * (tilt / own).astype(np.float32)
+        return _at_least(scaled, (self._needed(norms, norms, lengths) - slack) / own)
 
-    def _needed(self, least_norm: Any, largest_norm: Any) -> Float64s:
+    def _needed(self, least_norm: Any, largest_norm: Any, own: Float64s) -> Float64s:
         """Returns the least cosine that can reach `least` with a norm in some range, by query.
 
         Errors of a few roundings are within those that the slack allows for.
@@ -243,7 +273,6 @@ class _Scan:
         least = self.least[self.active]
         if self.metric == "cosine":
             return least
-        own = self.queries.norms[self.active]
         if self.metric == "dot":
             norm = np.where(least > 0.0, largest_norm, least_norm)
             return np.asarray(least / (norm * own))
@@ -254,13 +283,12 @@ class _Scan:
         return np.asarray(np.where(np.isnan(found), -np.inf, found))
 
     def _interval(
-        self, value: Float64s, residual: Float64s, norms: Float64s, query: npt.NDArray[np.int16]
+        self, middle: Float64s, slack: Float64s, norms: Float64s, own: Float64s
     ) -> tuple[Float64s, Float64s]:
-        """Returns bounds of the canonical scores of rows, each with its own residual."""
-        middle = value * self.queries.scale[query]
-        slack = residual + (1.0 + residual) * self.queries.residual[query] + ROUNDINGS
+        """Returns bounds of the canonical scores from estimates of the cosines, which are used up,
+        and the norms of rows and queries."""
+        wild = ~np.isfinite(middle)
         if self.metric != "cosine":
-            own = self.queries.norms[query]
             middle *= norms * own
             slack *= norms * own
             if self.metric == "euclidean":
@@ -268,7 +296,6 @@ class _Scan:
                 middle = 2.0 * middle - reach
                 slack = 2.0 * slack + reach * _NORM_ERROR
         lower, upper = middle - slack, middle + slack
-        wild = ~np.isfinite(value)
         lower[wild], upper[wild] = -np.inf, np.inf
         return lower, upper
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ibidem.index.codes import CODE_COLUMNS, encode_rows
+from ibidem.index import codes
+from ibidem.index.codes import CENTRE, CENTRE_NUMBERS, CODE_COLUMNS, LEAN, encode_rows
 from ibidem.index.merge import Part
 from ibidem.index.reading import VectorSegment
 from ibidem.index.segment import Segment
@@ -50,6 +51,39 @@ def test_merging_copies_codes_and_drops_those_of_dead_rows():
     assert merged["scale"][3] == 77.0
     merged["scale"][3] = first["scale"][3]
     same(merged, merged["rows"])
+
+
+def leaning_rows(seed, count):
+    return random_rows(seed, count) + np.float32(100.0)
+
+
+def test_rows_that_lean_one_way_are_kept_beside_their_centre(monkeypatch):
+    monkeypatch.setattr(codes, "CENTRED_ROWS_MIN", 4)
+    rows = leaning_rows(1, 40)
+    rows[3] = 0.0
+    columns = segment_of(rows, 0).columns
+    centre, (mean, reach) = columns[CENTRE].astype(np.float64), columns[CENTRE_NUMBERS]
+    assert 0.25 <= (centre**2).sum() <= 1.0
+    units = rows.astype(np.float64)
+    units /= np.maximum(np.sqrt((units**2).sum(axis=1)), 1e-300)[:, None]
+    coded = columns["codes"] * columns["scale"].astype(np.float64)[:, None]
+    rest = units - centre - coded
+    assert (np.sqrt((rest**2).sum(axis=1)) <= columns["residual"]).all()
+    assert (np.sqrt((coded**2).sum(axis=1)) <= reach).all()
+    assert np.abs(units @ centre - mean - columns[LEAN]).max() < 2.0**-24
+    assert columns["residual"].max() < codes.encode_rows(rows[:3])["residual"].max()
+
+
+def test_merging_makes_codes_anew_where_a_part_or_the_whole_has_a_centre(monkeypatch):
+    plain = segment_of(random_rows(1, 9), 0), segment_of(leaning_rows(2, 30), 20)
+    monkeypatch.setattr(codes, "CENTRED_ROWS_MIN", 20)
+    leaning = segment_of(leaning_rows(3, 25), 60)
+    assert CENTRE in leaning.columns
+    for parts in (plain, (plain[0], leaning), (leaning, plain[1])):
+        merged = merge_vectors([Part(part) for part in parts])
+        expected = encode_rows(merged["rows"])
+        assert all(merged[name].tobytes() == expected[name].tobytes() for name in expected)
+        assert (LEAN in merged) == (CENTRE in merged) == (CENTRE in expected)
 
 
 def test_a_segment_without_codes_gets_them_when_read_or_merged():

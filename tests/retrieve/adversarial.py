@@ -37,6 +37,19 @@ def adversarial(rng, dim):
     return array[np.isfinite(array).all(axis=1)]
 
 
+def leaning(rng, dim):
+    """Returns rows most of which point one way, by much or by a rounding, at any norm, among rows
+    that do not: (n, d) float32."""
+    direction = rng.standard_normal(dim)
+    direction /= np.sqrt((direction**2).sum())
+    noise = rng.standard_normal((600, dim)) / dim**0.5
+    sizes = np.array([1.0, 0.3, 1e-2, 1e-3, 1e-7, 0.0])
+    rows = direction + noise * rng.choice(sizes, 600)[:, None]
+    rows[300:] *= 2.0 ** rng.integers(-120, 120, 300)[:, None]
+    array = np.concatenate([rows.astype(np.float32), adversarial(rng, dim)[::3]])
+    return array[rng.permutation(len(array))]
+
+
 @dataclass
 class FloatSegment:
     """A segment as it was written before there were codes."""

@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from ibidem.index import codes
 from ibidem.index.codes import encode_rows
 from ibidem.retrieve import kernel
 from ibidem.retrieve.bounds import QuerySide
@@ -15,7 +16,7 @@ from ibidem.retrieve.dense import canonical_scores
 from ibidem.retrieve.passes import CODES, FLOATS
 from ibidem.retrieve.scan import Part, scan
 
-from .adversarial import METRICS, FloatSegment, adversarial
+from .adversarial import METRICS, FloatSegment, adversarial, leaning
 
 DIMS = (1, 2, 3, 17, 64, 384, 1023, 1041, 4096)
 PASSES = {"codes": CODES, "floats": FLOATS}
@@ -31,6 +32,12 @@ def segments_of(rows, count):
 
 def queries_of(rows):
     return [rows[place] for place in (0, 45, 85, -20, -1) if rows[place].any()]
+
+
+@pytest.fixture
+def centred(monkeypatch):
+    """Lets segments of few rows have a centre."""
+    monkeypatch.setattr(codes, "CENTRED_ROWS_MIN", 16)
 
 
 @pytest.mark.parametrize("name", PASSES)
@@ -51,6 +58,60 @@ def test_intervals_hold_the_canonical_score(name, metric, dim):
             assert (scores <= kept.estimate.upper).all()
             seen += scores.shape[0]
         assert seen == rows.shape[0]
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("dim", [1, 2, 17, 384, 1041])
+def test_intervals_beside_a_centre_hold_the_canonical_score(metric, dim, centred):
+    rng = np.random.default_rng(dim)
+    rows = leaning(rng, dim)
+    parts = [Part(segment) for segment in segments_of(rows, 2)]
+    centres = [CODES.rows(part.segment).centre for part in parts]
+    assert all(centre is not None for centre in centres)
+    odd = [centre.direction.astype(np.float32) for centre in centres]
+    odd += [-odd[0], np.float32(1e30) * odd[1], np.nextafter(odd[0], np.float32(2.0))]
+    queries = [row for row in rows[:12] if row.any()]
+    queries += [*odd, rng.standard_normal(dim).astype(np.float32)]
+    sides = [QuerySide.of(query, metric) for query in queries]
+    scanned = scan(parts, sides, [len(rows)] * len(sides), CODES, gives_up=False)
+    for side, found in zip(sides, scanned, strict=True):
+        assert sum(one.positions.shape[0] for one in found) == len(rows)
+        for kept in found:
+            scores = canonical_scores(kept.segment.rows[kept.positions], side.query, metric)
+            assert (kept.estimate.lower <= scores).all()
+            assert (scores <= kept.estimate.upper).all()
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("dim", [2, 64, 384])
+def test_every_row_among_the_best_is_kept_beside_a_centre(metric, dim, centred):
+    rng = np.random.default_rng(dim)
+    rows = np.concatenate([leaning(rng, dim) for _ in range(5)])
+    queries = [row for row in rows[:6] if row.any()]
+    queries.append(rng.standard_normal(dim).astype(np.float32))
+    sides = [QuerySide.of(query, metric) for query in queries]
+    mask = rng.random(len(rows)) < 0.7
+    for layout in (1, 4):
+        segments = segments_of(rows, layout)
+        parts = [Part(segment, mask=mask[segment.ordinals]) for segment in segments]
+        for count in (1, len(sides)):  # one query, and a batch, go different ways
+            found = scan(parts, sides[:count], [10] * count, CODES, gives_up=False)
+            for side, one in zip(sides, found, strict=False):
+                values = canonical_scores(rows, side.query, metric)
+                least = np.sort(values[mask])[::-1][9]
+                kept = {int(o) for part in one for o in part.segment.ordinals[part.positions]}
+                assert set(np.flatnonzero(mask & (values >= least)).tolist()) <= kept
+
+
+@pytest.mark.parametrize("kind", ["elsewhere", "themselves"])
+def test_codes_beside_a_centre_tell_near_duplicates_apart(kind):
+    rng = np.random.default_rng(8)
+    centre = rng.standard_normal(64) / 8.0
+    rows = (centre + rng.standard_normal((40_001, 64)) * 1e-3).astype(np.float32)
+    query = rows[-1] if kind == "themselves" else rng.standard_normal(64).astype(np.float32)
+    parts = [Part(segment) for segment in segments_of(rows[:-1], 2)]
+    (kept,) = scan(parts, [QuerySide.of(query, "cosine")], [10], CODES, gives_up=True)
+    assert sum(one.positions.shape[0] for one in kept) < 600
 
 
 @pytest.mark.parametrize("name", PASSES)
@@ -94,7 +155,8 @@ def test_codes_leave_few_of_ordinary_rows():
     assert sum(one.positions.shape[0] for one in kept) < 60
 
 
-def test_a_query_is_given_up_where_codes_do_not_tell_rows_apart():
+def test_a_query_is_given_up_where_codes_do_not_tell_rows_apart(monkeypatch):
+    monkeypatch.setattr(codes, "CENTRED_ROWS_MIN", 1 << 30)
     rng = np.random.default_rng(6)
     rows = np.ones((70_000, 8), np.float32)
     rows += rng.standard_normal(rows.shape).astype(np.float32) * np.float32(1e-5)
@@ -126,15 +188,15 @@ def test_codes_reconstruct_rows_within_their_residual(dim):
 @pytest.mark.parametrize("dim", [1, 63, 384, 1041, 4096])
 def test_every_library_gives_the_same_products(dim, count):
     rng = np.random.default_rng(dim)
-    codes = rng.integers(-127, 128, (50, dim), dtype=np.int8)
+    numbers = rng.integers(-127, 128, (50, dim), dtype=np.int8)
     queries = rng.integers(-127, 128, (count, dim), dtype=np.int8)
-    codes[0], queries[0] = 127, 127
-    exact = (codes.astype(np.int64) @ queries.T.astype(np.int64)).astype(np.float32)
-    codes.flags.writeable = False
+    numbers[0], queries[0] = 127, 127
+    exact = (numbers.astype(np.int64) @ queries.T.astype(np.int64)).astype(np.float32)
+    numbers.flags.writeable = False
     products = [kernel.with_numpy(queries), kernel.code_products(queries)]
     if simsimd := kernel.simsimd_module():
         products.append(kernel.with_simsimd(simsimd, queries))
     if numkong := kernel.numkong_module():
         products.append(kernel.with_numkong(numkong, queries))
     for one in products:
-        assert one(codes).astype(np.float32).tobytes() == exact.tobytes()
+        assert one(numbers).astype(np.float32).tobytes() == exact.tobytes()
