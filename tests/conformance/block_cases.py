@@ -127,6 +127,9 @@ def accepted_blocks() -> Iterator[tuple[str, str, Fields]]:
             full["id"] = reader.edge_id(A, "cites", B, full["key"])
         yield f"{kind}, every field", "5-a 5-c", full
         yield f"{kind}, unknown fields", "5-d", {**full, "later": {"a": [1.5, None]}, "x": None}
+    trusted = {"level": "level", "scope": "scope", "default_level": 1, "anonymous_level": 0}
+    policy = {"trust": {**trusted, "unscoped": "allow"}}
+    yield "root, requires trust", "8-b", {**ROOT, "config": policy, "requires": ["trust"]}
     yield "node, content of 4096 bytes", "5.1-a", {**NODE, "content": bytes(4096)}
     yield "edge, weight 0.0", "5.2-a", {**EDGE, "weight": 0.0}
     for name, key in (("false", False), ("empty text", ""), ("an empty list", [])):

@@ -262,7 +262,7 @@ def read_block(block: bytes) -> dict:
     for name, check in OPTIONAL.get(kind, {}).items():
         if name in fields:
             _check_optional(kind, name, fields[name], check)
-    if fields.get("requires"):
+    if set(fields.get("requires", ())) - {"trust"}:
         raise RefusedError("unsupported-format", f"requires {fields['requires']}")
     _check_columns(kind, fields)
     return fields

@@ -1,0 +1,179 @@
+"""Trust and graph memory against the vectors: by the pages alone, with Python's own numbers."""
+
+from __future__ import annotations
+
+import json
+import re
+from decimal import Context, Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ibidem.memory.graph.record import Record
+from ibidem.memory.graph.salience import salience
+from ibidem.memory.graph.selector import Candidate, select
+from ibidem.objects.ids import NodeId
+from ibidem.repo.notes import Event
+from ibidem.retrieve.trust.policy import TrustContext, TrustPolicy, decide
+
+SPEC = Path(__file__).parents[2] / "spec"
+VECTORS = SPEC / "vectors"
+HOUSE = Path(__file__).parents[2]
+
+
+def cases(name: str) -> list[Any]:
+    found = json.loads((VECTORS / f"{name}.json").read_text(encoding="utf-8"))
+    assert found
+    return [pytest.param(case["input"], case["output"], id=case["name"]) for case in found]
+
+
+def by_the_page(policy: Any, trust: Any, props: Any) -> str:
+    """Trust 2, read off the page."""
+    if trust["everything"]:
+        return "full"
+    cap = trust["level"]
+    if not trust["authenticated"]:
+        cap = min(cap, policy["anonymous_level"])
+
+    def members(name: str, default: Any) -> list[Any]:
+        value = props.get(name, default) if name in props else default
+        found = value if isinstance(value, list) else [value]
+        return [one for one in found if not isinstance(one, (list, dict))]
+
+    def passes(scope: Any) -> bool:
+        if not isinstance(scope, str):
+            return False
+        if scope == "":
+            return bool(policy["unscoped"] == "allow")
+        return trust["scopes"] == "*" or scope in trust["scopes"]
+
+    levels = members(policy["level"], policy["default_level"])
+    scopes = members(policy["scope"], "")
+    if not levels or not scopes or not all(map(passes, scopes)):
+        return "denied"
+    if not all(type(level) is int and 0 <= level <= 4 for level in levels):
+        return "denied"
+    if max(levels) <= cap:
+        return "full"
+    return "redacted" if max(levels) == cap + 1 else "denied"
+
+
+@pytest.mark.parametrize(("given", "output"), cases("trust/decide"))
+def test_decisions(given: Any, output: str):
+    assert by_the_page(**given) == output
+    context = dict(given["trust"])
+    policy = TrustPolicy(**given["policy"])
+    assert decide(policy, TrustContext(**context), given["props"]) == output
+
+
+def halved(age: int, half_life: int) -> float:
+    if age <= 0:
+        return 1.0
+    whole, rest = divmod(age, half_life)
+    part = 1.0
+    if rest:
+        context = Context(prec=50)
+        ln2 = float(Decimal(2).ln(context))
+        part = float(Decimal(-(rest / half_life) * ln2).exp(context))
+    return float(Fraction(part) / 2**whole)
+
+
+@pytest.mark.parametrize(("given", "output"), cases("memory/salience"))
+def test_salience(given: Any, output: str):
+    record, as_of = given["record"], given["as_of"]
+    life = record["half_life_seconds"] * 1_000_000
+
+    def faded(value: float, age: int) -> float:
+        return value if record["pinned"] else max(record["floor"], value * halved(age, life))
+
+    value, at = max(record["floor"], record["salience"]), record["time"]
+    for kind, time, amount in given["events"]:
+        if time > as_of or kind not in ("reinforce", "penalize"):
+            continue
+        change = record["gain"] if amount is None else amount
+        change = change if kind == "reinforce" else -change
+        value = min(1.0, max(record["floor"], faded(value, time - at) + change))
+        at = max(at, time)
+    value = faded(value, as_of - at)
+    age = record["max_age_seconds"]
+    if age is not None and as_of - record["time"] >= age * 1_000_000:
+        value = 0.0
+    assert value.hex() == output
+    node = NodeId(b"a" * 16)
+    events = [
+        Event(kind, (node,), "", time, amount, id=node) for kind, time, amount in given["events"]
+    ]
+    ours = Record("Semantic", "x", scope="", **record)  # type: ignore[arg-type]
+    assert salience(ours, events, as_of).hex() == output
+
+
+@pytest.mark.parametrize(("given", "output"), cases("memory/selector"))
+def test_selections(given: Any, output: Any):
+    scores = {}
+    for one in given["candidates"]:
+        count = one["successes"] + one["failures"]
+        success = one["successes"] / count if count else 0.5
+        recency = 0.5
+        if one["reinforced"] is not None:
+            recency = halved(given["as_of"] - one["reinforced"], 30 * 86_400_000_000)
+        scores[one["id"]] = ((one["applicability"] + success) + recency) / 3
+    order = sorted(scores, key=lambda one: (-scores[one], one))
+    assert [[one, scores[one].hex()] for one in order] == output["selected"]
+    candidates = [
+        Candidate(NodeId(bytes.fromhex(one.pop("id"))), **one)
+        for one in [dict(one) for one in given["candidates"]]
+    ]
+    found = select(candidates, given["as_of"], top_min=given["top_min"], gap_min=given["gap_min"])
+    assert [[node.raw.hex(), found.scores[node].hex()] for node in found.selected] == output[
+        "selected"
+    ]
+    assert (found.top.hex(), found.gap.hex(), found.needs_more) == (
+        output["top"],
+        output["gap"],
+        output["needs_more"],
+    )
+
+
+CITED = {
+    "trust": {
+        "1-a": "tests/memory/graph/test_trust.py::test_tr3_a_policy_is_taken_away",
+        "1-b": "tests/memory/graph/test_trust.py::test_tr2_an_unknown_level_is_refused",
+        "1-c": "tests/memory/graph/test_trust.py::test_a_receipt_says_who_asked",
+        "1-d": "tests/memory/graph/test_trust.py::test_tr3_without_a_context",
+        "2-a": "tests/conformance/test_trust.py::test_decisions",
+        "2-b": "tests/conformance/test_trust.py::test_decisions",
+        "3-a": "tests/oracle/test_trust_view.py::test_tr4_a_view_answers",
+        "3-b": "tests/memory/graph/test_trust.py::test_tr12_a_pack_skips",
+        "3-c": "tests/memory/graph/test_trust.py::test_tr6_what_is_hidden",
+        "4-a": "tests/memory/graph/test_trust.py::test_tr8_a_stub_says",
+    },
+    "memory": {
+        "1-a": "tests/repo/test_notes.py::test_an_older_head",
+        "2-a": "tests/conformance/test_trust.py::test_salience",
+        "2-b": "tests/conformance/test_trust.py::test_salience",
+        "2-c": "tests/conformance/test_trust.py::test_salience",
+        "3-a": "tests/conformance/test_trust.py::test_selections",
+        "3-b": "tests/conformance/test_trust.py::test_selections",
+        "4-a": "tests/memory/graph/test_asking.py::test_gr5_filters",
+        "4-b": "tests/memory/graph/test_asking.py::test_gr8_many_relations",
+        "4-c": "tests/memory/graph/test_asking.py::test_shares_of_a_root",
+        "4-d": "tests/memory/graph/test_asking.py::test_gr1_nodes_and_edges",
+        "4-e": "tests/memory/graph/test_asking.py::test_gr4_nodes_come",
+        "4-f": "tests/memory/graph/test_asking.py::test_an_answer_is_repeated",
+        "5-a": "tests/memory/graph/test_revise.py::test_rv1_a_revision",
+        "6-a": "tests/memory/graph/test_revise.py::test_co3_a_derived_record",
+        "6-b": "tests/memory/graph/test_revise.py::test_co1_consolidation",
+        "7-a": "tests/memory/graph/test_salience.py::test_de7_pruning",
+    },
+}
+
+
+@pytest.mark.parametrize("page", CITED)
+def test_every_anchor_of_the_page_is_cited_by_a_test_that_is_there(page: str):
+    anchors = set(re.findall(r"\[(\d-[a-z])\]", (SPEC / f"{page}.md").read_text(encoding="utf-8")))
+    assert anchors == set(CITED[page])
+    for cited in CITED[page].values():
+        file, _, name = cited.partition("::")
+        assert f"def {name}" in (HOUSE / file).read_text(encoding="utf-8"), cited
