@@ -9,6 +9,7 @@ import click
 
 from ibidem.cli.copying import include_option, show_report
 from ibidem.cli.session import Session, at_option, common_options, pass_session
+from ibidem.cli.trusting import trust_of, trust_option
 
 
 @click.command("export")
@@ -18,6 +19,7 @@ from ibidem.cli.session import Session, at_option, common_options, pass_session
 @click.option("--label", metavar="TYPE", help="Only the nodes of this type at --at, no history.")
 @click.option("--full", "is_full", is_flag=True, help="Everything, and the local log.")
 @include_option
+@trust_option
 @at_option
 @common_options
 @pass_session
@@ -35,8 +37,9 @@ def command(
     """Write the repository to the new FILE, a CAR
 
     The file holds every branch and tag with its history. `-` writes to standard output. With
-    --label it holds one commit with the nodes of one type, and nothing of the rest. With --since,
-    whoever imports it must have REV. Indexes are never in it, the local log only with --full.
+    --label it holds one commit with the nodes of one type, with --trust one with what a caller
+    may see, and nothing of the rest. With --since, whoever imports it must have REV. Indexes are
+    never in it, the local log only with --full.
 
     \b
     Examples:
@@ -44,14 +47,16 @@ def command(
       repo export week.car --branch main --since main@{2026-01-01T00:00:00Z}
       repo export facts.car --label Fact
     """
-    if label is not None and (branch or since or is_full or include):
-        raise click.UsageError("--label writes one state: no --branch, --since, --full, --include")
-    if label is None and at != "HEAD":
-        raise click.UsageError("--at goes with --label; use --branch for a part of the history")
+    is_part = label is not None or session.trust is not None
+    if is_part and (branch or since or is_full or include):
+        raise click.UsageError("--label and --trust write one state, without the other options")
+    if not is_part and at != "HEAD":
+        raise click.UsageError("--at goes with --label and --trust; see --branch and --since")
     target = sys.stdout.buffer if file == "-" else Path(file)
     with session.open() as repository:
-        if label is not None:
-            report = repository.export_part(target, at=at, label=label)
+        if is_part:
+            trust = trust_of(session)
+            report = repository.export_part(target, at=at, label=label, trust=trust)
         else:
             report = repository.export(
                 target, branches=branch, since=since, include=include, is_full=is_full

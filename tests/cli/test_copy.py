@@ -61,6 +61,16 @@ def test_a_part_by_label_has_nothing_of_the_rest(notes: Run, tmp_path: Path):
     assert summaries(tmp_path / "facts") == {"a fact"}
 
 
+def test_a_part_as_a_caller_sees_it_has_nothing_of_the_rest(notes: Run, tmp_path: Path):
+    notes("trust", "enable")
+    notes("node", "add", "Fact", "--summary", "open to all", "--prop", "level=0")
+    notes("node", "add", "Fact", "--summary", "for few", "--prop", "level=4")
+    notes("commit", "-m", "facts")
+    notes("export", "open.car", "--trust", "public")
+    assert b"open to all" in (tmp_path / "open.car").read_bytes()
+    assert b"for few" not in (tmp_path / "open.car").read_bytes()
+
+
 def test_options_that_do_not_go_together_are_refused(notes: Run):
     notes("export", "x.car", "--label", "Fact", "--full", code=2)
     notes("export", "x.car", "--at", "main~1", code=2)
