@@ -176,8 +176,8 @@ def check_rebase(source: Source, base: Root, theirs: Root, ours: Edits) -> None:
     clashes = [
         key
         for family, entries in ours.trees.items()
-        for key, cid in entries.items()
-        if others.trees.get(family, {}).get(key, cid) != cid
+        for key in entries
+        if key in others.trees.get(family, {})
     ]
     for name, model in ours.models.items():
         if others.models.get(name, model) != model:
