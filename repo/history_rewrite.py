@@ -18,6 +18,7 @@ from ibidem.objects.errors import InvalidInputError
 from ibidem.repo import refs
 from ibidem.repo.arguments import Signature
 from ibidem.repo.history_graph import children_first
+from ibidem.repo.publish import commit_of
 from ibidem.repo.refs import HEADS, TAGS
 
 if TYPE_CHECKING:
@@ -66,15 +67,8 @@ def squash(
                 hint="run 'repo log' to see the commits behind it",
             )
         tip = Commit.decode(buffer.get(ref.target))
-        commit = Commit(
-            tip.root,
-            () if base is None else (base,),
-            author=signature.author,
-            time=operations.time(signature.time),
-            message=signature.message,
-            agent=signature.agent,
-            task=signature.task,
-        )
+        parents = () if base is None else (base,)
+        commit = commit_of(signature, tip.root, parents, operations.time(signature.time))
         made[:] = [commit]
         target = _put(commit, buffer)
         return replace(state.view, refs=refs.changed(state.view, {full_name: target}, buffer))

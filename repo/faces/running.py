@@ -6,7 +6,7 @@ import os
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from ibidem.repo.reader import Reader
+from ibidem.repo.faces.signing import Signing
 
 if TYPE_CHECKING:
     from ibidem.objects.cid import Cid, ReceiptCid, StepCid
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ibidem.retrieve.sealed import SealedReceipt
 
 
-class Running(Reader):
+class Running(Signing):
     """The methods of `Repository` about what can be done again."""
 
     def keep(

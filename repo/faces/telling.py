@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from ibidem.repo.reader import Reader
+from ibidem.repo.faces.signing import Signing
 from ibidem.repo.revision import HEAD
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ibidem.repo.history_rewrite import Pruned
 
 
-class Telling(Reader):
+class Telling(Signing):
     """The methods of `Repository` about its past."""
 
     def touching(
@@ -58,14 +58,19 @@ class Telling(Reader):
         time: int | datetime | None = None,
         agent: str | None = None,
         task: str | None = None,
+        sign: str | bool | None = None,
     ) -> Commit:
-        """Folds the commits of a branch after `base`, or all of them, into one, and returns it."""
+        """Folds the commits of a branch after `base`, or all of them, into one, and returns it.
+
+        Args:
+            sign: as for `Repository.transaction`.
+        """
         from ibidem.repo import history_rewrite, moves
         from ibidem.repo.arguments import signature
 
         start = None if base is None else self.resolve(base)
         full_name = moves.branch_of(self._operations, branch)
-        signed = signature(author, message, time, agent, task)
+        signed = signature(author, message, time, agent, task, self.key_for(sign))
         return history_rewrite.squash(self._operations, full_name, start, signed)
 
     def prune(

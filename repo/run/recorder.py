@@ -20,6 +20,7 @@ from ibidem.repo import moves, publish
 from ibidem.repo.arguments import random_id, signature
 from ibidem.repo.at import Revision
 from ibidem.repo.edits import Edits, laid_on
+from ibidem.repo.landing import checked_choice
 from ibidem.repo.run import outcome
 from ibidem.repo.run.chain import Chain
 from ibidem.repo.run.session import RunRevision, Session, retrieve_request, rev_text
@@ -135,12 +136,17 @@ class Run(Session):
 
     def _transaction(self, request: dict[str, Any]) -> Transaction:
         operations = self._operations
-        signed = signature(*(request[name] for name in _SIGNED))
+        author, message, time, agent, task = (request[name] for name in _SIGNED)
+        key = self._live.key_for(request.get("sign"))
+        signed = signature(author, message, time, agent, task, key)
+        choice = checked_choice(request.get("on_conflict", "record"))
         with self._chain.lock:
             full_name = moves.branch_of(operations, request["branch"])
             begun = publish.tip(operations, operations.state(), full_name)
             self._append("transaction", request=request, root=begun.root_cid)
-        publisher = publish.BranchPublisher(operations, full_name, signed, begun=begun)
+        publisher = publish.BranchPublisher(
+            operations, full_name, signed, begun=begun, on_conflict=choice
+        )
         return Transaction(
             self._live.store,
             _Recording(self, publisher, begun),

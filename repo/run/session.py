@@ -86,18 +86,23 @@ class Session(ABC):
         time: int | datetime | None = None,
         agent: str | None = None,
         task: str | None = None,
+        sign: str | bool | None = None,
+        on_conflict: str = "record",
     ) -> Transaction:
         """Begins a transaction, as `Repository.transaction` does; a replay publishes nothing."""
-        return self._transaction(
-            {
-                "author": author,
-                "message": message,
-                "branch": branch,
-                "time": checked_time(time),
-                "agent": agent,
-                "task": task,
-            }
-        )
+        request = {
+            "author": author,
+            "message": message,
+            "branch": branch,
+            "time": checked_time(time),
+            "agent": agent,
+            "task": task,
+        }
+        if sign is not None:
+            request["sign"] = sign
+        if on_conflict != "record":
+            request["on_conflict"] = on_conflict
+        return self._transaction(request)
 
     # -- the rest of the world -----------------------------------------------------------------
 

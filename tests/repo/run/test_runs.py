@@ -394,3 +394,24 @@ def test_what_feedback_and_time_counted_is_taken_from_the_recording(repo: Reposi
         tx.add_node("Note", summary="advice", key="late")
     with run.replay() as replay:
         assert asking(replay) == live
+
+
+def test_a_refused_conflict_is_recorded_and_refused_again(repo: Repository) -> None:
+    node = seeded(repo).query(label="Note")[0].id
+
+    def racing(session: Any, meanwhile: Callable[[], None]) -> str:
+        with pytest.raises(ConflictError) as caught, session.transaction(on_conflict="raise") as tx:
+            tx.update_node(node, summary="mine")
+            meanwhile()
+        return str(caught.value)
+
+    def other() -> None:
+        with repo.transaction() as tx:
+            tx.update_node(node, summary="theirs")
+
+    with repo.run("strict") as run:
+        live = racing(run, other)
+    with run.replay() as replay:
+        assert racing(replay, lambda: None) == live
+    with pytest.raises(RunMismatchError, match="differs in on_conflict: 'raise' then, None now"):
+        run.replay().transaction()
