@@ -88,7 +88,6 @@ def execute_packs(
     counts = {str(reason): 0 for reason in DropReason}
     for _, reason, _ in left:
         counts[reason] += 1
-    drops = [making.drop(*one) for one in left[:DROPS_LISTED_MAX]]
     chosen = tuple(packs(place) for place in taken)
     return PackResult(
         root=snapshot.root,
@@ -96,7 +95,7 @@ def execute_packs(
         packs=chosen,
         tokens_used=sum(pack.tokens for pack in chosen),
         candidates_seen=len(found.ranking),
-        dropped=Drops(drops),
+        dropped=making.drops(left[:DROPS_LISTED_MAX]),
         dropped_counts=MappingProxyType(counts),
         warnings=found.warnings(making.stale(taken), making.conflicted(taken)),
         status=found.status(),
@@ -166,10 +165,21 @@ class _Making:
             self._made[place] = self._pack(self.groups[place])
         return self._made[place]
 
-    def drop(self, place: int, reason: str, tokens: int | None) -> Drop:
-        """Returns what is said of a pack that is left out."""
-        entry = self._hits[self.groups[place].hits[0]]
-        return Drop(self._id(entry.ordinal), DropReason(reason), tokens, entry.score)
+    def drops(self, left: Sequence[tuple[int, str, int | None]]) -> Drops:
+        """Returns what is said of packs that are left out, each by its best hit.
+
+        Those that come last were not counted and have one reason; they are kept as columns.
+        """
+        seen = max((at for at, one in enumerate(left, 1) if one[2] is not None), default=0)
+        entries = [self._hits[self.groups[place].hits[0]] for place, _, _ in left]
+        ids = self._snapshot.node_ids(np.array([hit.ordinal for hit in entries], np.uint32))
+        first = [
+            Drop(NodeId(ids[at].tobytes()), DropReason(reason), tokens, entries[at].score)
+            for at, (_, reason, tokens) in enumerate(left[:seen])
+        ]
+        reason = DropReason(left[-1][1]) if seen < len(left) else DropReason.LIMIT
+        scores = np.array([hit.score for hit in entries[seen:]], np.float64)
+        return Drops(first, reason, ids[seen:], scores)
 
     def stale(self, taken: Sequence[int]) -> int:
         """Returns how many hits of some packs were ranked by a stale vector."""

@@ -19,9 +19,18 @@ from ibidem.retrieve.drops import Drops
 from ibidem.retrieve.lane import LaneStatus
 from ibidem.retrieve.query import Query
 from ibidem.retrieve.rerank import RerankRecord, RerankStatus
-from ibidem.retrieve.result import LaneScore, answer_form
+from ibidem.retrieve.result import LaneScore, answer_form, lanes_written
 from ibidem.retrieve.warning import Warning  # noqa: A004
-from ibidem.retrieve.writing import array_of, map_of, text_of
+from ibidem.retrieve.writing import (
+    NULL,
+    array_of,
+    bytes_of,
+    count_of,
+    link_of,
+    map_of,
+    real_of,
+    text_of,
+)
 
 if TYPE_CHECKING:
     from ibidem.retrieve.receipt import Receipt
@@ -118,8 +127,8 @@ def pack_cid(
                 "kind": text_of("pack"),
                 "v": codec.encode(1),
                 "policy": codec.encode(dict(policy)),
-                "document": codec.encode(None if document is None else document.raw),
-                "members": array_of(codec.encode(cid) for cid in members),
+                "document": NULL if document is None else bytes_of(document.raw),
+                "members": array_of(map(link_of, members)),
             }
         )
     )
@@ -197,27 +206,42 @@ class PackResult:
 def _pack(pack: Pack) -> bytes:
     return map_of(
         {
-            "id": codec.encode(pack.id),
+            "id": link_of(pack.id),
             "alias": text_of(pack.alias),
             "scope": text_of(pack.scope),
-            "document": codec.encode(None if pack.document is None else pack.document.raw),
-            "source": codec.encode(pack.source),
-            "section": codec.encode(None if pack.section is None else pack.section.raw),
-            "heading_path": array_of(text_of(heading) for heading in pack.heading_path),
-            "hits": array_of(_hit(hit) for hit in pack.hits),
-            "members": array_of(
-                codec.encode([member.id.raw, member.cid, member.ord, member.start])
-                for member in pack.members
-            ),
-            "score": codec.encode(pack.score),
+            "document": NULL if pack.document is None else bytes_of(pack.document.raw),
+            "source": NULL if pack.source is None else text_of(pack.source),
+            "section": NULL if pack.section is None else bytes_of(pack.section.raw),
+            "heading_path": array_of(map(text_of, pack.heading_path)),
+            "hits": array_of(map(_hit, pack.hits)),
+            "members": array_of(map(_member, pack.members)),
+            "score": real_of(pack.score),
             "text": text_of(pack.text),
-            "tokens": codec.encode(pack.tokens),
-            "fallback": codec.encode(pack.fallback),
+            "tokens": count_of(pack.tokens),
+            "fallback": NULL if pack.fallback is None else text_of(pack.fallback),
         }
     )
 
 
+def _member(member: Member) -> bytes:
+    return array_of(
+        (
+            bytes_of(member.id.raw),
+            link_of(member.cid),
+            count_of(member.ord),
+            count_of(member.start),
+        )
+    )
+
+
 def _hit(hit: Hit) -> bytes:
-    lanes = {name: [lane.rank, lane.score, lane.contribution] for name, lane in hit.lanes.items()}
-    spans = [list(span) for span in hit.spans]
-    return codec.encode([hit.id.raw, hit.cid, hit.ord, hit.score, lanes, spans])
+    return array_of(
+        (
+            bytes_of(hit.id.raw),
+            link_of(hit.cid),
+            count_of(hit.ord),
+            real_of(hit.score),
+            lanes_written(hit.lanes),
+            array_of(array_of(map(count_of, span)) for span in hit.spans),
+        )
+    )
