@@ -116,7 +116,8 @@ def resolve_packs(given: Mapping[str, object]) -> PackOptions:
         given: some of `expand` (`neighbors`, `section` or `edges`), `per_hit_neighbors` (0 to
             1,000; not with `edges`), `merge` (`absorb` or `coalesce`), `budget` (`skip` or `stop`),
             `rank` (`score` or `none`), `nodes_max` (1 to 100,000), `spans`; only with `edges`
-            `etypes`, `direction` (`outgoing`, `incoming` or `both`), `hops` (0 to 8), `fanout` (1 to 1,000).
+            `etypes`, `direction` (`outgoing`, `incoming` or `both`), `hops` (0 to 8) and
+            `fanout` (1 to 1,000).
 
     Raises:
         InvalidInputError: an option is unknown, or of the wrong type or size, or has no effect
