@@ -73,12 +73,17 @@ def commits_json(commits: Iterable[Commit]) -> list[dict[str, Any]]:
 
 
 def _values(store: Store, found: OpenConflict) -> list[str]:
-    """Returns for each field in conflict what the sides say, or what a single side says."""
+    """Returns for each field in conflict what the sides say, as far as it was not erased."""
     from ibidem.objects import codec
+    from ibidem.objects.errors import NotFoundError
     from ibidem.repo.merge.fields import fields_of
 
-    conflict = found.conflict
-    sides = [fields_of(store.get(side)) for side in conflict.sides]
+    sides = []
+    for side in found.conflict.sides:
+        try:
+            sides.append(fields_of(store.get(side)))
+        except NotFoundError:  # erased on purpose, as a kind of it
+            continue
     rows = []
     for name in found.fields:
         said = {side.get(name): None for side in sides}

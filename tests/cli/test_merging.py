@@ -1,0 +1,97 @@
+"""Merging from the command line: what is said, what it ends with, and wrong calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from click.testing import Result
+
+Run = Callable[..., Result]
+Data = Callable[..., dict[str, Any]]
+
+MILL = "18832f2b469918663d8f97ad421e49f1"
+
+
+@pytest.fixture
+def apart(run: Run) -> Run:
+    """Two branches that say something else about one node."""
+
+    def says(summary: str, *more: str) -> None:
+        run("node", "add", "Fact", "--key", "mill", "--summary", summary, "--replace", *more)
+        run("commit", "-m", summary)
+
+    run("init")
+    says("base")
+    run("branch", "side")
+    says("ours")
+    run("switch", "side")
+    says("theirs", "--prop", "year=1843")
+    run("switch", "main")
+    return run
+
+
+def test_a_merge_with_conflicts_ends_with_one_and_says_what_meets(apart: Run, data: Data):
+    said = apart("merge", "side", code=1)
+    assert "1 conflict to settle" in said.stdout
+    assert "summary  ours | theirs" in said.stdout or "summary  theirs | ours" in said.stdout
+    assert "repo resolve" in said.stderr
+    assert data("status")["conflicts"][0]["fields"] == ["summary"]
+    assert data("get", MILL)["node"]["props"] == {"year": 1843}
+    assert apart("merge", "side").stdout == (
+        f"commit {data('status')['head']}\nunchanged: no difference\n"
+    )
+
+
+def test_a_dry_run_says_the_same_and_changes_nothing(apart: Run, data: Data):
+    before = data("status")["head"]
+    assert "1 conflict to settle" in apart("merge", "side", "--dry-run", code=1).stdout
+    assert data("status")["head"] == before
+    assert "replanted" in apart("rebase", "side", "--dry-run", code=1).stdout
+    assert data("status")["head"] == before
+
+
+@pytest.mark.parametrize(
+    ("choice", "summary"),
+    [
+        (["--ours"], "ours"),
+        (["--theirs"], "theirs"),
+        (["--base"], "base"),
+        (["--value", "summary=42"], "42"),
+        (["--theirs", "--value", "props.year=null"], "theirs"),
+    ],
+)
+def test_a_conflict_is_settled_by_the_beginning_of_its_id(
+    apart: Run, data: Data, choice: list[str], summary: str
+):
+    apart("merge", "side", code=1)
+    assert "no conflict is left" in apart("resolve", MILL[:6], *choice, "-m", "why").stdout
+    node = data("get", MILL)["node"]
+    assert node["summary"] == summary
+    assert node["props"] == ({} if "props.year=null" in choice else {"year": 1843})
+    assert data("log")["commits"][0]["message"] == "why"
+    assert "to settle" not in apart("status").stdout
+
+
+def test_wrong_calls_are_refused_and_change_nothing(apart: Run, data: Data):
+    apart("merge", "nowhere", code=3)
+    apart("cherry-pick", "nowhere", code=3)
+    apart("resolve", MILL, "--ours", code=2)
+    apart("merge", "side", code=1)
+    head = data("status")["head"]
+    for wrong in ([], ["--value", "summary"], ["--value", "=1"]):
+        apart("resolve", MILL, *wrong, code=2)
+    apart("resolve", "00", "--ours", code=2)
+    apart("resolve", "", "--ours", code=2)
+    assert data("status")["head"] == head
+
+
+def test_commits_are_made_again_and_taken_back(apart: Run, data: Data):
+    assert "1 conflict to settle" in apart("cherry-pick", "side", code=1).stdout
+    apart("undo")
+    assert "replanted: 1 node changed" in apart("revert", "HEAD", "-m", "back").stdout
+    assert data("get", MILL)["node"]["summary"] == "base"
+    assert "unchanged" in apart("rebase", "main").stdout
+    apart("merge", "side")
+    assert data("get", MILL)["node"]["summary"] == "theirs"
