@@ -11,7 +11,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from email.message import Message
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 from urllib.parse import parse_qsl, urlsplit
 
@@ -30,6 +29,7 @@ from ibidem.repo.sync.receive import receive_container
 from ibidem.repo.sync.remote import LocalRemote
 from ibidem.serve.guard import Guard, hosts_of
 from ibidem.serve.listener import IDLE_SECONDS, Answer, Application, Listener, Request
+from ibidem.store.closing import Closing
 
 if TYPE_CHECKING:
     from ibidem.repo.repository import Repository
@@ -106,7 +106,7 @@ class RemoteApplication(Application):
         return Answer(wire.write_moves(moves), wire.CBOR)
 
 
-class RemoteServer:
+class RemoteServer(Closing):
     """Serves a repository as a remote; a context manager that stops it."""
 
     def __init__(
@@ -184,17 +184,6 @@ class RemoteServer:
             self._thread.join()
             self._thread = None
         self._listener.server_close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 def _prefixes(query: str) -> list[str]:

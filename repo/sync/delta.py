@@ -15,10 +15,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
+from ibidem.objects import codec
 from ibidem.objects.cid import Cid, TreeCid
 from ibidem.objects.errors import CorruptError, NotFoundError
 from ibidem.objects.ids import ID_BYTES
-from ibidem.objects.links import links
+from ibidem.objects.links import check_kind, links
 from ibidem.objects.root import Root
 from ibidem.objects.tree import Tree, diff
 from ibidem.objects.tree.block import EMPTY_TREE, check_child, load
@@ -41,6 +42,8 @@ VALUE_KINDS = {
 """The kind of the values of each tree of a root."""
 _LINKING = frozenset(("node", "conflict"))
 """Kinds of values that need other blocks."""
+_PARTS = ("node", "edge")
+"""Kinds of parts that are not raw: the sides of a conflict."""
 _BATCH_KEYS = 4096
 
 
@@ -195,15 +198,22 @@ def _value_needs(
 
 
 def _parts(source: Source, cid: Cid) -> Iterator[Cid]:
-    """Yields what a value needs, and what that needs; nothing of what is not here."""
+    """Yields what a value needs, and what that needs; nothing of what is not here.
+
+    Raises:
+        CorruptError: it leads to something that is no part of a value.
+    """
     seen = {cid}
     waiting = [cid]
     while waiting:
+        at = waiting.pop()
         try:
-            found = list(links(source.get(waiting.pop())))
+            block = source.get(at)
         except NotFoundError:
             continue
-        for part in found:
+        if at != cid and (kind := check_kind(codec.decode(block))) not in _PARTS:
+            raise CorruptError(f"value {cid}: got a {kind} as a part of it, expected {_PARTS}")
+        for part in links(block):
             if part not in seen:
                 seen.add(part)
                 yield part

@@ -13,12 +13,12 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from ibidem.objects.cid import Cid
 from ibidem.objects.errors import ErrorKind, NotFoundError, StorageError
 from ibidem.objects.verify import verify_block
+from ibidem.store.closing import Closing
 from ibidem.store.lock import writer_lock
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _ENTRY_BYTES = 200
 """What one block costs in memory beside its bytes."""
 
 
-class Quarantine(Mapping[Cid, bytes]):
+class Quarantine(Closing, Mapping[Cid, bytes]):
     """Blocks that were checked one by one; a context manager that drops what is left of them."""
 
     def __init__(self, repository: Reader, *, memory_bytes_max: int = MEMORY_BYTES_MAX) -> None:
@@ -106,17 +106,6 @@ class Quarantine(Mapping[Cid, bytes]):
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _spill(self) -> None:
         from ibidem.store.lmdb import LmdbStore

@@ -16,6 +16,7 @@ from ibidem.objects import codec
 from ibidem.objects.blocks import Buffer
 from ibidem.objects.cid import BlobCid, Cid, CommitCid, NodeCid, RootCid, TreeCid
 from ibidem.objects.commit import Commit
+from ibidem.objects.conflict import Conflict
 from ibidem.objects.errors import (
     CorruptError,
     ErrorKind,
@@ -235,6 +236,19 @@ def test_a_node_at_the_key_of_another_is_refused(repo: Repository, forge: Forge)
     node = forge.node("a")
     tree = forge.tree([(bytes(16), node.cid)])
     refused(repo, bundle(forge.blocks, forge.commit(forge.root(nodes=tree))))
+
+
+def test_a_conflict_that_leads_to_the_history_is_refused(repo: Repository, forge: Forge):
+    """What is here must not be walked for a block that merely names it."""
+    head = repo.head
+    assert head is not None
+    other = forge.node("a")
+    sides = tuple(sorted((Cid(head.raw), Cid(other.cid.raw))))
+    conflict = Conflict("node", sides)
+    put(forge.blocks, conflict.encode())
+    tree = forge.tree([(other.id.raw, conflict.cid)])
+    error = refused(repo, bundle(forge.blocks, forge.commit(forge.root(conflicts=tree))))
+    assert "as a part of it" in str(error)
 
 
 def test_a_raw_block_for_a_node_is_refused(repo: Repository, forge: Forge):
