@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ibidem.repo.reader import Reader
     from ibidem.retrieve.packs.result import PackResult
     from ibidem.retrieve.path import Path
-    from ibidem.retrieve.prompt import Prompt
+    from ibidem.retrieve.prompt import Citation, Prompt
     from ibidem.retrieve.result import Result
     from ibidem.retrieve.trust.policy import TrustContext
 
@@ -189,6 +189,12 @@ class Revision:
         from ibidem.repo import packing
 
         return packing.prompt(self._repository, self, question, packs, style=style, **options)
+
+    def verify_citation(self, citation: Citation) -> bool:
+        """Tells whether a citation, of whatever revision, is true for who asks here."""
+        from ibidem.repo import packing
+
+        return packing.verify(self._repository, citation, trust=self.trust)
 
     def query(self, **options: Any) -> list[Node]:
         """Returns the nodes that meet `label`, `where` and other conditions of `querying.page`.

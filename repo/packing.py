@@ -18,6 +18,7 @@ from ibidem.retrieve.trust.policy import ALL
 if TYPE_CHECKING:
     from ibidem.repo.at import Revision
     from ibidem.repo.reader import Reader
+    from ibidem.retrieve.trust.policy import TrustContext
 
 HYBRID = "hybrid"
 HYBRID_WEIGHTS = {"lexical": 0.7, "dense": 0.3}
@@ -86,11 +87,14 @@ def prompt(
     )
 
 
-def verify(repository: Reader, citation: Citation) -> bool:
+def verify(repository: Reader, citation: Citation, *, trust: TrustContext | None = None) -> bool:
     """Tells whether what a citation says is true: the commit has the root, the root has the nodes,
     their texts have the hashes, and the pack is made of them.
 
     The marker, the path and the headings are for people and not checked.
+
+    Args:
+        trust: who asks, where the root has a trust policy.
     """
     if not isinstance(citation, Citation):
         raise InvalidInputError(f"citation: got {type(citation).__name__}, expected a Citation")

@@ -9,6 +9,7 @@ from ibidem.repo.reader import Reader
 if TYPE_CHECKING:
     from ibidem.retrieve.packs.result import PackResult
     from ibidem.retrieve.prompt import Citation, Prompt
+    from ibidem.retrieve.trust.policy import TrustContext
 
 
 class Packing(Reader):
@@ -35,8 +36,8 @@ class Packing(Reader):
         """
         return self.at().prompt(question, packs, style=style, **options)
 
-    def verify_citation(self, citation: Citation) -> bool:
-        """Tells whether a citation is true of what is kept here."""
+    def verify_citation(self, citation: Citation, *, trust: TrustContext | None = None) -> bool:
+        """Tells whether a citation is true of what is kept here, and may be seen by who asks."""
         from ibidem.repo import packing
 
-        return packing.verify(self, citation)
+        return packing.verify(self, citation, trust=trust)

@@ -10,7 +10,7 @@ import pytest
 import ibidem
 from ibidem.index.analysis import analyse
 from ibidem.objects.derive import node_id
-from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.errors import InvalidInputError, ReplayError
 from ibidem.objects.node import Child
 from ibidem.retrieve.packs.window import Aim, absorb, coalesce, fitting
 
@@ -355,3 +355,35 @@ def test_the_bytes_are_canonical_and_have_the_fields_of_the_page():
     assert set(pack) == {*fields.split(), "text", "tokens"}
     assert value["query"]["packs"]["expand"] == "neighbors"
     assert len(value["dropped"]) == 1
+
+
+class Backwards:
+    """A reranker that turns the order around."""
+
+    name = "backwards"
+    digest = bytes(32)
+
+    def rerank(self, text, rendered):
+        return [float(place) for place, _ in enumerate(rendered)]
+
+
+def test_receipts_of_packs_are_kept_sealed_and_replayed():
+    repo = scored({2: 4, 6: 3, 3: 2, 5: 1})
+    plain = repo.packs("hit", per_hit_neighbors=0)
+    moved = repo.packs("hit", per_hit_neighbors=0, rerank=Backwards(), mmr={"lambda": 0.9})
+    assert places(moved) == places(plain)[::-1]
+    key = bytes(range(32))
+    for answer in (plain, moved, repo.packs("hit", expand="section", token_budget=5)):
+        assert repo.replay(answer.receipt).to_bytes() == answer.to_bytes()
+        kept = repo.keep(answer.receipt)
+        sealed = repo.keep(answer.receipt, key=key)
+        assert repo.replay(kept).cid == answer.cid
+        assert repo.replay(sealed, text="hit", key=key).cid == answer.cid
+
+
+def test_a_receipt_of_packs_says_what_moved():
+    repo = scored({2: 4, 6: 3})
+    receipt = repo.packs("hit").receipt
+    write(repo, {"nine.txt": "hit"})
+    with pytest.raises(ReplayError, match="item 1"):
+        repo.replay(receipt, at="HEAD")

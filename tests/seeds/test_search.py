@@ -218,6 +218,7 @@ def test_pk26_citations_can_be_verified():
     assert not any(repo.verify_citation(one) for one in forged)
     write(repo, {"0.txt": "changed since"})
     assert repo.verify_citation(citation)
+    assert repo.at("HEAD~1").verify_citation(citation)
 
 
 def blocks_of(prompt):
