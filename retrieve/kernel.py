@@ -27,6 +27,8 @@ int32."""
 
 BATCH_MIN = 4
 """Queries from which multiplying blocks beats multiplying row by row."""
+_BLOCK_ROWS = 512
+"""Rows that are made wider at a time, in one place: they stay in a near cache."""
 _EXACT_DIM = (1 << 24) // (127 * 127)
 """Up to so many components a float32 sum of products of codes is exact in any order."""
 
@@ -79,7 +81,18 @@ def with_numpy(queries: Int8s) -> Products:
     """Returns products by floats in which every partial sum is an exact integer."""
     kind = np.float32 if queries.shape[1] <= _EXACT_DIM else np.float64
     columns = np.ascontiguousarray(queries.T.astype(kind))
-    return lambda codes: np.asarray(codes.astype(kind) @ columns).astype(np.float32, copy=False)
+    block = np.empty((_BLOCK_ROWS, queries.shape[1]), kind)
+
+    def products(codes: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        result = np.empty((codes.shape[0], columns.shape[1]), kind)
+        for start in range(0, codes.shape[0], _BLOCK_ROWS):
+            part = codes[start : start + _BLOCK_ROWS]
+            wide = block[: part.shape[0]]
+            np.copyto(wide, part)
+            np.matmul(wide, columns, out=result[start : start + part.shape[0]])
+        return result.astype(np.float32, copy=False)
+
+    return products
 
 
 @cache
