@@ -19,7 +19,6 @@ from ibidem.repo.reranking import limited
 from ibidem.repo.revision import microseconds
 from ibidem.retrieve.execute import dense_tops
 from ibidem.retrieve.lane import LaneTop
-from ibidem.retrieve.packs.result import PackResult
 from ibidem.retrieve.query import Query, resolve
 from ibidem.retrieve.receipt import receipt_of
 from ibidem.retrieve.rerank import Reranker, RerankRecord
@@ -31,9 +30,10 @@ from ibidem.retrieve.warning import Warning  # noqa: A004  the word that the fie
 if TYPE_CHECKING:
     from ibidem.embed.protocol import Embedder
     from ibidem.repo.reader import Reader
+    from ibidem.retrieve.packs.result import PackResult
 
 
-AnyAnswer = TypeVar("AnyAnswer", Result, PackResult, Result | PackResult)
+AnyAnswer = TypeVar("AnyAnswer", Result, "PackResult", "Result | PackResult")
 
 
 @dataclass(frozen=True, slots=True)

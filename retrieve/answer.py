@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ibidem.retrieve.execute import Content, Load
 from ibidem.retrieve.execute import execute as execute_nodes
-from ibidem.retrieve.packs.execute import execute_packs
-from ibidem.retrieve.packs.result import PackResult
 from ibidem.retrieve.protocol import Snapshot
 from ibidem.retrieve.query import Query
 from ibidem.retrieve.result import Result
+
+if TYPE_CHECKING:
+    from ibidem.retrieve.packs.result import PackResult
 
 
 def execute(
     snapshot: Snapshot, query: Query, load: Load, content: Content | None = None, **options: Any
 ) -> Result | PackResult:
     """Returns what the query asks for; the arguments and errors are those of `execute.execute`."""
-    ask = execute_nodes if query.packs is None else execute_packs
-    return ask(snapshot, query, load, content, **options)
+    if query.packs is None:
+        return execute_nodes(snapshot, query, load, content, **options)
+    from ibidem.retrieve.packs.execute import execute_packs  # not loaded by most processes
+
+    return execute_packs(snapshot, query, load, content, **options)

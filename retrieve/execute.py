@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -35,8 +36,6 @@ from ibidem.retrieve.pack import Reader, pack
 from ibidem.retrieve.protocol import Ordinals, Snapshot
 from ibidem.retrieve.query import Query
 from ibidem.retrieve.ranking import SnapshotRanking
-from ibidem.retrieve.recall.adjust import Adjusted, Opinions
-from ibidem.retrieve.recall.stage import add_factors, direct_of, recall
 from ibidem.retrieve.reorder import reorder
 from ibidem.retrieve.rerank import LANE as RERANK
 from ibidem.retrieve.rerank import Reranker, RerankRecord, RerankStatus
@@ -47,6 +46,10 @@ from ibidem.retrieve.stale import count_stale
 from ibidem.retrieve.tokens import HEURISTIC, TokenEstimator, check_estimator
 from ibidem.retrieve.trust.view import loader, seen
 from ibidem.retrieve.warning import Warning, WarningCode, capped  # noqa: A004
+
+if TYPE_CHECKING:
+    from ibidem.retrieve.recall.adjust import Adjusted, Opinions
+    from ibidem.retrieve.recall.direct import DirectAnswer
 
 Load = Callable[[NodeCid], Node]
 Content = Callable[[Node], bytes | None]
@@ -124,7 +127,7 @@ def execute(
         warnings=found.warnings(stale, open_conflicts),
         status=found.status(),
         rerank=found.record,
-        direct=direct_of(found.scope, found.ranking, found.reader),
+        direct=found.direct(),
     )
 
 
@@ -148,7 +151,10 @@ class Ranked:
     ) -> list[dict[str, LaneScore]]:
         """Returns what each lane, and the reranker, said about some nodes, given both ways."""
         lanes = _lane_scores(ordinals, self.tops, self.fused)
-        add_factors(lanes, ordinals, self.fused, self.factors)
+        if self.factors:
+            from ibidem.retrieve.recall.stage import add_factors
+
+            add_factors(lanes, ordinals, self.fused, self.factors)
         for node, scores in zip(nodes, lanes, strict=True):
             if node in self.opinions:
                 scores[RERANK] = self.opinions[node]
@@ -165,6 +171,14 @@ class Ranked:
                 *_conflict_warning(open_conflicts),
             ]
         )
+
+    def direct(self) -> DirectAnswer | None:
+        """Returns what answers alone, None where that is not asked, or nothing does."""
+        if self.scope.query.recall is None:
+            return None
+        from ibidem.retrieve.recall.stage import direct_of
+
+        return direct_of(self.scope, self.ranking, self.reader)
 
     def status(self) -> Mapping[str, LaneStatus | RerankStatus]:
         """Returns how each lane, and the reranker, fared."""
@@ -196,6 +210,8 @@ def ranked(
     fused = fuse(tops, query.fusion) if tops else None
     factors: Sequence[Adjusted] = ()
     if fused is not None and query.recall is not None:
+        from ibidem.retrieve.recall.stage import recall  # not loaded by most processes
+
         recalled = recall(scope, tops, fused, load, opinions)
         fused, tops, factors = recalled.fused, recalled.tops, recalled.factors
     ranking = _rank(scope, tops, fused)

@@ -73,6 +73,7 @@ class Joint:
 
     def __init__(self) -> None:
         self._lock = Lock()
+        self._used = 0
         self._renew(0)
 
     def places(self, segments: Sequence[LexicalSegment]) -> Places:

@@ -177,7 +177,8 @@ def sums(terms: Float64s) -> Float64s:
     undecided = (np.abs(rest) + bound >= half_gap) & (largest > 0.0)
     for row in undecided.nonzero()[0]:
         result[row] = math.fsum(terms[row].tolist())
-    return result + 0.0
+    found: Float64s = result + 0.0
+    return found
 
 
 def gamma(count: int, unit: float) -> float:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -23,7 +23,6 @@ from ibidem.retrieve.fusion import Fusion, checked_weights, resolve_fusion
 from ibidem.retrieve.graph import option as graph_option
 from ibidem.retrieve.match import OR, Match, match_of_form, resolve_match
 from ibidem.retrieve.mmr import Mmr, resolve_mmr
-from ibidem.retrieve.packs.option import PackOptions, resolve_packs
 from ibidem.retrieve.predicate import Predicate
 from ibidem.retrieve.query_vector import (
     QuerySparse,
@@ -31,11 +30,14 @@ from ibidem.retrieve.query_vector import (
     checked_sparse,
     checked_vector,
 )
-from ibidem.retrieve.recall.option import RECALL_OPTIONS, Recall, resolve_recall
 from ibidem.retrieve.rerank import Rerank, resolve_rerank
 from ibidem.retrieve.tokens import TokenEstimator, checked_digest, checked_estimator
 from ibidem.retrieve.trust.policy import TrustContext, checked_trust, policy_of
 from ibidem.retrieve.validity import Valid, resolve_valid
+
+if TYPE_CHECKING:
+    from ibidem.retrieve.packs.option import PackOptions
+    from ibidem.retrieve.recall.option import Recall
 
 SEMANTICS = 1
 """The version of every rule that decides an answer."""
@@ -255,12 +257,7 @@ def resolve(
     Raises:
         InvalidInputError: an option is unknown, or of the wrong type or size; the message names it.
     """
-    recall = {name: more.pop(name) for name in RECALL_OPTIONS if name in more}
-    if more:
-        known = sorted({*(resolve.__kwdefaults__ or {}), *RECALL_OPTIONS})
-        raise InvalidInputError(
-            f"{min(more)}: got an unknown option, expected one of {', '.join(known)}"
-        )
+    recall = _recall(more) if more else None
     lane_text = _query_text(text)
     condition = None if where is None else predicate.parse(where)
     if condition == predicate.And(()):
@@ -290,8 +287,8 @@ def resolve(
         mmr=resolve_mmr(mmr, has_ranker=has_ranker),
         estimator=counter,
         estimator_digest=counter_digest,
-        packs=None if packs is None else resolve_packs(packs),
-        recall=resolve_recall(**recall),
+        packs=None if packs is None else _packs(packs),
+        recall=recall,
         trust=checked_trust(policy_of(config), trust),
     )
     is_blank = query.packs is not None and text is not None
@@ -360,10 +357,41 @@ def _fields(form: dict[str, Any]) -> dict[str, Any]:
         "mmr": None if form["mmr"] is None else Mmr.from_form(form["mmr"]),
         "estimator": option.name("estimator", form["estimator"]),
         "estimator_digest": checked_digest(form["estimator_digest"]),
-        "packs": PackOptions.from_form(form["packs"]) if "packs" in form else None,
-        "recall": Recall.from_form(form["recall"]) if "recall" in form else None,
+        "packs": _packs_of_form(form["packs"]) if "packs" in form else None,
+        "recall": _recall_of_form(form["recall"]) if "recall" in form else None,
         "trust": TrustContext.from_form(form["trust"]) if "trust" in form else None,
     }
+
+
+def _packs(given: Mapping[str, object]) -> PackOptions:
+    from ibidem.retrieve.packs.option import resolve_packs  # not loaded by most processes
+
+    return resolve_packs(given)
+
+
+def _packs_of_form(form: Any) -> PackOptions:
+    from ibidem.retrieve.packs.option import PackOptions
+
+    return PackOptions.from_form(form)
+
+
+def _recall(given: Mapping[str, Any]) -> Recall | None:
+    """Returns the options of recall, given by name; refuses others."""
+    from ibidem.retrieve.recall.option import RECALL_OPTIONS, resolve_recall
+
+    unknown = set(given).difference(RECALL_OPTIONS)
+    if unknown:
+        known = sorted({*(resolve.__kwdefaults__ or {}), *RECALL_OPTIONS})
+        raise InvalidInputError(
+            f"{min(unknown)}: got an unknown option, expected one of {', '.join(known)}"
+        )
+    return resolve_recall(**given)
+
+
+def _recall_of_form(form: Any) -> Recall:
+    from ibidem.retrieve.recall.option import Recall
+
+    return Recall.from_form(form)
 
 
 def _query_text(text: object) -> str | None:

@@ -20,7 +20,6 @@ from ibidem.objects.node import Node
 from ibidem.retrieve.drops import Drops
 from ibidem.retrieve.lane import LaneStatus
 from ibidem.retrieve.query import Query
-from ibidem.retrieve.recall.direct import DirectAnswer
 from ibidem.retrieve.rerank import RerankRecord, RerankStatus
 from ibidem.retrieve.warning import Warning  # noqa: A004
 from ibidem.retrieve.writing import (
@@ -35,6 +34,7 @@ from ibidem.retrieve.writing import (
 )
 
 if TYPE_CHECKING:
+    from ibidem.retrieve.recall.direct import DirectAnswer
     from ibidem.retrieve.receipt import Receipt
 
 

@@ -207,7 +207,8 @@ class _Scan:
         scale = rows.scale(at)
         asked = self._queries(number, rows)
         index = self._reaching(values, scale, rows, at, asked)
-        row, query = index, np.zeros_like(index)
+        row: npt.NDArray[Any] = index
+        query: npt.NDArray[Any] = np.zeros_like(index)
         if values.shape[1] > 1:
             row, query = np.divmod(index, values.shape[1])
         positions = row + at.start if isinstance(at, slice) else at[row]

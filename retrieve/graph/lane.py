@@ -18,10 +18,7 @@ import numpy as np
 from ibidem.objects.ids import NodeId
 from ibidem.retrieve.fuse import fuse
 from ibidem.retrieve.graph.arcs import Int64s, Neighbourhood, Places
-from ibidem.retrieve.graph.community import find_members
-from ibidem.retrieve.graph.decay import walk_decay
 from ibidem.retrieve.graph.option import Community, Decay, PageRank
-from ibidem.retrieve.graph.pagerank import cap_seeds, walk_pagerank
 from ibidem.retrieve.lane import LaneStatus, LaneTop, best, empty_top
 from ibidem.retrieve.numbers import Float64s, rank
 from ibidem.retrieve.protocol import Ordinals
@@ -95,12 +92,17 @@ def _walk(
     scope: Universe, near: Neighbourhood, strengths: Float64s, options: Decay | PageRank | Community
 ) -> tuple[Places, Float64s, int]:
     """Returns the places that rank, their scores, and how many nodes a bound left out."""
+    # What walks is imported where it is needed: most processes ask for none of it.
     match options:
         case PageRank():
+            from ibidem.retrieve.graph.pagerank import cap_seeds, walk_pagerank
+
             scores = walk_pagerank(near, strengths, options)
             places = _ranked(scope, near, np.flatnonzero(scores > 0.0))
             return places, cap_seeds(places, scores[places], strengths.shape[0]), 0
         case Decay():
+            from ibidem.retrieve.graph.decay import walk_decay
+
             walked = walk_decay(near, strengths, scope.view, options)
             places = _ranked(scope, near, np.flatnonzero(walked.scores > 0.0))
             if options.max_per_seed is not None:
@@ -112,6 +114,8 @@ def _walk(
                 places = np.concatenate([own, kept])
             return places, walked.scores[places], walked.left_out
         case Community():
+            from ibidem.retrieve.graph.community import find_members
+
             members = find_members(near, strengths, scope.view, options)
             scores = np.zeros(near.count, np.float64)
             scores[members.places] = members.scores
