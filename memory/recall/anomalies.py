@@ -1,0 +1,71 @@
+"""What is odd about how a repository is asked, from the impressions of the sidecar: told, never
+acted on.
+
+Everything is counted within a window that ends at a given time, so the same impressions give the
+same report.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+WINDOW_MICROSECONDS = 300_000_000
+REPEATS_MIN, SESSIONS_MIN, NODES_MIN, ANSWERS_MIN = 5, 3, 50, 30
+
+
+class Oddity(StrEnum):
+    """What is odd; a closed list."""
+
+    REPEATED = "repeated"
+    """The same question, again and again."""
+    MANY_SESSIONS = "many-sessions"
+    """The same question from several sessions."""
+    MANY_NODES = "many-nodes"
+    """One session is shown very many nodes."""
+    RAPID = "rapid"
+    """One session asks very often."""
+
+
+@dataclass(frozen=True, slots=True)
+class Anomaly:
+    """Something odd, and how much of it there was."""
+
+    oddity: Oddity
+    subject: str
+    """The digest of the question, or the name of the session."""
+    count: int
+
+
+def anomalies(
+    impressions: Iterable[Mapping[str, Any]], *, now: int, window: int = WINDOW_MICROSECONDS
+) -> list[Anomaly]:
+    """Returns what was odd within a window, by oddity, then subject.
+
+    Args:
+        impressions: as `Sidecar.impressions` yields them.
+        now: the end of the window, in microseconds since 1970 UTC.
+        window: its length in microseconds.
+    """
+    recent = [one for one in impressions if now - window < one["time"] <= now]
+    asked = Counter(one["question"] for one in recent)
+    spread = {question: set[str]() for question in asked}
+    shown: dict[str, set[str]] = {}
+    for one in recent:
+        spread[one["question"]].add(one["session"])
+        shown.setdefault(one["session"], set()).update(one["ids"])
+    counts = (
+        (Oddity.REPEATED, dict(asked), REPEATS_MIN),
+        (Oddity.MANY_SESSIONS, {key: len(found) for key, found in spread.items()}, SESSIONS_MIN),
+        (Oddity.MANY_NODES, {name: len(found) for name, found in shown.items()}, NODES_MIN),
+        (Oddity.RAPID, dict(Counter(one["session"] for one in recent)), ANSWERS_MIN),
+    )
+    return [
+        Anomaly(oddity, subject, count)
+        for oddity, found, floor in counts
+        for subject, count in sorted(found.items())
+        if count >= floor
+    ]
