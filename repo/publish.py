@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING
 from ibidem.objects.blocks import Buffer
 from ibidem.objects.cid import Cid, CommitCid, RootCid
 from ibidem.objects.commit import Commit
-from ibidem.objects.errors import ConflictError, ErrorKind
+from ibidem.objects.errors import ConflictError
 from ibidem.objects.root import Root
 from ibidem.repo import refs
 from ibidem.repo.arguments import Signature
-from ibidem.repo.backoff import pause, turn
+from ibidem.repo.backoff import until_published
 from ibidem.repo.edits import Edits
 from ibidem.repo.landing import RECORD, Landed, Landing
-from ibidem.repo.operations import ORIGIN_CELL, RETRIES_MAX, Operations, State, lost_every_race
+from ibidem.repo.operations import ORIGIN_CELL, Operations, State
 
 if TYPE_CHECKING:
     from ibidem.store.protocol import Swap
@@ -128,26 +128,20 @@ class BranchPublisher:
             ConflictError: the branch was deleted; or what `Landing.on` refuses.
         """
         landing = Landing(self._operations.store, self._begun.root_cid, edits, blocks)
-        with turn(self._operations.store):
-            return self._publish(landing)
+        return until_published(
+            self._operations.store, lambda: self._attempt(landing), is_lost=self._is_cell_lost
+        )
 
-    def _publish(self, landing: Landing) -> Commit | None:
-        for losses in range(1, RETRIES_MAX + 1):
-            state = self._operations.state()
-            now = tip(self._operations, state, self._full_name)
-            if now.commit is None and self._begun.commit is not None:
-                raise ConflictError(
-                    f"{self._full_name}: the branch was deleted since the transaction began",
-                    hint="look at 'repo branch', and make the change on one that exists",
-                )
-            landed = landing.on(now.root_cid, on_conflict=self._on_conflict)
-            try:
-                return self._publish_on(state, now, landed)
-            except ConflictError as error:
-                if error.kind is not ErrorKind.HEAD_MOVED or self._is_cell_lost():
-                    raise
-            pause(losses)
-        raise lost_every_race()
+    def _attempt(self, landing: Landing) -> Commit | None:
+        state = self._operations.state()
+        now = tip(self._operations, state, self._full_name)
+        if now.commit is None and self._begun.commit is not None:
+            raise ConflictError(
+                f"{self._full_name}: the branch was deleted since the transaction began",
+                hint="look at 'repo branch', and make the change on one that exists",
+            )
+        landed = landing.on(now.root_cid, on_conflict=self._on_conflict)
+        return self._publish_on(state, now, landed)
 
     def _publish_on(self, state: State, now: Tip, landed: Landed) -> Commit | None:
         if landed.root_cid == now.root_cid:

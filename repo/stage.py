@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 from ibidem.objects import codec
 from ibidem.objects.cid import Cid, CommitCid, RootCid
-from ibidem.objects.errors import ConflictError, CorruptError, ErrorKind
+from ibidem.objects.errors import CorruptError
 from ibidem.objects.root import Root
 from ibidem.repo.arguments import Signature
-from ibidem.repo.backoff import pause, turn
+from ibidem.repo.backoff import until_published
 from ibidem.repo.edits import Edits, between
 from ibidem.repo.landing import Landing
-from ibidem.repo.operations import HEAD_CELL, RETRIES_MAX, Operations, lost_every_race
+from ibidem.repo.operations import HEAD_CELL, Operations
 from ibidem.repo.publish import BranchPublisher, Tip, tip
 
 if TYPE_CHECKING:
@@ -114,31 +114,19 @@ class StagePublisher:
         """
         store = self._operations.store
         landing = Landing(store, self._begun.root_cid, edits, blocks)
-        with turn(store):
-            self._publish(landing)
+        until_published(store, lambda: self._attempt(landing))
         return None
 
-    def _publish(self, landing: Landing) -> None:
+    def _attempt(self, landing: Landing) -> None:
         store = self._operations.store
-        for losses in range(1, RETRIES_MAX + 1):
-            head = store.cell(HEAD_CELL)  # what is erased meanwhile must not come back
-            now = read(self._operations, self._full_name)
-            landed = landing.on(now.root_cid)
-            root_cid = landed.root_cid
-            if root_cid == now.root_cid:
-                return
-            value = None if root_cid == now.begun.root_cid else _value(root_cid, now.begun)
-            try:
-                store.publish(
-                    landed.blocks, {STAGE_CELL: (now.value, value), HEAD_CELL: (head, head)}
-                )
-            except ConflictError as error:
-                if error.kind is not ErrorKind.HEAD_MOVED:
-                    raise
-            else:
-                return
-            pause(losses)
-        raise lost_every_race()
+        head = store.cell(HEAD_CELL)  # what is erased meanwhile must not come back
+        now = read(self._operations, self._full_name)
+        landed = landing.on(now.root_cid)
+        root_cid = landed.root_cid
+        if root_cid == now.root_cid:
+            return
+        value = None if root_cid == now.begun.root_cid else _value(root_cid, now.begun)
+        store.publish(landed.blocks, {STAGE_CELL: (now.value, value), HEAD_CELL: (head, head)})
 
 
 def _value(root_cid: RootCid, begun: Tip) -> bytes:

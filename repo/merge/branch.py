@@ -9,21 +9,20 @@ from typing import TYPE_CHECKING
 from ibidem.objects.blocks import Buffer
 from ibidem.objects.cid import CommitCid, RootCid
 from ibidem.objects.commit import Commit
-from ibidem.objects.errors import ConflictError, ErrorKind
 from ibidem.objects.root import Root
 from ibidem.repo import history
 from ibidem.repo.arguments import Signature
-from ibidem.repo.backoff import pause
+from ibidem.repo.backoff import until_published
 from ibidem.repo.merge.ancestry import merge_bases, merged_root
 from ibidem.repo.merge.conflicts import OpenConflict, open_conflicts
 from ibidem.repo.merge.three_way import merge_roots
-from ibidem.repo.operations import RETRIES_MAX, Operations, lost_every_race
 from ibidem.repo.publish import Tip, commit_of, move, tip
 from ibidem.repo.refs import HEADS
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
     from ibidem.repo.history import Change
+    from ibidem.repo.operations import Operations
 
 
 class Outcome(StrEnum):
@@ -66,7 +65,8 @@ def merge_into(
     Args:
         rev: how the commit was named, for the message.
     """
-    for losses in range(1, RETRIES_MAX + 1):
+
+    def attempt() -> Merged:
         state = operations.state()
         now = tip(operations, state, full_name)
         buffer = Buffer(operations.store)
@@ -77,24 +77,19 @@ def merge_into(
             return merged
         if is_dry_run:
             return replace(merged, commit=None) if outcome is Outcome.MERGED else merged
-        try:
-            move(
-                operations,
-                state,
-                full_name,
-                commit,
-                buffer,
-                description=f"merge into {full_name}",
-                author=signature.author,
-                time=time,
-            )
-        except ConflictError as error:
-            if error.kind is not ErrorKind.HEAD_MOVED:
-                raise
-        else:
-            return merged
-        pause(losses)
-    raise lost_every_race()
+        move(
+            operations,
+            state,
+            full_name,
+            commit,
+            buffer,
+            description=f"merge into {full_name}",
+            author=signature.author,
+            time=time,
+        )
+        return merged
+
+    return attempt() if is_dry_run else until_published(operations.store, attempt)
 
 
 def changed_between(

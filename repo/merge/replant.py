@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING
 from ibidem.objects.blocks import Buffer
 from ibidem.objects.cid import CommitCid, RootCid
 from ibidem.objects.commit import Commit
-from ibidem.objects.errors import ConflictError, ErrorKind, InvalidInputError
+from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.root import Root
 from ibidem.repo.arguments import Signature
-from ibidem.repo.backoff import pause
+from ibidem.repo.backoff import until_published
 from ibidem.repo.merge.ancestry import merge_bases
 from ibidem.repo.merge.branch import Outcome, changed_between
 from ibidem.repo.merge.conflicts import OpenConflict
 from ibidem.repo.merge.three_way import merge_roots
-from ibidem.repo.operations import ORIGIN_CELL, RETRIES_MAX, Operations, lost_every_race
+from ibidem.repo.operations import ORIGIN_CELL, Operations
 from ibidem.repo.publish import Tip, commit_of, move, tip
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ def _run(
     *,
     is_dry_run: bool = False,
 ) -> Replanted:
-    for losses in range(1, RETRIES_MAX + 1):
+    def attempt() -> Replanted:
         state = operations.state()
         now = tip(operations, state, full_name)
         buffer = Buffer(operations.store)
@@ -203,9 +203,7 @@ def _run(
             return Replanted(Outcome.UNCHANGED, (), tuple(plan.dropped), (), ())
         assert plan.tip is not None, "BUG: a plan that leads nowhere"
         done = _report(buffer, now.root, plan)
-        if is_dry_run:
-            return done
-        try:
+        if not is_dry_run:
             move(
                 operations,
                 state,
@@ -216,13 +214,9 @@ def _run(
                 author=signature.author,
                 time=operations.time(signature.time),
             )
-        except ConflictError as error:
-            if error.kind is not ErrorKind.HEAD_MOVED:
-                raise
-        else:
-            return done
-        pause(losses)
-    raise lost_every_race()
+        return done
+
+    return attempt() if is_dry_run else until_published(operations.store, attempt)
 
 
 def _report(source: Buffer, before: Root, plan: _Plan) -> Replanted:
