@@ -77,8 +77,8 @@ def bisect_commits(
         else:
             stop = middle
     last_good = candidates[start - 1] if start else (line[0] if good is not None else None)
-    is_bad_known = stop < len(candidates)
-    suspects = candidates[start : stop + is_bad_known] if is_bad_known or start < stop else []
+    # Where no commit was seen to fail, those that could not be tested are no suspects.
+    suspects = candidates[start : stop + 1] if stop < len(candidates) else []
     return CommitBisection(tuple(suspects), last_good, tuple(steps), len(candidates))
 
 

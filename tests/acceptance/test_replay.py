@@ -27,7 +27,7 @@ PROBE, REPLAY, DETERMINISM = (
     for name in ("probe.py", "probe_replay.py", "test_determinism.py")
 )
 PACKAGE_PARENT = Path(ibidem.__file__).parent.parent
-FAST = ("hash seed 4242", "Prescott kernels", "no wide SIMD")
+FAST = ("Prescott kernels",)
 
 
 def model(texts: list[str]) -> str:

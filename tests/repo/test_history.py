@@ -14,6 +14,7 @@ from ibidem.objects.cid import CommitCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.errors import InvalidInputError, NotFoundError
 from ibidem.objects.ids import NodeId
+from ibidem.repo.history_bisect import bisect_commits
 from ibidem.repo.history_graph import Graph, children_first
 from ibidem.repo.repository import Repository
 
@@ -247,3 +248,29 @@ def test_prune_refuses_signed_commits_unless_told(told):
     assert [commit.signature for commit in repo.log("signed")] == [None] * 3
     with pytest.raises(InvalidInputError, match="behind a branch or tag"):
         repo.prune(signed.cid)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_bisection_finds_the_first_bad_commit_or_those_that_it_can_be(repo: Repository, seed: int):
+    choose = random.Random(seed)
+    for number in range(count := choose.randrange(1, 20)):
+        add(repo, number, str(number))
+    first_bad = choose.randrange(count + 1)
+    blind = {number for number in range(count) if choose.random() < 0.3}
+
+    def holds(commit: Commit) -> bool | None:
+        number = int(commit.message)
+        return None if number in blind else number < first_bad
+
+    found = bisect_commits(repo, holds)
+    bad = [number for number in range(count) if number >= first_bad and number not in blind]
+    if not bad:
+        assert found.suspects == ()
+        return
+    good = [number for number in range(first_bad) if number not in blind]
+    expected = range(max(good, default=-1) + 1, bad[0] + 1)
+    assert [int(commit.message) for commit in found.suspects] == list(expected)
+    assert len({step.commit.cid for step in found.steps}) == len(found.steps)
+    if not blind:
+        assert len(found.steps) <= count.bit_length()
+        assert found.first_bad is not None

@@ -138,18 +138,17 @@ def test_every_flipped_byte_of_a_receipt_is_detected(asked) -> None:
     block = receipt.encode()
     replayed = 0
     for at in range(len(block)):
-        for bit in (0x01, 0x80):
-            flipped = bytes([*block[:at], block[at] ^ bit, *block[at + 1 :]])
-            try:
-                found = read_receipt(flipped)
-            except IbidemError:
-                continue
-            assert found.cid != receipt.cid
-            replayed += 1
-            # Only the commit may pass: it is named, and need not be there any more.
-            if found.commit == receipt.commit:
-                with pytest.raises(IbidemError):
-                    repo.replay(found)
+        flipped = bytes([*block[:at], block[at] ^ 0x01, *block[at + 1 :]])
+        try:
+            found = read_receipt(flipped)
+        except IbidemError:
+            continue
+        assert found.cid != receipt.cid
+        replayed += 1
+        # Only the commit may pass: it is named, and need not be there any more.
+        if found.commit == receipt.commit:
+            with pytest.raises(IbidemError):
+                repo.replay(found)
     assert replayed > 100
 
 
@@ -162,7 +161,7 @@ def test_every_flipped_byte_of_the_log_is_detected(tmp_path: Path) -> None:
         for at in range(len(whole)):
             log.write_bytes(bytes([*whole[:at], whole[at] ^ 1, *whole[at + 1 :]]))
             with pytest.raises(NotFoundError):
-                repo.replay(cid)
+                repo.receipts.find(str(cid))
 
 
 @pytest.mark.parametrize("is_on_disk", [True, False])

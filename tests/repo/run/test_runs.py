@@ -399,10 +399,14 @@ def test_what_feedback_and_time_counted_is_taken_from_the_recording(repo: Reposi
 def test_a_refused_conflict_is_recorded_and_refused_again(repo: Repository) -> None:
     node = seeded(repo).query(label="Note")[0].id
 
-    def racing(session: Any, meanwhile: Callable[[], None]) -> str:
-        with pytest.raises(ConflictError) as caught, session.transaction(on_conflict="raise") as tx:
+    def edit(session: Any, meanwhile: Callable[[], None]) -> None:
+        with session.transaction(on_conflict="raise") as tx:
             tx.update_node(node, summary="mine")
             meanwhile()
+
+    def racing(session: Any, meanwhile: Callable[[], None]) -> str:
+        with pytest.raises(ConflictError) as caught:
+            edit(session, meanwhile)
         return str(caught.value)
 
     def other() -> None:
