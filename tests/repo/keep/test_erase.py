@@ -326,7 +326,7 @@ with repo.transaction() as tx:
 repo.retrieve(sys.argv[2])
 print("ready", flush=True)
 sys.stdin.readline()
-for number in range(30):
+for number in range(10):
     with repo.transaction() as tx:
         tx.add_node("Doc", summary=f"after {number}")
     repo.retrieve("after harmless")

@@ -79,7 +79,7 @@ def flips(files: dict[Path, bytes], sample: int | None) -> Iterator[tuple[Path, 
             yield path, at, 1 << rng.randrange(8)
 
 
-@pytest.mark.parametrize("sample", [5, pytest.param(None, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("sample", [3, pytest.param(None, marks=pytest.mark.slow)])
 def test_every_flip_is_found_or_without_effect(folder: Path, sample: int | None) -> None:
     files = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     before = told(folder)

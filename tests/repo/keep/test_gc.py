@@ -240,7 +240,7 @@ while repo.store.cell("head") and not repo.tags().get("done"):
 """
 
 
-@pytest.mark.parametrize("commits", [8, pytest.param(60, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("commits", [4, pytest.param(60, marks=pytest.mark.slow)])
 def test_nothing_is_lost_beside_writers_and_readers(tmp_path: Path, commits: int) -> None:
     with ibidem.init(tmp_path) as repo:
         fill(repo)

@@ -1,0 +1,114 @@
+"""fsck, gc, erase, key and verify from the command line: what they print and how they end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+
+import ibidem
+from ibidem.repo.keep.log import ERASING_CELL
+
+Run = Callable[..., Result]
+Data = Callable[..., dict[str, Any]]
+
+
+def test_a_whole_repository(notes: Run, data: Data) -> None:
+    report = data("fsck")
+    assert report["clean"] is True
+    assert report["data_whole"] is True
+    assert "everything is whole" in notes("fsck").stdout
+
+
+def test_damaged_data_ends_with_12_and_comes_from_a_copy(
+    notes: Run, run: Run, tmp_path: Path
+) -> None:
+    run("clone", ".", "copy")
+    with ibidem.open(tmp_path) as repo:
+        gone = repo.query(label="Passage")[0].cid
+        repo.store.delete([gone])
+    out = run("fsck", code=12).stdout
+    assert "missing" in out
+    assert str(gone) in out
+    run("fsck", "--repair", code=12)
+    assert "taken from the other copy" in run("fsck", "--repair", "--from", "copy").stdout
+    run("fsck")
+    run("fsck", "--from", "copy", code=2)
+
+
+def test_a_damaged_index_ends_with_1_and_is_made_again(notes: Run, tmp_path: Path) -> None:
+    notes("retrieve", "retries")
+    segment = min((tmp_path / ".ibidem/index/segments").iterdir())
+    segment.write_bytes(segment.read_bytes()[:-1])
+    assert "index" in notes("fsck", code=1).stdout
+    assert "mended" in notes("fsck", "--repair").stdout
+    notes("fsck")
+    assert notes("retrieve", "retries").stdout
+
+
+def test_a_damaged_layout_is_told_and_not_opened(notes: Run, tmp_path: Path) -> None:
+    path = tmp_path / ".ibidem/blocks/data.mdb"
+    content = bytearray(path.read_bytes())
+    content[16] ^= 1  # the magic number of the first meta page
+    path.write_bytes(content)
+    assert "page" in notes("fsck", code=12).stdout
+    notes("fsck", "--repair", code=12)
+
+
+def test_gc_counts_before_it_deletes(notes: Run, data: Data) -> None:
+    notes("node", "add", "Note", "--summary", "staged and dropped")
+    notes("unstage")
+    would = data("gc", "--dry-run")
+    assert would["dry_run"] is True
+    assert would["block_count"] > 0
+    assert "would delete" in notes("gc", "--dry-run").stdout
+    assert data("gc")["block_count"] == would["block_count"]
+    assert data("gc")["block_count"] == 0
+    assert "given up" in notes("gc", "--keep-operations", "1").stdout
+    notes("gc", "--keep-operations", "0", code=2)
+
+
+def test_erase_asks_first_and_says_what_it_did(notes: Run, data: Data, tmp_path: Path) -> None:
+    secret = data("node", "add", "Note", "--summary", "a secret that is long enough")["id"]
+    data("node", "add", "Note", "--summary", "copied: a secret that is long enough")
+    notes("commit", "-m", "secrets")
+    notes("erase", secret, stdin="n\n", code=130)
+    notes("get", secret)
+    said = notes("erase", secret, "--reason", "asked", stdin="y\n")
+    assert "erased 1 node" in said.stdout
+    assert "also stands in node" in said.stderr
+    notes("get", secret, code=3)
+    notes("get", secret, "--at", "HEAD~1", code=3)
+    assert data("retrieve", "secret", "--at", "HEAD~1", "--allow-erased")["erased"] == [secret]
+    assert "left out" in notes("retrieve", "secret", "--at", "HEAD~1", "--allow-erased").stderr
+    assert data("fsck")["erased_count"] == 1
+    notes("undo", code=2)
+    notes("erase", "00" * 16, "--yes", code=3)
+    notes("erase", "no id", "--yes", code=2)
+    with ibidem.open(tmp_path) as repo:
+        assert repo.store.cell(ERASING_CELL) is None
+
+
+def test_keys_sign_and_are_trusted_no_more(notes: Run, data: Data) -> None:
+    public = data("key", "generate", "ada")["public"]
+    notes("node", "add", "Note", "--summary", "signed")
+    notes("commit", "-m", "signed", "--sign", "ada")
+    assert "good" in notes("verify", "--limit", "1").stdout
+    assert data("verify", code=1)["good"] is False
+    assert data("verify", "--allow-unsigned")["good"] is True
+    assert public in notes("key", "list").stdout
+    notes("key", "revoke", "ada")
+    assert data("verify", "--limit", "1", code=1)["commits"][0]["standing"] == "revoked"
+    notes("key", "revoke", "bob", code=3)
+    notes("key", "trust", "bob", "12", code=2)
+    notes("commit", "-m", "x", "--sign", "nobody", code=3)
+    assert "heads/" in notes("key", "require", "heads/").stdout
+    assert "nothing" in notes("key", "require").stdout
+
+
+@pytest.mark.parametrize("command", ["fsck", "gc", "erase", "verify", "key"])
+def test_every_help_has_an_example(run: Run, command: str) -> None:
+    assert "Example" in run(command, "--help").stdout
