@@ -40,7 +40,8 @@ class Accepted:
 
     def __init__(self) -> None:
         self.cids: list[Cid] = []
-        self.built_on: set[CommitCid] = set()
+        self.built_on: set[Cid] = set()
+        """Commits, steps, receipts and roots that are here and were not sent."""
         self.commits: dict[CommitCid, Commit] = {}
         """New ones, parents before children."""
 
@@ -60,6 +61,7 @@ class Inspection:
         self._known = known
         self._is_erased = is_erased
         self._models: Mapping[str, int] = {}
+        self._accepted = Accepted()
 
     def run(self, targets: Iterable[Cid]) -> Accepted:
         """Checks everything that the targets need beyond what is known here.
@@ -68,7 +70,7 @@ class Inspection:
             NotFoundError: kind `block-not-found`: something is missing.
             CorruptError, FormatError: something is not what its place demands.
         """
-        accepted = Accepted()
+        accepted = self._accepted
         wanted = [target for target in targets if not self._is_known(target)]
         for target in wanted:
             if target not in self._quarantine:
@@ -81,7 +83,7 @@ class Inspection:
             self._source,
             accepted.commits,
             chain,
-            lambda root: root in covered or self._known.root(root),
+            lambda root: root in covered or self._is_built_on(root, self._known.root(root)),
             after_root=self._check_root,
         ):
             self._check(need, accepted)
@@ -89,12 +91,18 @@ class Inspection:
 
     def _is_known(self, target: Cid) -> bool:
         if isinstance(target, CommitCid):
-            return self._known.commit(target)
-        return self._known.record(target)
+            return self._is_built_on(target, self._known.commit(target))
+        return self._is_built_on(target, self._known.record(target))
+
+    def _is_built_on(self, cid: Cid, is_known: bool) -> bool:
+        """Remembers what is relied on: it must still be here when all is published."""
+        if is_known:
+            self._accepted.built_on.add(cid)
+        return is_known
 
     def _is_had(self, cid: Cid) -> bool:
         """Tells whether a step, a receipt or a part of one needs no check; raises if it is lost."""
-        if self._known.record(cid):
+        if self._is_built_on(cid, self._known.record(cid)):
             return True
         if cid in self._quarantine:
             return False

@@ -24,6 +24,8 @@ class Known:
 
     def __init__(self, store: Store, view: View) -> None:
         self._store = store
+        self.head = view.head
+        """Full name of the current branch."""
         self.refs = {
             ref.name: ref
             for ref in (Ref.decode(store.get(cid)) for _, cid in Tree(store, view.refs).items())
@@ -46,6 +48,11 @@ class Known:
     def record(self, cid: Cid) -> bool:
         """Tells whether a run or a kept receipt leads to the step, receipt or part."""
         return cid in self._record_cids
+
+    def has(self, cid: Cid) -> bool:
+        """Tells whether a ref leads to a commit, a step, a receipt or a root."""
+        commit, root = CommitCid(cid.raw), RootCid(cid.raw)
+        return self.commit(commit) or self.record(cid) or self.root(root)
 
     def root(self, cid: RootCid) -> bool:
         """Tells whether the root is that of a commit, or was read by a run or receipt here."""

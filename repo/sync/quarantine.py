@@ -171,5 +171,5 @@ def missing_from_pack(cid: Cid, what: str) -> NotFoundError:
     return NotFoundError(
         f"{what} {cid} is not among what was sent",
         kind=ErrorKind.BLOCK_NOT_FOUND,
-        hint="the file or the other repository is incomplete; copy the whole of it",
+        hint="it is incomplete; or it was erased there, by no key that may erase here",
     )

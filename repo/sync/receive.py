@@ -88,9 +88,9 @@ class Intake:
         def make(state: State, buffer: Buffer) -> View | None:
             known = Known(self._operations.store, state.view)
             for cid in self.accepted.built_on:
-                if not known.commit(cid):
+                if not known.has(cid):
                     raise ConflictError(
-                        f"commit {cid} was here and is no longer",
+                        f"block {cid} was here and is no longer",
                         kind=ErrorKind.HEAD_MOVED,
                         hint="copy again",
                     )
@@ -206,10 +206,16 @@ def _moved(repository: Reader, quarantine: Quarantine, push: Push) -> Moves:
     )
 
     def plan(known: Known, _: Buffer) -> Moves:
-        return [
+        moves = [
             _checked(found.source, known.refs.get(name), name, update)
             for name, update in push.updates.items()
         ]
+        current = push.updates.get(known.head)
+        if current is not None and current.target is None:
+            raise InvalidInputError(
+                f"ref {known.head}: it is the current branch there, which is not deleted"
+            )
+        return moves
 
     names = ", ".join(sorted(push.updates)[:3])
     moves = found.publish(plan, author="", time=None, description=f"receive {names}")

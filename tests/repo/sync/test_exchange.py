@@ -14,6 +14,7 @@ from ibidem.objects.ids import NodeId
 from ibidem.objects.tree import verify
 from ibidem.repo.notes import Event
 from ibidem.repo.repository import Repository
+from ibidem.repo.sync.remote import LocalRemote
 from ibidem.repo.sync.report import CopyReport, Move
 
 from .conftest import filled
@@ -186,6 +187,40 @@ def test_a_branch_is_deleted_there_only_by_force(pair: Pair):
     assert "old" not in theirs.branches()
     with pytest.raises(NotFoundError):
         ours.push(delete=["old"], is_forced=True)
+
+
+def test_the_current_branch_of_the_remote_is_not_deleted(pair: Pair):
+    ours, theirs = pair
+    ours.pull()
+    with pytest.raises(InvalidInputError):
+        ours.push(delete=["main"], is_forced=True)
+    assert "main" in theirs.branches()
+
+
+def test_what_a_copy_builds_on_must_still_be_here_when_it_is_published(pair: Pair):
+    from ibidem.repo.sync.receive import intake
+    from ibidem.repo.sync.report import RefMove
+
+    ours, theirs = pair
+    ours.pull()
+    base = ours.head
+    edit(theirs, "later")
+    target = theirs.head
+    assert target is not None
+    assert base is not None
+    blocks = LocalRemote(theirs).pack([target], [base])
+    with intake(ours, blocks, [target]) as found:
+        ours.undo()
+        ours.undo()
+        with pytest.raises(ConflictError) as error:
+            found.publish(
+                lambda *_: [RefMove("heads/x", None, target, Move.CREATED)],
+                author="",
+                time=None,
+                description="x",
+            )
+    assert error.value.kind is ErrorKind.HEAD_MOVED
+    assert ours.branches() == {}
 
 
 def test_tags_travel_and_never_move(pair: Pair):
