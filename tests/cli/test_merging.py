@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 from click.testing import Result
 
+import ibidem
+from ibidem.objects.ids import NodeId
+
 Run = Callable[..., Result]
 Data = Callable[..., dict[str, Any]]
 
@@ -95,3 +98,13 @@ def test_commits_are_made_again_and_taken_back(apart: Run, data: Data):
     assert "unchanged" in apart("rebase", "main").stdout
     apart("merge", "side")
     assert data("get", MILL)["node"]["summary"] == "theirs"
+
+
+def test_a_stage_that_meets_another_commit_is_merged_and_says_so(apart: Run, data: Data):
+    with ibidem.open(".") as repository:
+        apart("node", "add", "Fact", "--key", "mill", "--summary", "staged", "--replace")
+        with repository.transaction() as tx:
+            tx.update_node(NodeId.parse(MILL), summary="committed")
+    made = data("commit", "-m", "staged")
+    assert made["conflict_count"] == 1
+    assert data("status")["conflicts"][0]["id"] == MILL

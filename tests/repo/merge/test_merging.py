@@ -460,3 +460,54 @@ def test_every_block_of_a_merge_is_needed(repo: Repository) -> None:
                 waiting.append(link)
     assert set(repo.store.cids()) - before - reached == set()
     assert Root.decode(repo.store.get(commit.root)).conflicts
+
+
+def test_two_models_of_one_name_are_both_kept(repo: Repository) -> None:
+    for branch, vector in (("side", [1.0, 0.0]), ("main", [1.0, 0.0, 0.0])):
+        with on(repo, branch) as tx:
+            tx.set_vector(A, model="new", vector=vector)
+    repo.merge("side")
+    models = repo.at().config.models
+    (other,) = (name for name in models if name.startswith("new~"))
+    assert {models["new"].dim, models[other].dim} == {2, 3}
+    for name in ("new", other):
+        ones = [1.0] * models[name].dim
+        assert [item.node.id for item in repo.retrieve(vector=(name, ones)).items] == [A]
+
+
+def test_what_together_is_too_large_for_a_block_is_a_conflict_about_the_whole(
+    repo: Repository,
+) -> None:
+    for branch in ("side", "main"):
+        with on(repo, branch) as tx:
+            tx.update_node(A, set_props={branch: "x" * 600_000})
+    repo.merge("side")
+    (found,) = repo.conflicts()
+    assert (found.fields, found.reason) == ((), "changed differently")
+    stands = repo.at().node(A)
+    other = "main" if "side" in stands.props else "side"
+    repo.resolve_conflict(A, "ours" if other == "main" else "theirs")
+    assert set(repo.at().node(A).props) == {"p", "q", other}
+
+
+def test_an_answer_that_walks_edges_leaves_out_what_is_kept_aside(repo: Repository) -> None:
+    with on(repo, "side") as tx:
+        tx.add_edge(C, "cites", A, weight=5.0)
+    with on(repo, "main") as tx:
+        tx.remove_node(A)
+    repo.merge("side")
+    assert [edge.dst for edge in repo.at().edges_of(C)] == [D]
+
+
+def test_a_branch_merges_into_another_than_the_current_one(repo: Repository) -> None:
+    with on(repo, "side") as tx:
+        tx.update_node(A, summary="side")
+    repo.branch("third")
+    repo.merge("side", branch="third", author="ada", message="why", time=7)
+    assert repo.resolve("third") == repo.resolve("side")
+    with on(repo, "main") as tx:
+        tx.update_node(B, summary="main")
+    merged = repo.merge("main", branch="third", author="ada", message="why", time=7, agent="x")
+    assert merged.commit is not None
+    assert (merged.commit.author, merged.commit.time, merged.commit.agent) == ("ada", 7, "x")
+    assert merged.commit.parents == (repo.resolve("side"), repo.resolve("main"))
