@@ -21,15 +21,17 @@ NULL = b"\xf6"
 _REAL = struct.Struct(">Bd")
 _REAL_HEAD = 0xFB
 _MINUS_ZERO = _REAL.pack(_REAL_HEAD, -0.0)
+_BYTES = tuple(bytes((value,)) for value in range(256))
 _LINK_HEAD = b"\xd8\x2a\x58\x25\x00"
 """Tag 42, a byte string of 37 bytes, and the zero that stands before every link."""
 
 
 def map_of(parts: Mapping[str, bytes]) -> bytes:
     """Returns a map of encoded values, keys in canonical order."""
-    # A longer text begins with a larger byte, so bytes of keys are in order of length first.
-    pairs = sorted([(_key(key), value) for key, value in parts.items()])
-    return head_of(5, len(pairs)) + b"".join([piece for pair in pairs for piece in pair])
+    written = [head_of(5, len(parts))]
+    for key, name in _ordered(tuple(parts)):
+        written += (key, parts[name])
+    return b"".join(written)
 
 
 def array_of(parts: Iterable[bytes]) -> bytes:
@@ -74,7 +76,7 @@ def link_of(cid: Cid) -> bytes:
 def head_of(major: int, count: int) -> bytes:
     """Returns the first bytes of a CBOR item in their shortest form."""
     if count < 24:
-        return bytes((major << 5 | count,))
+        return _BYTES[major << 5 | count]
     for extra, size in ((24, 1), (25, 2), (26, 4), (27, 8)):
         if count < 1 << 8 * size:
             return bytes((major << 5 | extra,)) + count.to_bytes(size, "big")
@@ -82,6 +84,8 @@ def head_of(major: int, count: int) -> bytes:
 
 
 @lru_cache(maxsize=256)
-def _key(key: str) -> bytes:
-    """Returns an encoded key: names of fields, lanes and reasons, of which there are few."""
-    return text_of(key)
+def _ordered(names: tuple[str, ...]) -> tuple[tuple[bytes, str], ...]:
+    """Returns encoded keys in canonical order, each with its name: of fields, lanes and reasons,
+    which come in few combinations."""
+    # A longer text begins with a larger byte, so bytes of keys are in order of length first.
+    return tuple(sorted((text_of(name), name) for name in names))
