@@ -30,6 +30,7 @@ from ibidem.objects.errors import ConflictError, ErrorKind, InvalidInputError, N
 from ibidem.objects.location import size_of
 from ibidem.objects.node import Child
 from ibidem.repo.backoff import pause
+from ibidem.retrieve.trust.policy import ALL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -255,7 +256,7 @@ def known_ids(
     wanted = [message.id for message in messages if message.id is not None]
     if not wanted or tx.find_node(thread_id(thread)) is None:
         return found
-    revision = repository.at(tx.base.cid)
+    revision = repository.at(tx.base.cid, trust=ALL)
     where = {"thread": thread, "message_id": {"in": sorted(set(wanted))}}
     for node in revision.query(label=MESSAGE, where=where, include_tombstoned=True):
         one: Stored = stored(node, repository)
