@@ -177,3 +177,31 @@ def test_the_log_is_bounded_and_has_the_last_receipts(tmp_path: Path, is_on_disk
     if folder is not None:
         sizes = [(folder / name).stat().st_size for name in (LOG_FILE, OLDER_FILE)]
         assert max(sizes) < 4200
+
+
+def test_what_was_erased_is_named_as_the_reason(asked) -> None:
+    repo, receipt, _ = asked
+    cid = repo.keep(receipt)
+    with repo.run("desk") as run:
+        run.retrieve("retry number", limit=3)
+    repo.erase(receipt.items[0].id)
+    with pytest.raises(ReplayError, match="has been erased") as caught:
+        repo.replay(cid)
+    assert caught.value.kind == "erased"
+    with pytest.raises(ReplayError, match="has been erased"):
+        run.replay().retrieve("retry number", limit=3)
+
+
+def test_a_model_that_the_other_root_lacks_is_named_as_the_reason(repo: Repository) -> None:
+    repo.branch("bare", at=filled_head(repo))
+    with repo.transaction() as tx:
+        tx.set_vector(repo.query(label="Note")[0].id, model="m", vector=[1.0, 0.0])
+    receipt = repo.retrieve(vector=("m", [1.0, 0.5])).receipt
+    with pytest.raises(ReplayError) as caught:
+        repo.replay(receipt, at="bare")
+    assert "model" in str(caught.value)
+
+
+def filled_head(repo: Repository) -> object:
+    filled(repo)
+    return repo.head
