@@ -144,14 +144,14 @@ class GraphMerge:
     def _where_it_stands(self, base: Element, merged: Element) -> Element:
         """Returns an edge out of the graph, into its conflict, where a node that it needs is gone.
 
-        One that nobody changed goes with the node.
+        One that nobody changed goes with the node, and so does any at an erased one.
         """
         if merged.value is None:
             return merged if self._lacks_nodes(merged) else ABSENT
         missing = self.removed.intersection(_ends(self._buffer, merged.value))
         if not missing:
             return self._back_in_graph(merged)
-        if merged.value == base.value:
+        if merged.value == base.value or not missing.isdisjoint(self.erased):
             return ABSENT
         nodes = {lowest(self.node_triples.at(key)[1:]) for key in missing}
         nodes.discard(None)

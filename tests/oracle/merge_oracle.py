@@ -146,7 +146,7 @@ class Merge:
             return
         missing = {value["src"], value["dst"]} - self.out.nodes.keys()
         if missing:
-            if not same(value, pairs[0][0]):
+            if not same(value, pairs[0][0]) and not missing & self.erased.keys():
                 nodes = {cid_of(self.last_known(node)) for node in missing}
                 was = pairs[0][0]
                 new = self.conflict("edge", was, {cid_of(value)}, was is not None, nodes)
