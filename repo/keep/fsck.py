@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from ibidem.store.protocol import Store
 
 _BATCH = 1024
+_TRIES_MAX = 5
 _UNSAFE = "the blocks were not read: a file with such a layout may end whoever reads it"
 
 
@@ -64,10 +65,26 @@ def fsck_folder(path: str | os.PathLike[str], *, progress: Progress | None = Non
 def fsck(repository: Reader, *, progress: Progress | None = None) -> FsckReport:
     """Returns everything that is wrong with a repository, and what was read.
 
+    What somebody collects as garbage or erases meanwhile may look as if it were missing; so where
+    something seems wrong and the cells have moved since, it is all read again.
+
     Args:
         repository: its store must be safe to read: `fsck_folder` finds out before it opens one.
         progress: called with how many blocks are done, and of how many.
     """
+    for _ in range(_TRIES_MAX):
+        before = _cells(repository.store)
+        report = _checked(repository, progress)
+        if report.is_clean or _cells(repository.store) == before:
+            break
+    return report
+
+
+def _cells(store: Store) -> dict[str, bytes | None]:
+    return {name: store.cell(name) for name in store.cells()}
+
+
+def _checked(repository: Reader, progress: Progress | None) -> FsckReport:
     store = repository.store
     faults: list[Fault] = []
     notes: list[str] = []
@@ -174,15 +191,13 @@ def _kept(
 
 def _check_roots(store: Store, walk: Walk) -> list[Fault]:
     check = RootCheck(store, walk.erased)
-    commits = [raw for raw, uses in walk.seen.items() if any(use[0] == "commit" for use in uses)]
     roots: dict[bytes, RootCid] = {}
-    for cid, commit in in_order(store, commits):
+    for cid, commit in in_order(store, walk.by_kind["commit"]):
         before = roots.get(commit.parents[0].raw) if commit.parents else None
         check.check(commit.root, before, f"commit {cid}")
         roots[cid.raw] = commit.root
-    for raw, uses in walk.seen.items():
-        if any(use[0] == "root" for use in uses):
-            check.check(RootCid(raw), None, "the stage, the origin or a receipt")
+    for raw in walk.by_kind["root"]:
+        check.check(RootCid(raw), None, "the stage, the origin or a receipt")
     return check.faults
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from ibidem.objects.cid import BlobCid, Cid
 from ibidem.objects.derive import ref_key
+from ibidem.objects.erasure import Erasure
 from ibidem.objects.errors import (
     CorruptError,
     ErrorKind,
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int, int], None]
 
+Use = tuple[str, str, bytes]
+"""What a block is needed as: its kind, the kind of its values, the key it stands under."""
+
 
 class Walk:
     """One pass over everything that some links lead to."""
@@ -51,8 +55,11 @@ class Walk:
         self._is_erased = is_erased
         self._total, self._progress = total, progress
         self.faults: list[Fault] = []
-        self.seen: dict[bytes, set[tuple[str, str, bytes]]] = {}
-        """By CID, what it was needed as: kind, kind of values, key."""
+        self.seen: dict[bytes, Use] = {}
+        """By CID, what it was first needed as."""
+        self._seen_again: set[tuple[bytes, Use]] = set()
+        self.by_kind: dict[str, set[bytes]] = {"commit": set(), "root": set()}
+        """CIDs of the commits and of the roots that were read."""
         self.whole: set[bytes] = set()
         """CIDs of the blocks that were read and are right."""
         self.erased: set[bytes] = set()
@@ -65,12 +72,14 @@ class Walk:
         waiting.reverse()
         while waiting:
             link = waiting.pop()
-            known = self.seen.setdefault(link.raw, set())
             use = (link.kind, link.of, link.key)
-            if use in known:
-                continue
-            known.add(use)
-            waiting.extend(self._visit(link, is_new=len(known) == 1))
+            first = self.seen.setdefault(link.raw, use)
+            is_new = first is use
+            if not is_new:
+                if first == use or (link.raw, use) in self._seen_again:
+                    continue
+                self._seen_again.add((link.raw, use))
+            waiting.extend(self._visit(link, is_new=is_new))
 
     def fault(self, kind: FaultKind, link: Link, detail: str, where: str | None = None) -> None:
         """Records what is wrong with a block."""
@@ -99,7 +108,10 @@ class Walk:
             return []
         if is_new:
             self.whole.add(link.raw)
-            self.counts[link.kind if value is None else value.KIND] += 1
+            kind = link.kind if value is None else value.KIND
+            self.counts[kind] += 1
+            if kind in self.by_kind:
+                self.by_kind[kind].add(link.raw)
             self.size_bytes += len(block)
             if self._progress is not None and not len(self.whole) % 1000:
                 self._progress(min(len(self.whole), self._total), self._total)
@@ -143,6 +155,8 @@ def _key_of(value: Block) -> bytes | None:
     """Returns the key that a value must stand under in its tree, where it says so itself."""
     if isinstance(value, Ref):
         return ref_key(value.name)
+    if isinstance(value, Erasure):
+        return value.key
     found = getattr(value, "id", None)
     return found.raw if isinstance(found, StableId) else None
 
