@@ -208,7 +208,7 @@ def _shape(run: RunSummary) -> dict[str, Any]:
 
 def _ending(run: RunSummary) -> str:
     if run.failure is not None:
-        return f"failed with {output.one_line(run.failure, width=80)}"
+        return f"failed: {output.one_line(run.failure, width=80)}"
     return "finished" if run.ended is not None else "not ended: its process was killed, or goes on"
 
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ibidem.objects.cid import StepCid
-from ibidem.objects.errors import CorruptError
+from ibidem.objects.errors import CorruptError, IbidemError
 from ibidem.objects.step import Step
 from ibidem.objects.view import RUNS
 from ibidem.repo import refs
@@ -45,7 +45,7 @@ class RunSummary:
     ended: int | None
     """None for a run whose process ended before it did."""
     failure: str | None
-    """The error that ended it."""
+    """The error that ended it, or why it can not be read to its beginning."""
 
 
 class Recording:
@@ -83,21 +83,28 @@ class Recording:
 
     def summary(self) -> RunSummary:
         """Returns what the run was, in short."""
-        first, last = self.steps[0], self.steps[-1]
-        begun = unpack(self.repository.store, first.request) or {}
-        ended: Any = None
-        if last.action == "end":
-            ended = unpack(self.repository.store, last.answer)
+        store = self.repository.store
+        last = Step.decode(store.get(self.tip))
+        first, failure = last, None
+        try:
+            first = self.steps[0]
+        except IbidemError as error:
+            # A step was erased or lost, and with it the way to those before.
+            failure = str(error)
+        begun = (unpack(store, first.request) or {}) if first.action == "begin" else {}
+        ended = unpack(store, last.answer) if last.action == "end" else None
+        if outcome.is_failed(ended):
+            failure = outcome.summary(ended)
         return RunSummary(
             name=self.name,
             tip=self.tip,
-            step_count=len(self.steps),
+            step_count=last.index + 1,
             agent=begun.get("agent") or "",
             task=begun.get("task") or "",
             author=begun.get("author") or "",
             begun=first.time,
             ended=last.time if last.action == "end" else None,
-            failure=outcome.summary(ended) if outcome.is_failed(ended) else None,
+            failure=failure,
         )
 
     def replay(self) -> Replay:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import ibidem
-from ibidem.objects.errors import ConflictError, InvalidInputError, NotFoundError
+from ibidem.objects.errors import ConflictError, IbidemError, InvalidInputError, NotFoundError
 from ibidem.repo.repository import Repository
 from ibidem.repo.run.outcome import RecordedError
 from ibidem.repo.run.player import RunMismatchError
@@ -419,3 +419,20 @@ def test_a_refused_conflict_is_recorded_and_refused_again(repo: Repository) -> N
         assert racing(replay, lambda: None) == live
     with pytest.raises(RunMismatchError, match="differs in on_conflict: 'raise' then, None now"):
         run.replay().transaction()
+
+
+def test_a_run_whose_step_was_erased_is_listed_and_says_why(repo: Repository) -> None:
+    with repo.transaction() as tx:
+        node = tx.add_node("Note", summary="a secret that is long enough to be looked for")
+    with repo.run("quoting") as run:
+        found = run.retrieve("secret")
+        run.event("model", [item.rendered for item in found.items], lambda: "seen")
+    repo.erase(node)
+    (summary,) = repo.runs()
+    assert (summary.name, summary.step_count) == ("quoting/1", 4)
+    assert summary.failure is not None
+    assert "was erased" in summary.failure
+    with pytest.raises(IbidemError, match="was erased"):
+        run.replay()
+    repo.drop_run("quoting")
+    assert repo.runs() == []
