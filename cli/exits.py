@@ -35,7 +35,7 @@ INTERRUPTED = 130
 
 MEANINGS: dict[int, str] = {
     OK: "done",
-    FAILED: "a check failed, a replay gave other bytes, or any other failure",
+    FAILED: "a check failed, a merge left conflicts, a replay gave other bytes, or another failure",
     USAGE: "wrong options or invalid input",
     NOT_FOUND: "no such object or revision",
     NO_REPOSITORY: "no repository here",
