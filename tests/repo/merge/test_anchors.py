@@ -1,0 +1,49 @@
+"""Every anchor of the merge's page is tested by name; the oracle tests them all together."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+HOUSE = Path(__file__).resolve().parents[3]
+ORACLE = "tests/oracle/test_merge.py::test_merges_equal_the_oracle_commute_and_repeat"
+MERGING = "tests/repo/merge/test_merging.py::"
+CITED = {
+    "1-a": MERGING + "test_a_branch_without_commits_of_its_own_moves",
+    "1-b": MERGING + "test_merges_are_the_same_to_the_byte_whoever_makes_them",
+    "1-c": ORACLE,
+    "2-a": MERGING + "test_one_sided_edits_stand_whichever_side_made_them",
+    "2-b": MERGING + "test_a_removal_against_an_edit_is_a_conflict_and_the_edit_stands",
+    "2-c": MERGING + "test_a_tombstone_beats_an_edit_and_a_removal",
+    "2-d": MERGING + "test_a_removal_against_an_edit_is_a_conflict_and_the_edit_stands",
+    "2-e": ORACLE,
+    "3-a": MERGING + "test_a_conflict_settled_apart_and_differently_is_a_conflict_again",
+    "3-b": MERGING + "test_properties_merge_one_by_one",
+    "3-c": ORACLE,
+    "3-d": MERGING + "test_what_together_is_too_large_for_a_block_is_a_conflict_about_the_whole",
+    "4-a": MERGING + "test_an_edge_to_a_node_that_the_other_side_removed_is_kept_aside",
+    "4-b": MERGING + "test_an_edge_to_a_node_that_the_other_side_removed_is_kept_aside",
+    "4-c": ORACLE,
+    "4-d": MERGING + "test_what_one_side_removed_stays_removed",
+    "4-e": ORACLE,
+    "4-f": ORACLE,
+    "5-a": MERGING + "test_histories_with_nothing_in_common_merge",
+    "5-b": MERGING + "test_more_than_sixty_four_sides_are_counted_and_bounded",
+    "5-c": MERGING + "test_a_conflict_settled_apart_and_differently_is_a_conflict_again",
+    "6-a": MERGING + "test_no_vector_is_lost_and_vectors_rank_at_once",
+    "7-a": ORACLE,
+    "7-b": MERGING + "test_two_models_of_one_name_are_both_kept",
+    "8-a": MERGING + "test_properties_merge_one_by_one",
+    "8-b": MERGING + "test_criss_cross_histories_take_both_bases_into_account",
+    "8-c": MERGING + "test_deep_criss_cross_is_bounded",
+}
+
+
+def test_every_anchor_is_cited_once_and_every_citation_exists():
+    page = (HOUSE / "spec" / "merge.md").read_text("utf-8")
+    found = re.findall(r"\[(\d+-[a-z])\]", page)
+    assert len(set(found)) == len(found)
+    assert set(found) == set(CITED)
+    for cited in CITED.values():
+        path, name = cited.split("::")
+        assert f"def {name}(" in (HOUSE / path).read_text("utf-8"), cited
