@@ -18,7 +18,7 @@ import numpy as np
 from ibidem.objects import codec
 from ibidem.objects.config import Config
 from ibidem.objects.errors import CorruptError, ErrorKind, FormatError, InvalidInputError
-from ibidem.retrieve import option, predicate
+from ibidem.retrieve import option, predicate, seldom
 from ibidem.retrieve.fusion import Fusion, checked_weights, resolve_fusion
 from ibidem.retrieve.graph import option as graph_option
 from ibidem.retrieve.match import OR, Match, match_of_form, resolve_match
@@ -257,7 +257,7 @@ def resolve(
     Raises:
         InvalidInputError: an option is unknown, or of the wrong type or size; the message names it.
     """
-    recall = _recall(more) if more else None
+    recall = seldom.recall(more, resolve.__kwdefaults__ or {}) if more else None
     lane_text = _query_text(text)
     condition = None if where is None else predicate.parse(where)
     if condition == predicate.And(()):
@@ -287,7 +287,7 @@ def resolve(
         mmr=resolve_mmr(mmr, has_ranker=has_ranker),
         estimator=counter,
         estimator_digest=counter_digest,
-        packs=None if packs is None else _packs(packs),
+        packs=None if packs is None else seldom.packs(packs),
         recall=recall,
         trust=checked_trust(policy_of(config), trust),
     )
@@ -357,41 +357,10 @@ def _fields(form: dict[str, Any]) -> dict[str, Any]:
         "mmr": None if form["mmr"] is None else Mmr.from_form(form["mmr"]),
         "estimator": option.name("estimator", form["estimator"]),
         "estimator_digest": checked_digest(form["estimator_digest"]),
-        "packs": _packs_of_form(form["packs"]) if "packs" in form else None,
-        "recall": _recall_of_form(form["recall"]) if "recall" in form else None,
+        "packs": seldom.packs_of_form(form["packs"]) if "packs" in form else None,
+        "recall": seldom.recall_of_form(form["recall"]) if "recall" in form else None,
         "trust": TrustContext.from_form(form["trust"]) if "trust" in form else None,
     }
-
-
-def _packs(given: Mapping[str, object]) -> PackOptions:
-    from ibidem.retrieve.packs.option import resolve_packs  # not loaded by most processes
-
-    return resolve_packs(given)
-
-
-def _packs_of_form(form: Any) -> PackOptions:
-    from ibidem.retrieve.packs.option import PackOptions
-
-    return PackOptions.from_form(form)
-
-
-def _recall(given: Mapping[str, Any]) -> Recall | None:
-    """Returns the options of recall, given by name; refuses others."""
-    from ibidem.retrieve.recall.option import RECALL_OPTIONS, resolve_recall
-
-    unknown = set(given).difference(RECALL_OPTIONS)
-    if unknown:
-        known = sorted({*(resolve.__kwdefaults__ or {}), *RECALL_OPTIONS})
-        raise InvalidInputError(
-            f"{min(unknown)}: got an unknown option, expected one of {', '.join(known)}"
-        )
-    return resolve_recall(**given)
-
-
-def _recall_of_form(form: Any) -> Recall:
-    from ibidem.retrieve.recall.option import Recall
-
-    return Recall.from_form(form)
 
 
 def _query_text(text: object) -> str | None:
