@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ibidem.objects import codec
 from ibidem.objects.cid import Cid, CommitCid, RootCid, TreeCid
+from ibidem.objects.commit import Commit
 from ibidem.objects.derive import node_id
 from ibidem.objects.errors import CorruptError, InvalidInputError
 from ibidem.objects.ids import NodeId
@@ -20,10 +22,10 @@ from ibidem.objects.node import Node
 from ibidem.objects.tree import EMPTY_TREE, diff
 from ibidem.objects.tree.block import load
 from ibidem.repo.checks import check_id
+from ibidem.repo.history import commits
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
-    from ibidem.objects.commit import Commit
 
 DOCUMENT = "document"
 """Namespace of the keys of documents, whose key is their path; keys of parts begin with its id."""
@@ -59,16 +61,36 @@ class CommitEnds(NamedTuple):
     time: int
 
 
-def touching(source: Source, commits: Iterable[Commit], touched: Touched) -> Iterator[Commit]:
-    """Yields those of the commits that touched it, in their order."""
+def touching(source: Source, start: CommitCid | None, touched: Touched) -> Iterator[Commit]:
+    """Yields the commits behind one, itself included, that touched it; in the order of
+    `history.commits`, and decoding no other."""
     if touched.is_any:
-        yield from commits
+        yield from commits(source, start)
         return
     states = NodeStates(source)
-    for commit in commits:
-        parents = [states.tree(states.ends(parent).root) for parent in commit.parents]
-        if _differs(states, touched, parents or [EMPTY_TREE], states.tree(commit.root)):
-            yield commit
+    for cid, ends in _newest_first(states, start):
+        befores = [states.tree(states.ends(parent).root) for parent in ends.parents]
+        if _differs(states, touched, befores or [EMPTY_TREE], states.tree(ends.root)):
+            yield Commit.decode(source.get(cid))
+
+
+def _newest_first(
+    states: NodeStates, start: CommitCid | None
+) -> Iterator[tuple[CommitCid, CommitEnds]]:
+    seen: set[CommitCid] = set()
+    waiting: list[tuple[int, bytes]] = []
+    following: tuple[CommitCid, ...] = () if start is None else (start,)
+    while following or waiting:
+        for cid in following:
+            if cid not in seen:
+                seen.add(cid)
+                heappush(waiting, (-states.ends(cid).time, cid.raw))
+        if not waiting:
+            return
+        cid = CommitCid(heappop(waiting)[1])
+        ends = states.ends(cid)
+        yield cid, ends
+        following = ends.parents
 
 
 class NodeStates:

@@ -35,7 +35,8 @@ class Telling(Signing):
         """
         from ibidem.repo.history_filter import Touched, touching
 
-        return touching(self.store, self.log(rev), Touched(node, label, path))
+        start = self.resolve(rev, missing_ok=True)
+        return touching(self.store, start, Touched(node, label, path))
 
     def blame(self, node: NodeId, rev: object = HEAD) -> list[Blame]:
         """Returns, for each field and property of a node, the commit that gave it its value.
