@@ -9,6 +9,7 @@ from __future__ import annotations
 from ibidem.objects.errors import (
     ConflictError,
     CorruptError,
+    ErasedError,
     ErrorKind,
     FormatError,
     IbidemError,
@@ -52,6 +53,7 @@ BY_CLASS: dict[type[IbidemError], int] = {
     IbidemError: FAILED,
     InvalidInputError: USAGE,
     NotFoundError: NOT_FOUND,
+    ErasedError: NOT_FOUND,
     ConflictError: CONFLICT,
     CorruptError: CORRUPT,
     FormatError: UNSUPPORTED,
