@@ -95,10 +95,11 @@ class SeenRevision(OwnedRevision):
 
     def nodes(self, *, include_tombstoned: bool = False) -> Iterator[Node]:
         """Yields the nodes that are seen, by id."""
+        snapshot = self.snapshot()
         for node in super().nodes(include_tombstoned=include_tombstoned):
-            ordinal = self._ordinal(node.id)
+            ordinal = snapshot.ordinal(node.id)
             if ordinal is not None:
-                yield self._read(self.snapshot(), ordinal)
+                yield self._read(snapshot, ordinal) if node.children else node
 
     def edge(self, id: EdgeId) -> Edge:  # noqa: A002
         """Returns an edge between nodes that are seen; raises `NotFoundError` for any other."""
@@ -112,7 +113,10 @@ class SeenRevision(OwnedRevision):
 
     def edges(self) -> Iterator[Edge]:
         """Yields the edges between nodes that are seen, by id."""
-        return (edge for edge in super().edges() if self._joins(edge))
+        knows = self.snapshot().ordinal
+        for edge in super().edges():
+            if knows(edge.src) is not None and knows(edge.dst) is not None:
+                yield edge
 
     def edges_of(self, id: NodeId) -> list[Edge]:  # noqa: A002
         """Returns the edges of a node to and from nodes that are seen, by id."""

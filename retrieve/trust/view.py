@@ -113,7 +113,7 @@ def _allowed(
         values: those that are allowed, None for every text but the empty one.
         missing: whether nodes without the property are. unnamed: whether the empty text is.
     """
-    order, having = _order_of(snapshot, name)
+    order, having, is_single = _order_of(snapshot, name)
     allowed = np.zeros(len(order.keys), np.bool_)
     if values is None:
         first, has_empty = order.find(TEXT)
@@ -125,20 +125,26 @@ def _allowed(
         if is_there:
             allowed[rank] = True
     found = np.full(snapshot.ordinal_count, missing, np.bool_)
-    found[having] = False
     good = allowed[order.ranks]
+    if is_single:
+        found[order.ordinals] = good
+        return found
+    found[having] = False
     found[order.ordinals[good]] = True
     found[order.ordinals[~good]] = False
     return found
 
 
-def _order_of(snapshot: Snapshot, name: str) -> tuple[PropertyOrder, Ordinals]:
-    """Returns the values of a property in their order, and the nodes that have it."""
+def _order_of(snapshot: Snapshot, name: str) -> tuple[PropertyOrder, Ordinals, bool]:
+    """Returns the values of a property in their order, the nodes that have it, and whether each of
+    these has exactly one."""
     key = ("trust", name)
-    found: tuple[PropertyOrder, Ordinals] | None = snapshot.cache.get(key)
+    found: tuple[PropertyOrder, Ordinals, bool] | None = snapshot.cache.get(key)
     if found is None:
+        order = snapshot.property_order(name)
         having = np.asarray(snapshot.exists(name).to_array(), np.uint32)
-        found = snapshot.cache[key] = snapshot.property_order(name), having
+        is_single = np.array_equal(np.sort(order.ordinals), having)
+        found = snapshot.cache[key] = order, having, is_single
     return found
 
 
