@@ -57,8 +57,8 @@ class Conflict(Block):
         require(valid, "conflict", "base", self.base, "a link to a block, or nothing")
         put(self, "fields", _names(self.fields))
         require(type(self.deleted) is bool, "conflict", "deleted", self.deleted, "true or false")
-        valid = self.sides and (len(self.sides) > 1 or self.deleted or self.nodes)
-        require(valid, "conflict", "sides", self.sides, "something that is in conflict")
+        is_conflict = self.sides and (len(self.sides) > 1 or self.deleted or self.nodes)
+        require(is_conflict, "conflict", "sides", self.sides, "something that is in conflict")
         require(
             not self.nodes or self.what == EDGE, "conflict", "nodes", self.nodes, "none on a node"
         )
