@@ -9,7 +9,7 @@ import pytest
 import ibidem
 from ibidem.objects import codec
 from ibidem.objects.derive import node_id
-from ibidem.objects.errors import ConflictError, CorruptError, ErrorKind, InvalidInputError
+from ibidem.objects.errors import CorruptError, ErrorKind, InvalidInputError
 from ibidem.repo.repository import Repository
 from ibidem.repo.stage import STAGE_CELL
 
