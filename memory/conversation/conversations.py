@@ -239,6 +239,7 @@ class Conversations:
         weights: tuple[int, int] = (RECENT_WEIGHT, SIMILAR_WEIGHT),
         require_last: int = 0,
         unit: str = "message",
+        stops: bool = False,
         tool_chars: int = TOOL_CHARS,
         estimator: str | TokenEstimator = HEURISTIC.name,
         rev: object = "HEAD",
@@ -252,6 +253,7 @@ class Conversations:
             similar: units that the question is about.
             weights: how the budget is divided between the two.
             require_last: units from the end that must fit, or it is an error.
+            stops: of each part, the first unit that does not fit ends it; else it is skipped.
             unit: as for `select`, as are the other options.
         """
         option.count("require_last", require_last)
@@ -262,11 +264,13 @@ class Conversations:
         newest = list(reversed(whole))[: option.count("recent", recent)]
         must = {id(one) for one in newest[:require_last]}
         sources = [
-            Source("recent", tuple(required(newest, lambda one: id(one) in must)), weights[0])
+            Source(
+                "recent", tuple(required(newest, lambda one: id(one) in must)), weights[0], stops
+            )
         ]
         if query is not None and query.strip() and similar:
             chosen = self.select(query, thread=thread, k=similar, unit=unit, rev=rev, **options)
-            sources.append(Source("similar", chosen.units, weights[1]))
+            sources.append(Source("similar", chosen.units, weights[1], stops))
         return compose(
             sources, budget=budget, estimator=estimator_of(estimator), tool_chars=tool_chars
         )

@@ -501,3 +501,13 @@ def test_what_is_no_message_is_refused(repo, given):
     with pytest.raises(InvalidInputError):
         Conversations(repo).append("a", given)
     assert repo.head is None
+
+
+def test_a_part_skips_or_stops_where_a_unit_does_not_fit(repo):
+    memory = Conversations(repo)
+    memory.append("a", [("user", "first"), ("user", "long " * 100), ("user", "last")])
+    shown = {
+        stops: texts(memory.context(None, thread="a", budget=20, stops=stops).messages)
+        for stops in (False, True)
+    }
+    assert shown == {False: ["first", "last"], True: ["last"]}
