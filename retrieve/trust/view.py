@@ -18,8 +18,6 @@ import numpy as np
 import numpy.typing as npt
 from pyroaring import BitMap
 
-from ibidem.index.arrays import to_bitmap
-from ibidem.index.keys import BYTES, TEXT, scalar_key
 from ibidem.objects.cid import NodeCid, RootCid
 from ibidem.objects.config import Config
 from ibidem.objects.ids import NodeId
@@ -27,7 +25,6 @@ from ibidem.objects.location import ANCESTORS_MAX, CONTAINERS, size_of
 from ibidem.objects.node import Child, Node
 from ibidem.retrieve.protocol import (
     Arcs,
-    Bools,
     EdgeSegment,
     LexicalSegment,
     NodeEdges,
@@ -37,14 +34,8 @@ from ibidem.retrieve.protocol import (
     SparseSegment,
     VectorSegment,
 )
-from ibidem.retrieve.trust.policy import (
-    ALL_SCOPES,
-    Level,
-    TrustContext,
-    TrustPolicy,
-    checked_trust,
-    policy_of,
-)
+from ibidem.retrieve.trust.policy import Level, TrustContext, TrustPolicy, checked_trust, policy_of
+from ibidem.retrieve.trust.visible import visible_nodes
 
 VIEWS_KEPT = 16
 """Views of one snapshot that are remembered."""
@@ -77,74 +68,6 @@ def seen(snapshot: Snapshot, trust: TrustContext | None, load: Load) -> Snapshot
         for old in list(kept)[: max(0, len(kept) + 1 - VIEWS_KEPT)]:
             kept.pop(old, None)
         kept[asked] = found
-    return found
-
-
-def visible_nodes(
-    snapshot: Snapshot, policy: TrustPolicy, trust: TrustContext, level_max: int
-) -> BitMap:
-    """Returns the nodes whose scopes a caller has, and whose level is at most `level_max`.
-
-    Spec: trust 2.
-    """
-    is_open = policy.unscoped == "allow"
-    named = None if trust.scopes == ALL_SCOPES else trust.scopes
-    flags = _allowed(
-        snapshot, policy.level, range(level_max + 1), missing=policy.default_level <= level_max
-    )
-    flags &= _allowed(snapshot, policy.scope, named, unnamed=is_open, missing=is_open)
-    return to_bitmap(np.flatnonzero(flags).astype(np.uint32)) & snapshot.live
-
-
-def _allowed(
-    snapshot: Snapshot,
-    name: str,
-    values: Iterable[Any] | None,
-    *,
-    missing: bool,
-    unnamed: bool = False,
-) -> Bools:
-    """Returns by ordinal whether every value of a property is one of some, (ordinal_count,) bool.
-
-    A list counts by its members; so one that is not allowed hides the node, and so does a value
-    without scalars.
-
-    Args:
-        values: those that are allowed, None for every text but the empty one.
-        missing: whether nodes without the property are. unnamed: whether the empty text is.
-    """
-    order, having, is_single = _order_of(snapshot, name)
-    allowed = np.zeros(len(order.keys), np.bool_)
-    if values is None:
-        first, has_empty = order.find(TEXT)
-        allowed[first + has_empty : order.find(BYTES)[0]] = True
-    for value in (*(values or ()), *(("",) if unnamed else ())):
-        key = scalar_key(value)
-        assert key is not None, "BUG: levels and scopes are scalars"
-        rank, is_there = order.find(key)
-        if is_there:
-            allowed[rank] = True
-    found = np.full(snapshot.ordinal_count, missing, np.bool_)
-    good = allowed[order.ranks]
-    if is_single:
-        found[order.ordinals] = good
-        return found
-    found[having] = False
-    found[order.ordinals[good]] = True
-    found[order.ordinals[~good]] = False
-    return found
-
-
-def _order_of(snapshot: Snapshot, name: str) -> tuple[PropertyOrder, Ordinals, bool]:
-    """Returns the values of a property in their order, the nodes that have it, and whether each of
-    these has exactly one."""
-    key = ("trust", name)
-    found: tuple[PropertyOrder, Ordinals, bool] | None = snapshot.cache.get(key)
-    if found is None:
-        order = snapshot.property_order(name)
-        having = np.asarray(snapshot.exists(name).to_array(), np.uint32)
-        is_single = np.array_equal(np.sort(order.ordinals), having)
-        found = snapshot.cache[key] = order, having, is_single
     return found
 
 

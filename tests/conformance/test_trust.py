@@ -145,9 +145,9 @@ CITED = {
         "2-a": "tests/conformance/test_trust.py::test_decisions",
         "2-b": "tests/conformance/test_trust.py::test_decisions",
         "3-a": "tests/oracle/test_trust_view.py::test_tr4_a_view_answers",
-        "3-b": "tests/memory/graph/test_trust.py::test_tr12_a_pack_skips",
-        "3-c": "tests/memory/graph/test_trust.py::test_tr6_what_is_hidden",
-        "4-a": "tests/memory/graph/test_trust.py::test_tr8_a_stub_says",
+        "3-b": "tests/memory/graph/test_interference.py::test_tr12_a_pack_skips",
+        "3-c": "tests/memory/graph/test_interference.py::test_tr6_what_is_hidden",
+        "4-a": "tests/memory/graph/test_interference.py::test_tr8_a_stub_says",
     },
     "memory": {
         "1-a": "tests/repo/test_notes.py::test_an_older_head",

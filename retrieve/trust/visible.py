@@ -1,0 +1,88 @@
+"""Which nodes of a snapshot a caller may see, as one bitmap, from the order of two properties.
+
+No node is read: the values of level and scope are in the index, so a fresh caller costs a pass over
+their columns.
+
+Spec: trust 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from pyroaring import BitMap
+
+from ibidem.index.arrays import to_bitmap
+from ibidem.index.keys import BYTES, TEXT, scalar_key
+from ibidem.retrieve.protocol import Bools, Ordinals, PropertyOrder, Snapshot
+from ibidem.retrieve.trust.policy import ALL_SCOPES, TrustContext, TrustPolicy
+
+
+def visible_nodes(
+    snapshot: Snapshot, policy: TrustPolicy, trust: TrustContext, level_max: int
+) -> BitMap:
+    """Returns the nodes whose scopes a caller has, and whose level is at most `level_max`.
+
+    Spec: trust 2.
+    """
+    is_open = policy.unscoped == "allow"
+    named = None if trust.scopes == ALL_SCOPES else trust.scopes
+    flags = _allowed(
+        snapshot, policy.level, range(level_max + 1), missing=policy.default_level <= level_max
+    )
+    flags &= _allowed(snapshot, policy.scope, named, unnamed=is_open, missing=is_open)
+    return to_bitmap(np.flatnonzero(flags).astype(np.uint32)) & snapshot.live
+
+
+def _allowed(
+    snapshot: Snapshot,
+    name: str,
+    values: Iterable[Any] | None,
+    *,
+    missing: bool,
+    unnamed: bool = False,
+) -> Bools:
+    """Returns by ordinal whether every value of a property is one of some, (ordinal_count,) bool.
+
+    A list counts by its members; so one that is not allowed hides the node, and so does a value
+    without scalars.
+
+    Args:
+        values: those that are allowed, None for every text but the empty one.
+        missing: whether nodes without the property are. unnamed: whether the empty text is.
+    """
+    order, having, is_single = _order_of(snapshot, name)
+    allowed = np.zeros(len(order.keys), np.bool_)
+    if values is None:
+        first, has_empty = order.find(TEXT)
+        allowed[first + has_empty : order.find(BYTES)[0]] = True
+    for value in (*(values or ()), *(("",) if unnamed else ())):
+        key = scalar_key(value)
+        assert key is not None, "BUG: levels and scopes are scalars"
+        rank, is_there = order.find(key)
+        if is_there:
+            allowed[rank] = True
+    found = np.full(snapshot.ordinal_count, missing, np.bool_)
+    good = allowed[order.ranks]
+    if is_single:
+        found[order.ordinals] = good
+        return found
+    found[having] = False
+    found[order.ordinals[good]] = True
+    found[order.ordinals[~good]] = False
+    return found
+
+
+def _order_of(snapshot: Snapshot, name: str) -> tuple[PropertyOrder, Ordinals, bool]:
+    """Returns the values of a property in their order, the nodes that have it, and whether each of
+    these has exactly one."""
+    key = ("trust", name)
+    found: tuple[PropertyOrder, Ordinals, bool] | None = snapshot.cache.get(key)
+    if found is None:
+        order = snapshot.property_order(name)
+        having = np.asarray(snapshot.exists(name).to_array(), np.uint32)
+        is_single = np.array_equal(np.sort(order.ordinals), having)
+        found = snapshot.cache[key] = order, having, is_single
+    return found
