@@ -20,7 +20,7 @@ import numpy as np
 from ibidem.objects.blocks import Buffer
 from ibidem.objects.cid import Cid, CommitCid, RootCid
 from ibidem.objects.commit import Commit
-from ibidem.objects.errors import InvalidInputError, ReplayError
+from ibidem.objects.errors import CorruptError, ReplayError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.root import Root
 from ibidem.objects.step import Step
@@ -111,7 +111,8 @@ class Replay(Session):
         text = rev_text(rev)
         step = self._take("read", f"read the graph at {text}", request={"rev": text})
         self._raise_recorded(step)
-        assert step.root is not None, "BUG: a read without a root"
+        if step.root is None:
+            raise self._incomplete(step, "a root")
         commit = None if step.commit is None else Commit.decode(step.commit)
         return RunRevision(self, text, step.root, commit)
 
@@ -124,7 +125,8 @@ class Replay(Session):
                 self._refuse(said, difference_lines(recorded, asked))
             self._next += 1
             self._raise_recorded(step)
-        assert step.receipt is not None, "BUG: a retrieval without a receipt or an error"
+        if step.receipt is None:
+            raise self._incomplete(step, "a receipt or an error")
         receipt = Receipt.decode(self._store.get(step.receipt))
         commit = None if step.commit is None else Commit.decode(step.commit)
         at = RunRevision(self, rev, receipt.root, commit)
@@ -160,7 +162,8 @@ class Replay(Session):
 
     def _transaction(self, request: dict[str, Any]) -> Transaction:
         step = self._take("transaction", words.transaction(request), request=request)
-        assert step.root is not None, "BUG: a transaction without a root"
+        if step.root is None:
+            raise self._incomplete(step, "a root")
         return Transaction(
             self._store,
             _Comparing(self, step.root),
@@ -216,6 +219,11 @@ class Replay(Session):
         self._next += 1
         return step
 
+    def _incomplete(self, step: Step, missing: str) -> CorruptError:
+        return CorruptError(
+            f"run {self.name!r}, step {step.index}: got {step.action!r:.40} without {missing}"
+        )
+
     def _raise_recorded(self, step: Step) -> None:
         answer = unpack(self._store, step.answer)
         if outcome.is_failed(answer):
@@ -249,7 +257,7 @@ class _Comparing:
         if step.root is None:
             replay._next += 1
             replay._raise_recorded(step)
-            raise InvalidInputError("step: got a commit without a root and without an error")
+            raise replay._incomplete(step, "a root or an error")
         buffer = Buffer(replay._store)
         buffer.new.update(blocks)
         root = laid_on(self._root, edits, buffer)
