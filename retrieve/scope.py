@@ -1,8 +1,9 @@
 """Who may take part: the view, over which statistics are taken, and the universe, which is ranked.
 
-The view is the root's nodes without the tombstoned ones. Labels and conditions narrow it to the
-universe before any lane ranks, so a filter can never starve a result. Both are bitmaps of ordinals;
-lanes ask which rows of a segment belong to them, in the form that costs them least.
+The view is the root's nodes that the caller may see, without the tombstoned ones. Labels and
+conditions narrow it to the universe before any lane ranks, so a filter can never starve a result.
+Both are bitmaps of ordinals; lanes ask which rows of a segment belong to them, in the form that
+costs them least.
 
 Spec: retrieval 3.1, 3.2.
 """
@@ -92,6 +93,13 @@ class Scope:
             made[np.asarray(self.members.to_array(), dtype=np.uint32)] = True
             self._made["flags"] = made
         return made
+
+    def remembered(self, key: str, build: Callable[[], T]) -> T:
+        """Returns what `build` gave for this set before, or gives now."""
+        found: T | None = self._made.get(key)
+        if found is None:
+            found = self._made[key] = build()
+        return found
 
     def _flags_of(self, segment: Segment) -> Bools:
         """Returns `flags` by row; in place where a segment has an ordinal for every row between
