@@ -14,6 +14,7 @@ from ibidem.cli.session import Session, at_option, common_options, pass_session
 if TYPE_CHECKING:
     from ibidem.objects.cid import CommitCid
     from ibidem.objects.commit import Commit
+    from ibidem.store.protocol import Store
 
 
 @click.command("log")
@@ -85,15 +86,17 @@ def _row(commit: Commit) -> tuple[str, str, str, str]:
 
 
 def _drawn(
-    store: object, start: CommitCid | None, limit: int | None, *, oneline: bool
+    store: Store, start: CommitCid | None, limit: int | None, *, oneline: bool
 ) -> tuple[list[str], list[Commit]]:
+    from ibidem.objects.commit import Commit
     from ibidem.repo.history_graph import Graph, children_first
 
     graph = Graph()
     lines: list[str] = []
     commits: list[Commit] = []
-    for cid, commit in islice(children_first(store, start), limit):  # type: ignore[arg-type]
-        row, beside, joints = graph.draw(cid, commit)
+    for cid, ends in islice(children_first(store, start), limit):
+        row, beside, joints = graph.draw(cid, ends)
+        commit = Commit.decode(store.get(cid))
         told = ["  ".join(_row(commit))] if oneline else [*shapes.commit_lines(commit), ""]
         lines += _beside(row, beside, told)
         lines += joints

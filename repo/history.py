@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ibidem.objects import codec
 from ibidem.objects.block import Block
-from ibidem.objects.cid import Cid, CommitCid
+from ibidem.objects.cid import Cid, CommitCid, RootCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.edge import Edge
+from ibidem.objects.errors import CorruptError
 from ibidem.objects.ids import EdgeId, NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.root import Root
@@ -49,6 +50,27 @@ class Change:
         if self.before is None:
             return "added"
         return "removed" if self.after is None else "changed"
+
+
+class CommitEnds(NamedTuple):
+    """What a commit hangs on, for those who walk over many and need no more."""
+
+    root: RootCid
+    parents: tuple[CommitCid, ...]
+    time: int
+
+
+def ends_of(source: Source, cid: CommitCid) -> CommitEnds:
+    """Returns the root, the parents and the time of a commit, whose hash the store has checked.
+
+    Raises:
+        CorruptError: the block is no commit.
+    """
+    fields = codec.decode(source.get(cid))
+    if not isinstance(fields, dict) or fields.get("kind") != Commit.KIND:
+        raise CorruptError(f"block {cid}: got no commit, expected one")
+    parents = tuple(CommitCid(parent.raw) for parent in fields.get("parents", ()))
+    return CommitEnds(RootCid(fields["root"].raw), parents, fields["time"])
 
 
 def commits(source: Source, start: CommitCid | None) -> Iterator[Commit]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 from ibidem.objects import codec
 from ibidem.objects.cid import Cid, CommitCid, RootCid, TreeCid
@@ -19,10 +19,11 @@ from ibidem.objects.derive import node_id
 from ibidem.objects.errors import CorruptError, InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
+from ibidem.objects.root import Root
 from ibidem.objects.tree import EMPTY_TREE, diff
 from ibidem.objects.tree.block import load
 from ibidem.repo.checks import check_id
-from ibidem.repo.history import commits
+from ibidem.repo.history import CommitEnds, commits, ends_of
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
@@ -51,14 +52,6 @@ class Touched:
     def is_any(self) -> bool:
         """Whether every commit will do."""
         return self.node is None and self.label is None and self.path is None
-
-
-class CommitEnds(NamedTuple):
-    """What a commit hangs on."""
-
-    root: RootCid
-    parents: tuple[CommitCid, ...]
-    time: int
 
 
 def touching(source: Source, start: CommitCid | None, touched: Touched) -> Iterator[Commit]:
@@ -107,9 +100,7 @@ class NodeStates:
         """Returns the root, the parents and the time of a commit."""
         found = self._ends.get(commit)
         if found is None:
-            fields = _fields_of(self.source, commit, "commit")
-            parents = tuple(CommitCid(cid.raw) for cid in fields.get("parents", ()))
-            found = CommitEnds(RootCid(fields["root"].raw), parents, fields["time"])
+            found = ends_of(self.source, commit)
             self._ends[commit] = found
         return found
 
@@ -117,8 +108,10 @@ class NodeStates:
         """Returns the tree of the nodes of a root."""
         found = self._trees.get(root)
         if found is None:
-            found = TreeCid(_fields_of(self.source, root, "root")["nodes"].raw)
-            self._trees[root] = found
+            fields = codec.decode(self.source.get(root))
+            if not isinstance(fields, dict) or fields.get("kind") != Root.KIND:
+                raise CorruptError(f"block {root}: got no root, expected one")
+            found = self._trees[root] = TreeCid(fields["nodes"].raw)
         return found
 
     def node(self, tree: TreeCid, key: bytes) -> Cid | None:
@@ -141,14 +134,6 @@ class NodeStates:
                 break
         self._below.update(dict.fromkeys(way, found))
         return found
-
-
-def _fields_of(source: Source, cid: Cid, kind: str) -> dict[str, Any]:
-    """Returns the fields of a block of ours, whose hash the store has checked."""
-    fields = codec.decode(source.get(cid))
-    if not isinstance(fields, dict) or fields.get("kind") != kind:
-        raise CorruptError(f"block {cid}: got no {kind}, expected one")
-    return fields
 
 
 def _differs(states: NodeStates, touched: Touched, befores: list[TreeCid], now: TreeCid) -> bool:

@@ -15,25 +15,27 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 from ibidem.objects.cid import CommitCid
-from ibidem.objects.commit import Commit
+from ibidem.repo.history import CommitEnds, ends_of
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
 
 
-def children_first(source: Source, start: CommitCid | None) -> Iterator[tuple[CommitCid, Commit]]:
+def children_first(
+    source: Source, start: CommitCid | None
+) -> Iterator[tuple[CommitCid, CommitEnds]]:
     """Yields a commit and everything behind it, no commit before one of its children.
 
     All commits are read before the first is yielded; of those that may come, the latest does.
     """
-    commits: dict[CommitCid, Commit] = {}
+    commits: dict[CommitCid, CommitEnds] = {}
     waiting_children: dict[CommitCid, int] = {}
     todo = [] if start is None else [start]
     while todo:
         cid = todo.pop()
         if cid in commits:
             continue
-        commit = commits[cid] = Commit.decode(source.get(cid))
+        commit = commits[cid] = ends_of(source, cid)
         for parent in commit.parents:
             waiting_children[parent] = waiting_children.get(parent, 0) + 1
             todo.append(parent)
@@ -54,7 +56,7 @@ class Graph:
     def __init__(self) -> None:
         self._columns: list[CommitCid] = []
 
-    def draw(self, cid: CommitCid, commit: Commit) -> tuple[str, str, list[str]]:
+    def draw(self, cid: CommitCid, commit: CommitEnds) -> tuple[str, str, list[str]]:
         """Returns the line of a commit, what stands beside more lines about it, and the lines
         that lead on from it."""
         columns = self._columns
@@ -67,7 +69,7 @@ class Graph:
         )
         return row, beside, self._open(at, commit) + self._close(at, commit)
 
-    def _open(self, at: int, commit: Commit) -> list[str]:
+    def _open(self, at: int, commit: CommitEnds) -> list[str]:
         """Makes columns for the parents of a merge that have none yet."""
         columns, lines = self._columns, []
         if commit.parents:
@@ -78,7 +80,7 @@ class Graph:
             lines.append("| " * (place - 1) + "|\\" + " \\" * right)
         return lines
 
-    def _close(self, at: int, commit: Commit) -> list[str]:
+    def _close(self, at: int, commit: CommitEnds) -> list[str]:
         """Joins columns that lead to the same commit, and drops one that leads nowhere."""
         columns, lines = self._columns, []
         if not commit.parents:

@@ -144,7 +144,8 @@ class _Plan:
         self._commits: dict[CommitCid, Commit] = {}
         for tip in tips:
             if tip not in self._commits:
-                self._commits.update(children_first(source, tip))
+                for cid, _ in children_first(source, tip):
+                    self._commits[cid] = Commit.decode(source.get(cid))
         self._first = first
         self.after: dict[CommitCid, Commit] = {}
         for cid in self._parents_first():
