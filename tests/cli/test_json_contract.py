@@ -44,15 +44,16 @@ EMBEDDED = {
     "ibidem/commit/1": {"commit": "commit", "ingested": "ingest"},
     "ibidem/status/1": {"staged": "counts", "conflicts[]": "conflict"},
     "ibidem/merge/1": {"counts": "counts", "commit": "commit", "conflicts[]": "conflict"},
-    "replanted": {
-        "counts": "counts",
-        "commits[]": "commit",
-        "dropped[]": "commit",
-        "conflicts[]": "conflict",
+    **{
+        f"ibidem/{name}/1": {
+            "": "replanted",
+            "counts": "counts",
+            "commits[]": "commit",
+            "dropped[]": "commit",
+            "conflicts[]": "conflict",
+        }
+        for name in ("rebase", "cherry-pick", "revert")
     },
-    "ibidem/rebase/1": {"": "replanted"},
-    "ibidem/cherry-pick/1": {"": "replanted"},
-    "ibidem/revert/1": {"": "replanted"},
     "ibidem/resolve/1": {"commit": "commit"},
     "ibidem/unstage/1": {"dropped": "counts"},
     "ibidem/log/1": {"commits[]": "commit"},
