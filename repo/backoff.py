@@ -14,8 +14,9 @@ from contextlib import AbstractContextManager, nullcontext
 from random import SystemRandom
 from typing import Protocol, TypeVar, runtime_checkable
 
-from ibidem.objects.errors import ConflictError, ErrorKind
-from ibidem.repo.operations import RETRIES_MAX, lost_every_race
+from ibidem.objects.errors import ConflictError, ErrorKind, NotFoundError
+from ibidem.repo.operations import HEAD_CELL, RETRIES_MAX, is_overtaken, lost_every_race
+from ibidem.store.protocol import Store
 
 FIRST_SECONDS = 0.0005
 LONGEST_SECONDS = 0.05
@@ -33,7 +34,7 @@ class SupportsTurns(Protocol):
 
 
 def until_published(
-    store: object, attempt: Callable[[], Done], *, is_lost: Callable[[], bool] | None = None
+    store: Store, attempt: Callable[[], Done], *, is_lost: Callable[[], bool] | None = None
 ) -> Done:
     """Returns what `attempt` returns, called again after each lost race.
 
@@ -48,8 +49,12 @@ def until_published(
     """
     with _turn(store):
         for losses in range(1, RETRIES_MAX + 1):
+            head = store.cell(HEAD_CELL)
             try:
                 return attempt()
+            except NotFoundError as error:
+                if not is_overtaken(store, head, error):
+                    raise
             except ConflictError as error:
                 if error.kind is not ErrorKind.HEAD_MOVED or (is_lost is not None and is_lost()):
                     raise

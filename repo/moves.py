@@ -78,7 +78,10 @@ def branch_of(operations: Operations, name: str | None) -> str:
         return state.view.head
     full_name = HEADS + refs.check_name("branch", name)
     is_current = full_name == state.view.head
-    if not is_current and refs.read(operations.store, state.view, full_name) is None:
+    found = is_current or operations.steady(
+        lambda: refs.read(operations.store, operations.state().view, full_name)
+    )
+    if not found:
         raise no_ref(HEADS, name)
     return full_name
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from ibidem.objects.blocks import Buffer
 from ibidem.objects.cid import Cid, OperationCid, ViewCid
@@ -29,6 +29,8 @@ from ibidem.repo import refs
 
 if TYPE_CHECKING:
     from ibidem.store.protocol import Store, Swap
+
+T = TypeVar("T")
 
 HEAD_CELL = "head"
 HORIZON_CELL = "horizon"
@@ -79,6 +81,21 @@ class Operations:
         state = self.at(OperationCid(value))
         self._last = state
         return state
+
+    def steady(self, read: Callable[[], T]) -> T:
+        """Returns what `read` finds, called again where the state it read was given up meanwhile.
+
+        `gc` deletes what only older operations held; who is overtaken between reading a state and
+        what that refers to has to read the newer one.
+        """
+        for _ in range(RETRIES_MAX):
+            head = self.store.cell(HEAD_CELL)
+            try:
+                return read()
+            except NotFoundError as error:
+                if not is_overtaken(self.store, head, error):
+                    raise
+        raise lost_every_race()
 
     def at(self, cid: OperationCid) -> State:
         """Returns the state that an operation made."""
@@ -166,9 +183,15 @@ class Operations:
     ) -> State:
         """Publishes the view that `make` returns, called again after a lost race; None: nothing."""
         for _ in range(RETRIES_MAX):
-            state = self.state()
+            head = self.store.cell(HEAD_CELL)
             buffer = Buffer(self.store)
-            view = make(state, buffer)
+            try:
+                state = self.state()
+                view = make(state, buffer)
+            except NotFoundError as error:
+                if not is_overtaken(self.store, head, error):
+                    raise
+                continue
             if view is None:
                 return state
             try:
@@ -259,6 +282,12 @@ def _named(new: Mapping[Cid, bytes]) -> list[Cid]:
         if b"dkindcref" in head or b"dkindfcommit" in head:
             named += [cid for cid in links(block) if cid not in new]
     return named
+
+
+def is_overtaken(store: Store, head: bytes | None, error: NotFoundError) -> bool:
+    """Tells whether a block may be missing because the state that needed it was given up since the
+    head was `head`."""
+    return error.kind is ErrorKind.BLOCK_NOT_FOUND and store.cell(HEAD_CELL) != head
 
 
 def lost_every_race() -> ConflictError:

@@ -112,7 +112,9 @@ class BranchPublisher:
         self._operations = operations
         self._full_name = full_name
         self._signature = signature
-        self._begun = begun or tip(operations, operations.state(), full_name)
+        self._begun = begun or operations.steady(
+            lambda: tip(operations, operations.state(), full_name)
+        )
         self._cells = cells
         self._on_conflict = on_conflict
 

@@ -107,7 +107,7 @@ class Reader(Closing):
         Raises:
             NotFoundError: kind `revision-not-found`, or `ambiguous`.
         """
-        found = revision.resolve(self._operations, rev)
+        found = self._operations.steady(lambda: revision.resolve(self._operations, rev))
         if found is None and not missing_ok:
             raise NotFoundError(
                 f"revision {rev!r}: the branch has no commits yet",
@@ -152,11 +152,11 @@ class Reader(Closing):
 
     def branches(self) -> dict[str, CommitCid]:
         """Returns the branches that have commits, by name."""
-        return refs.listed(self.store, self._operations.state().view, HEADS)
+        return self._operations.steady(lambda: refs.listed(self.store, self.view, HEADS))
 
     def tags(self) -> dict[str, CommitCid]:
         """Returns the tags, by name."""
-        return refs.listed(self.store, self._operations.state().view, TAGS)
+        return self._operations.steady(lambda: refs.listed(self.store, self.view, TAGS))
 
     def commit_at(self, rev: object = revision.HEAD) -> Commit:
         """Returns the commit that a revision names."""

@@ -47,7 +47,7 @@ def read(operations: Operations, full_name: str) -> Staged:
     """Returns what is staged; on an empty stage, the root of the branch."""
     value = operations.store.cell(STAGE_CELL)
     if value is None:
-        begun = tip(operations, operations.state(), full_name)
+        begun = operations.steady(lambda: tip(operations, operations.state(), full_name))
         return Staged(None, begun.root_cid, begun.root, begun)
     fields = codec.decode(value)
     if not isinstance(fields, dict) or fields.get("kind") != "stage" or fields.get("v") != 1:

@@ -265,3 +265,44 @@ def test_nothing_is_lost_beside_writers_and_readers(tmp_path: Path, commits: int
         assert report.faults == ()
         found = {node.key for node in repo.query(label="Doc") if node.key}
         assert len(found) == 3 + 2 * commits
+
+
+class Trapped(MemoryStore):
+    """Lets something happen right before one block is read for the first time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.trap: Cid | None = None
+        self.happening: object = None
+
+    def get(self, cid: Cid) -> bytes:
+        if self.trap == cid:
+            self.trap = None
+            self.happening()  # type: ignore[operator]
+        return super().get(cid)
+
+
+@pytest.mark.parametrize("ask", ["branches", "resolve", "commit", "branch"])
+def test_who_is_overtaken_between_two_reads_sees_the_newer_state(ask: str) -> None:
+    store = founded(Trapped(), None, "", lambda: 1)
+    repo, other = Repository(store, None, lambda: 1), Repository(store, None, lambda: 1)
+    fill(repo)
+    repo.clear_stage()
+
+    def overtake() -> None:
+        with other.transaction() as tx:
+            tx.add_node("Doc", summary="meanwhile")
+        other.collect_garbage(keep_operations=1)
+
+    store.trap, store.happening = repo.view.refs, overtake
+    if ask == "branches":
+        assert repo.branches()["main"] == other.head
+    elif ask == "resolve":
+        assert repo.resolve("main") == other.head
+    elif ask == "commit":
+        with repo.transaction() as tx:
+            tx.add_node("Doc", summary="ours")
+    else:
+        repo.branch("made")
+    assert store.trap is None
+    assert repo.fsck().is_clean
