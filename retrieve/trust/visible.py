@@ -9,9 +9,11 @@ Spec: trust 2.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from pyroaring import BitMap
 
 from ibidem.index.arrays import to_bitmap
@@ -53,8 +55,10 @@ def _allowed(
         values: those that are allowed, None for every text but the empty one.
         missing: whether nodes without the property are. unnamed: whether the empty text is.
     """
-    order, having, is_single = _order_of(snapshot, name)
-    allowed = np.zeros(len(order.keys), np.bool_)
+    column = _column_of(snapshot, name)
+    order = column.order
+    allowed = np.zeros(len(order.keys) + 1, np.bool_)
+    allowed[-1] = missing
     if values is None:
         first, has_empty = order.find(TEXT)
         allowed[first + has_empty : order.find(BYTES)[0]] = True
@@ -64,25 +68,38 @@ def _allowed(
         rank, is_there = order.find(key)
         if is_there:
             allowed[rank] = True
+    if column.ranks is not None:
+        return allowed.take(column.ranks)
     found = np.full(snapshot.ordinal_count, missing, np.bool_)
+    found[column.having] = False
     good = allowed[order.ranks]
-    if is_single:
-        found[order.ordinals] = good
-        return found
-    found[having] = False
     found[order.ordinals[good]] = True
     found[order.ordinals[~good]] = False
     return found
 
 
-def _order_of(snapshot: Snapshot, name: str) -> tuple[PropertyOrder, Ordinals, bool]:
-    """Returns the values of a property in their order, the nodes that have it, and whether each of
-    these has exactly one."""
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A property by its values."""
+
+    order: PropertyOrder
+    having: Ordinals
+    """The nodes that have it, ascending."""
+    ranks: npt.NDArray[np.intp] | None
+    """By ordinal, the place of its value, and the number of values for a node without it; None
+    where a node has several, or none that counts."""
+
+
+def _column_of(snapshot: Snapshot, name: str) -> _Column:
+    """Returns a property by its values, made once a snapshot."""
     key = ("trust", name)
-    found: tuple[PropertyOrder, Ordinals, bool] | None = snapshot.cache.get(key)
+    found: _Column | None = snapshot.cache.get(key)
     if found is None:
         order = snapshot.property_order(name)
         having = np.asarray(snapshot.exists(name).to_array(), np.uint32)
-        is_single = np.array_equal(np.sort(order.ordinals), having)
-        found = snapshot.cache[key] = order, having, is_single
+        ranks = None
+        if np.array_equal(np.sort(order.ordinals), having):
+            ranks = np.full(snapshot.ordinal_count, len(order.keys), np.intp)
+            ranks[order.ordinals] = order.ranks
+        found = snapshot.cache[key] = _Column(order, having, ranks)
     return found
