@@ -11,8 +11,9 @@ import pytest
 import ibidem
 from ibidem.objects.cid import Cid
 from ibidem.objects.derive import node_id
-from ibidem.objects.errors import ConflictError, InvalidInputError
+from ibidem.objects.errors import ConflictError, ErrorKind, InvalidInputError, NotFoundError
 from ibidem.objects.node import Node
+from ibidem.repo.backoff import until_published
 from ibidem.repo.repository import Repository
 from ibidem.store.testing import run_together
 
@@ -124,6 +125,24 @@ def test_a_writer_that_sleeps_in_its_turn_holds_nobody_up_for_good(tmp_path: Pat
         with repo.transaction() as tx:
             tx.add_node("Doc", key="a")
         assert tx.commit is not None
+
+
+def test_a_state_that_was_collected_meanwhile_is_a_lost_race() -> None:
+    calls = 0
+
+    def attempt() -> str:
+        nonlocal calls
+        calls += 1
+        if calls == 1:
+            with repo.transaction() as tx:
+                tx.add_node("Doc", key="meanwhile")
+        if calls < 3:
+            raise NotFoundError("collected", kind=ErrorKind.BLOCK_NOT_FOUND)
+        return "done"
+
+    with ibidem.init("memory:") as repo, pytest.raises(NotFoundError):
+        until_published(repo.store, attempt)
+    assert calls == 2, "once more after the head moved, and no more while it stands"
 
 
 def test_processes_on_one_branch_lose_nothing(tmp_path: Path) -> None:
