@@ -23,6 +23,8 @@ import ibidem
 from ibidem.objects.derive import node_id
 from ibidem.repo.keep.fsck import fsck
 
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+
 WRITER = """
 import sys, time, ibidem
 from ibidem.objects.derive import node_id
@@ -111,7 +113,7 @@ def child(program: str, folder: Path, *arguments: object) -> subprocess.Popen[st
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
+        env={**os.environ, **ONE_THREAD, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
     )
 
 

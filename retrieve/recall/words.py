@@ -21,8 +21,8 @@ def words(text: str, stop: Set[str], *, letters_min: int = LETTERS_MIN) -> list[
         stop: words that say nothing.
         letters_min: shorter words of ASCII are left out; scripts without spaces have short words.
 
-    >>> words("Deploy the 机器, deploy it", {"the"})
-    ['deploy', '机器']
+    >>> words("Deploy the gate, deploy it", {"the"})
+    ['deploy', 'gate']
     """
     found = dict.fromkeys(analyse(text, UNICODE))
     return [

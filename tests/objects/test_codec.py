@@ -99,7 +99,7 @@ class Number(int):
         Number(1),
         {Text("x"): 1},
     ],
-    ids=repr,
+    ids=lambda value: repr(value).partition(" at 0x")[0],
 )
 def test_value_outside_the_format_is_refused(value):
     for wrapped in (value, [value], {"a": [{"b": value}]}):
