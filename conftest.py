@@ -9,8 +9,8 @@ settings.register_profile("house", deadline=None)
 settings.load_profile("house")
 pytest_plugins = ["pytester"]
 collect_ignore = [
-    *("cli", "embed", "index", "ingest", "memory", "objects", "repo", "retrieve", "serve", "store", "testing"),
-    *("bench", "examples"),
+    *("cli", "embed", "index", "ingest", "memory", "objects", "repo", "retrieve", "serve", "store"),
+    *("testing", "bench", "examples"),
 ]
 if find_spec("cbrrr") is None:
     # An optional engine; without it there is nothing to import the adapter for.

@@ -61,8 +61,9 @@ def resolve_expansion(given: object) -> Expansion | None:
     if given is True:
         given = {}
     if not isinstance(given, Mapping) or not set(given) <= set(_KNOWN):
+        parts = ", ".join(_KNOWN)
         raise InvalidInputError(
-            f"expansion: got {option.show(given)}, expected True or a mapping of {', '.join(_KNOWN)}"
+            f"expansion: got {option.show(given)}, expected True or a mapping of {parts}"
         )
     return Expansion.from_form({**_KNOWN, **given})
 

@@ -37,7 +37,11 @@ def answered(**options) -> Receipt:
     return receipt
 
 
-@pytest.mark.parametrize("options", [{}, {"rerank": Half()}, {"operator": "and"}], ids=["plain", "rerank", "operator"])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"rerank": Half()}, {"operator": "and"}],
+    ids=["plain", "rerank", "operator"],
+)
 def test_a_sealed_receipt_opens_with_its_text_and_key_alone(options):
     """[10-c]"""
     receipt = answered(**options)
