@@ -226,11 +226,7 @@ class Index:
         if self._catalog is None:
             return None
         state = self._catalog.open(root)
-        return (
-            None
-            if state is None
-            else self._snapshot(state, root, self._root(root))
-        )
+        return None if state is None else self._snapshot(state, root, self._root(root))
 
     def _advanced(self, root: RootCid, near: Sequence[RootCid]) -> Snapshot | None:
         after = self._root(root)

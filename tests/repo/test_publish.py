@@ -28,9 +28,7 @@ from ibidem.store.testing import RecordingStore, run_together
 Work = Callable[[Transaction], object]
 
 
-def race(
-    repo: Repository, theirs: Work, ours: Work, *, on_conflict: str = "record"
-) -> Transaction:
+def race(repo: Repository, theirs: Work, ours: Work, *, on_conflict: str = "record") -> Transaction:
     """Makes `theirs` win a race against `ours`, which began first."""
     with repo.transaction(message="ours", on_conflict=on_conflict) as tx:
         ours(tx)
