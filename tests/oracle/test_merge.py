@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 from collections import Counter
 from pathlib import Path
@@ -18,7 +19,8 @@ from ibidem.repo.merge import merge_roots
 from . import merge_oracle as oracle
 from .merge_world import WORDS, Editor, empty_state, known, rooted
 
-FAST, FULL = 100, 20_000
+FAST = 100
+FULL = int(os.environ.get("IBIDEM_TEST_MERGES", "4000"))
 ASKED = 20
 """Of so many merges one is asked, which takes longer than merging."""
 
