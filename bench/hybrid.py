@@ -35,6 +35,7 @@ LATE_SHARE = 10
 _WORDS = [
     "".join(chr(97 + number // 26**place % 26) for place in range(4)) for number in range(50_000)
 ]
+_RANKS = {word: rank for rank, word in enumerate(_WORDS)}
 
 
 class Corpus:
@@ -93,7 +94,8 @@ def grow(folder: Path, size: int, commits: int) -> dict[str, Any]:
                 tx.set_vector(node, model=MODEL, vector=vector)
             cpu.append(1e3 * (time.process_time() - begun))
             between = time.perf_counter()
-            words = " ".join(text.split()[:4])
+            # By its rarest words: frequent ones are in so many nodes that others come first.
+            words = " ".join(sorted(set(text.split()), key=_RANKS.__getitem__)[-4:])
             result = repo.retrieve(words, vector=(MODEL, vector), limit=1)
             assert result.items[0].node.id == node
             commit.append(1e3 * (between - started))
