@@ -105,14 +105,8 @@ class Catalog:
         self._drop(list(manifests))
 
     def sweep(self) -> int:
-        """Removes segment files that no manifest names; returns how many.
-
-        Another process may be about to name one of them; it would then build that snapshot again.
-        """
-        named = {name for found in self.manifests() for name in found.names()}
-        orphans = [name for name in self.shelf.names() if name not in named]
-        self.shelf.unlink(orphans)
-        return len(orphans)
+        """Removes segment files that no manifest names; returns how many."""
+        return self._unlink_unnamed(self.shelf.names())
 
     def size_bytes(self) -> int:
         """Returns the size of all files."""
@@ -132,8 +126,21 @@ class Catalog:
             unlink(self._snapshots / str(found.root))
         candidates = {name for found in (*gone, *replaced) for name in found.names()}
         if candidates:
-            kept = (found.names() for found in self.manifests())
-            self.shelf.unlink(sorted(candidates.difference(*kept)))
+            self._unlink_unnamed(candidates)
+
+    def _unlink_unnamed(self, candidates: Iterable[str]) -> int:
+        """Unlinks those segments that no manifest names; returns how many.
+
+        Another process may name one of them in the meantime: its manifest then goes as well, and
+        that snapshot is made again when it is asked for.
+        """
+        orphans = set(candidates).difference(*(found.names() for found in self.manifests()))
+        self.shelf.unlink(sorted(orphans))
+        for found in self.manifests() if orphans else ():
+            if found.names() & orphans:
+                self._known.pop(str(found.root), None)
+                unlink(self._snapshots / str(found.root))
+        return len(orphans)
 
     def _read(self, name: str) -> Manifest | None:
         found = read_manifest(self._snapshots / name)
