@@ -34,7 +34,8 @@ def link(cid: Cid) -> object:
 
 def dumps(value: Any) -> bytes:
     """Returns the bytes of a value that `codec` has prepared."""
-    return encode_dag_cbor(value, cid_type=_Link)
+    block: bytes = encode_dag_cbor(value, cid_type=_Link)
+    return block
 
 
 def loads(block: bytes) -> Any:
