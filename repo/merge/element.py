@@ -17,6 +17,7 @@ from ibidem.objects.constants import CONFLICT_LINKS_MAX
 from ibidem.objects.errors import InvalidInputError
 from ibidem.repo.merge.fields import (
     Fields,
+    Sensitivity,
     Side,
     block_of,
     fields_of,
@@ -39,12 +40,19 @@ ABSENT = Element(None)
 
 
 def merge_element(
-    what: str, base: Element, ours: Element, theirs: Element, buffer: Buffer
+    what: str,
+    base: Element,
+    ours: Element,
+    theirs: Element,
+    buffer: Buffer,
+    *,
+    sensitivity: Sensitivity | None = None,
 ) -> Element:
     """Returns the merged element; a new value and conflict go into the buffer.
 
     Args:
         what: NODE or EDGE.
+        sensitivity: of a node where the merged root has a trust policy.
 
     Spec: merge 2.
     """
@@ -61,7 +69,7 @@ def merge_element(
             sides = _sides(base, kept, buffer)
             record = union(Conflict(what, sides, base.value, deleted=True), record)
         return Element(kept.value, _put(record, buffer))
-    value, clashes = _merged_value(base, ours, theirs, buffer)
+    value, clashes = _merged_value(base, ours, theirs, buffer, sensitivity)
     if clashes is not None:
         sides = _smallest(*_sides(base, ours, buffer), *_sides(base, theirs, buffer))
         record = union(Conflict(what, sides, base.value, clashes), record)
@@ -90,7 +98,11 @@ def read(source: Source, cid: Cid) -> Conflict:
 
 
 def _merged_value(
-    base: Element, ours: Element, theirs: Element, buffer: Buffer
+    base: Element,
+    ours: Element,
+    theirs: Element,
+    buffer: Buffer,
+    sensitivity: Sensitivity | None,
 ) -> tuple[Cid, tuple[str, ...] | None]:
     """Returns the value made of two that differ, and the fields in conflict; None without one."""
     assert ours.value is not None, "BUG: a side without a value"
@@ -99,17 +111,18 @@ def _merged_value(
     before: Fields = {} if base.value is None else fields_of(buffer.get(base.value))
     first = _first(base, ours, buffer)
     is_ours_first = first < _first(base, theirs, buffer)
+    one = Side(fields_of(block), _settled(base, ours, buffer))
+    two = Side(fields_of(other), _settled(base, theirs, buffer))
     fields, clashes = merge_fields(
-        before,
-        Side(fields_of(block), _settled(base, ours, buffer)),
-        Side(fields_of(other), _settled(base, theirs, buffer)),
-        is_ours_first=is_ours_first,
+        before, one, two, is_ours_first=is_ours_first, sensitivity=sensitivity
     )
     try:
         merged = block_of(block, fields)
     except InvalidInputError:
         # Each fits a block and both together do not: then one stands for both.
-        return (ours.value if is_ours_first else theirs.value), ()
+        stricter = None if sensitivity is None else sensitivity.stricter(one.fields, two.fields)
+        is_ours = is_ours_first if stricter is None else stricter is one.fields
+        return (ours.value if is_ours else theirs.value), ()
     cid = type(ours.value).of(merged)
     if cid not in (ours.value, theirs.value):
         buffer.put(cid, merged)

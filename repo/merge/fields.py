@@ -18,6 +18,7 @@ from ibidem.objects.block import Block
 from ibidem.objects.conflict import EDGE, NODE
 from ibidem.objects.edge import Edge
 from ibidem.objects.node import Node
+from ibidem.retrieve.trust.policy import TrustPolicy, strictness
 
 LAYOUT = "layout"
 _PROPERTY = "props."
@@ -36,6 +37,30 @@ class Side:
     fields: Fields
     settled: frozenset[str] = frozenset()
     """Fields that count as changed here: a conflict about them was settled, or is another."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sensitivity:
+    """The property of a node by which a trust policy has its level: of two, the stricter stands."""
+
+    policy: TrustPolicy
+
+    @property
+    def name(self) -> str:
+        """The name of the field."""
+        return _PROPERTY + self.policy.level
+
+    def stricter(self, one: Fields, other: Fields) -> Fields | None:
+        """Returns the side whose level hides more; None where both are alike."""
+        levels = self._level(one), self._level(other)
+        if levels[0] == levels[1]:
+            return None
+        return one if levels[0] > levels[1] else other
+
+    def _level(self, fields: Fields) -> int:
+        value = fields.get(self.name)
+        props = {} if value is None else {self.policy.level: codec.decode(value)}
+        return strictness(self.policy, props)
 
 
 def fields_of(block: bytes) -> Fields:
@@ -79,12 +104,21 @@ def block_of(block: bytes, fields: Fields) -> bytes:
 
 
 def merge_fields(
-    base: Fields, ours: Side, theirs: Side, *, is_ours_first: bool
+    base: Fields,
+    ours: Side,
+    theirs: Side,
+    *,
+    is_ours_first: bool,
+    sensitivity: Sensitivity | None = None,
 ) -> tuple[Fields, frozenset[str]]:
     """Returns the merged fields, and the names of those that both sides changed differently.
 
-    A value that a side has wins over none; of two, that of the first side. The order of the fields
-    means nothing.
+    A value that a side has wins over none; of two, that of the first side. Two levels are settled:
+    the stricter stands. The order of the fields means nothing.
+
+    Args:
+        base: nothing where there was no node or edge before.
+        sensitivity: of nodes under a trust policy.
 
     Spec: merge 3.
     """
@@ -94,7 +128,14 @@ def merge_fields(
         was, one, other = base.get(name), ours.fields.get(name), theirs.fields.get(name)
         is_ours_changed = one != was or name in ours.settled
         is_theirs_changed = other != was or name in theirs.settled
-        if one == other or not is_theirs_changed:
+        stricter = None
+        if sensitivity is not None and name == sensitivity.name:
+            # Who puts a node where there was none decides on its level, by saying nothing too.
+            is_by_both = not base or (is_ours_changed and is_theirs_changed)
+            stricter = sensitivity.stricter(ours.fields, theirs.fields) if is_by_both else None
+        if stricter is not None:
+            value = stricter.get(name)
+        elif one == other or not is_theirs_changed:
             value = one
         elif not is_ours_changed:
             value = other

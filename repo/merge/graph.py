@@ -15,6 +15,7 @@ from ibidem.objects.cid import Cid
 from ibidem.objects.conflict import EDGE, NODE, Conflict
 from ibidem.objects.edge import Edge
 from ibidem.repo.merge.element import ABSENT, Element, merge_element, read, union
+from ibidem.repo.merge.fields import Sensitivity
 from ibidem.repo.merge.trees import Triples, lowest, three_way
 
 if TYPE_CHECKING:
@@ -28,12 +29,21 @@ Elements = tuple[Element, Element, Element]
 class GraphMerge:
     """The merge of three graphs; `run` fills what is merged by key."""
 
-    def __init__(self, base: Root, ours: Root, theirs: Root, buffer: Buffer) -> None:
+    def __init__(
+        self,
+        base: Root,
+        ours: Root,
+        theirs: Root,
+        buffer: Buffer,
+        *,
+        sensitivity: Sensitivity | None = None,
+    ) -> None:
         def triples(name: str) -> Triples:
             trees = (getattr(root, name) for root in (base, ours, theirs))
             return Triples(buffer, *trees)
 
         self._buffer = buffer
+        self._sensitivity = sensitivity
         self.node_triples = triples("nodes")
         self.edge_triples = triples("edges")
         self.tombstone_triples = triples("tombstones")
@@ -107,15 +117,19 @@ class GraphMerge:
             kept = theirs if ours.value is None else ours
             merged = kept
             if not self._is_newly_hidden(key):
-                merged = merge_element(NODE, base, ours, theirs, self._buffer)
+                merged = self._merged_node(base, ours, theirs)
             if merged.value is not None:
                 self.kept[ours.value is not None].add(key)
         else:
-            merged = merge_element(NODE, base, ours, theirs, self._buffer)
+            merged = self._merged_node(base, ours, theirs)
         if merged.value is None:
             self.removed.add(key)
             merged = ABSENT
         self.nodes[key], self.conflicts[key] = merged.value, merged.conflict
+
+    def _merged_node(self, base: Element, ours: Element, theirs: Element) -> Element:
+        sensitivity = self._sensitivity
+        return merge_element(NODE, base, ours, theirs, self._buffer, sensitivity=sensitivity)
 
     def _stones(self, key: bytes) -> list[Cid]:
         """Returns the tombstones that sides have where they have no node."""

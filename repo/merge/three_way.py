@@ -19,8 +19,10 @@ from ibidem.objects.links import links
 from ibidem.objects.root import Root
 from ibidem.objects.tree import EMPTY_TREE, EMPTY_TREE_BLOCK
 from ibidem.repo.merge.config import merge_config, merge_map
+from ibidem.repo.merge.fields import Sensitivity
 from ibidem.repo.merge.graph import GraphMerge
 from ibidem.repo.merge.vectors import SPARSE, VECTORS, VectorMerge
+from ibidem.retrieve.trust.policy import policy_of
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
@@ -78,10 +80,13 @@ def reachable(root: RootCid, blocks: Mapping[Cid, bytes]) -> dict[Cid, bytes]:
 
 
 def _merged(base: Root, ours: Root, theirs: Root, buffer: Buffer) -> Root:
-    graph = GraphMerge(base, ours, theirs, buffer)
+    merged_config, names = merge_config(base.config, ours.config, theirs.config)
+    config = Config.from_map(merged_config)
+    policy = policy_of(config)
+    sensitivity = None if policy is None else Sensitivity(policy)
+    graph = GraphMerge(base, ours, theirs, buffer, sensitivity=sensitivity)
     graph.run()
-    config, names = merge_config(base.config, ours.config, theirs.config)
-    vectors = VectorMerge(graph, Config.from_map(config), buffer)
+    vectors = VectorMerge(graph, config, buffer)
     merged: dict[str, dict[str, TreeCid]] = {}
     for kind in (VECTORS, SPARSE):
         sides = [getattr(root, kind) for root in (base, ours, theirs)]
@@ -95,7 +100,7 @@ def _merged(base: Root, ours: Root, theirs: Root, buffer: Buffer) -> Root:
         graph.conflict_triples.merged(graph.conflicts),
         merged[VECTORS],
         merged[SPARSE],
-        config,
+        merged_config,
         tuple(sorted({*ours.requires, *theirs.requires})),
         merge_map(base.extra, ours.extra, theirs.extra),
     )

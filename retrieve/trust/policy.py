@@ -19,6 +19,8 @@ from ibidem.objects.errors import CorruptError, ErrorKind, InvalidInputError
 from ibidem.retrieve import option
 
 SCOPES_MAX = 1000
+NOBODY: Final = 5
+"""Stands where a level would for a node that is denied to every level."""
 
 
 class Level(IntEnum):
@@ -209,14 +211,24 @@ def decide(policy: TrustPolicy, trust: TrustContext, props: Mapping[str, Any]) -
     """
     if trust.everything:
         return Decision.FULL
-    levels = _members(props, policy.level, policy.default_level)
+    level = strictness(policy, props)
     scopes = _members(props, policy.scope, "")
     is_named = all(type(scope) is str and trust.has_scope(scope, policy) for scope in scopes)
-    if not is_named or not all(type(one) is int and 0 <= one <= Level.HYPER for one in levels):
+    if not scopes or not is_named or level == NOBODY or level > trust.cap(policy) + 1:
         return Decision.DENIED
-    if not levels or not scopes or max(levels) > trust.cap(policy) + 1:
-        return Decision.DENIED
-    return Decision.FULL if max(levels) <= trust.cap(policy) else Decision.REDACTED
+    return Decision.FULL if level <= trust.cap(policy) else Decision.REDACTED
+
+
+def strictness(policy: TrustPolicy, props: Mapping[str, Any]) -> int:
+    """Returns the level that a caller needs for a node with some properties, as far as that goes:
+    0 to 4, or NOBODY where no level is enough.
+
+    Spec: trust 2.
+    """
+    levels = _members(props, policy.level, policy.default_level)
+    if levels and all(type(one) is int and 0 <= one <= Level.HYPER for one in levels):
+        return int(max(levels))
+    return NOBODY
 
 
 def level_of(field: str, value: object) -> Level:

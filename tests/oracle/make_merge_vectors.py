@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -15,22 +16,33 @@ from ibidem.objects.blocks import Buffer
 from ibidem.objects.cid import Cid
 
 from . import merge_oracle as oracle
-from .merge_world import Editor, empty_state, known, rooted
+from .merge_world import POLICIES, Editor, empty_state, known, rooted
 
 PATH = Path(__file__).parents[2] / "spec" / "vectors" / "merge" / "merge.json"
 CASES = 40
+CASES_WITH_POLICY = 12
 
 
 def cases() -> dict[str, Any]:
     source = Buffer()
-    found: list[dict[str, Any]] = []
     blocks: dict[Cid, oracle.Value] = {}
+    found = made(CASES, 1_000_000, None, source, blocks)
+    for policy in range(len(POLICIES)):
+        count = CASES_WITH_POLICY // len(POLICIES)
+        found += made(count, 2_000_000 + policy * 1_000, policy, source, blocks)
+    return {"blocks": needed(found, source), "cases": found}
+
+
+def made(
+    count: int, seed: int, policy: int | None, source: Buffer, blocks: dict[Cid, oracle.Value]
+) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
     met: Counter[str] = Counter()
-    seed = 1_000_000
-    while len(found) < CASES:
+    prefix = "" if policy is None else "levels; "
+    while len(found) < count:
         seed += 1
         rng = random.Random(seed)
-        base = Editor(rng, empty_state()).edited(rng.randrange(16))
+        base = Editor(rng, empty_state(policy=policy)).edited(rng.randrange(16))
         for _ in range(2):
             ours, theirs = (Editor(rng, base).edited(rng.randrange(1, 8)) for _ in range(2))
             for state in (base, ours, theirs):
@@ -40,19 +52,30 @@ def cases() -> dict[str, Any]:
                 " ".join([each["what"], *sorted(each.keys() & {"base", "deleted", "nodes"})])
                 for each in merged.conflicts.values()
             )
-            name = "; ".join(kinds) or "nothing in conflict"
-            if met[name] < 4:
+            name = prefix + ("; ".join(kinds) or "nothing in conflict")
+            is_telling = policy is None or levels_differ(base, ours, theirs)
+            if met[name] < 4 and is_telling:
                 met[name] += 1
                 for value in blocks.values():
                     source.put(oracle.cid_of(value), oracle.codec.encode(value))
                 roots = [rooted(state, source) for state in (base, ours, theirs, merged)]
                 names = ("base", "ours", "theirs", "output")
                 found.append(
-                    {"name": name, "spec": "1-b 1-c"}
+                    {"name": name, "spec": "1-b 1-c" if policy is None else "1-b 1-c 3-e"}
                     | dict(zip(names, map(hexed, roots), strict=True))
                 )
             base = merged
-    return {"blocks": needed(found, source), "cases": found}
+    return found[:count]
+
+
+def levels_differ(base: oracle.State, *sides: oracle.State) -> bool:
+    """Tells whether both sides gave one node another level, and not the same."""
+    name = base.config["trust"]["level"]
+    for key in base.nodes.keys() & sides[0].nodes.keys() & sides[1].nodes.keys():
+        found = [side.nodes[key].get("props", {}).get(name) for side in (base, *sides)]
+        if all(not oracle.same([a], [b]) for a, b in combinations(found, 2)):
+            return True
+    return False
 
 
 def hexed(cid: Cid) -> str:

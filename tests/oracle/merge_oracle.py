@@ -14,8 +14,8 @@ from blake3 import blake3
 from ibidem.objects import codec
 from ibidem.objects.cid import Cid
 
-Value = dict[str, Any]
-"""A block as a map."""
+from .merge_values import Value, boxed, height, whole
+
 Families = dict[str, dict[bytes, Value]]
 
 
@@ -56,13 +56,13 @@ class Merge:
         self.erased: dict[bytes, list[Value]] = {}
 
     def run(self) -> State:
+        names = self.configuration()
         for key in sorted(self.all_ids("nodes")):
             self.node(key)
         for key in sorted(self.all_ids("edges") | self.edge_conflict_ids()):
             self.edge(key)
         for key in self.all_ids("tombstones"):
             self.tombstone(key)
-        names = self.configuration()
         for kind in ("vectors", "sparse"):
             self.families(kind, names if kind == "vectors" else {1: {}, 2: {}})
         return self.out
@@ -103,7 +103,7 @@ class Merge:
             return kept[0], standing
         if same(ours[0], theirs[0]):
             return ours[0], standing
-        value, clashes = self.fields_merged(base, ours, theirs)
+        value, clashes = self.fields_merged(what, base, ours, theirs)
         if clashes:
             cids = self.side_cids(base, ours) | self.side_cids(base, theirs)
             standing = self.union(self.conflict(what, base[0], cids, fields=clashes), standing)
@@ -167,7 +167,7 @@ class Merge:
 
     # -- 3 fields ------------------------------------------------------------------------------
 
-    def fields_merged(self, base: Any, ours: Any, theirs: Any) -> tuple[Value, set[str]]:
+    def fields_merged(self, what: str, base: Any, ours: Any, theirs: Any) -> tuple[Value, set[str]]:
         was = boxed(base[0]) if base[0] is not None else {}
         one, other = boxed(ours[0]), boxed(theirs[0])
         in_conflict = set() if base[1] is None else set(base[1].get("fields", ()))
@@ -180,7 +180,16 @@ class Merge:
         merged = {}
         for name in was | one | other:
             a, b, c = was.get(name), one.get(name), other.get(name)
-            if same(b, c) or (same(a, c) and name not in settled[1]):
+            is_by_both = not was or not (
+                (same(a, b) and name not in settled[0]) or (same(a, c) and name not in settled[1])
+            )
+            heights = (0, 0)
+            policy = self.out.config.get("trust")
+            if what == "node" and policy is not None and name == f"props.{policy['level']}":
+                heights = (height(policy, b), height(policy, c))
+            if is_by_both and heights[0] != heights[1]:
+                value = b if heights[0] > heights[1] else c
+            elif same(b, c) or (same(a, c) and name not in settled[1]):
                 value = b
             elif same(a, b) and name not in settled[0]:
                 value = c
@@ -350,38 +359,3 @@ class Merge:
         if same(ours, base):
             return theirs
         return min((each for each in (ours, theirs) if each is not None), key=codec.encode)
-
-
-def fields(value: Value) -> Value:
-    found = {}
-    for name, each in value.items():
-        if name == "props":
-            found.update({f"props.{key}": item for key, item in each.items()})
-        elif name not in ("kind", "v", "id", "children", "tail"):
-            found[name] = each
-    if "children" in value or "tail" in value:
-        found["layout"] = [value.get("children"), value.get("tail")]
-    if value["kind"] == "edge":
-        found.setdefault("weight", 1.0)
-    return found
-
-
-def boxed(value: Value) -> dict[str, list[Any]]:
-    """Returns the fields, each in a list, so that null is not taken for absence."""
-    return {name: [each] for name, each in fields(value).items()}
-
-
-def whole(like: Value, found: Value) -> Value:
-    made = {name: like[name] for name in ("kind", "v", "id")}
-    properties = {}
-    for name, value in found.items():
-        if name.startswith("props."):
-            properties[name[6:]] = value
-        elif name == "layout":
-            parts = zip(("children", "tail"), value, strict=True)
-            made.update({part: item for part, item in parts if item is not None})
-        elif (like["kind"], name, value) != ("edge", "weight", 1.0):
-            made[name] = value
-    if properties:
-        made["props"] = properties
-    return made

@@ -17,14 +17,21 @@ from ibidem.objects.ids import NodeId
 from ibidem.objects.root import Root
 from ibidem.objects.tree import Tree, build
 from ibidem.objects.vector import Sparse, Vector
+from ibidem.retrieve.trust.policy import TrustPolicy
 
-from .merge_oracle import State, Value, cid_of, fields, whole
+from .merge_oracle import State, cid_of
+from .merge_values import Value, fields, whole
 
 KEYS = "abcdef"
 IDS = [node_id("", key).raw for key in KEYS]
 ETYPES = ("cites", "part_of")
 WORDS = ("queue", "retry", "lock", "tide")
 MODELS = ("m", "n")
+POLICIES = tuple(
+    TrustPolicy(level=name, default_level=level).form()
+    for name, level in (("level", 1), ("level", 3), ("a", 2))
+)
+LEVELS = (0, 1, 2, 3, 4, 4, [0, 3], [], "high", True, None, {"a": 1})
 _TREES = ("nodes", "edges", "tombstones", "conflicts")
 
 
@@ -39,8 +46,12 @@ def copied(state: State) -> State:
     return made
 
 
-def empty_state() -> State:
-    return State(config=Config.default().to_map())
+def empty_state(*, policy: int | None = None) -> State:
+    """Returns a root of nothing, with one of POLICIES."""
+    state = State(config=Config.default().to_map())
+    if policy is not None:
+        state.config["trust"] = POLICIES[policy]
+    return state
 
 
 class Editor:
@@ -65,6 +76,8 @@ class Editor:
             self.settle,
             self.configure,
         )
+        if "trust" in self.state.config:
+            moves = (*moves, *(self.set_level,) * 24)
         for _ in range(count):
             self.random.choice(moves)()
         for kind in ("vectors", "sparse"):
@@ -86,6 +99,16 @@ class Editor:
         key = self.pick(self.state.nodes)
         if key is not None:
             self.state.nodes[key] = self.varied(self.state.nodes[key])
+
+    def set_level(self) -> None:
+        key = self.pick(self.state.nodes)
+        if key is not None:
+            name = f"props.{self.state.config['trust']['level']}"
+            found = fields(self.state.nodes[key])
+            found.pop(name, None)
+            if self.random.random() < 0.8:
+                found[name] = self.random.choice(LEVELS)
+            self.state.nodes[key] = whole(self.state.nodes[key], found)
 
     def varied(self, value: Value) -> Value:
         found = fields(value)
@@ -212,7 +235,11 @@ class Editor:
             del self.state.conflicts[key]
 
     def configure(self) -> None:
-        name = self.random.choice(("semantics", "analyser", "mine"))
+        names = ("semantics", "analyser", "mine", "trust")
+        name = self.random.choice(names if "trust" in self.state.config else names[:3])
+        if name == "trust":
+            self.state.config[name] = self.random.choice(POLICIES)
+            return
         values = {"semantics": (1, 2, 3), "analyser": ("english-1", "plain-1"), "mine": (1, 2, 3)}
         self.state.config[name] = self.random.choice(values[name])
 

@@ -17,7 +17,8 @@ from ibidem.objects.links import links
 from ibidem.repo.merge import merge_roots
 
 from . import merge_oracle as oracle
-from .merge_world import WORDS, Editor, empty_state, known, rooted
+from .merge_values import boxed, height
+from .merge_world import POLICIES, WORDS, Editor, empty_state, known, rooted
 
 FAST = 100
 FULL = int(os.environ.get("IBIDEM_TEST_MERGES", "4000"))
@@ -25,13 +26,14 @@ ASKED = 20
 """Of so many merges one is asked, which takes longer than merging."""
 
 
-def run(seed: int, met: Counter[str]) -> None:
+def run(seed: int, met: Counter[str], *, policy: int | None = None) -> None:
     """Merges one random history, up to three merges deep; counts what it met."""
     rng = random.Random(seed)
     blocks: dict[Cid, oracle.Value] = {}
-    base = Editor(rng, empty_state()).edited(rng.randrange(30))
+    empty = empty_state(policy=policy)
+    base = Editor(rng, empty).edited(rng.randrange(30))
     if rng.random() < 0.1:
-        base = empty_state()
+        base = empty
     for _ in range(rng.choice((1, 1, 2, 3))):
         ours, theirs = (Editor(rng, base).edited(rng.randrange(1, 12)) for _ in range(2))
         base = merged(base, ours, theirs, blocks, met)
@@ -63,7 +65,9 @@ def merged(
         assert merge_roots(buffer, roots[0], found, root, Buffer(buffer)) == found
     check_kept(expected, *states)
     versions = (expected.config["analyser"], expected.config["semantics"])
-    if met["merges"] % ASKED == 0 and versions == ("english-1", 1):
+    met["settled"] += settled_levels(expected, *states)
+    is_open = "trust" not in expected.config
+    if met["merges"] % ASKED == 0 and versions == ("english-1", 1) and is_open:
         check_answers(found, buffer, expected)
         met["asked"] += 1
     met.update(merges=1, conflicts=len(expected.conflicts))
@@ -122,6 +126,21 @@ def check_kept(
         assert attached.keys() <= merged.nodes.keys()
 
 
+def settled_levels(merged: oracle.State, *sides: oracle.State) -> int:
+    """Of two levels the stricter stands; returns how often they differed."""
+    policy = merged.config.get("trust")
+    count = 0
+    for key, node in merged.nodes.items() if policy else ():
+        boxes = [boxed(side.nodes[key]) if key in side.nodes else None for side in sides]
+        was, one, other = (box and box.get(f"props.{policy['level']}") for box in boxes)
+        if boxes[1] is None or boxes[2] is None or (boxes[0] and was in (one, other)):
+            continue
+        heights = height(policy, one), height(policy, other)
+        assert height(policy, boxed(node).get(f"props.{policy['level']}")) == max(heights)
+        count += heights[0] != heights[1]
+    return count
+
+
 def test_merges_equal_the_oracle_commute_and_repeat() -> None:
     met: Counter[str] = Counter()
     for seed in range(FAST):
@@ -131,15 +150,23 @@ def test_merges_equal_the_oracle_commute_and_repeat() -> None:
     assert met["asked"], met
 
 
+def test_of_two_levels_the_stricter_stands_under_any_policy() -> None:
+    met: Counter[str] = Counter()
+    for seed in range(FAST // 2):
+        run(seed, met, policy=seed % len(POLICIES))
+    assert met["settled"] > FAST // 10, met
+
+
 @pytest.mark.slow
 def test_many_merges_equal_the_oracle_commute_and_repeat() -> None:
     """IBIDEM_TEST_MERGES=20000 for all that the acceptance asks for."""
     met: Counter[str] = Counter()
     seed = FAST
     while met["merges"] < FULL:
-        run(seed, met)
+        run(seed, met, policy=seed % 6 // 2 if seed % 2 else None)
         seed += 1
     assert met["conflicts"] > FULL // 10, met
+    assert met["settled"] > FULL // 20, met
 
 
 VECTORS = json.loads(

@@ -8,6 +8,7 @@ from pathlib import Path
 HOUSE = Path(__file__).resolve().parents[3]
 ORACLE = "tests/oracle/test_merge.py::test_merges_equal_the_oracle_commute_and_repeat"
 MERGING = "tests/repo/merge/test_merging.py::"
+LEVELS = "tests/repo/merge/test_levels.py::"
 CITED = {
     "1-a": MERGING + "test_a_branch_without_commits_of_its_own_moves",
     "1-b": MERGING + "test_merges_are_the_same_to_the_byte_whoever_makes_them",
@@ -21,6 +22,7 @@ CITED = {
     "3-b": MERGING + "test_properties_merge_one_by_one",
     "3-c": ORACLE,
     "3-d": MERGING + "test_what_together_is_too_large_for_a_block_is_a_conflict_about_the_whole",
+    "3-e": LEVELS + "test_of_two_levels_the_stricter_stands_without_a_conflict",
     "4-a": MERGING + "test_an_edge_to_a_node_that_the_other_side_removed_is_kept_aside",
     "4-b": MERGING + "test_an_edge_to_a_node_that_the_other_side_removed_is_kept_aside",
     "4-c": ORACLE,

@@ -1,0 +1,55 @@
+"""The fields of a block as the second merge sees them, and how they become a block again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Value = dict[str, Any]
+"""A block as a map."""
+HIDDEN = 9
+"""Above every level."""
+
+
+def fields(value: Value) -> Value:
+    found = {}
+    for name, each in value.items():
+        if name == "props":
+            found.update({f"props.{key}": item for key, item in each.items()})
+        elif name not in ("kind", "v", "id", "children", "tail"):
+            found[name] = each
+    if "children" in value or "tail" in value:
+        found["layout"] = [value.get("children"), value.get("tail")]
+    if value["kind"] == "edge":
+        found.setdefault("weight", 1.0)
+    return found
+
+
+def boxed(value: Value) -> dict[str, list[Any]]:
+    """Returns the fields, each in a list, so that null is not taken for absence."""
+    return {name: [each] for name, each in fields(value).items()}
+
+
+def whole(like: Value, found: Value) -> Value:
+    made = {name: like[name] for name in ("kind", "v", "id")}
+    properties = {}
+    for name, value in found.items():
+        if name.startswith("props."):
+            properties[name[6:]] = value
+        elif name == "layout":
+            parts = zip(("children", "tail"), value, strict=True)
+            made.update({part: item for part, item in parts if item is not None})
+        elif (like["kind"], name, value) != ("edge", "weight", 1.0):
+            made[name] = value
+    if properties:
+        made["props"] = properties
+    return made
+
+
+def height(policy: Value, box: list[Any] | None) -> int:
+    """Returns the level that a boxed property gives a node, HIDDEN where nobody may see it."""
+    if box is None:
+        return int(policy["default_level"])
+    found = box[0] if isinstance(box[0], list) else box
+    found = [each for each in found if not isinstance(each, (list, dict))]
+    is_known = [type(each) is int and 0 <= each <= 4 for each in found]
+    return max(found) if found and all(is_known) else HIDDEN
