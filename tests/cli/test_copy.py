@@ -96,7 +96,13 @@ def test_serve_answers_a_clone_until_it_is_interrupted(notes: Run, tmp_path: Pat
     environment = {**os.environ, "PYTHONPATH": str(SOURCE), "PYTHONUNBUFFERED": "1"}
     command = [sys.executable, "-m", "ibidem.cli", "serve", "--remote", "--port", "0"]
     with subprocess.Popen(
-        command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True
+        command,
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
+        # A background job of a shell ignores the signal, and so would its children.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     ) as server:
         assert server.stdout is not None
         try:
@@ -110,6 +116,9 @@ def test_serve_answers_a_clone_until_it_is_interrupted(notes: Run, tmp_path: Pat
             notes("fetch", "-R", "copy", code=16)
         finally:
             server.send_signal(signal.SIGINT)
-            assert server.wait(10) == 130
+            try:
+                assert server.wait(10) == 130
+            finally:
+                server.kill()
     assert summaries(tmp_path) == summaries(tmp_path / "copy")
     notes("fetch", "-R", "copy", code=16)
