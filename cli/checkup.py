@@ -78,7 +78,8 @@ def check_opens(open_repository: Callable[[], Repository]) -> tuple[Repository |
             )
             return None, Finding("repository", "failed", f"locked: {error}", hint)
         return None, Finding("repository", "failed", str(error), error.hint)
-    return repository, Finding("repository", "ok", f"opens; head is {repository.head}")
+    head = repository.head or "not there yet: no commit"
+    return repository, Finding("repository", "ok", f"opens; head is {head}")
 
 
 def check_blocks(store: Store, *, whole: bool, advance: Advance) -> Finding:

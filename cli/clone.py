@@ -6,6 +6,7 @@ from pathlib import Path, PurePosixPath
 
 import click
 
+from ibidem.cli import output
 from ibidem.cli.copying import address_options, include_option, show_report, token
 from ibidem.cli.session import Session, author_option, color_option, json_option, pass_session
 
@@ -40,6 +41,7 @@ def command(
       repo clone http://127.0.0.1:7465 notes
       repo clone backup.car restored
     """
+    from ibidem.repo.repository import FOLDER
     from ibidem.repo.sync.cloning import clone_from
     from ibidem.repo.sync.place import address_of
 
@@ -55,4 +57,6 @@ def command(
         author=session.author(author),
         clock=session.clock(),
     )
+    if not session.json:
+        output.say(f"made a repository in {output.printable(str(target.resolve() / FOLDER))}")
     show_report(session, "clone", report)

@@ -60,17 +60,24 @@ def moment(microseconds: int) -> str:
 
 
 def table(rows: Sequence[Sequence[str]], *, indent: str = "") -> list[str]:
-    """Returns aligned lines: every column but the last is padded to its widest cell."""
+    """Returns aligned lines: every column but the last is padded to its widest cell.
+
+    Styles take no room, and no line ends with blanks.
+    """
     if not rows:
         return []
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
-    return [
-        indent
-        + "  ".join(
-            [*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1]]
+    widths = [max(_width(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
+    lines = []
+    for row in rows:
+        padded = (
+            cell + " " * (width - _width(cell)) for cell, width in zip(row, widths, strict=False)
         )
-        for row in rows
-    ]
+        lines.append((indent + "  ".join([*padded, row[-1]])).rstrip())
+    return lines
+
+
+def _width(cell: str) -> int:
+    return len(click.unstyle(cell))
 
 
 def say(*lines: str) -> None:

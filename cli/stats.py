@@ -81,7 +81,7 @@ def command(session: Session, *, at: str) -> None:
                 ", ".join(
                     (
                         output.plural(family.segment_count, "segment"),
-                        f"{family.row_count:,} rows ({family.dead_count:,} dead)",
+                        f"{output.plural(family.row_count, 'row')} ({family.dead_count:,} dead)",
                         f"{family.size_bytes:,} bytes",
                     )
                 ),

@@ -166,8 +166,11 @@ def check_model(config: Config, name: str, embedder: Embedder, *, must_be_known:
     known = config.models.get(name)
     if known is None:
         if must_be_known:
+            others = (
+                f", only of {_named(config.models)}" if config.models else " or any other model"
+            )
             raise InvalidInputError(
-                f"model: this revision has no vectors of {name!r}, only of {_named(config.models)}",
+                f"model: this revision has no vectors of {name!r}{others}",
                 kind=ErrorKind.UNKNOWN_MODEL,
                 hint=_HINT_FILL,
             )

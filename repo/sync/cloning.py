@@ -9,7 +9,8 @@ Spec: sync 6.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -83,6 +84,7 @@ def clone_from(
         raise InvalidInputError(f"path: {folder} exists, expected a folder without a repository")
     with (
         connected(address, token=token) as remote,
+        _gone_if_empty(folder.parent),
         built_whole(folder) as building,
         LmdbStore.create(building / "blocks") as store,
     ):
@@ -92,6 +94,19 @@ def clone_from(
         Remotes(building).add(ORIGIN, address)
         repository.write_format(building)
     return report
+
+
+@contextmanager
+def _gone_if_empty(folder: Path) -> Iterator[None]:
+    """Takes a folder that was not there before away again where nothing came into it."""
+    is_new = not folder.exists()
+    try:
+        yield
+    except BaseException:
+        if is_new:
+            with suppress(OSError):
+                folder.rmdir()
+        raise
 
 
 def _fill(made: repository.Repository, remote: Remote, offered: Bundle, author: str) -> CopyReport:

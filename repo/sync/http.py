@@ -139,7 +139,8 @@ class HttpRemote:
                 raise wire.read_error(answer.status, self._read_small(answer))
             yield answer
         except (OSError, http.client.HTTPException) as error:
-            raise _unreachable(f"{self._scheme}://{self._host}", error) from error
+            host = f"[{self._host}]" if ":" in self._host else self._host
+            raise _unreachable(f"{self._scheme}://{host}:{self._port}", error) from error
         finally:
             connection.close()
 
@@ -223,5 +224,5 @@ def _unreachable(address: str, error: Exception) -> RemoteError:
     what = str(error) or type(error).__name__
     return RemoteError(
         f"remote: {address} cannot be reached or broke off: {wire.harmless(what)}",
-        hint="check the address with 'repo remote', and that 'repo serve --remote' runs there",
+        hint="check the address with 'repo remote list', and that 'repo serve --remote' runs there",
     )

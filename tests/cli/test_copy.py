@@ -22,7 +22,9 @@ def summaries(path: Path) -> set[str]:
 
 
 def test_a_clone_pulls_and_pushes(notes: Run, tmp_path: Path):
-    assert "heads/main" in notes("clone", ".", "copy").output
+    told = notes("clone", ".", "copy").stdout.splitlines()
+    assert told[0] == f"made a repository in {tmp_path / 'copy' / '.ibidem'}"
+    assert told[1].startswith("heads/main ")
     notes("node", "add", "Note", "--summary", "from the copy", "-R", "copy")
     notes("commit", "-m", "new", "-R", "copy")
     assert "forwarded" in notes("push", "-R", "copy").output

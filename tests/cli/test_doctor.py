@@ -30,6 +30,11 @@ def test_a_sound_repository_passes(notes: Run, data: Data):
     assert "all is well" in notes("doctor").stdout
 
 
+def test_an_empty_repository_passes(run: Run):
+    run("init")
+    assert "head is not there yet: no commit" in run("doctor").stdout
+
+
 def test_without_a_repository_only_the_program_is_checked(data: Data):
     report = data("doctor")
     assert report["ok"] is True

@@ -208,7 +208,7 @@ def test_a_model_without_vectors_or_embedder_is_refused_by_name(repo: ibidem.Rep
     assert "'letters'" in str(found)
     found = refusal(repo, embedder=Letters())
     assert found.kind is ErrorKind.UNKNOWN_MODEL
-    assert "none" in str(found)
+    assert str(found).endswith("no vectors of 'letters' or any other model")
     repo.embed(Letters())
     found = refusal(repo, embedder=Letters(), model="pictures")
     assert found.kind is ErrorKind.UNKNOWN_MODEL

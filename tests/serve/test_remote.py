@@ -353,8 +353,14 @@ def test_a_token_is_not_sent_in_the_clear_to_another_machine():
 
 
 def test_nobody_there_is_a_remote_error():
-    with pytest.raises(RemoteError):
+    with pytest.raises(RemoteError, match=r"http://127\.0\.0\.1:9 cannot be reached"):
         HttpRemote("http://127.0.0.1:9", token=TOKEN, timeout_seconds=2).refs(["heads/"])
+
+
+def test_a_clone_that_fails_leaves_no_folder(tmp_path: Path):
+    with pytest.raises(RemoteError):
+        ibidem.clone("http://127.0.0.1:9", tmp_path / "copy", token=TOKEN)
+    assert not (tmp_path / "copy").exists()
 
 
 def test_a_token_file_is_for_its_owner_only(tmp_path: Path):
