@@ -106,7 +106,9 @@ def with_now(repository: Reader, revision: Revision, options: Mapping[str, Any])
     """Returns the options of a question with the time and the notes that it counts.
 
     Args:
-        options: `as_of` may be a datetime, `notes` a commit or the name of a space.
+        options: `as_of` may be a datetime, `notes` a commit or the name of a space. Without
+            `as_of` the time is that of the commit, or of the notes if outcomes count and they are
+            newer; never the clock's.
 
     Raises:
         InvalidInputError: the notes are neither.
@@ -114,8 +116,6 @@ def with_now(repository: Reader, revision: Revision, options: Mapping[str, Any])
     given = options.get("as_of")
     counts = options.get("feedback") or options.get("worth")
     notes = options.get("notes", SPACE_DEFAULT if counts else None)
-    if given is None and (options.get("recency") or options.get("worth")):
-        given = 0 if revision.commit is None else revision.commit.time
     if isinstance(given, datetime):
         given = microseconds(given)
     if isinstance(notes, str):
@@ -125,4 +125,9 @@ def with_now(repository: Reader, revision: Revision, options: Mapping[str, Any])
         raise InvalidInputError(
             f"notes: got {notes!r:.80}, expected a CommitCid or the name of a space"
         )
+    if given is None and (options.get("recency") or options.get("worth")):
+        given = 0 if revision.commit is None else revision.commit.time
+        if options.get("worth") and notes is not None:
+            # What was noted after the commit is to count, as votes do.
+            given = max(given, repository.commit_at(notes).time)
     return {**options, "as_of": given, "notes": notes}

@@ -107,8 +107,8 @@ def ask(
         estimator: counts tokens, itself or by a name that `estimators` knows.
         strict: a warning is an error, and leaves no receipt.
         options: as `retrieve.query.resolve` lists them. `as_of` is the time of the commit unless
-            given, `notes` the newest events of the space `memory`; another space or a commit of
-            one may be named.
+            given, or with `worth` that of the notes where they are newer; `notes` are the newest
+            events of the space `memory`; another space or a commit of one may be named.
     """
     config = revision.config
     if revision.trust is not None:

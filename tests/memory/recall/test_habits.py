@@ -103,6 +103,18 @@ def test_ar32_worth(repo: Repository) -> None:
     assert shares(early, "worth") == {one: 1.0, two: 1.0}
 
 
+def test_what_came_of_an_answer_counts_without_a_commit_after_it(repo: Repository) -> None:
+    one, two = add(repo, "alpha one", "alpha two")
+    old = repo.commit_at().time + 10 * DAY
+    repo.notes().outcome(one, True, time=old)
+    asked = repo.retrieve("alpha", worth=True)
+    assert shares(asked, "worth")[one] == worth(1.0, 0.0)
+    assert shares(asked, "worth")[two] == 1.0
+    assert repo.replay(asked.receipt).to_bytes() == asked.to_bytes()
+    fixed = repo.retrieve("alpha", worth=True, as_of=repo.commit_at().time)
+    assert shares(fixed, "worth")[one] == 1.0
+
+
 def test_ar33_ages_are_measured_from_the_commit(repo: Repository) -> None:
     add(repo, "alpha", time=NOW - 7 * DAY)
     said = repo.retrieve("alpha", recency=True)
