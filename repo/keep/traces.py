@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ibidem.objects import codec
 from ibidem.objects.cid import Cid
 from ibidem.objects.errors import IbidemError
+from ibidem.objects.ids import ID_BYTES
 from ibidem.objects.node import Node, join_content
 from ibidem.objects.text import TEXT_FIELDS, node_text, text_digest
 from ibidem.objects.tree.block import decode
@@ -40,6 +41,9 @@ class Traces:
     """Ids of the edges that begin or end at one of the nodes."""
     texts: set[bytes] = field(default_factory=set)
     """What the nodes say: summaries, contents, texts in properties."""
+    ids: set[bytes] = field(default_factory=set)
+    """What in their keys is as long as an id: one of the texts only where no node has that id. The
+    key of a passage has the id of its document, and what names the document quotes no passage."""
     digests: set[bytes] = field(default_factory=set)
     """Digests of the texts that may have been embedded."""
     shared: set[Cid] = field(default_factory=set)
@@ -154,7 +158,8 @@ def _take_node(
         found.texts.add((text or "").encode())
     found.texts.update(child.lead.encode() for child in node.children)
     found.texts.update(_texts_in(dict(node.props)))
-    found.texts.update(_texts_in(list(node.key or ())))
+    for said in _texts_in(list(node.key or ())):
+        (found.ids if len(said) == ID_BYTES else found.texts).add(said)
     found.texts.update(_texts_in(dict(node.extra)))
 
 
@@ -177,6 +182,7 @@ def _look_elsewhere(found: Traces, store: Store) -> None:
     quotations = found.quotations
     of_nodes: set[Cid] = set()
     quoting: list[tuple[str, Cid]] = []
+    naming: dict[bytes, list[tuple[str, Cid]]] = {raw: [] for raw in sorted(found.ids)}
     for cid, block in _blocks(store):
         if cid in own:
             continue
@@ -184,13 +190,20 @@ def _look_elsewhere(found: Traces, store: Store) -> None:
         if not cid.is_raw:
             fields = codec.decode(block)
             kind = str(fields.get("kind"))
-            if kind == "node" and isinstance(fields.get("content"), list):
-                of_nodes.update(fields["content"])
+            if kind == "node":
+                naming.pop(fields["id"], None)
+                if isinstance(fields.get("content"), list):
+                    of_nodes.update(fields["content"])
             elif kind == "tree":
                 _share(found, block, own)
                 continue
         if any(text in block for text in quotations):
             quoting.append((kind, cid))
+        else:
+            for where in (where for raw, where in naming.items() if raw in block):
+                where.append((kind, cid))
+    quoting += dict.fromkeys(place for where in naming.values() for place in where)
+    found.texts.update(naming)
     found.shared.update(of_nodes & own.keys())
     first = next(iter(found.cids))
     for kind, cid in quoting:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import ibidem
+from ibidem.ingest.ingest import ingest_text
 from ibidem.objects.errors import (
     ErasedError,
     ErrorKind,
@@ -222,6 +223,27 @@ def test_who_says_the_same_is_named(repo: Repository) -> None:
         tx.add_node("Doc", summary=f"I heard {SECRET}", key="gossip")
     report = repo.erase(secret)
     assert {kind for kind, _ in report.elsewhere} == {"node", "commit"}
+
+
+def test_what_names_the_document_of_a_passage_does_not_quote_the_passage(repo: Repository) -> None:
+    text = "# Mill\n\nThe mill calculates.\n\n# Weather\n\nIt rains in spring.\n"
+    with repo.transaction() as tx:
+        ingest_text(tx, text, path="mill.md")
+    (document,) = repo.at().query(label="Document")
+    (mill,) = (node for node in repo.at().query(label="Passage") if "mill" in (node.summary or ""))
+    with repo.run("desk") as run:
+        run.event("look", {"at": document.id.raw}, lambda: "so be it")
+    report = repo.erase(mill.id)
+    assert report.elsewhere == ()
+    assert len(repo.recorded("desk").lines()) == 3
+
+
+def test_a_key_as_long_as_an_id_is_a_text_where_no_node_has_that_id(repo: Repository) -> None:
+    name = b"sixteen bytes ok"
+    with repo.transaction() as tx:
+        one = tx.add_node("Doc", summary="one", key=name)
+        tx.add_node("Doc", summary="two", props={"of": name}, key="two")
+    assert [kind for kind, _ in repo.erase(one).elsewhere] == ["node"]
 
 
 def test_recorded_runs_that_quote_it_are_destroyed(tmp_path: Path) -> None:
