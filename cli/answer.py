@@ -83,11 +83,16 @@ def outcome_json(result: Result | PackResult) -> dict[str, Any]:
 
 
 def answer_lines(
-    result: Result, locations: list[Location | None], *, receipt: str | None, explain: bool
+    result: Result,
+    locations: list[Location | None],
+    *,
+    receipt: str | None,
+    explain: bool,
+    is_partial: bool = False,
 ) -> list[str]:
-    """Returns a result as lines for people."""
-    kept = f"receipt {receipt}" if receipt else "no receipt: the answer is too long for one"
-    lines = [cost_line(result, len(result.items)), faint(kept)]
+    """Returns a result as lines for people; `is_partial` where erased nodes were left out of it."""
+    kept = receipt_line(receipt, is_partial=is_partial)
+    lines = [cost_line(result, len(result.items)), kept]
     if result.direct is not None:
         node = "" if result.direct.node is None else f" {result.direct.node}"
         lines.append(f"direct answer: {result.direct.reason}{node}")
@@ -98,6 +103,14 @@ def answer_lines(
     if explain:
         lines += _explain_lines(result)
     return lines
+
+
+def receipt_line(receipt: str | None, *, is_partial: bool = False) -> str:
+    """Returns the receipt of an answer, or why it has none."""
+    if receipt:
+        return faint(f"receipt {receipt}")
+    why = "erased nodes were left out" if is_partial else "the answer is too long for one"
+    return faint(f"no receipt: {why}")
 
 
 def cost_line(result: Result | PackResult, count: int, noun: str = "item") -> str:

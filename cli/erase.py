@@ -14,7 +14,7 @@ SHOWN_MAX = 20
 @click.argument("ids", nargs=-1, required=True, metavar="ID...")
 @click.option("--reason", default="", help="Why; stands in the record of it, for all to read.")
 @click.option("--sign", metavar="KEY", help="Sign with this key, so that other copies can follow.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask; needed with --json.")
 @author_option
 @common_options
 @pass_session
@@ -39,10 +39,8 @@ def command(
     from ibidem.objects.ids import NodeId
 
     nodes = [NodeId.parse(text) for text in ids]
-    if not yes and not session.json:
-        click.confirm(
-            f"destroy {output.plural(len(nodes), 'node')} for good?", abort=True, err=True
-        )
+    if not yes:
+        _confirm(session, f"destroy {output.plural(len(nodes), 'node')} for good?")
     with session.open() as repository:
         report = repository.erase(nodes, reason=reason, author=session.author(author), sign=sign)
     if session.json:
@@ -70,3 +68,21 @@ def command(
         output.note(f"the same text also stands in {kind} {where}")
     if len(report.elsewhere) > SHOWN_MAX:
         output.note(f"and in {len(report.elsewhere) - SHOWN_MAX:,} more")
+
+
+def _confirm(session: Session, question: str) -> None:
+    """Asks, and ends the program unless the answer is yes; a program that reads JSON is not asked.
+
+    Raises:
+        UsageError: nobody is there to answer.
+    """
+    nobody = click.UsageError("nobody was asked: say --yes to erase without a question")
+    if session.json:
+        raise nobody
+    try:
+        click.confirm(question, abort=True, err=True)
+    except click.Abort as error:
+        if isinstance(error.__context__, EOFError):
+            output.note("")
+            raise nobody from error
+        raise

@@ -112,8 +112,7 @@ def pack_json(pack: Pack) -> dict[str, Any]:
 
 def packs_lines(found: PackResult, receipt: str | None) -> list[str]:
     """Returns an answer of packs as lines for people."""
-    kept = f"receipt {receipt}" if receipt else "no receipt: the answer is too long for one"
-    lines = [answer.cost_line(found, len(found), "pack"), faint(kept)]
+    lines = [answer.cost_line(found, len(found), "pack"), answer.receipt_line(receipt)]
     for rank, pack in enumerate(found, 1):
         lines += ["", *pack_lines(rank, pack)]
     return lines

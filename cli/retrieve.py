@@ -73,7 +73,10 @@ def command(
             output.note(f"left out because they were erased: {', '.join(sorted(set(erased)))}")
         if not result.items:
             output.note(output.faint(_why_nothing(result.candidates_seen)))
-        output.say(*answer.answer_lines(result, locations, receipt=receipt, explain=explain))
+        lines = answer.answer_lines(
+            result, locations, receipt=receipt, explain=explain, is_partial=bool(erased)
+        )
+        output.say(*lines)
 
 
 def _why_nothing(candidates_seen: int) -> str:

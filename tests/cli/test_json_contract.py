@@ -321,7 +321,7 @@ def _keeps(run: Callable[..., dict[str, Any]], folder: Path) -> None:
     run("verify", code=1)
     run("key", "revoke", "ada", "--good", "HEAD", "--reason", "lost")
     run("key", "list")
-    run("erase", secret, "--reason", "asked", "--sign", "ada")
+    run("erase", secret, "--yes", "--reason", "asked", "--sign", "ada")
     run("key", "require")
     run("gc", "--keep-operations", "1")
     run("fsck")

@@ -76,6 +76,8 @@ def test_erase_asks_first_and_says_what_it_did(notes: Run, data: Data, tmp_path:
     data("node", "add", "Note", "--summary", "copied: a secret that is long enough")
     notes("commit", "-m", "secrets")
     notes("erase", secret, stdin="n\n", code=130)
+    assert "say --yes" in notes("erase", secret, stdin="", code=2).stderr
+    assert "say --yes" in notes("erase", secret, "--json", code=2).stderr
     notes("get", secret)
     said = notes("erase", secret, "--reason", "asked", stdin="y\n")
     assert "erased 1 node" in said.stdout
@@ -83,7 +85,9 @@ def test_erase_asks_first_and_says_what_it_did(notes: Run, data: Data, tmp_path:
     notes("get", secret, code=3)
     notes("get", secret, "--at", "HEAD~1", code=3)
     assert data("retrieve", "secret", "--at", "HEAD~1", "--allow-erased")["erased"] == [secret]
-    assert "left out" in notes("retrieve", "secret", "--at", "HEAD~1", "--allow-erased").stderr
+    partial = notes("retrieve", "secret", "--at", "HEAD~1", "--allow-erased")
+    assert "left out" in partial.stderr
+    assert "no receipt: erased nodes were left out" in partial.stdout
     assert data("fsck")["erased_count"] == 1
     notes("undo", code=2)
     notes("erase", "00" * 16, "--yes", code=3)
