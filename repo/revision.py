@@ -25,6 +25,7 @@ HEAD = "HEAD"
 PREFIX_CHARACTERS_MIN = 8
 _CID_CHARACTERS = 59
 _STEP = re.compile(r"([~^])(\d{0,9})")
+_DAY = re.compile(r"\d{4}-\d\d(-\d\d)?([ ~^]|$)")
 _DATED = re.compile(r"(.*)@\{(.*)\}")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -197,7 +198,10 @@ def _step(operations: Operations, text: str, commit: CommitCid, sign: str, count
     for done in range(count):
         parents = Commit.decode(operations.store.get(commit)).parents
         if not parents:
-            raise _not_found(text, f"the history ends {done} commits back")
+            ends = (
+                f"{done} commit{'s' * (done != 1)} back" if done else "there, at its first commit"
+            )
+            raise _not_found(text, f"the history ends {ends}")
         commit = parents[0]
     return commit
 
@@ -206,12 +210,14 @@ def _state_at(operations: Operations, time: int) -> State:
     for state in operations.history():
         if state.operation.time <= time:
             return state
-    raise _not_found(str(time), "the repository is younger than that")
+    moment = _EPOCH + timedelta(microseconds=time)
+    raise _not_found(moment.isoformat(), "the repository is younger than that")
 
 
 def _not_found(text: str, reason: str) -> NotFoundError:
+    hint = "run 'repo log', 'repo branch' or 'repo tag' to see what there is"
+    if _DAY.match(text):
+        hint = "a time has an hour and an offset, such as 2026-01-31T12:00:00Z"
     return NotFoundError(
-        f"revision {text!r:.80}: {reason}",
-        kind=ErrorKind.REVISION_NOT_FOUND,
-        hint="run 'repo log', 'repo branch' or 'repo tag' to see what there is",
+        f"revision {text!r:.80}: {reason}", kind=ErrorKind.REVISION_NOT_FOUND, hint=hint
     )

@@ -116,6 +116,25 @@ def test_what_is_not_there_is_not_found(
     assert caught.value.kind is ErrorKind.REVISION_NOT_FOUND
 
 
+@pytest.mark.parametrize("text", ["2026-01-01", "2026-01", "2026-01-01~2", "2026-01-01 12:00Z"])
+def test_a_day_without_an_hour_is_told_the_form_of_a_time(
+    repo: Repository, history: list[CommitCid], text: str
+) -> None:
+    with pytest.raises(NotFoundError) as caught:
+        repo.resolve(text)
+    assert "2026-01-31T12:00:00Z" in (caught.value.hint or "")
+
+
+def test_where_a_history_ends_is_told_in_words(repo: Repository, history: list[CommitCid]) -> None:
+    first = len(history) - 1
+    with pytest.raises(NotFoundError, match=f"ends {first} commits back"):
+        repo.resolve(f"main~{first + 5}")
+    with pytest.raises(NotFoundError, match="ends there, at its first commit"):
+        repo.resolve(f"{history[0]}~1")
+    with pytest.raises(NotFoundError, match=r"1999-01-01T00:00:00\+00:00'.*younger"):
+        repo.resolve("1999-01-01T00:00:00Z")
+
+
 @pytest.mark.parametrize(
     "rev",
     ["", None, 7, b"main", "main~x", "main^^x", "main@{yesterday}", "main@{2026-01-01T00:00:00}"],
