@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from importlib import metadata
 from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
 from ibidem.cli.output import plural
 from ibidem.objects.errors import CorruptError, ErrorKind, IbidemError
+from ibidem.objects.record import record
 
 if TYPE_CHECKING:
     from ibidem.cli.progress import Advance
@@ -36,7 +36,7 @@ RESTORE = "restore the repository from a copy, or fetch the named blocks from on
 Outcome = Literal["ok", "note", "failed"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Finding:
     """What one check came to."""
 

@@ -12,12 +12,13 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from http.client import HTTPException
 from typing import Any
 from urllib.parse import urlsplit
 
 from ibidem.objects.errors import CorruptError, InvalidInputError, StorageError
+from ibidem.objects.record import record
 
 ANSWER_BYTES_MAX = 64 << 20
 _ERROR_CHARS = 200
@@ -25,7 +26,7 @@ _ERROR_BYTES = 1 << 16
 _TRIED_AGAIN = (408, 425, 429, 500, 502, 503, 504, 529)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Service:
     """Where a service is and how patient its caller is."""
 

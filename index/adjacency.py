@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +16,10 @@ from ibidem.index.merge import Part
 from ibidem.index.reading import SegmentView
 from ibidem.objects.cid import DAG_CBOR_PREFIX, EdgeCid
 from ibidem.objects.ids import EdgeId
+from ibidem.objects.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Adjacency:
     """m edges of one node, by edge id ascending."""
 
@@ -46,7 +46,7 @@ class Adjacency:
         return [EdgeCid(DAG_CBOR_PREFIX + row.tobytes()) for row in self.digests]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Children:
     """The parts of one node that exist."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -11,12 +10,13 @@ import numpy.typing as npt
 from ibidem.index.arrays import Array, Ordinals, ranges
 from ibidem.index.key_list import KeyList
 from ibidem.index.reading import SegmentView
+from ibidem.objects.record import record
 
 _FEW_ROWS = 256
 """Up to so many rows are asked one by one whether they are dead."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Arcs:
     """m arcs, those of one node side by side, in no order that means anything."""
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from ibidem.index.advance import EMPTY_ROOT, advance
@@ -22,6 +21,7 @@ from ibidem.index.state import State, compacted_state
 from ibidem.objects.cid import RootCid
 from ibidem.objects.config import Config
 from ibidem.objects.errors import CorruptError, NotFoundError, StorageError
+from ibidem.objects.record import record
 from ibidem.objects.root import Root
 from ibidem.objects.tree import EMPTY_TREE, Tree
 
@@ -34,7 +34,7 @@ CACHES_MAX = 1
 and joined postings."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FamilyStats:
     """One row family of a snapshot, in numbers."""
 
@@ -47,7 +47,7 @@ class FamilyStats:
     size_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class IndexStats:
     """An index, in numbers."""
 

@@ -7,7 +7,6 @@ or that names a missing segment counts as absent.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
@@ -21,13 +20,14 @@ from ibidem.index.shelf import DiskShelf, write_file
 from ibidem.index.state import State
 from ibidem.objects.cid import RootCid
 from ibidem.objects.errors import CorruptError
+from ibidem.objects.record import record
 
 INDEX_VERSION = 2
 """Version of everything in an index directory; another one is never read, only rebuilt."""
 _HASH_BYTES = 32
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Manifest:
     """One remembered snapshot, its segments not yet opened."""
 

@@ -6,7 +6,6 @@ The plan is made once for a set of segments; every column is then moved by it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from pyroaring import BitMap
@@ -14,9 +13,10 @@ from pyroaring import BitMap
 from ibidem.index.arrays import NO_ROW, Array, contains_rows, offsets, ranges, to_ordinals
 from ibidem.index.key_list import KeyList
 from ibidem.index.segment import Segment
+from ibidem.objects.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Part:
     """A segment in a snapshot, and which of its rows no longer count there."""
 
@@ -35,7 +35,7 @@ class Part:
         return self.segment.row_count - self.dead_count
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Plan:
     """Where the rows of each of several segments go."""
 

@@ -8,7 +8,6 @@ to be read.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -18,9 +17,10 @@ from ibidem.index.inverted import inverted
 from ibidem.index.key_list import KeyList, union_keys
 from ibidem.index.keys import END, NULL, name_key
 from ibidem.index.merge import Part
+from ibidem.objects.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PropertyOrder:
     """The values of one property over all nodes, distinct and ascending, and who has which."""
 

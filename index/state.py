@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from pyroaring import BitMap
 
@@ -15,6 +15,7 @@ from ibidem.index.segment import Segment
 from ibidem.index.shelf import Shelf
 from ibidem.index.vector_rows import merge_sparse, merge_vectors
 from ibidem.objects.cid import RootCid
+from ibidem.objects.record import record
 
 MERGES: Mapping[str, Merge] = {
     "nodes": merge_nodes,
@@ -25,7 +26,7 @@ MERGES: Mapping[str, Merge] = {
 """How the segments of each kind of family are merged."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class State:
     """The parts of one snapshot; nothing in it is ever changed."""
 

@@ -12,7 +12,6 @@ A column without a dot in its name has one entry a row; merging carries such col
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
@@ -23,6 +22,7 @@ from ibidem.index.identity import id_array
 from ibidem.index.inverted import build_numbered, merge_inverted
 from ibidem.index.merge import Part, merge_rows, plan_merge
 from ibidem.objects.errors import CorruptError, ErrorKind
+from ibidem.objects.record import record
 from ibidem.objects.vector import Sparse, Vector
 
 
@@ -97,7 +97,7 @@ class VectorRows:
         return _finish(ordinals, order, self._digests, self._of) | dense
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class VectorPattern:
     """What the blocks of vectors of one dimension and component type have in common: every byte but
     those of the text's digest and of the components."""

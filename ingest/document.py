@@ -7,7 +7,7 @@ the format module made of it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import PurePosixPath
 
 from ibidem.ingest.draft import Draft, drafts
@@ -18,6 +18,7 @@ from ibidem.ingest.outline import Outline, outline
 from ibidem.ingest.plain import code_marks, plain_marks
 from ibidem.objects.codec import Value
 from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.record import record
 
 MARKDOWN = "text/markdown"
 PLAIN = "text/plain"
@@ -76,7 +77,7 @@ _SUFFIXES = {
 _LANGUAGES = {suffix: name for name, suffixes in _SUFFIXES.items() for suffix in suffixes.split()}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Reading:
     """What one source came to: its nodes (the document last) and what to tell the user."""
 

@@ -18,13 +18,14 @@ from ibidem.objects.derive import node_id
 from ibidem.objects.ids import NodeId
 from ibidem.objects.location import size_of
 from ibidem.objects.node import Child
+from ibidem.objects.record import record
 from ibidem.objects.text import text_digest
 
 DOCUMENT, SECTION, PASSAGE = "document", "section", "passage"
 """Namespaces of the keys."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Draft:
     """One node to be; the fields are those of `Node` that ingest owns."""
 
@@ -53,7 +54,7 @@ def drafts(path: str, outlined: Outline, *, title: str, props: Mapping[str, Valu
     return [*drafting.made, document]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Item:
     """A child in the making: what the parent will say of it."""
 

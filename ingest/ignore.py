@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from pathspec import GitIgnoreSpec
+
+from ibidem.objects.record import record
 
 IGNORE_NAME = ".gitignore"
 IGNORE_BYTES_MAX = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Ignore:
     """The patterns of one `.gitignore`, for what is below `folder` (POSIX, "" for the root)."""
 

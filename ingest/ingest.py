@@ -30,6 +30,7 @@ from ibidem.ingest.secret import has_private_key, is_secret_name
 from ibidem.ingest.update import apply, plan
 from ibidem.ingest.walk import Found, Skipped, ignores_above, opened, printable, read, walk
 from ibidem.objects.errors import IbidemError, InvalidInputError
+from ibidem.objects.record import record
 
 if TYPE_CHECKING:
     from ibidem.repo.transaction import Transaction
@@ -40,7 +41,7 @@ SIZE_BYTES_MAX = 64 << 20
 STANDARD_INPUT = "-"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Options:
     root: str | None
     prune: bool

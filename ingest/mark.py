@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from ibidem.objects.record import record
 
 BLANK = " \t\r\n\f\v"
 """The characters that are layout; `str.isspace` would change with Python's Unicode."""
@@ -25,7 +26,7 @@ BLANK_CHARS_MAX = 4000
 _LAYOUT = re.compile(r"[ \t\r\n\f\v*_-]*")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Heading:
     """A heading: `start:stop` is its source without the line end, `text` has the markup removed."""
 
@@ -35,7 +36,7 @@ class Heading:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Block:
     """A passage: `start:stop` is its source, never empty, at most `PASSAGE_CHARS_MAX` long."""
 

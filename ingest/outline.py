@@ -13,9 +13,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ibidem.ingest.mark import Block, Heading, Mark
+from ibidem.objects.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Passage:
     """A leaf: its source is `text`."""
 
@@ -24,7 +25,7 @@ class Passage:
     language: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Section:
     """A heading and what stands under it. `children` pairs each part with the source before it."""
 
@@ -34,7 +35,7 @@ class Section:
     tail: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Outline:
     """The whole of one source."""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,12 +17,13 @@ from ibidem.ingest.fields import Fields, Reference, finite, is_id, load_json, re
 from ibidem.objects.constants import VECTOR_DIM_MAX
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import EdgeId
+from ibidem.objects.record import record
 
 OWN_NAMESPACES = ("document", "section", "passage")
 """A line may refer to a document, but not take its place: its parts would be lost."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NodeRecord:
     """`{"node": {...}}`; `key` is None where the line has none (a JSON null key is refused)."""
 
@@ -37,7 +37,7 @@ class NodeRecord:
     key: Any
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class EdgeRecord:
     """`{"edge": {...}}`."""
 
@@ -49,7 +49,7 @@ class EdgeRecord:
     key: Any
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class VectorRecord:
     """`{"vector": {...}}`; `values`: (d,) float32, finite."""
 
@@ -58,7 +58,7 @@ class VectorRecord:
     values: npt.NDArray[np.float32]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SparseRecord:
     """`{"sparse": {...}}`; indices ascending, as many as weights."""
 
@@ -68,7 +68,7 @@ class SparseRecord:
     weights: tuple[float, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RemoveRecord:
     """`{"remove": {"node": …}}` or `{"remove": {"edge": …}}`."""
 
@@ -76,7 +76,7 @@ class RemoveRecord:
     edge: EdgeId | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TombstoneRecord:
     """`{"tombstone": {...}}`."""
 

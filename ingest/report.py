@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ibidem.objects.record import record
+
 
 @dataclass(slots=True)
 class Report:
@@ -28,7 +30,7 @@ class Report:
     """(path, warning)."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Progress:
     """Given to `progress` after each file. Standard input counts as a file of 0 bytes."""
 

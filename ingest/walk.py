@@ -12,7 +12,6 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from ibidem.ingest.ignore import (
@@ -23,6 +22,7 @@ from ibidem.ingest.ignore import (
     parse_ignore,
 )
 from ibidem.ingest.secret import is_secret_name
+from ibidem.objects.record import record
 
 FOLDER_DEPTH_MAX = 100
 
@@ -31,7 +31,7 @@ _FILE = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 _FOLDER = _FILE | getattr(os, "O_DIRECTORY", 0)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Found:
     """A file to read: `path` is its name in the repository, `base / below` where it is here."""
 
@@ -45,7 +45,7 @@ class Found:
     """Whether the file itself may be a link: only when the user named it."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Skipped:
     """Something that is left out, and why."""
 
@@ -131,7 +131,7 @@ def read(descriptor: int, size_bytes_max: int) -> bytes:
     return b"".join(pieces)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Walk:
     base: Path
     prefix: str

@@ -6,7 +6,7 @@ Spec: format 5.7.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar, Self
 
 from ibidem.objects.block import (
@@ -22,11 +22,12 @@ from ibidem.objects.block import (
 from ibidem.objects.cid import Cid, CommitCid, RootCid
 from ibidem.objects.constants import FORMAT_VERSION, TIME_MAX, TIME_MIN
 from ibidem.objects.errors import CorruptError
+from ibidem.objects.record import record
 
 _KNOWN = frozenset(("root", "parents", "author", "time", "message", "agent", "task", "signature"))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Commit(Block):
     """One step of history."""
 

@@ -8,12 +8,13 @@ Spec: format 5.6.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Self
 
 from ibidem.objects.block import empty, frozen, require
 from ibidem.objects.constants import DIGEST_BYTES, SEMANTICS_VERSION, VECTOR_DIM_MAX
 from ibidem.objects.errors import CorruptError, InvalidInputError
+from ibidem.objects.record import record
 from ibidem.objects.text import TEXT_FIELDS
 from ibidem.objects.vector import DTYPE_BYTES
 
@@ -24,7 +25,7 @@ _KNOWN = frozenset(("semantics", "analyser", "fields", "models", "fusion"))
 _MODEL_KNOWN = frozenset(("dim", "metric", "dtype", "digest"))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Model:
     """What the vectors of one model have in common."""
 
@@ -85,7 +86,7 @@ def _default_fusion() -> Mapping[str, Any]:
     return {"name": "score_normalised", "weights": {"dense": 0.7}}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Config:
     """The configuration of one root."""
 

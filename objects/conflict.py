@@ -10,7 +10,7 @@ Spec: format 5.13, merge 5.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 from typing import Any, ClassVar, Self
 
@@ -18,13 +18,14 @@ from ibidem.objects.block import Block, Map, empty, frozen_extra, require, typed
 from ibidem.objects.cid import Cid, ConflictCid
 from ibidem.objects.constants import CONFLICT_LINKS_MAX, FORMAT_VERSION
 from ibidem.objects.errors import CorruptError
+from ibidem.objects.record import record
 
 NODE = "node"
 EDGE = "edge"
 _KNOWN = frozenset(("what", "base", "sides", "fields", "deleted", "nodes"))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Conflict(Block):
     """One node or edge that the sides of a merge left differently."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar, Self
 
 from ibidem.objects.block import EMPTY, Block, Map, empty, frozen, frozen_extra, require, typed_id
@@ -18,12 +18,13 @@ from ibidem.objects.cid import EdgeCid
 from ibidem.objects.constants import FORMAT_VERSION
 from ibidem.objects.errors import CorruptError, ErrorKind
 from ibidem.objects.ids import EdgeId, NodeId
+from ibidem.objects.record import record
 
 _KNOWN = frozenset(("id", "etype", "src", "dst", "weight", "props", "key"))
 _LEFT_OUT: Any = object()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Edge(Block):
     """One edge from `src` to `dst`."""
 

@@ -9,7 +9,7 @@ Spec: format 5.14.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar, Self
 
 from ibidem.objects.block import (
@@ -26,11 +26,12 @@ from ibidem.objects.commit import require_time
 from ibidem.objects.constants import FORMAT_VERSION
 from ibidem.objects.errors import CorruptError
 from ibidem.objects.ids import ID_BYTES, NodeId
+from ibidem.objects.record import record
 
 _KNOWN = frozenset(("node", "cids", "reason", "author", "time", "signature"))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Erasure(Block):
     """Blocks of one node that were erased."""
 

@@ -47,7 +47,10 @@ class ErrorKind(StrEnum):
 
 
 class IbidemError(Exception):
-    """Root of every error that the library raises on purpose."""
+    """Root of every error that the library raises on purpose.
+
+    The hint is a note too, so a traceback shows it under the message.
+    """
 
     kind: ErrorKind = ErrorKind.INVALID_INPUT
 
@@ -58,6 +61,8 @@ class IbidemError(Exception):
         if kind is not None:
             self.kind = kind
         self.hint = hint
+        if hint is not None:
+            self.add_note(f"hint: {hint}")
 
 
 class InvalidInputError(IbidemError, ValueError):

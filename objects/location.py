@@ -10,11 +10,11 @@ Spec: format 5.1.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from ibidem.objects.errors import CorruptError, InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
+from ibidem.objects.record import record
 
 CONTAINERS = frozenset({"Document", "Section"})
 """Node types whose source is their children and tail; any other part's source is its summary."""
@@ -22,7 +22,7 @@ CONTAINERS = frozenset({"Document", "Section"})
 ANCESTORS_MAX = 64
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Location:
     """The place of one part in its document's source."""
 

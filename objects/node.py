@@ -11,7 +11,7 @@ Spec: format 5.1.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar, Self
 
 from ibidem.objects.block import (
@@ -36,13 +36,14 @@ from ibidem.objects.constants import (
 )
 from ibidem.objects.errors import CorruptError, InvalidInputError
 from ibidem.objects.ids import NodeId
+from ibidem.objects.record import record
 
 _KNOWN = frozenset(
     ("id", "ntype", "summary", "context_sentence", "props", "content", "key", "children", "tail")
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Child:
     """One ordered part of a document."""
 
@@ -64,7 +65,7 @@ class Child:
                 require(False, "node.children", name, size, "an integer from 0 to 2^64-1")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Node(Block):
     """One node. Empty text and None are the same for every optional field."""
 

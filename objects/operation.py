@@ -6,18 +6,19 @@ Spec: format 5.10.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar, Self
 
 from ibidem.objects.block import Block, Map, empty, frozen_extra, require, require_text, typed_link
 from ibidem.objects.cid import OperationCid, ViewCid
 from ibidem.objects.commit import checked_links, read_links, require_time
 from ibidem.objects.constants import FORMAT_VERSION
+from ibidem.objects.record import record
 
 _KNOWN = frozenset(("view", "parents", "author", "time", "description"))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Operation(Block):
     """One change of the view of a repository."""
 

@@ -9,13 +9,14 @@ Spec: format 5.11, retrieval 10.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar, Self
 
 from ibidem.objects.block import Block, Map, empty, frozen, frozen_extra, require, typed_link
 from ibidem.objects.cid import Cid, CommitCid, ReceiptCid, ResultCid, RootCid
 from ibidem.objects.constants import DIGEST_BYTES, FORMAT_VERSION, INTEGER_MAX
 from ibidem.objects.ids import ID_BYTES
+from ibidem.objects.record import record
 
 _KNOWN = frozenset(
     (
@@ -33,7 +34,7 @@ _KNOWN = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class ReceiptBlock(Block):
     """A receipt as it is kept and copied."""
 

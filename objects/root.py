@@ -8,13 +8,14 @@ Spec: format 5.6.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar, Self
 
 from ibidem.objects.block import EMPTY, Block, Map, empty, frozen, frozen_extra, require, typed_link
 from ibidem.objects.cid import RootCid, TreeCid
 from ibidem.objects.constants import FORMAT_VERSION
 from ibidem.objects.errors import CorruptError, FormatError
+from ibidem.objects.record import record
 
 REQUIRES_KNOWN: frozenset[str] = frozenset(("trust",))
 """Features that a root or view may require of its reader and that this program has."""
@@ -23,7 +24,7 @@ _TREES = ("nodes", "edges", "tombstones", "conflicts")
 _KNOWN = frozenset((*_TREES, "vectors", "sparse", "config", "requires"))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Root(Block):
     """The trees of one state: from ids to blocks of the kind that the field names."""
 

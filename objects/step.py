@@ -10,7 +10,7 @@ Spec: format 5.12.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar, Self
 
 from ibidem.objects.block import (
@@ -26,6 +26,7 @@ from ibidem.objects.cid import BlobCid, ReceiptCid, RootCid, StepCid
 from ibidem.objects.commit import require_time
 from ibidem.objects.constants import CONTENT_INLINE_BYTES_MAX, FORMAT_VERSION
 from ibidem.objects.errors import CorruptError
+from ibidem.objects.record import record
 from ibidem.objects.view import require_sequence
 
 Content = bytes | tuple[BlobCid, ...] | None
@@ -46,7 +47,7 @@ _KNOWN = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Step(Block):
     """One step of a run."""
 

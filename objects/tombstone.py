@@ -8,17 +8,18 @@ Spec: format 5.5.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar, Self
 
 from ibidem.objects.block import Block, Map, empty, frozen_extra, require_text
 from ibidem.objects.cid import TombstoneCid
 from ibidem.objects.constants import FORMAT_VERSION
+from ibidem.objects.record import record
 
 _KNOWN = frozenset(("reason",))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Tombstone(Block):
     """Why a node is hidden."""
 

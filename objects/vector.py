@@ -12,12 +12,13 @@ Spec: format 5.3, 5.4.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from ibidem.objects.block import EMPTY, Block, Map, empty, frozen_extra, require
 from ibidem.objects.cid import SparseCid, VectorCid
 from ibidem.objects.constants import DIGEST_BYTES, FORMAT_VERSION, VECTOR_DIM_MAX
+from ibidem.objects.record import record
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,7 +31,7 @@ _VECTOR_KNOWN = frozenset(("dtype", "dim", "of", "data"))
 _SPARSE_KNOWN = frozenset(("indices", "weights", "of"))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Vector(Block):
     """One dense vector."""
 
@@ -161,7 +162,7 @@ class Vector(Block):
         return cls(take("dtype"), take("dim"), take("of"), take("data"), fields)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Sparse(Block):
     """One sparse vector: weights of tokens."""
 

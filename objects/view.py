@@ -9,7 +9,7 @@ Spec: format 5.8, 5.9.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar, Self
 
 from ibidem.objects.block import Block, Map, empty, frozen_extra, require, require_text, typed_link
@@ -23,6 +23,7 @@ from ibidem.objects.cid import (
     ViewCid,
 )
 from ibidem.objects.constants import FORMAT_VERSION, INTEGER_MAX
+from ibidem.objects.record import record
 from ibidem.objects.root import checked_requires, read_requires
 
 RUNS, RECEIPTS = "runs/", "receipts/"
@@ -32,7 +33,7 @@ _REF_KNOWN = frozenset(("name", "target", "seq", "previous"))
 _VIEW_KNOWN = frozenset(("refs", "head", "erasures", "seq", "previous", "requires"))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Ref(Block):
     """One name, and what it stands for."""
 
@@ -88,7 +89,7 @@ class Ref(Block):
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class View(Block):
     """Every ref and erasure at one moment, and the branch that is current."""
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
+from ibidem.objects.record import record
 from ibidem.repo.revision import microseconds
 
 if TYPE_CHECKING:
     from ibidem.repo.sign.key import SigningKey
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Signature:
     """Who commits, when, and why."""
 

@@ -8,12 +8,12 @@ commit and to fail from there on; where it comes and goes, one place where it fa
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ibidem.objects.commit import Commit
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
+from ibidem.objects.record import record
 from ibidem.objects.root import Root
 from ibidem.objects.tree import Tree
 from ibidem.repo.checks import check_id
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ibidem.repo.reader import Reader
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Step:
     """One commit that was asked."""
 
@@ -32,7 +32,7 @@ class Step:
     holds: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Bisection:
     """Where an expectation began to fail."""
 

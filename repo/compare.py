@@ -17,6 +17,7 @@ from ibidem.objects.cid import CommitCid, NodeCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.edge import Edge
 from ibidem.objects.ids import NodeId
+from ibidem.objects.record import record
 from ibidem.objects.root import Root
 from ibidem.repo import history
 from ibidem.repo.history import Change
@@ -45,7 +46,7 @@ class MoveKind(StrEnum):
     SAME = "same"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Placed:
     """One item of an answer with its place, and without its node."""
 
@@ -61,7 +62,7 @@ class Placed:
     lanes: Mapping[str, LaneScore]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Move:
     """One item in two answers; `before` is None where it entered, `after` where it left."""
 
@@ -85,7 +86,7 @@ class Move:
         return MoveKind.SAME if is_same else MoveKind.EDITED
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Cause:
     """A commit that changed the answer, or a stretch of commits of which at least one did."""
 
@@ -103,7 +104,7 @@ class Cause:
     """All it changed, listed or not."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Comparison:
     """One question at two revisions."""
 

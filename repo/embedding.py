@@ -8,7 +8,6 @@ loses one batch at most, and not even that: what was embedded is in the cache.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ibidem.embed.cache import CachedEmbedder
@@ -16,6 +15,7 @@ from ibidem.objects.cid import CommitCid
 from ibidem.objects.config import Config, Model
 from ibidem.objects.errors import ErrorKind, InvalidInputError
 from ibidem.objects.ids import NodeId
+from ibidem.objects.record import record
 from ibidem.objects.text import node_text, text_digest
 from ibidem.repo.checks import check_text
 from ibidem.retrieve.trust.policy import ALL
@@ -34,7 +34,7 @@ Progress = Callable[[int, int], None]
 """Called with how many nodes are done, and of how many."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class EmbedReport:
     """What `embed` found and did."""
 

@@ -7,7 +7,6 @@ the fields and properties that differ.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,6 +18,7 @@ from ibidem.objects.edge import Edge
 from ibidem.objects.errors import CorruptError
 from ibidem.objects.ids import EdgeId, NodeId
 from ibidem.objects.node import Node
+from ibidem.objects.record import record
 from ibidem.objects.root import Root
 from ibidem.objects.tombstone import Tombstone
 from ibidem.objects.tree import diff
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Change:
     """One thing that differs; `before` is None where it was added, `after` where it was removed."""
 

@@ -7,17 +7,17 @@ out, and where such commits stand between, the answer is the few that it can be.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ibidem.objects.commit import Commit
+from ibidem.objects.record import record
 from ibidem.repo.bisect import line_of
 
 if TYPE_CHECKING:
     from ibidem.repo.reader import Reader
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Tried:
     """One commit that was tested."""
 
@@ -26,7 +26,7 @@ class Tried:
     """None where it could not be tested."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CommitBisection:
     """Where something began to fail."""
 

@@ -7,7 +7,6 @@ the first such parent; where none has, the commit is the answer.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from ibidem.objects.cid import Cid, CommitCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
+from ibidem.objects.record import record
 from ibidem.repo.history_filter import NodeStates
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _NOT_SHOWN = frozenset(("kind", "v", "id", "key", "props"))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Blame:
     """A field or a property of a node, and who gave it its value."""
 

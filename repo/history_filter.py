@@ -8,7 +8,6 @@ costs the way to one node, or the difference of two trees.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
@@ -19,6 +18,7 @@ from ibidem.objects.derive import node_id
 from ibidem.objects.errors import CorruptError, InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
+from ibidem.objects.record import record
 from ibidem.objects.root import Root
 from ibidem.objects.tree import EMPTY_TREE, diff
 from ibidem.objects.tree.block import load
@@ -32,7 +32,7 @@ DOCUMENT = "document"
 """Namespace of the keys of documents, whose key is their path; keys of parts begin with its id."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Touched:
     """What a commit has to touch; everything that is given, in one node."""
 

@@ -8,13 +8,14 @@ receipts and runs name roots, so they replay as before.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ibidem.objects.blocks import Buffer
 from ibidem.objects.cid import Cid, CommitCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.record import record
 from ibidem.repo import refs
 from ibidem.repo.arguments import Signature
 from ibidem.repo.history_graph import children_first
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from ibidem.repo.operations import Operations, State
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Pruned:
     """What a pruning did."""
 

@@ -8,13 +8,13 @@ that was not first loses nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ibidem.objects.blocks import Buffer
 from ibidem.objects.cid import Cid, RootCid
 from ibidem.objects.config import Config
 from ibidem.objects.errors import ConflictError, InvalidInputError
+from ibidem.objects.record import record
 from ibidem.objects.root import Root
 from ibidem.repo.edits import Edits, check_rebase, laid_on
 
@@ -34,7 +34,7 @@ def checked_choice(on_conflict: str) -> str:
     return on_conflict
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Landed:
     """Edits merged with a root."""
 

@@ -10,7 +10,7 @@ Spec: notes 1.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ from ibidem.objects.commit import Commit
 from ibidem.objects.errors import CorruptError, IbidemError, InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
+from ibidem.objects.record import record
 from ibidem.objects.root import Root
 from ibidem.objects.tree import EMPTY_TREE, Tree, diff
 from ibidem.repo import refs
@@ -43,7 +44,7 @@ _LOGS_KEPT = 4
 _KNOWN = frozenset(("kind", "targets", "actor", "time", "value", "about"))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Event:
     """Something that somebody said about nodes at some time."""
 
@@ -104,7 +105,7 @@ class Event:
             raise CorruptError(f"event {node.id}: {error}") from error
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Log:
     """Every event at one notes head."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from ibidem.objects.blocks import Buffer
@@ -24,6 +24,7 @@ from ibidem.objects.errors import (
 )
 from ibidem.objects.links import links
 from ibidem.objects.operation import Operation
+from ibidem.objects.record import record
 from ibidem.objects.view import View
 from ibidem.repo import refs
 
@@ -49,7 +50,7 @@ ERASES = "erases"
 _VERBS = {_UNDONE: "undo", _REDONE: "redo"}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class State:
     """The repository at one moment: the last operation and its view."""
 

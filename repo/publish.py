@@ -9,13 +9,14 @@ is refused.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ibidem.objects.blocks import Buffer
 from ibidem.objects.cid import Cid, CommitCid, RootCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.errors import ConflictError
+from ibidem.objects.record import record
 from ibidem.objects.root import Root
 from ibidem.repo import refs
 from ibidem.repo.arguments import Signature
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from ibidem.store.protocol import Swap
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Tip:
     """Where a branch stands: its commit, None before the first one, and the root."""
 

@@ -6,13 +6,13 @@ No ranking and no receipt: the answer is all that holds, in an order that is def
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from ibidem.objects.errors import ErrorKind, NotFoundError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
+from ibidem.objects.record import record
 from ibidem.repo.checks import check_id
 from ibidem.repo.revision import microseconds
 from ibidem.retrieve import option
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ibidem.retrieve.predicate import Predicate
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Page:
     """Some nodes of an answer."""
 

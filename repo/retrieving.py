@@ -7,12 +7,13 @@ Asking again what a receipt says is done in `run/replaying.py`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.node import Node
+from ibidem.objects.record import record
 from ibidem.repo.at import Revision
 from ibidem.repo.estimators import estimator_of
 from ibidem.repo.reranking import limited
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 AnyAnswer = TypeVar("AnyAnswer", Result, "PackResult", "Result | PackResult")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Asked:
     """A question with nothing left to assume."""
 

@@ -7,12 +7,12 @@ operation; a commit publishes the difference of the two roots, merged with what 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ibidem.objects import codec
 from ibidem.objects.cid import Cid, CommitCid, RootCid
 from ibidem.objects.errors import CorruptError
+from ibidem.objects.record import record
 from ibidem.objects.root import Root
 from ibidem.repo.arguments import Signature
 from ibidem.repo.backoff import until_published
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 STAGE_CELL = "stage"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Staged:
     """What the cell says: the staged root, and where it was begun."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ibidem.objects.record import record
 from ibidem.objects.tree import Tree
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ibidem.repo.reader import Reader
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RepositoryStats:
     """What the repository and its current head hold."""
 

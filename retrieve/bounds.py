@@ -12,12 +12,12 @@ Spec: retrieval 4.2.1.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
+from ibidem.objects.record import record
 from ibidem.retrieve.numbers import UNIT_64, Float32s, Float64s, gamma, squares
 
 _NORM_ERROR = 2.0**-38
@@ -31,7 +31,7 @@ _ROUNDINGS = 2.0**-48
 Positions = npt.NDArray[np.intp]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class QuerySide:
     """What every row is compared with."""
 
@@ -55,7 +55,7 @@ class QuerySide:
         return cls(query, scaled, exponent, norm, metric)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Estimate:
     """(n,) float64 each: every canonical score lies in [lower, upper], which may be infinite."""
 

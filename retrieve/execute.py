@@ -11,7 +11,6 @@ Spec: retrieval 3 to 9.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -23,6 +22,7 @@ from ibidem.objects.cid import NodeCid
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
+from ibidem.objects.record import record
 from ibidem.retrieve import predicate
 from ibidem.retrieve.dense import check_model, rank_dense, rank_dense_many
 from ibidem.retrieve.drops import DROPS_LISTED_MAX
@@ -131,7 +131,7 @@ def execute(
     )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Ranked:
     """Every candidate of a query, best first, and what made the order so; nothing is packed yet."""
 

@@ -9,17 +9,17 @@ Spec: retrieval 7.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from ibidem.objects.record import record
 from ibidem.retrieve.fusion import LANES, Fusion
 from ibidem.retrieve.lane import LaneTop
 from ibidem.retrieve.numbers import Float64s
 from ibidem.retrieve.protocol import Ordinals
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Fused:
     """The union of the lanes' tops with one score each, in no order."""
 

@@ -6,12 +6,13 @@ Spec: retrieval 7.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 
 from ibidem.objects.block import empty
 from ibidem.objects.config import Config
 from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.record import record
 from ibidem.retrieve import option
 
 LANES = ("lexical", "dense", "sparse", "graph", "community")
@@ -23,7 +24,7 @@ SCORED = ("convex", "score_normalised")
 """Those that look at scores; the others look at ranks."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Fusion:
     """How lanes become one score."""
 

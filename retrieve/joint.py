@@ -9,13 +9,13 @@ once a fifth of them belongs to nobody, the next snapshot gets new columns.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from threading import Lock
 from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
 
+from ibidem.objects.record import record
 from ibidem.retrieve.numbers import Float32s
 from ibidem.retrieve.protocol import LexicalSegment, Ordinals
 
@@ -28,7 +28,7 @@ _SHARE = 4
 _SPARE_MAX = 2
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Places:
     """Where the rows of some segments are."""
 

@@ -9,11 +9,11 @@ Spec: retrieval 4.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
 
+from ibidem.objects.record import record
 from ibidem.retrieve.numbers import Float64s, kth_largest_at_most, rank
 from ibidem.retrieve.protocol import Ordinals, Segment, Snapshot
 from ibidem.retrieve.scope import Scope
@@ -29,7 +29,7 @@ class LaneStatus(StrEnum):
     NO_EDGES = "no_edges"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LaneTop:
     """The best nodes of one lane, best first."""
 

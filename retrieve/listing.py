@@ -10,13 +10,13 @@ Spec: retrieval 11.1.
 from __future__ import annotations
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from ibidem.objects import codec
 from ibidem.objects.errors import CorruptError, InvalidInputError
+from ibidem.objects.record import record
 from ibidem.retrieve import option
 from ibidem.retrieve.protocol import Ordinals, Snapshot
 from ibidem.retrieve.scope import Scope, cached
@@ -26,7 +26,7 @@ _NO_VALUE = b""
 Int64s = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Order:
     """By a property, or without a name by id."""
 
@@ -56,7 +56,7 @@ class Order:
         return cls(option.name("order_by", name[1:]), True)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Listing:
     """One page."""
 

@@ -10,10 +10,10 @@ Spec: retrieval 4.1.2 to 4.1.4.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.record import record
 from ibidem.retrieve import option
 
 OR, AND = "or", "and"
@@ -22,7 +22,7 @@ FUZZY_WEIGHT_MIN = 0.01
 FUZZY_TERMS_MAX, FUZZY_LENGTH_MAX = 100, 100
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Fuzzy:
     """How terms at edit distance 1 count."""
 
@@ -41,7 +41,7 @@ class Fuzzy:
         return form if self.rare is None else {**form, "rare": self.rare}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Match:
     """The lexical options of a query."""
 

@@ -10,10 +10,10 @@ Spec: retrieval 6.2.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Self
 
 from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.record import record
 from ibidem.retrieve import option
 
 LAMBDA_DEFAULT = 0.7
@@ -24,7 +24,7 @@ Similarity = Callable[[int, Sequence[int]], Sequence[float]]
 """From a place and others to how like each of the others is."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Mmr:
     """Asks for diversity."""
 

@@ -10,13 +10,14 @@ Spec: retrieval 8.3.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 from ibidem.objects.cid import NodeCid
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
+from ibidem.objects.record import record
 from ibidem.retrieve.drops import DROPS_LISTED_MAX, Drop, DropReason, Drops
 from ibidem.retrieve.numbers import Float64s, Ids
 from ibidem.retrieve.render import render
@@ -26,7 +27,7 @@ _TOKENS_MIN = 12
 """No rendered node costs less by the heuristic: two lines with an id in them."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Reader:
     """How nodes become text."""
 
@@ -90,7 +91,7 @@ class Taken(NamedTuple):
     tokens: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Packed:
     """What fitted and what did not."""
 

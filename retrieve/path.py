@@ -9,12 +9,12 @@ Spec: retrieval 11.2.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from ibidem.objects.errors import ErrorKind, InvalidInputError
 from ibidem.objects.ids import EdgeId, NodeId
+from ibidem.objects.record import record
 from ibidem.retrieve import option
 from ibidem.retrieve.scope import Scope
 
@@ -29,7 +29,7 @@ _Arc = tuple[bytes, bytes, int]
 """Id of the node at the other end, id of the edge, ordinal of the node."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Step:
     """One edge of a path."""
 
@@ -39,7 +39,7 @@ class Step:
     """`out` along the edge, `in` against it, `both`."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Path:
     """One way: n + 1 nodes and the n edges between them."""
 

@@ -16,10 +16,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from ibidem.objects import codec
 from ibidem.objects.errors import ErrorKind, InvalidInputError
+from ibidem.objects.record import record
 from ibidem.retrieve.option import show
 
 Scalar = bool | int | float | str | bytes | None
@@ -36,7 +36,7 @@ _OPERATORS = ("eq", "ne", "in", "gt", "gte", "lt", "lte", "exists")
 _RANGE = ("gt", "gte", "lt", "lte")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Equal:
     """Some value of the property is exactly `value`."""
 
@@ -48,7 +48,7 @@ class Equal:
         return ["eq", self.name, self.value]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OneOf:
     """Some value of the property is exactly one of `values`."""
 
@@ -60,7 +60,7 @@ class OneOf:
         return ["in", self.name, list(self.values)]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Between:
     """Some value of the property lies in a range: a number among numbers, a text among texts."""
 
@@ -75,7 +75,7 @@ class Between:
         return ["between", self.name, self.low, self.low_open, self.high, self.high_open]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Exists:
     """The property is there, whatever its value."""
 
@@ -86,7 +86,7 @@ class Exists:
         return ["exists", self.name]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Not:
     """The condition does not hold."""
 
@@ -97,7 +97,7 @@ class Not:
         return ["not", self.part.form()]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class And:
     """All conditions hold; without any, everything matches."""
 
@@ -108,7 +108,7 @@ class And:
         return ["and", [part.form() for part in self.parts]]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Or:
     """One of the conditions holds; without any, nothing matches."""
 

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Self
 
 from ibidem.objects import codec
 from ibidem.objects.cid import CommitCid, NodeCid, PackCid, RootCid
 from ibidem.objects.errors import IbidemError, InvalidInputError
 from ibidem.objects.ids import NodeId
+from ibidem.objects.record import record
 from ibidem.retrieve import option
 from ibidem.retrieve.packs.result import Pack, PackResult
 from ibidem.retrieve.render import contain
@@ -42,7 +42,7 @@ _SYSTEM = {
 STYLES = tuple(_SYSTEM)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CitedSpan:
     """The text of one member of a pack: where it is kept, and its hash."""
 
@@ -55,7 +55,7 @@ class CitedSpan:
     """SHA-256 of the UTF-8 bytes of that range, 32 bytes."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Citation:
     """What a marker stands for."""
 
@@ -126,7 +126,7 @@ class Citation:
             raise InvalidInputError(f"citation: {error}") from error
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Prompt:
     """What is given to a model, and what its markers stand for."""
 

@@ -10,7 +10,7 @@ Spec: retrieval 3.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -18,6 +18,7 @@ import numpy as np
 from ibidem.objects import codec
 from ibidem.objects.config import Config
 from ibidem.objects.errors import CorruptError, ErrorKind, FormatError, InvalidInputError
+from ibidem.objects.record import record
 from ibidem.retrieve import option, predicate, seldom
 from ibidem.retrieve.fusion import Fusion, checked_weights, resolve_fusion
 from ibidem.retrieve.graph import option as graph_option
@@ -53,7 +54,7 @@ _FUSION = Fusion()
 _MATCH = Match()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Query:
     """A query with nothing left to assume."""
 

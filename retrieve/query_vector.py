@@ -5,11 +5,10 @@ Spec: retrieval 3.3.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from ibidem.objects.errors import ErrorKind, InvalidInputError
+from ibidem.objects.record import record
 from ibidem.retrieve import option
 from ibidem.retrieve.numbers import Float32s
 
@@ -18,7 +17,7 @@ TOKENS_MAX = 65_536
 """Tokens of a sparse query."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class QueryVector:
     """A dense query: the model it was made with and its bytes."""
 
@@ -36,7 +35,7 @@ class QueryVector:
         return np.frombuffer(self.data, "<f4").astype(np.float32)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class QuerySparse:
     """A sparse query: weights on tokens of a vocabulary, tokens ascending."""
 

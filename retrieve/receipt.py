@@ -9,7 +9,7 @@ Spec: retrieval 10.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -27,6 +27,7 @@ from ibidem.objects.errors import (
     InvalidInputError,
 )
 from ibidem.objects.ids import NodeId
+from ibidem.objects.record import record
 from ibidem.retrieve.query import SEMANTICS, Query
 from ibidem.retrieve.rerank import RerankRecord
 from ibidem.retrieve.result import LaneScore, Result, lanes_written
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 C = TypeVar("C", bound=Cid)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ReceiptItem:
     """One returned node."""
 
@@ -51,7 +52,7 @@ class ReceiptItem:
     """What each lane said about it."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Receipt:
     """What was asked of which root, and what the answer was."""
 

@@ -9,10 +9,10 @@ Spec: retrieval 6.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
+from ibidem.objects.record import record
 from ibidem.retrieve.likeness import Likeness
 from ibidem.retrieve.mmr import diversify
 from ibidem.retrieve.pack import Reader
@@ -23,7 +23,7 @@ from ibidem.retrieve.rerank import Reranker, RerankRecord, RerankStatus, ask
 from ibidem.retrieve.result import LaneScore
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Reordered:
     """The ranking that is packed, and what made it so."""
 

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol, Self
 
 from ibidem.objects.errors import InvalidInputError, ReplayError
 from ibidem.objects.ids import NodeId
+from ibidem.objects.record import record
 from ibidem.retrieve import option
 
 LANE = "rerank"
@@ -50,7 +50,7 @@ class RerankStatus(StrEnum):
     TIMEOUT = "timeout"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Rerank:
     """Asks for a reranking."""
 
@@ -121,7 +121,7 @@ def resolve_rerank(
     return Rerank.checked(name, digest, wanted, DEPTH_DEFAULT if depth is None else depth)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RerankRecord:
     """What a reranker said of the first of one fused order."""
 

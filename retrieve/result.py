@@ -9,7 +9,7 @@ Spec: retrieval 9.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ibidem.objects import codec
@@ -17,6 +17,7 @@ from ibidem.objects.block import empty
 from ibidem.objects.cid import NodeCid, ResultCid, RootCid
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
+from ibidem.objects.record import record
 from ibidem.retrieve.drops import Drops
 from ibidem.retrieve.lane import LaneStatus
 from ibidem.retrieve.query import Query
@@ -49,7 +50,7 @@ class LaneScore(NamedTuple):
     """What it added to the fused score."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Item:
     """A node that was returned."""
 
@@ -69,7 +70,7 @@ class Item:
         return self.node.id
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Result:
     """The answer to one query over one root."""
 

@@ -11,7 +11,7 @@ Spec: retrieval 3.1, 3.2.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeVar, assert_never
 
 import numpy as np
@@ -19,6 +19,7 @@ import numpy.typing as npt
 from pyroaring import BitMap
 
 from ibidem.objects import codec
+from ibidem.objects.record import record
 from ibidem.retrieve.predicate import And, Between, Equal, Exists, Not, OneOf, Or, Predicate
 from ibidem.retrieve.protocol import Bools, Ordinals, Rows, Segment, Snapshot
 from ibidem.retrieve.query import Query
@@ -33,7 +34,7 @@ _SCOPES_KEPT = 4
 """Narrowed universes kept with a snapshot: a byte a node each, and a byte a row of each family."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Scope:
     """A set of nodes of one snapshot."""
 
@@ -112,7 +113,7 @@ class Scope:
         return flags[ordinals]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Universe:
     """What one query ranks, and the view that its statistics are taken over."""
 

@@ -10,7 +10,6 @@ Spec: retrieval 10.
 from __future__ import annotations
 
 import hmac
-from dataclasses import dataclass
 from typing import Any
 
 from blake3 import blake3
@@ -25,13 +24,14 @@ from ibidem.objects.errors import (
     ReplayError,
 )
 from ibidem.objects.receipt import ReceiptBlock
+from ibidem.objects.record import record
 from ibidem.retrieve.query import SEMANTICS
 from ibidem.retrieve.receipt import Receipt
 
 KEY_BYTES = 32
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SealedReceipt:
     """A receipt without the text of its question."""
 

@@ -10,10 +10,10 @@ Spec: retrieval 3.2.1.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Self
 
 from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.record import record
 from ibidem.retrieve import option
 from ibidem.retrieve.predicate import And, Between, Equal, Exists, Not, Or, Predicate
 
@@ -22,7 +22,7 @@ MISSING = ("pass", "drop")
 TIME_MAX = 2**63 - 1
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Valid:
     """Asks for the nodes that hold at a time."""
 

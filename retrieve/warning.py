@@ -9,8 +9,9 @@ Spec: retrieval 9.3.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
+
+from ibidem.objects.record import record
 
 WARNINGS_MAX = 8
 """Warnings of one result."""
@@ -49,7 +50,7 @@ _TEXTS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Warning:  # noqa: A001  the word that the field knows; Python's own is not used here
     """One warning."""
 

@@ -7,7 +7,6 @@ to make a change visible: all its blocks and cells at once and durable on return
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType, TracebackType
 from typing import Protocol, Self, runtime_checkable
 
@@ -22,6 +21,7 @@ from ibidem.objects.errors import (
     InvalidInputError,
     NotFoundError,
 )
+from ibidem.objects.record import record
 
 CELL_NAME_BYTES_MAX = 255
 CELL_VALUE_BYTES_MAX = 64 * 1024
@@ -33,7 +33,7 @@ Swap = tuple[bytes | None, bytes | None]
 NO_CELLS: Mapping[str, bytes | None] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StoreStats:
     """What a store holds, in numbers."""
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ibidem.memory.conversation.message import Stored
 from ibidem.memory.conversation.units import Unit, fit, shares
+from ibidem.objects.record import record
 from ibidem.retrieve.prompt import fence_of
 from ibidem.retrieve.render import clip
 from ibidem.retrieve.tokens import TokenEstimator
@@ -21,7 +22,7 @@ TOOL = "tool"
 TOOL_CHARS = 4000
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Source:
     """Units from one place, in the order in which they are to be taken."""
 
@@ -32,7 +33,7 @@ class Source:
     """The first unit that does not fit is the last that is looked at."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Part:
     """What one source came to."""
 
@@ -44,7 +45,7 @@ class Part:
     """Units that did not fit."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Context:
     """What a model is given of a conversation."""
 

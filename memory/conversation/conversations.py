@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +25,7 @@ from ibidem.memory.conversation.units import Unit, units
 from ibidem.memory.conversation.writing import Written
 from ibidem.objects.config import Model
 from ibidem.objects.errors import NotFoundError
+from ibidem.objects.record import record
 from ibidem.objects.text import text_digest
 from ibidem.repo.estimators import estimator_of
 from ibidem.retrieve import option
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 RECENT_WEIGHT, SIMILAR_WEIGHT = 4, 6
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ThreadInfo:
     """What is known of a thread without reading its messages."""
 

@@ -10,7 +10,7 @@ another one's keys. What is said once is not changed; to take it back is to tomb
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self
 
@@ -18,6 +18,7 @@ from ibidem.objects.block import empty
 from ibidem.objects.derive import node_id
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
+from ibidem.objects.record import record
 from ibidem.objects.text import content_text
 from ibidem.repo.revision import microseconds
 from ibidem.retrieve.render import CLIP_CHARS
@@ -34,7 +35,7 @@ _PROPS = frozenset({"thread", "ord", "role", "created_at", "valid_to", "message_
 _CALLS, _ANSWERS = "tool_calls", "tool_call_id"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Message:
     """A message to be kept."""
 
@@ -80,7 +81,7 @@ class Message:
             raise InvalidInputError(f"props.{taken[0]}: got a name that messages use themselves")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Stored:
     """A message or a summary as it is kept."""
 

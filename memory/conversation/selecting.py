@@ -8,7 +8,6 @@ not chosen, whether or not there is a question.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from ibidem.memory.conversation.message import MESSAGE, Stored, checked_name, st
 from ibidem.memory.conversation.units import USER, Unit, calls_of, check_kind
 from ibidem.objects.block import EMPTY
 from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.record import record
 from ibidem.repo.revision import microseconds
 from ibidem.retrieve import option
 from ibidem.retrieve.query import DEPTH_DEFAULT
@@ -32,7 +32,7 @@ _TIME_MIN = -(2**63)
 _PAGE = 64
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Selection:
     """Messages that were chosen."""
 

@@ -7,10 +7,10 @@ be refused by most models and mislead the others. Pure.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from ibidem.memory.conversation.message import Stored
 from ibidem.objects.errors import ErrorKind, InvalidInputError
+from ibidem.objects.record import record
 from ibidem.retrieve import option
 from ibidem.retrieve.packs.window import fitting, united
 
@@ -18,7 +18,7 @@ USER = "user"
 UNITS = ("message", "exchange")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Unit:
     """Messages of one thread that belong together, in order."""
 

@@ -7,7 +7,6 @@ gives an ord or a range writes the thread's node: two such writers never both su
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -29,6 +28,7 @@ from ibidem.objects.derive import node_id
 from ibidem.objects.errors import ConflictError, ErrorKind, InvalidInputError, NotFoundError
 from ibidem.objects.location import size_of
 from ibidem.objects.node import Child
+from ibidem.objects.record import record
 from ibidem.repo.backoff import pause
 from ibidem.retrieve.trust.policy import ALL
 
@@ -50,7 +50,7 @@ Vectors = dict[str, Any]
 """By text, the vector of it."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Written:
     """What a change came to."""
 

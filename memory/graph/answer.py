@@ -6,7 +6,7 @@ Spec: memory 4.5, 4.6.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Self
 
 from ibidem.memory.graph.request import Request
@@ -17,9 +17,10 @@ from ibidem.objects.cid import Cid, CommitCid, NodeCid, ReceiptCid, ResultCid, R
 from ibidem.objects.errors import CorruptError
 from ibidem.objects.ids import EdgeId, NodeId
 from ibidem.objects.node import Node
+from ibidem.objects.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GraphNode:
     """A returned record."""
 
@@ -51,7 +52,7 @@ class GraphNode:
         return [self.id.raw, self.cid, self.hop, self.salience, self.score, lanes]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GraphEdge:
     """An edge between two returned records."""
 
@@ -66,7 +67,7 @@ class GraphEdge:
         return [self.id.raw, self.etype, self.src.raw, self.dst.raw, self.weight]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Withheld:
     """Neighbours of a returned record that the caller may not see, as far as it may know of any."""
 
@@ -82,7 +83,7 @@ class Withheld:
         return [self.near.raw, self.outgoing, self.ntype, self.level, self.count]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GraphAnswer:
     """The answer to one request."""
 
@@ -134,7 +135,7 @@ class GraphAnswer:
         return GraphReceipt(self.root, self.request, self.cid, self.commit)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GraphReceipt:
     """What was asked of which root and notes, and which answer it got; no text of any record."""
 

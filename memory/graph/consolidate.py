@@ -10,7 +10,7 @@ Spec: memory 6.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from ibidem.objects.cid import CommitCid
 from ibidem.objects.derive import node_id
 from ibidem.objects.edge import Edge
 from ibidem.objects.ids import NodeId
+from ibidem.objects.record import record
 from ibidem.retrieve.trust.policy import TrustPolicy
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ COMPETENCE_SOURCES_MIN, PLAN_STEPS_MIN = 2, 3
 FACT_CONFIDENCE, COMPETENCE_CONFIDENCE, PLAN_CONFIDENCE = 0.7, 0.8, 0.7
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Consolidated:
     """What a run did, or would do."""
 
@@ -45,7 +46,7 @@ class Consolidated:
     """None where nothing changed, and on a dry run."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Proposal:
     """A record that some episodes amount to."""
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from ibidem.memory.graph.record import RecordType
 from ibidem.memory.graph.revise import DERIVED_FROM, SUPERSEDES
 from ibidem.memory.graph.salience import salience
+from ibidem.objects.record import record
 from ibidem.repo.notes import OUTCOME, REINFORCE
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ DAY = 86_400_000_000
 BINS = 5
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Metrics:
     """Numbers about one revision."""
 

@@ -10,7 +10,7 @@ Spec: memory 1.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
@@ -20,6 +20,7 @@ from ibidem.objects.block import empty
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
+from ibidem.objects.record import record
 from ibidem.retrieve import option
 from ibidem.retrieve.trust.policy import Level, TrustPolicy, level_of
 
@@ -77,7 +78,7 @@ SOURCES = ("event", "artifact", "tool_call", "observation", "outcome", "record")
 _TAGS_MAX, _TAG_CHARS_MAX = 100, 256
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Record:
     """One record, checked; `fields` makes a node of it, `of` reads one."""
 

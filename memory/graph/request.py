@@ -5,13 +5,13 @@ Spec: memory 4.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Self
 
 from ibidem.memory.graph.selector import GAP_MIN, TOP_MIN
 from ibidem.objects import codec
 from ibidem.objects.cid import Cid, CommitCid
 from ibidem.objects.errors import CorruptError, InvalidInputError
+from ibidem.objects.record import record
 from ibidem.retrieve import option
 from ibidem.retrieve.query import Query
 
@@ -22,7 +22,7 @@ DEPTH_DEFAULT = 200
 DIRECTIONS = ("outgoing", "incoming", "both")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Request:
     """A question to a graph memory with nothing left to assume."""
 

@@ -9,10 +9,11 @@ Spec: memory 3.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from ibidem.objects.ids import NodeId
+from ibidem.objects.record import record
 from ibidem.retrieve.recall.votes import halved
 
 RECENCY_HALF_LIFE = 30 * 86_400_000_000
@@ -22,7 +23,7 @@ TOP_MIN, GAP_MIN = 0.6, 0.0
 """The defaults below which more is needed."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Candidate:
     """A competence or plan that was retrieved."""
 
@@ -35,7 +36,7 @@ class Candidate:
     """When it was last reinforced, None for never."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Selection:
     """What the selector says."""
 

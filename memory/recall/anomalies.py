@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
+
+from ibidem.objects.record import record
 
 WINDOW_MICROSECONDS = 300_000_000
 REPEATS_MIN, SESSIONS_MIN, NODES_MIN, ANSWERS_MIN = 5, 3, 50, 30
@@ -30,7 +31,7 @@ class Oddity(StrEnum):
     """One session asks very often."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Anomaly:
     """Something odd, and how much of it there was."""
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import time as clock
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from ibidem.memory.recall.sidecar import LastRecall, Sidecar
 from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.record import record
 from ibidem.retrieve.recall.words import words
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Disclosure(StrEnum):
     """The whole document; only where it is asked for."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Recollection:
     """An answer and what is shown of it."""
 

@@ -10,13 +10,13 @@ Spec: recall 6.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ibidem.index.analysis.fold import fold
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
+from ibidem.objects.record import record
 from ibidem.retrieve.recall.words import shared, words
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ _ACTIONS = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Offer:
     """A procedure that fits what is to be done."""
 
@@ -49,7 +49,7 @@ class Offer:
     steps: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Attempt:
     """One time that something was done: what mining looks at."""
 

@@ -12,11 +12,13 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from blake3 import blake3
+
+from ibidem.objects.record import record
 
 SESSIONS_MAX = 50
 LOG_BYTES_MAX = 2 << 20
@@ -27,7 +29,7 @@ _LAST, _IMPRESSIONS, _SLOW = "last.json", "impressions.jsonl", "slow.jsonl"
 _KEY, _LOCK = "key", "lock"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LastRecall:
     """The newest answer of a session."""
 

@@ -9,7 +9,6 @@ Spec: format 6.4.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from blake3 import blake3
@@ -17,6 +16,7 @@ from blake3 import blake3
 from ibidem.objects.cid import CID_BYTES, DAG_CBOR_PREFIX, Cid, TreeCid
 from ibidem.objects.constants import TREE_KEY_BYTES_MAX, TREE_LEVEL_MAX
 from ibidem.objects.errors import ErrorKind, InvalidInputError
+from ibidem.objects.record import record
 from ibidem.objects.tree.block import EMPTY_TREE, EMPTY_TREE_BLOCK, encode
 from ibidem.objects.tree.boundary import cut_flags
 from ibidem.objects.tree.columns import COUNT_BYTES
@@ -31,7 +31,7 @@ Put = Callable[[bytes, bytes], None]
 """Takes the raw CID and the bytes of a block that was written."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Rows:
     """Consecutive entries of one level: n keys, CIDs and, above level 0, counts."""
 

@@ -7,9 +7,9 @@ remote is trusted otherwise, nor because the node is gone there.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ibidem.objects.record import record
 from ibidem.repo.keep.erase import EraseReport, carry_out
 from ibidem.repo.sign.verify import may_erase
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ibidem.repo.faces.keeping import Keeping
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AcceptReport:
     """What became of erasures from elsewhere."""
 

@@ -15,7 +15,7 @@ Spec: format 5.14.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from ibidem.objects.block import empty
@@ -31,6 +31,7 @@ from ibidem.objects.errors import (
 )
 from ibidem.objects.ids import NodeId
 from ibidem.objects.links import links
+from ibidem.objects.record import record
 from ibidem.objects.root import Root
 from ibidem.objects.tombstone import Tombstone
 from ibidem.objects.tree import Tree, mutate
@@ -55,7 +56,7 @@ CIDS_MAX = 20_000
 """CIDs in one erasure: it must fit into a block."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class EraseReport:
     """What an erasure destroyed, and what it could not."""
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from ibidem.objects import codec
@@ -25,6 +25,7 @@ from ibidem.objects.errors import (
     InvalidInputError,
 )
 from ibidem.objects.ids import NodeId
+from ibidem.objects.record import record
 from ibidem.objects.tree import EMPTY_TREE, Tree
 from ibidem.store.protocol import missing_block
 
@@ -36,7 +37,7 @@ _ID_MARK = b"bidP"
 _ID_AT = 8
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Erased:
     """Everything that one view says was erased."""
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from ibidem.objects import codec
@@ -34,6 +34,7 @@ from ibidem.objects.errors import (
     InvalidInputError,
     NotFoundError,
 )
+from ibidem.objects.record import record
 from ibidem.repo.keep.destroy import finish
 from ibidem.repo.keep.log import HEAD_CELL, HORIZON_CELL, cell_links, kept_operations
 from ibidem.repo.keep.reach import EMPTY_RAW, LEAVES, Link, expand
@@ -49,7 +50,7 @@ ENTRIES = frozenset(("commit", "operation", "view", "ref", "root", "step", "rece
 """Kinds that can be named from outside; they go first, together."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GcReport:
     """What a collection deleted, or would delete."""
 

@@ -8,11 +8,12 @@ erased on purpose is counted and is no fault.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
 from ibidem.objects.block import empty
 from ibidem.objects.cid import Cid
+from ibidem.objects.record import record
 
 
 class FaultKind(StrEnum):
@@ -54,7 +55,7 @@ FETCHED = frozenset((FaultKind.MISSING, FaultKind.DAMAGED))
 """Faults that another copy can mend."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Fault:
     """One thing that is wrong."""
 
@@ -72,7 +73,7 @@ class Fault:
         return f"{self.kind}: {self.where}: {self.detail}{owner}"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FsckReport:
     """What `fsck` read and found."""
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from ibidem.objects.blocks import Buffer
 from ibidem.objects.cid import CommitCid, RootCid
 from ibidem.objects.commit import Commit
+from ibidem.objects.record import record
 from ibidem.objects.root import Root
 from ibidem.repo import history
 from ibidem.repo.arguments import Signature
@@ -38,7 +39,7 @@ class Outcome(StrEnum):
     """Commits were made again on top of it."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Merged:
     """What a merge did, or would do."""
 

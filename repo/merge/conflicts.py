@@ -9,13 +9,13 @@ Spec: merge 5.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ibidem.objects.cid import Cid, CommitCid, ConflictCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.conflict import EDGE, Conflict
 from ibidem.objects.ids import EdgeId, NodeId
+from ibidem.objects.record import record
 from ibidem.objects.root import Root
 from ibidem.objects.tree import EMPTY_TREE, Tree, diff
 from ibidem.repo.merge.element import read
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OpenConflict:
     """One conflict that nobody has settled."""
 

@@ -8,13 +8,14 @@ Spec: merge 2, 3, 5.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ibidem.objects.cid import Cid, ConflictCid
 from ibidem.objects.conflict import Conflict
 from ibidem.objects.constants import CONFLICT_LINKS_MAX
 from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.record import record
 from ibidem.repo.merge.fields import (
     Fields,
     Sensitivity,
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from ibidem.objects.blocks import Buffer, Source
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Element:
     """What one side has under one id."""
 

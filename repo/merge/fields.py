@@ -10,7 +10,6 @@ Spec: merge 3.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from ibidem.objects import codec
@@ -18,6 +17,7 @@ from ibidem.objects.block import Block
 from ibidem.objects.conflict import EDGE, NODE
 from ibidem.objects.edge import Edge
 from ibidem.objects.node import Node
+from ibidem.objects.record import record
 from ibidem.retrieve.trust.policy import TrustPolicy, strictness
 
 LAYOUT = "layout"
@@ -30,7 +30,7 @@ Fields = dict[str, bytes]
 """By name, `props.NAME` for a property, the canonical bytes of each field that is there."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Side:
     """One side of a merge of fields."""
 
@@ -39,7 +39,7 @@ class Side:
     """Fields that count as changed here: a conflict about them was settled, or is another."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Sensitivity:
     """The property of a node by which a trust policy has its level: of two, the stricter stands."""
 

@@ -16,6 +16,7 @@ from ibidem.objects.blocks import Buffer
 from ibidem.objects.cid import CommitCid, RootCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.record import record
 from ibidem.objects.root import Root
 from ibidem.repo.arguments import Signature
 from ibidem.repo.backoff import until_published
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from ibidem.repo.history import Change
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Replanted:
     """What making commits again did, or would do."""
 

@@ -8,7 +8,7 @@ Spec: merge 5.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ibidem.objects import codec
@@ -19,6 +19,7 @@ from ibidem.objects.conflict import EDGE, Conflict
 from ibidem.objects.errors import CorruptError, InvalidInputError, NotFoundError
 from ibidem.objects.ids import EdgeId, NodeId
 from ibidem.objects.node import Node, split_content
+from ibidem.objects.record import record
 from ibidem.objects.root import Root
 from ibidem.objects.tree import Tree
 from ibidem.repo.arguments import Signature, random_id
@@ -70,7 +71,7 @@ def resolve(
     return publisher.publish(*case.settled(chosen, value or {}))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Case:
     """One conflict, and the state that it stands in."""
 

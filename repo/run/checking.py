@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from ibidem.objects.commit import Commit
 from ibidem.objects.errors import ReplayError
+from ibidem.objects.record import record
 from ibidem.objects.step import Step
 from ibidem.repo.run import replaying, words
 from ibidem.repo.run.values import unpack
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ibidem.repo.run.recording import Recording
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StepDifference:
     """A step that is not the same in two runs; None where a run is over by then."""
 

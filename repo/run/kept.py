@@ -6,12 +6,13 @@ The log beside the history forgets; a kept receipt does not, and garbage collect
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from ibidem.objects.cid import Cid, ReceiptCid
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
+from ibidem.objects.record import record
 from ibidem.objects.view import RECEIPTS, View
 from ibidem.repo import refs
 from ibidem.repo.arguments import checked_time
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from ibidem.repo.reader import Reader
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class KeptReceipt:
     """A receipt that is kept, and its identity."""
 

@@ -6,7 +6,7 @@ Spec: replay 3.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from ibidem.objects.cid import StepCid
 from ibidem.objects.errors import CorruptError, IbidemError
+from ibidem.objects.record import record
 from ibidem.objects.step import Step
 from ibidem.objects.view import RUNS
 from ibidem.repo import refs
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from ibidem.repo.run.player import Replay
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RunSummary:
     """What a recorded run was, in short."""
 

@@ -10,12 +10,13 @@ Spec: format 5.15.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, TypeVar
 
 from ibidem.objects.commit import Commit
 from ibidem.objects.erasure import Erasure
 from ibidem.objects.errors import ErrorKind, InvalidInputError
+from ibidem.objects.record import record
 
 SEED_BYTES = 32
 PUBLIC_BYTES = 32
@@ -26,7 +27,7 @@ _DOMAINS = {Commit: b"ibidem:commit:1\x00", Erasure: b"ibidem:erasure:1\x00"}
 Signed = TypeVar("Signed", Commit, Erasure)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SigningKey:
     """A private key; its seed is never shown."""
 

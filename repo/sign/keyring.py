@@ -12,7 +12,7 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from ibidem.objects.errors import (
     NotFoundError,
     StorageError,
 )
+from ibidem.objects.record import record
 from ibidem.repo.sign.key import PUBLIC_BYTES, SEED_BYTES, SigningKey
 
 TRUST_FILE = "trusted"
@@ -34,7 +35,7 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 _CHECK_DIGITS = 16
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TrustedKey:
     """A public key, and what this copy lets it do."""
 
@@ -49,7 +50,7 @@ class TrustedKey:
     """Of a revoked key: the commits whose histories it signed rightly."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Trust:
     """Whom a copy trusts, and what it wants signed."""
 

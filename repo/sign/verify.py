@@ -8,7 +8,6 @@ can write any time, and cannot get behind a commit that is already there.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from ibidem.objects.cid import CommitCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.erasure import Erasure
 from ibidem.objects.errors import ErrorKind, IbidemError, InvalidInputError
+from ibidem.objects.record import record
 from ibidem.repo import history
 from ibidem.repo.sign.key import signer_of
 
@@ -38,7 +38,7 @@ class Standing(StrEnum):
     """Valid, by a key that was revoked, and not behind a commit known good."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Verdict:
     """One commit's signature."""
 

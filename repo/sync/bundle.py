@@ -9,7 +9,7 @@ Spec: sync 3.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -18,6 +18,7 @@ from ibidem.objects.cid import Cid, CommitCid, OperationCid
 from ibidem.objects.commit import checked_links, read_links
 from ibidem.objects.constants import FORMAT_VERSION
 from ibidem.objects.errors import CorruptError
+from ibidem.objects.record import record
 from ibidem.objects.view import require_sequence, target_class
 from ibidem.repo import refs
 from ibidem.repo.sync.names import check_ref
@@ -46,7 +47,7 @@ class Update(NamedTuple):
     """Whether the new target need not come after the old one."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Bundle(Block):
     """What a sender has, and sends along with it."""
 
@@ -120,7 +121,7 @@ class Bundle(Block):
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Push(Block):
     """What a sender asks a receiver to move."""
 

@@ -11,7 +11,6 @@ Spec: sync 2.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Protocol
 
 from blake3 import blake3
@@ -20,6 +19,7 @@ from ibidem.objects import codec
 from ibidem.objects.cid import CID_BYTES, Cid
 from ibidem.objects.constants import BLOCK_BYTES_MAX, CAR_HEADER_BYTES_MAX, RAW_BYTES_MAX
 from ibidem.objects.errors import CorruptError, ErrorKind, FormatError, InvalidInputError
+from ibidem.objects.record import record
 
 CAR_VERSION = 1
 VARINT_BYTES_MAX = 9
@@ -42,7 +42,7 @@ class Writable(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CarLimits:
     """How much of a file is read at most; what is over is refused, `limit-exceeded`."""
 

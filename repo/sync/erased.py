@@ -11,12 +11,13 @@ Spec: sync 8.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from ibidem.objects.cid import Cid
 from ibidem.objects.erasure import Erasure
 from ibidem.objects.errors import CorruptError
+from ibidem.objects.record import record
 from ibidem.objects.verify import verify_block
 from ibidem.repo.faces.signing import Signing
 from ibidem.repo.keep.erase import carry_out
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 _ASKED_PER_ROUND = 1000
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SentErasures:
     """Erasures from elsewhere that are not known here."""
 

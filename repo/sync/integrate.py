@@ -10,13 +10,14 @@ Spec: sync 6.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ibidem.objects.blocks import Buffer
 from ibidem.objects.cid import Cid, CommitCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.errors import ConflictError, NotFoundError
+from ibidem.objects.record import record
 from ibidem.objects.root import Root
 from ibidem.objects.tree import Tree
 from ibidem.repo import refs
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from ibidem.repo.sign.key import SigningKey
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Merger:
     """Who joins what two sides did, and when."""
 

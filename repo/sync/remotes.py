@@ -9,17 +9,18 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from ibidem.objects.errors import CorruptError, InvalidInputError, NotFoundError
+from ibidem.objects.record import record
 from ibidem.repo.sync.names import check_remote
 
 FILE = Path("local") / "remotes.json"
 _VERSION = 1
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RemoteAddress:
     """Where a remote is."""
 

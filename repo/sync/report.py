@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from ibidem.objects.cid import Cid
+from ibidem.objects.record import record
 
 
 class Move(StrEnum):
@@ -24,7 +24,7 @@ class Move(StrEnum):
     """It stands elsewhere here, and was left there."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RefMove:
     """One ref, before and after."""
 
@@ -35,7 +35,7 @@ class RefMove:
     how: Move
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CopyReport:
     """What was copied."""
 

@@ -10,10 +10,9 @@ Spec: retrieval 5.5.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from ibidem.objects.record import record
 from ibidem.retrieve.graph.arcs import SHARE_BITS, Int64s, Neighbourhood, Places, shares
 from ibidem.retrieve.graph.option import Community
 from ibidem.retrieve.numbers import Float64s
@@ -24,7 +23,7 @@ _OWN_VOTE = 1 << SHARE_BITS
 labels for ever."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Members:
     """The nodes that share a label with a seed, by place of the neighbourhood."""
 
@@ -66,7 +65,7 @@ def find_members(
     return Members(taken[found], scores[found], labels[found], left_out)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Graph:
     """Arcs among numbered nodes, their weights as integers."""
 

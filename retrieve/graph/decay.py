@@ -8,17 +8,16 @@ Spec: retrieval 5.3.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from ibidem.objects.record import record
 from ibidem.retrieve.graph.arcs import WEIGHT_HIGH, Int64s, Neighbourhood, Places
 from ibidem.retrieve.graph.option import Decay
 from ibidem.retrieve.numbers import Float64s, rank
 from ibidem.retrieve.scope import Scope
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Walked:
     """What a walk gave: by place of the neighbourhood."""
 

@@ -10,12 +10,12 @@ Spec: retrieval 5.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
 
 from ibidem.objects.ids import NodeId
+from ibidem.objects.record import record
 from ibidem.retrieve.fuse import fuse
 from ibidem.retrieve.graph.arcs import Int64s, Neighbourhood, Places
 from ibidem.retrieve.graph.option import Community, Decay, PageRank
@@ -28,7 +28,7 @@ GRAPH, COMMUNITY = "graph", "community"
 _FLOOR = 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GraphTop:
     """A lane that walked edges, and what else there is to say of the walk."""
 

@@ -8,12 +8,13 @@ Spec: retrieval 5.1.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from types import MappingProxyType
 from typing import Any, TypeVar
 
 from ibidem.objects.block import empty
 from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.record import record
 from ibidem.retrieve import option
 
 DIRECTIONS = ("outgoing", "incoming", "both")
@@ -26,7 +27,7 @@ ROUNDS_MAX = 100
 DAMPING_MAX = 0.999
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Decay:
     """Best paths from the seeds: a node scores the best seed's share, less at every step."""
 
@@ -48,7 +49,7 @@ class Decay:
     """How many nodes are walked from at each step."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PageRank:
     """Personalised PageRank: where a walk is found that now and then starts again at a seed."""
 
@@ -64,7 +65,7 @@ class PageRank:
     rounds: int = 15
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Community:
     """What belongs together with the seeds, by label propagation around them."""
 

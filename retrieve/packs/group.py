@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from pyroaring import BitMap
 
+from ibidem.objects.record import record
 from ibidem.retrieve.packs.option import ABSORB, EDGES, NONE, SECTION, PackOptions
 from ibidem.retrieve.packs.sequence import Container, Heading, Sequence, Sequences, Spot
 from ibidem.retrieve.packs.walk import walked
@@ -24,7 +25,7 @@ NO_SECTION, NO_SEQUENCE = "no-section", "no-sequence"
 """Why a hit was not expanded as it was asked for."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Found:
     """A hit, before anything is read of it."""
 

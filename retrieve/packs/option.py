@@ -15,10 +15,10 @@ Spec: packs 1.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Self
 
 from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.record import record
 from ibidem.retrieve import option
 
 NEIGHBORS, SECTION, EDGES = "neighbors", "section", "edges"
@@ -35,7 +35,7 @@ DIRECTIONS = ("outgoing", "incoming", "both")
 ETYPES_MAX = 1000
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class EdgeWalk:
     """Which edges lead from a hit to the other nodes of its pack."""
 
@@ -57,7 +57,7 @@ class EdgeWalk:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PackOptions:
     """How hits become packs."""
 

@@ -9,12 +9,13 @@ Spec: packs 6, 7.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ibidem.objects import codec
 from ibidem.objects.cid import NodeCid, PackCid, ResultCid, RootCid
 from ibidem.objects.ids import NodeId
+from ibidem.objects.record import record
 from ibidem.retrieve.drops import Drops
 from ibidem.retrieve.lane import LaneStatus
 from ibidem.retrieve.query import Query
@@ -63,7 +64,7 @@ class Hit(NamedTuple):
     """Where its own text matches, in code points; only for members."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Pack:
     """Nodes that belong together around one or more hits."""
 
@@ -134,7 +135,7 @@ def pack_cid(
     )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PackResult:
     """The packs that answer one query over one root."""
 

@@ -10,13 +10,13 @@ Spec: packs 2.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 from pyroaring import BitMap
 
 from ibidem.objects.ids import NodeId
 from ibidem.objects.location import ANCESTORS_MAX, CONTAINERS
+from ibidem.objects.record import record
 from ibidem.retrieve.protocol import Ordinals, Snapshot
 
 _KEPT_MAX = 50_000
@@ -26,7 +26,7 @@ Heading = Callable[[int], str]
 """Returns the heading of a section, empty for one without."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Container:
     """A document or a part of it that has parts: the places start..stop of the sequence."""
 
@@ -37,7 +37,7 @@ class Container:
     stop: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Sequence:
     """The passages of one document."""
 
@@ -52,7 +52,7 @@ class Sequence:
     """The document first, every other after its parent."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Spot:
     """Where a hit stands: a passage at its place, a container at that of its first passage."""
 

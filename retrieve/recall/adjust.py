@@ -10,7 +10,6 @@ Spec: recall 3, 4.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -18,6 +17,7 @@ import numpy as np
 from ibidem.objects.cid import CommitCid
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
+from ibidem.objects.record import record
 from ibidem.retrieve import option
 from ibidem.retrieve.numbers import Float64s
 from ibidem.retrieve.recall.votes import halved
@@ -32,7 +32,7 @@ IMPORTANCE_DEFAULT = "importance"
 IMPORTANCE_MIDDLE, IMPORTANCE_GAIN = 0.4, 0.25
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Recency:
     """Asks that what is old counts less."""
 
@@ -71,7 +71,7 @@ class Recency:
         return (1.0 - self.weight) + self.weight * halved(self.as_of - time, self.half_life)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Importance:
     """Asks that a property from 0 to 1 lifts or lowers a node."""
 
@@ -86,7 +86,7 @@ class Importance:
         return 1.0 + (bounded - IMPORTANCE_MIDDLE) * IMPORTANCE_GAIN
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Feedback:
     """Asks that votes count, those at one state of the notes."""
 
@@ -94,7 +94,7 @@ class Feedback:
     """None where nothing has been said yet."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Worth:
     """Asks that outcomes count, those at one state of the notes."""
 
@@ -107,7 +107,7 @@ Opinions = Mapping[str, Mapping[NodeId, float]]
 """For `feedback` and `worth`: the factor of each node that something was said about."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Adjusted:
     """What one factor did to each candidate, beside those of the fused ranking."""
 

@@ -9,7 +9,6 @@ Spec: recall 5.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Self
 
@@ -17,6 +16,7 @@ from ibidem.index.analysis.fold import fold
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
+from ibidem.objects.record import record
 from ibidem.retrieve import option
 from ibidem.retrieve.recall.words import words
 
@@ -50,7 +50,7 @@ class Label(StrEnum):
     OVERLAP = "below-token-overlap-floor"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Direct:
     """Asks for a direct answer; shares are whole permille, so that margins are exact."""
 
@@ -85,7 +85,7 @@ class Direct:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DirectAnswer:
     """What the ladder found."""
 

@@ -10,10 +10,10 @@ Spec: recall 2.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Self
 
 from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.record import record
 from ibidem.retrieve import option
 from ibidem.retrieve.recall.words import LETTERS_MIN, words
 
@@ -30,7 +30,7 @@ _STOP = frozenset(
 _KNOWN = {"queries": QUERIES_DEFAULT, "letters_min": LETTERS_MIN, "safe": SAFE_DEFAULT}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Expansion:
     """Asks for shorter forms of the question as well."""
 

@@ -6,11 +6,11 @@ Spec: recall.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Self
 
 from ibidem.objects.cid import Cid, CommitCid
 from ibidem.objects.errors import CorruptError, InvalidInputError
+from ibidem.objects.record import record
 from ibidem.retrieve import option
 from ibidem.retrieve.recall.adjust import (
     IMPORTANCE_DEFAULT,
@@ -25,7 +25,7 @@ from ibidem.retrieve.recall.expansion import Expansion, resolve_expansion
 from ibidem.retrieve.validity import TIME_MAX
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Recall:
     """What recall adds to a query; None where it is not asked for."""
 

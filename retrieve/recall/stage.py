@@ -6,7 +6,7 @@ Spec: recall.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from ibidem.objects.cid import NodeCid
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
+from ibidem.objects.record import record
 from ibidem.objects.text import node_text
 from ibidem.retrieve.fuse import Fused
 from ibidem.retrieve.lane import LaneTop
@@ -33,7 +34,7 @@ from ibidem.retrieve.scope import Universe
 Load = Callable[[NodeCid], Node]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Recalled:
     """The fused candidates after recall, and what it did to them."""
 

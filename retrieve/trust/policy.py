@@ -10,12 +10,12 @@ Spec: trust 1, 2.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from typing import Any, Final, Self
 
 from ibidem.objects.config import TRUST_SETTING, Config
 from ibidem.objects.errors import CorruptError, ErrorKind, InvalidInputError
+from ibidem.objects.record import record
 from ibidem.retrieve import option
 
 SCOPES_MAX = 1000
@@ -49,7 +49,7 @@ class Decision(StrEnum):
     DENIED = "denied"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TrustPolicy:
     """How levels and scopes are read from nodes; part of a root's configuration."""
 
@@ -115,7 +115,7 @@ ALL_SCOPES: Final = "*"
 """Stands for every scope where it is given in the place of a list."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TrustContext:
     """What a caller may see. Level and scopes must be said; there is no default."""
 

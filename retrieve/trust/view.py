@@ -10,7 +10,7 @@ Spec: trust 3.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -23,6 +23,7 @@ from ibidem.objects.config import Config
 from ibidem.objects.ids import NodeId
 from ibidem.objects.location import ANCESTORS_MAX, CONTAINERS, size_of
 from ibidem.objects.node import Child, Node
+from ibidem.objects.record import record
 from ibidem.retrieve.protocol import (
     Arcs,
     EdgeSegment,
@@ -71,7 +72,7 @@ def seen(snapshot: Snapshot, trust: TrustContext | None, load: Load) -> Snapshot
     return found
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Edges:
     """m edges of one node, those whose other end is seen."""
 
@@ -82,7 +83,7 @@ class _Edges:
     digests: npt.NDArray[np.uint8] | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Parts:
     """The parts of one node that are seen."""
 

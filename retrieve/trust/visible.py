@@ -9,7 +9,6 @@ Spec: trust 2.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from pyroaring import BitMap
 
 from ibidem.index.arrays import to_bitmap
 from ibidem.index.keys import BYTES, TEXT, scalar_key
+from ibidem.objects.record import record
 from ibidem.retrieve.protocol import Bools, Ordinals, PropertyOrder, Snapshot
 from ibidem.retrieve.trust.policy import ALL_SCOPES, TrustContext, TrustPolicy
 
@@ -78,7 +78,7 @@ def _allowed(
     return found
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Column:
     """A property by its values."""
 
