@@ -55,9 +55,18 @@ def retrieval_repository(request: pytest.FixtureRequest) -> Iterator[Any]:
         yield None
         return
     import ibidem
+    from ibidem.objects.errors import IbidemError
 
-    with ibidem.open(request.config.rootpath / setting) as found:
-        yield found
+    try:
+        found = ibidem.open(request.config.rootpath / setting)
+    except IbidemError as error:
+        message = "\n".join((f"retrieval_repository: {error}", *getattr(error, "__notes__", ())))
+    else:
+        with found:
+            yield found
+        return
+    # Outside the handler: what the error came from is of no help to who reads the test's report.
+    _fail(message)
 
 
 @pytest.fixture

@@ -169,14 +169,16 @@ class Retrieval:
 
     def _known(self) -> Mapping[str, Check]:
         if self._golden is None:
+            damage = None
             try:
                 self._golden = read(self.path)
             except NotFoundError:
                 self._golden = Golden(self._test, {})
             except CorruptError as error:
-                if not self._is_update:
-                    self._fail(f"{error}\nhint: {error.hint}")
+                damage = f"{error}\nhint: {error.hint}"
                 self._golden = Golden(self._test, {})
+            if damage is not None and not self._is_update:
+                self._fail(damage)
         return self._golden.checks
 
     def _revision(self, subject: Repository | Revision | str | None) -> Revision:

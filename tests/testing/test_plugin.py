@@ -109,6 +109,7 @@ def test_a_tampered_golden_is_refused_and_an_update_replaces_it(project: pytest.
     result = run()
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*the checksum is not that of the text*"])
+    assert "During handling" not in result.stdout.str()
     run("--retrieval-update").assert_outcomes(passed=1)
     assert path.read_bytes() == data
 
@@ -125,6 +126,26 @@ def test_every_byte_of_a_golden_counts(project: pytest.Pytester, run: Run):
     for longer in (data + b"\n", b"\n" + data, data.replace(b"\n", b"\r\n")):
         with pytest.raises(CorruptError):
             parse(longer)
+
+
+def test_a_repository_that_is_not_there_is_said_without_a_traceback(
+    project: pytest.Pytester, run: Run
+):
+    project.makepyfile(test_notes=TEST)
+    project.makeini("[pytest]\nretrieval_repository = nowhere\n")
+    result = run()
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["retrieval_repository: *nowhere*", "hint: *repo init*"])
+    assert "Traceback" not in result.stdout.str()
+    assert "FileNotFoundError" not in result.stdout.str()
+
+
+def test_a_hint_is_shown_in_the_report_of_a_test(project: pytest.Pytester, run: Run):
+    project.makepyfile(test_notes=TEST)
+    project.makeini("[pytest]\n")
+    result = run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["E *hint: *define the fixture retrieval_repository*"])
 
 
 def test_a_failing_test_writes_nothing_under_update(project: pytest.Pytester, run: Run):
