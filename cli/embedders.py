@@ -6,7 +6,6 @@ the names that the providers themselves use.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -42,9 +41,6 @@ def embedder(session: Session, model: str) -> Embedder:
     """
     provider, colon, name = model.partition(":")
     if provider == "minilm" and bool(colon) == bool(name):
-        # Before numpy is loaded: beside any other load, BLAS threads wait for each other most of
-        # the time, 180 ms a text with two where one takes 45.
-        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         from ibidem.embed.minilm import ExactMiniLM
 
         return ExactMiniLM(Path(name) if name else models_folder(session) / "minilm")

@@ -84,6 +84,10 @@ class LazyGroup(click.Group):
         """Runs the program and exits with a code of `cli/exits.py`."""
         arguments = list(sys.argv[1:] if args is None else args)
         extra.update(standalone_mode=False, obj=Session(json="--json" in arguments))
+        # After the session has seen the environment, before numpy is loaded: the threads of a BLAS
+        # wait in a loop for work, 40 ms of a processor at every start, and what little is given to
+        # one here takes 45 ms with one thread where two, beside any other load, take 180.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         code = _guard(
             lambda: super(LazyGroup, self).main(arguments, prog_name, **extra), extra["obj"]
         )

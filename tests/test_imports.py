@@ -50,3 +50,13 @@ def test_an_answer_waits_for_no_network_client():
     )
     absent = {"ssl", "http", "urllib.request", "rich", "markdown_it", "dag_cbor", "multiformats"}
     assert not absent & loaded(call)
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="counts threads as Linux does")
+def test_the_program_starts_no_threads_of_a_blas():
+    call = (
+        "import os\nfrom ibidem.cli.main import main\nsys.argv = ['repo', '--version']\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "import numpy\nassert len(os.listdir('/proc/self/task')) == 1"
+    )
+    assert "numpy" in loaded(call)
