@@ -19,6 +19,7 @@ from ibidem.index.shelf import MemoryShelf, Shelf
 from ibidem.index.snapshot import Snapshot
 from ibidem.index.state import State, compacted_state
 from ibidem.objects.cid import RootCid
+from ibidem.objects.collector import paused
 from ibidem.objects.config import Config
 from ibidem.objects.errors import CorruptError, NotFoundError, StorageError
 from ibidem.objects.record import record
@@ -249,9 +250,10 @@ class Index:
 
     def _step(self, state: State, before: Root, after: Root, root: RootCid) -> Snapshot:
         merged = self._merger.taken_over(state)
-        return self._made(
-            root, after, lambda shelf: advance(merged, before, after, root, self._store, shelf)
-        )
+        with paused():
+            return self._made(
+                root, after, lambda shelf: advance(merged, before, after, root, self._store, shelf)
+            )
 
     def _made(self, root: RootCid, block: Root, make: Make) -> Snapshot:
         """Makes a state on disk and remembers it; where the disk refuses, in memory."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ibidem.objects import codec
 from ibidem.objects.cid import BlobCid
+from ibidem.objects.collector import paused
 from ibidem.objects.commit import Commit
 from ibidem.objects.derive import content_node_id, edge_id, node_id
 from ibidem.objects.edge import Edge
@@ -88,7 +89,8 @@ class Transaction(Attachments):
         """
         self._check_open()
         self._is_open = False
-        self.commit = self._publisher.publish(*self._draft.finish())
+        with paused():
+            self.commit = self._publisher.publish(*self._draft.finish())
         return self.commit
 
     @property

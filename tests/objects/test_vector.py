@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from ibidem.objects import codec
 from ibidem.objects.errors import CorruptError, InvalidInputError
 from ibidem.objects.text import text_digest
 from ibidem.objects.vector import Sparse, Vector
@@ -80,3 +81,13 @@ def test_foreign_components_that_are_not_finite_or_ordered_are_refused():
     for value in bad:
         with pytest.raises(CorruptError):
             read_foreign(value.encode())
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f16", "i8"])
+@pytest.mark.parametrize("dim", [1, 5, 6, 23, 24, 64, 128, 255, 256, 384, 4096])
+def test_bytes_put_together_are_those_of_the_codec(dtype, dim):
+    width = {"f32": 4, "f16": 2, "i8": 1}[dtype]
+    vector = Vector(dtype, dim, OF, (bytes(range(256)) * 64)[: dim * width])
+    assert vector.encode() == codec.encode(vector.to_map())
+    more = Vector(dtype, dim, OF, bytes(dim * width), {"z": 1, "a": [2]})
+    assert more.encode() == codec.encode(more.to_map())
