@@ -11,7 +11,8 @@ SHOWN_MAX = 20
 
 
 @click.command("erase")
-@click.argument("ids", nargs=-1, required=True, metavar="ID...")
+@click.argument("ids", nargs=-1, metavar="[ID]...")
+@click.option("--finish", is_flag=True, help="Carry an erasure on that was cut short.")
 @click.option("--reason", default="", help="Why; stands in the record of it, for all to read.")
 @click.option("--sign", metavar="KEY", help="Sign with this key, so that other copies can follow.")
 @click.option("--yes", is_flag=True, help="Do not ask; needed with --json.")
@@ -22,6 +23,7 @@ def command(
     session: Session,
     *,
     ids: tuple[str, ...],
+    finish: bool,
     reason: str,
     sign: str | None,
     yes: bool,
@@ -32,10 +34,18 @@ def command(
     Commits stay and verify; old revisions that had the nodes say that they were erased. Nothing
     brings them back, undo included. `docs/how-to/forget.md` says what cannot be reached.
 
+    With --finish and no ID, what an erasure has left whose process was killed is destroyed.
+
     \b
-    Example:
+    Examples:
       repo erase 5f3a9c0d1e2b4a6c8f7e9d0c1b2a3f4e --reason "asked by the person" --yes
+      repo erase --finish
     """
+    if finish == bool(ids):
+        raise click.UsageError("give the ids of nodes, or --finish without one")
+    if finish:
+        _finish(session)
+        return
     from ibidem.objects.ids import NodeId
 
     nodes = [NodeId.parse(text) for text in ids]
@@ -86,3 +96,12 @@ def _confirm(session: Session, question: str) -> None:
             output.note("")
             raise nobody from error
         raise
+
+
+def _finish(session: Session) -> None:
+    with session.open() as repository:
+        finished = repository.finish_erasing()
+    if session.json:
+        output.emit("erase-finish", {"finished": finished})
+    else:
+        output.say("finished" if finished else "no erasure was cut short")

@@ -1,45 +1,89 @@
 """Destroys what an erasure has named: derived files first, then the blocks, then their remains.
 
-In this order, because the blocks say what to look for in the rest. Every step can be done again.
+In this order, because the blocks say what to look for in the rest. Every step can be done again, by
+several at once too: the mark that there is something to destroy goes when all that was erased by
+then is destroyed, whoever erased it.
 """
 
 from __future__ import annotations
 
 import shutil
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ibidem.objects import codec
-from ibidem.objects.cid import Cid
-from ibidem.objects.errors import IbidemError
+from ibidem.objects.cid import Cid, TreeCid
+from ibidem.objects.errors import ConflictError, IbidemError
 from ibidem.objects.ids import NodeId
-from ibidem.repo.keep.log import ERASING_CELL
+from ibidem.repo.keep.log import ERASING_CELL, HEAD_CELL
 from ibidem.repo.keep.traces import Traces, find_traces
+from ibidem.repo.operations import RETRIES_MAX, lost_every_race
 from ibidem.repo.receipts import HEAD_BYTES, MARK, frame_at
 
 if TYPE_CHECKING:
     from ibidem.repo.reader import Reader
 
 
-def finish(repository: Reader, traces: Traces | None = None) -> bool:
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is left to destroy where all of these erasures, and no others, are in the view."""
+
+    traces: Traces
+    erasures: TreeCid
+
+
+def finish(repository: Reader, known: Known | None = None) -> bool:
     """Destroys what is erased and still here; tells whether there was anything to do.
 
     Args:
         repository: whose newest view names what is erased.
-        traces: what was found of it before, where that is known.
+        known: what is left to destroy, where the caller knows.
 
     Raises:
         StorageError: the disk refuses, or a reader of an old state does not end.
     """
-    store = repository.store
-    pending = store.cell(ERASING_CELL)
-    if pending is None:
+    if repository.store.cell(ERASING_CELL) is None:
         return False
-    erased = repository.guard.erased()
-    if traces is None:
-        ids = {NodeId(raw) for raw in erased.nodes}
-        traces = find_traces(store, ids, repository.at().config.fields)
+    for _ in range(RETRIES_MAX):
+        erasures = _erasures(repository)
+        if known is None or known.erasures != erasures:
+            known = Known(_all_traces(repository), erasures)
+        _destroy(repository, known.traces)
+        if _is_closed(repository, erasures):
+            return True
+    raise lost_every_race()
+
+
+def _erasures(repository: Reader) -> TreeCid:
+    return repository._operations.state().view.erasures
+
+
+def _all_traces(repository: Reader) -> Traces:
+    ids = {NodeId(raw) for raw in repository.guard.erased().nodes}
+    if not ids:
+        return Traces()
+    return find_traces(repository.store, ids, repository.at().config.fields)
+
+
+def _is_closed(repository: Reader, done: TreeCid) -> bool:
+    """Takes the mark away where no more was erased than is `done`; tells whether it is gone."""
+    store = repository.store
+    for _ in range(RETRIES_MAX):
+        head, pending = store.cell(HEAD_CELL), store.cell(ERASING_CELL)
+        if pending is None:
+            return True
+        if _erasures(repository) != done:
+            return False
+        with suppress(ConflictError):
+            store.publish({}, {HEAD_CELL: (head, head), ERASING_CELL: (pending, None)})
+            return True
+    raise lost_every_race()
+
+
+def _destroy(repository: Reader, traces: Traces) -> None:
+    store = repository.store
     repository.drop_index()
     if repository.folder is not None:
         sweep_index(repository.folder / "index", repository.index_folder)
@@ -47,10 +91,8 @@ def finish(repository: Reader, traces: Traces | None = None) -> bool:
         _sweep_rest(repository.folder, traces)
     repository.receipts.forget(lambda block: _concerns(block, traces))
     repository.vector_cache.discard(traces.digests)
-    store.delete(Cid(raw) for raw in erased.cids)
+    store.delete(Cid(raw) for raw in repository.guard.erased().cids)
     store.scrub()
-    store.publish({}, {ERASING_CELL: (pending, None)})
-    return True
 
 
 def sweep_index(folder: Path, kept: Path | None) -> None:

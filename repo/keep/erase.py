@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from ibidem.objects.block import empty
 from ibidem.objects.blocks import Buffer
-from ibidem.objects.cid import Cid, CommitCid, ErasureCid
+from ibidem.objects.cid import Cid, CommitCid, ErasureCid, TreeCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.erasure import Erasure
 from ibidem.objects.errors import (
@@ -39,7 +39,7 @@ from ibidem.objects.view import Ref
 from ibidem.repo import refs
 from ibidem.repo.checks import check_id
 from ibidem.repo.edits import Edits, applied, between
-from ibidem.repo.keep.destroy import finish
+from ibidem.repo.keep.destroy import Known, finish
 from ibidem.repo.keep.log import ERASING, ERASING_CELL
 from ibidem.repo.keep.traces import Traces, find_traces
 from ibidem.repo.operations import ERASES, RETRIES_MAX, lost_every_race
@@ -140,12 +140,14 @@ class _Work:
             traces = find_traces(self._store, set(self._ids), self._repository.at().config.fields)
             self._check(traces, given)
             try:
-                erasures, commits = self._publish(state, traces, given)
+                pending = self._store.cell(ERASING_CELL)
+                erasures, commits, tree = self._publish(state, traces, given, pending)
             except ConflictError as error:
                 if error.kind is not ErrorKind.HEAD_MOVED:
                     raise
                 continue
-            finish(self._repository, traces)
+            # What somebody else has begun, and may have left, is destroyed with the rest.
+            finish(self._repository, Known(traces, tree) if pending is None else None)
             return EraseReport(
                 tuple(self._ids),
                 tuple(erasure.cid for erasure in erasures),
@@ -176,8 +178,8 @@ class _Work:
             )
 
     def _publish(
-        self, state: State, traces: Traces, given: Sequence[Erasure]
-    ) -> tuple[list[Erasure], dict[str, CommitCid]]:
+        self, state: State, traces: Traces, given: Sequence[Erasure], pending: bytes | None
+    ) -> tuple[list[Erasure], dict[str, CommitCid], TreeCid]:
         buffer = Buffer(self._store)
         commits: dict[str, CommitCid] = {}
         for ref in _refs(self._store, state):
@@ -202,10 +204,10 @@ class _Work:
             author=self._author,
             time=self._time,
             description="erase " + ", ".join(str(id_) for id_ in self._ids[:3]),
-            cells={ERASING_CELL: (self._store.cell(ERASING_CELL), ERASING)},
+            cells={ERASING_CELL: (pending, ERASING)},
             extra={ERASES: erasures[0].cid} if erasures else None,
         )
-        return erasures, commits
+        return erasures, commits, view.erasures
 
     def _erasures(self, traces: Traces, given: Sequence[Erasure]) -> list[Erasure]:
         """Returns erasures of our own for everything that those given do not name."""

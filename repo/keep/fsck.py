@@ -132,12 +132,17 @@ def _erased(repository: Reader) -> Erased:
 
 
 def _check_erased(repository: Reader, erased: Erased) -> Iterator[Fault]:
-    """Yields erased blocks that are here, and erasures whose signatures do not fit."""
+    """Yields an erasure that was cut short, erased blocks that are here without one, and erasures
+    whose signatures do not fit."""
     store = repository.store
     here = [raw for raw in erased.cids if store.has(Cid(raw))]
-    if here or store.cell(ERASING_CELL) is not None:
-        detail = f"{len(here)} blocks that were erased are here: it was cut short"
-        yield Fault(FaultKind.ERASURE, "erasure", detail, Cid(here[0]) if here else None)
+    cid = Cid(here[0]) if here else None
+    if store.cell(ERASING_CELL) is not None:
+        detail = f"cut short, with {len(here)} blocks still here: run 'repo erase --finish'"
+        yield Fault(FaultKind.UNFINISHED, "erasure", detail, cid)
+    elif here:
+        detail = f"{len(here)} blocks that were erased are here again"
+        yield Fault(FaultKind.ERASURE, "erasure", detail, cid)
     for erasure in erased.erasures:
         if erasure.signature is not None and signer_of(erasure) is None:
             detail = "its signature is not valid"

@@ -101,7 +101,7 @@ def _verified(source: Source, cid: Cid) -> bytes | None:
 
 def _let_go(repository: Reader, report: FsckReport) -> list[str]:
     mended = []
-    if _of(report, FaultKind.ERASURE) and finish(repository):
+    if _of(report, FaultKind.UNFINISHED) and finish(repository):
         mended.append("erasure: carried on to its end")
     if repository.folder is None:
         return mended

@@ -1,6 +1,7 @@
 """What a check of a repository came to: faults, each with what can mend it.
 
-A fault is something that an answer, a ref or a log entry could suffer from. A note is something
+A fault is something that an answer, a ref or a log entry could suffer from, or a secret that was to
+be destroyed and is not yet. A note is something
 odd that none of them can: bytes cut off by a crash, a file that is not believed anyway. What was
 erased on purpose is counted and is no fault.
 """
@@ -39,6 +40,8 @@ class FaultKind(StrEnum):
     """The file of the store is not laid out as it must be."""
     ERASURE = "erasure"
     """An erased block is here again, or an erasure's signature is wrong."""
+    UNFINISHED = "unfinished"
+    """An erasure was cut short: what it destroys may still be here, and waits to be destroyed."""
     KEY = "key"
     """A file of the keyring is damaged."""
     RECEIPT = "receipt"
@@ -53,6 +56,8 @@ DERIVED = frozenset((FaultKind.INDEX, FaultKind.CACHE))
 """Faults of what can be made again from the blocks."""
 FETCHED = frozenset((FaultKind.MISSING, FaultKind.DAMAGED))
 """Faults that another copy can mend."""
+_HARMLESS = DERIVED | {FaultKind.UNFINISHED}
+"""Faults that no answer suffers from: nothing that is needed is missing or wrong."""
 
 
 @record
@@ -100,5 +105,5 @@ class FsckReport:
 
     @property
     def is_data_whole(self) -> bool:
-        """Whether nothing is wrong but what can be made again from the blocks."""
-        return all(fault.kind in DERIVED for fault in self.faults)
+        """Whether nothing is wrong but what can be made again from the blocks, or carried on."""
+        return all(fault.kind in _HARMLESS for fault in self.faults)

@@ -330,6 +330,7 @@ def _keeps(run: Callable[..., dict[str, Any]], folder: Path) -> None:
     segment.write_bytes(segment.read_bytes()[:-1])
     run("fsck", code=1)
     run("fsck", "--repair")
+    run("erase", "--finish")
 
 
 def _merges(run: Callable[..., dict[str, Any]]) -> None:

@@ -10,7 +10,7 @@ import pytest
 from click.testing import Result
 
 import ibidem
-from ibidem.repo.keep.log import ERASING_CELL
+from ibidem.repo.keep.log import ERASING, ERASING_CELL
 
 Run = Callable[..., Result]
 Data = Callable[..., dict[str, Any]]
@@ -94,6 +94,22 @@ def test_erase_asks_first_and_says_what_it_did(notes: Run, data: Data, tmp_path:
     notes("erase", "no id", "--yes", code=2)
     with ibidem.open(tmp_path) as repo:
         assert repo.store.cell(ERASING_CELL) is None
+
+
+def test_an_erasure_that_was_cut_short_is_said_and_finished(
+    notes: Run, data: Data, tmp_path: Path
+) -> None:
+    assert "no erasure was cut short" in notes("erase", "--finish").stdout
+    with ibidem.open(tmp_path) as repo:
+        repo.store.publish({}, {ERASING_CELL: (None, ERASING)})
+    said = data("fsck", code=1)
+    assert said["data_whole"] is True
+    assert [fault["kind"] for fault in said["faults"]] == ["unfinished"]
+    assert "run 'repo erase --finish'" in notes("fsck", code=1).stdout
+    assert data("erase", "--finish")["finished"] is True
+    notes("fsck")
+    notes("erase", "00" * 16, "--finish", code=2)
+    notes("erase", code=2)
 
 
 def test_keys_sign_and_are_trusted_no_more(notes: Run, data: Data) -> None:

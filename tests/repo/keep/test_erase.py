@@ -22,9 +22,11 @@ from ibidem.objects.errors import (
 )
 from ibidem.objects.ids import NodeId
 from ibidem.objects.text import text_digest
+from ibidem.repo.keep import destroy as destroying
 from ibidem.repo.keep import erase as erasing
 from ibidem.repo.keep.allowed import PartialRevision
 from ibidem.repo.keep.fsck import fsck_folder
+from ibidem.repo.keep.log import ERASING_CELL
 from ibidem.repo.keep.report import FaultKind
 from ibidem.repo.repository import Repository
 
@@ -305,12 +307,63 @@ def test_an_erasure_that_was_cut_short_is_found_and_finished(
     with ibidem.open(tmp_path) as repo:
         assert not repo.retrieve(SECRET).items
         report = repo.fsck()
-        assert {fault.kind for fault in report.faults} == {FaultKind.ERASURE}
+        (fault,) = report.faults
+        assert fault.kind is FaultKind.UNFINISHED
+        assert "run 'repo erase --finish'" in fault.detail
+        assert report.is_data_whole
         with pytest.raises(InvalidInputError):
             add_secret(repo)
         after = repo.repair(report)
         assert after.is_clean
         assert not repo.finish_erasing()
+    assert places_of(tmp_path, *NEEDLES) == []
+
+
+def test_the_next_erasure_finishes_one_that_was_cut_short(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ibidem.init(tmp_path) as repo:
+        secret = add_secret(repo)
+        with repo.transaction() as tx:
+            other = tx.add_node("Doc", summary="another one that has to go")
+        repo.retrieve(SECRET)
+        with monkeypatch.context() as patch:
+            patch.setattr(erasing, "finish", lambda *_: True)
+            repo.erase(secret)
+        repo.erase(other)
+        assert repo.fsck().is_clean
+    assert places_of(tmp_path, *NEEDLES) == []
+
+
+@pytest.mark.parametrize("step", ["drop_index", "close"])
+def test_what_another_erases_meanwhile_is_destroyed_before_the_mark_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """The other publishes, before or after what is left is looked for, and is killed then."""
+    with ibidem.init(tmp_path) as repo, ibidem.open(tmp_path) as other:
+        secret = add_secret(repo)
+        with repo.transaction() as tx:
+            mine = tx.add_node("Doc", summary="another one that has to go")
+        repo.retrieve(SECRET)
+
+        def erased_by_other() -> None:
+            monkeypatch.undo()
+            with monkeypatch.context() as patch:
+                patch.setattr(erasing, "finish", lambda *_: True)
+                other.erase(secret)
+
+        if step == "close":
+            closed = destroying._is_closed
+            monkeypatch.setattr(
+                destroying, "_is_closed", lambda *given: erased_by_other() or closed(*given)
+            )
+        else:
+            monkeypatch.setattr(
+                type(repo), "drop_index", lambda self: erased_by_other() or self.drop_index()
+            )
+        repo.erase(mine)
+        assert repo.store.cell(ERASING_CELL) is None
+        assert repo.fsck().is_clean
     assert places_of(tmp_path, *NEEDLES) == []
 
 

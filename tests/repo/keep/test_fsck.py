@@ -160,7 +160,7 @@ def test_a_block_in_another_form_than_its_value_has_is_malformed(repo: Repositor
         ({"stage": b"\xa0"}, FaultKind.CELL),
         ({"horizon": b"\x01\x71\x1e\x20" + bytes(32)}, FaultKind.LOG),
         ({"head": b"\x01\x71\x1e\x20" + bytes(32)}, FaultKind.MISSING),
-        ({"erasing": b"1"}, FaultKind.ERASURE),
+        ({"erasing": b"1"}, FaultKind.UNFINISHED),
     ],
 )
 def test_a_cell_that_is_not_what_it_should_be_is_named(
