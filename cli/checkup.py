@@ -31,6 +31,7 @@ OPTIONAL = {"cbrrr": "makes commits faster: pip install 'ibidem[fast]'"}
 SAMPLE_BLOCKS = 2000
 FAULTS_SHOWN = 10
 REINDEX = "repo reindex; no data is affected"
+FINISH = "repo erase --finish; it destroys what was erased"
 RESTORE = "restore the repository from a copy, or fetch the named blocks from one"
 
 Outcome = Literal["ok", "note", "failed"]
@@ -131,12 +132,16 @@ def check_index(repository: Repository) -> Finding:
 
 def check_all(repository: Repository) -> Finding:
     """Reads everything, as `repo fsck` does, and says in a line what it came to."""
+    from ibidem.repo.keep.report import FaultKind
+
     report = repository.fsck()
     if report.is_clean:
         count = plural(report.block_count, "block")
         return Finding("fsck", "ok", f"{count}, the log and the index are whole")
     shown = "; ".join(str(fault) for fault in report.faults[:FAULTS_SHOWN])
     hint = RESTORE if not report.is_data_whole else REINDEX
+    if any(fault.kind is FaultKind.UNFINISHED for fault in report.faults):
+        hint = FINISH if report.is_data_whole else f"{FINISH}; then {RESTORE}"
     return Finding("fsck", "failed", f"{len(report.faults):,} faults: {shown}", hint)
 
 

@@ -106,6 +106,7 @@ def test_an_erasure_that_was_cut_short_is_said_and_finished(
     assert said["data_whole"] is True
     assert [fault["kind"] for fault in said["faults"]] == ["unfinished"]
     assert "run 'repo erase --finish'" in notes("fsck", code=1).stdout
+    assert "hint: repo erase --finish" in notes("doctor", "--full", code=1).stdout
     assert data("erase", "--finish")["finished"] is True
     notes("fsck")
     notes("erase", "00" * 16, "--finish", code=2)
