@@ -10,6 +10,7 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -20,32 +21,28 @@ from ibidem.cli import exits, output
 from ibidem.cli.session import Session, color_option, repository_option
 from ibidem.objects.errors import IbidemError
 
-COMMANDS = (
-    *("init", "add", "node", "edge", "status", "commit", "unstage"),
-    *("log", "show", "get", "query", "traverse", "diff", "blame", "bisect"),
-    *("branch", "switch", "tag", "undo", "redo", "squash", "prune"),
-    *("merge", "rebase", "cherry-pick", "revert", "resolve"),
-    *(
-        "retrieve",
-        "packs",
-        "prompt",
-        "thread",
-        "memory",
-        "trust",
-        "recall",
-        "feedback",
-        "embed",
-        "replay",
-        "receipt",
-        "run",
-        "snapshot",
+SECTIONS = {
+    "Begin, and put something in": (
+        *("init", "demo", "add", "node", "edge", "commit", "status", "unstage"),
     ),
-    *("reindex", "stats", "doctor", "fsck", "gc", "erase", "verify", "key"),
-    *("export", "import", "clone", "remote", "fetch", "pull", "push", "serve"),
-    *("demo", "completion"),
-)
-"""In the order of the help. Each is the object `command` of the module of its name, with `_` for
-`-`."""
+    "Ask": ("retrieve", "packs", "prompt", "recall", "feedback", "embed"),
+    "Look": ("query", "get", "show", "traverse", "stats"),
+    "Keep conversations and facts, and say who may see them": ("thread", "memory", "trust"),
+    "Repeat and test answers": ("replay", "receipt", "run", "snapshot"),
+    "Look back": ("log", "diff", "blame", "bisect"),
+    "Branch, and move changes": (
+        *("branch", "switch", "tag", "merge", "resolve", "rebase", "cherry-pick", "revert"),
+    ),
+    "Take back, and shorten the history": ("undo", "redo", "squash", "prune"),
+    "Copy to and from other places": (
+        *("clone", "remote", "fetch", "pull", "push", "export", "import", "serve"),
+    ),
+    "Check, sign and clean up": (*("fsck", "gc", "erase", "key", "verify", "reindex"),),
+    "The program itself": ("doctor", "completion"),
+}
+"""What the help shows, in its order. Each is the object `command` of the module of its name, with
+`_` for `-`."""
+COMMANDS = tuple(chain.from_iterable(SECTIONS.values()))
 
 
 class LazyGroup(click.Group):
@@ -62,6 +59,29 @@ class LazyGroup(click.Group):
         command = importlib.import_module(f"ibidem.cli.{cmd_name.replace('-', '_')}").command
         assert isinstance(command, click.Command), f"BUG: {cmd_name} has no command"
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes the commands under the headings of what they are for."""
+        widest = max(map(len, COMMANDS))
+        for heading, names in SECTIONS.items():
+            with formatter.section(heading):
+                found = [(name.ljust(widest), self.get_command(ctx, name)) for name in names]
+                width = formatter.width - 6 - widest
+                formatter.write_dl(
+                    [(name, one.get_short_help_str(width)) for name, one in found if one]
+                )
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Returns the command that is named first; of another name, says which ones are like it."""
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-"):
+            from difflib import get_close_matches
+
+            like = " or ".join(get_close_matches(name, COMMANDS))
+            ctx.fail(f"no such command: {name}" + (f"; did you mean {like}?" if like else ""))
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Runs the command; a reader that has seen enough is no failure."""
@@ -131,7 +151,10 @@ def _report_usage(session: Session, error: click.UsageError) -> int:
     if error.ctx is not None and not session.json:
         output.note(error.ctx.get_usage())
     path = error.ctx.command_path if error.ctx else "repo"
-    _report(session, "usage", message, f"see {path} --help")
+    hint = f"see {path} --help"
+    if "unexpected extra argument" in message:
+        hint = f"several words are one argument in quotes; {hint}"
+    _report(session, "usage", message, hint)
     return exits.USAGE
 
 

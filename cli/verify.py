@@ -56,7 +56,7 @@ def command(
     else:
         rows = [
             (
-                _MARKS.get(verdict.standing, output.bad)(str(verdict.standing)),
+                _MARKS.get(verdict.standing, output.bad)(str(verdict.standing).ljust(8)),
                 shapes.short(verdict.commit),
                 verdict.name or ("" if verdict.public is None else verdict.public.hex()),
             )

@@ -11,6 +11,8 @@ import pytest
 from ibidem.cli.main import COMMANDS
 from ibidem.cli.reference import commands, reference
 
+from .conftest import Run
+
 HOUSE = Path(__file__).resolve().parents[2]
 FOUND = [(path, command) for path, command, _ in commands()]
 LEAVES = [(path, command) for path, command in FOUND if not isinstance(command, click.Group)]
@@ -27,6 +29,24 @@ def test_the_reference_page_is_the_help_of_today():
 def test_every_command_has_a_module_of_its_name():
     names = {path.stem for path in (HOUSE / "cli").glob("*.py")}
     assert {name.replace("-", "_") for name in COMMANDS} <= names
+
+
+def test_every_command_stands_once_in_the_help(run: Run):
+    assert len(set(COMMANDS)) == len(COMMANDS)
+    listed = re.findall(r"^  ([a-z][a-z-]*) +[A-Z]", run("--help").stdout, re.MULTILINE)
+    assert tuple(listed) == COMMANDS
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["comit"], "no such command: comit; did you mean commit?"),
+        (["xyzzy"], "no such command: xyzzy\n"),
+        (["retrieve", "how", "often"], "several words are one argument in quotes"),
+    ],
+)
+def test_who_types_something_else_is_told_what_is_near(run: Run, arguments: list[str], told: str):
+    assert told in run(*arguments, code=2).stderr
 
 
 @pytest.mark.parametrize(("path", "command"), LEAVES, ids=[path for path, _ in LEAVES])
