@@ -89,6 +89,7 @@ def report_json(report: Report) -> dict[str, Any]:
         },
         "edges": report.edges,
         "vectors": report.vectors,
+        "tombstones": report.tombstones,
         "skipped": [{"path": path, "reason": reason} for path, reason in report.skipped],
         "errors": [{"path": path, "error": error} for path, error in report.errors],
         "warnings": [{"path": path, "warning": warning} for path, warning in report.warnings],
@@ -106,6 +107,8 @@ def report_lines(report: Report) -> list[str]:
     ]
     if report.edges or report.vectors:
         lines.append(f"edges: {report.edges:,} stated, vectors: {report.vectors:,} stated")
+    if report.tombstones:
+        lines.append(f"tombstones: {report.tombstones:,} stated")
     return lines
 
 

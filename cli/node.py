@@ -10,7 +10,11 @@ from ibidem.cli.session import Session, common_options, pass_session
 
 @click.group("node")
 def command() -> None:
-    """Stage single nodes"""
+    """Stage single nodes
+
+    Nodes are removed, and hidden with a tombstone, by a line of JSON that `repo add -` reads:
+    {"remove": {"node": ID}} or {"tombstone": {"node": ID}}.
+    """
 
 
 @command.command("add")

@@ -177,6 +177,7 @@ class _Applying:
                 report.vectors += 1
             case TombstoneRecord():
                 tx.tombstone(self._resolve("tombstone.node", record.node), reason=record.reason)
+                report.tombstones += 1
             case RemoveRecord(edge=edge) if edge is not None:
                 tx.remove_edge(edge)
             case RemoveRecord(node=reference):

@@ -22,6 +22,8 @@ class Report:
     """Edges that JSON lines stated, new or not."""
     vectors: int = 0
     """Dense and sparse vectors that JSON lines stated, new or not."""
+    tombstones: int = 0
+    """Tombstones that JSON lines stated, new or not."""
     skipped: list[tuple[str, str]] = field(default_factory=list)
     """(path, reason), in the order of the walk."""
     errors: list[tuple[str, str]] = field(default_factory=list)

@@ -131,7 +131,7 @@ def test_removals_and_tombstones_come_last():
         {"tombstone": {"node": "b", "reason": "wrong"}},
         *NODES,
     )
-    assert (report.errors, report.nodes_removed) == ([], 1)
+    assert (report.errors, report.nodes_removed, report.tombstones) == ([], 1, 1)
     assert [edge.etype for edge in graph.edges()] == ["cites"]
     assert graph.transaction().is_tombstoned(node_id("", "b"))
 
