@@ -190,6 +190,8 @@ def select(
             {"receipt": receipt, "messages": [_message_json(one) for one in found.messages]},
         )
         return
+    if not found.messages:
+        output.note(output.faint("no message is chosen; repo thread list shows the threads"))
     output.say(*_lines(found.messages))
 
 

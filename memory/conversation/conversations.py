@@ -17,6 +17,7 @@ from ibidem.memory.conversation.message import (
     checked_name,
     message_id,
     messages_of,
+    not_there,
     stored,
     thread_id,
 )
@@ -24,7 +25,7 @@ from ibidem.memory.conversation.selecting import K_DEFAULT, Selection, now_of, s
 from ibidem.memory.conversation.units import Unit, units
 from ibidem.memory.conversation.writing import Written
 from ibidem.objects.config import Model
-from ibidem.objects.errors import NotFoundError
+from ibidem.objects.errors import ErrorKind, NotFoundError
 from ibidem.objects.record import record
 from ibidem.objects.text import text_digest
 from ibidem.repo.estimators import estimator_of
@@ -171,7 +172,14 @@ class Conversations:
 
     def thread(self, thread: str, rev: object = "HEAD") -> ThreadInfo:
         """Returns a thread; raises `NotFoundError` when there is none."""
-        return _info(self.at(rev).node(thread_id(checked_name(thread))))
+        name = checked_name(thread)
+        try:
+            found = self.at(rev).node(thread_id(name))
+        except NotFoundError as error:
+            if error.kind is not ErrorKind.NOT_FOUND:
+                raise
+            raise not_there(name) from error
+        return _info(found)
 
     def messages(
         self,

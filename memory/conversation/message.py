@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ibidem.objects.block import empty
 from ibidem.objects.derive import node_id
-from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.errors import InvalidInputError, NotFoundError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.record import record
 from ibidem.objects.text import content_text
@@ -163,6 +163,13 @@ def checked_name(thread: object) -> str:
             f"thread: got {thread!r:.80}, expected a name of 1 to {NAME_CHARS_MAX} characters"
         )
     return thread
+
+
+def not_there(thread: str) -> NotFoundError:
+    """Returns the error for a thread that there is none of."""
+    return NotFoundError(
+        f"thread {thread!r} is not there", hint="run 'repo thread list' to see what there is"
+    )
 
 
 def thread_id(thread: str) -> NodeId:

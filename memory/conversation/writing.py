@@ -20,12 +20,13 @@ from ibidem.memory.conversation.message import (
     Stored,
     fields_of,
     message_id,
+    not_there,
     part_id,
     stored,
     thread_id,
 )
 from ibidem.objects.derive import node_id
-from ibidem.objects.errors import ConflictError, ErrorKind, InvalidInputError, NotFoundError
+from ibidem.objects.errors import ConflictError, ErrorKind, InvalidInputError
 from ibidem.objects.location import size_of
 from ibidem.objects.node import Child
 from ibidem.objects.record import record
@@ -274,7 +275,7 @@ def in_turn(work: Callable[[], T]) -> T:
 def _existing(tx: Transaction, thread: str) -> Node:
     found = tx.find_node(thread_id(thread))
     if found is None:
-        raise NotFoundError(f"thread {thread!r} is not there")
+        raise not_there(thread)
     return found
 
 

@@ -45,7 +45,8 @@ def supersede(tx: Transaction, old: NodeId, new: Record, policy: TrustPolicy, no
     if new.type is RecordType.SEMANTIC and not new.provenance:
         raise InvalidInputError(
             "provenance: got none, expected what the new fact rests on",
-            hint="say where it is from: provenance=[{'kind': 'observation', 'ref': …}]",
+            hint="say where it is from: provenance=[{'kind': 'observation', 'ref': …}], or --from "
+            "observation=…",
         )
     made = added(tx, new, policy, now)
     _end(tx, old, Status.SUPERSEDED)

@@ -368,3 +368,11 @@ def test_revisions_complete(notes: Run, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("COMP_WORDS", "repo log --at mai")
     monkeypatch.setenv("COMP_CWORD", "3")
     assert notes().stdout.split() == ["plain,main", "plain,maintained"]
+
+
+def test_a_thread_that_is_not_there_is_said_by_its_name(notes: Run):
+    for command in ("show", "clear"):
+        told = notes("thread", command, "nope", code=3).stderr
+        assert "thread 'nope' is not there" in told
+        assert "repo thread list" in told
+    assert "no message is chosen" in notes("thread", "select", "nope").stderr
