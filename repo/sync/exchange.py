@@ -160,7 +160,10 @@ def chosen(
     for name in wanted:
         ref = refs.read(operations.store, view, name)
         if ref is None:
-            raise NotFoundError(f"ref {name}: there is none of that name here")
+            raise NotFoundError(
+                f"ref {name}: there is none of that name here",
+                hint="it has no commit yet, or another name: repo branch",
+            )
         found[name] = ref.target
     return found
 
