@@ -10,22 +10,19 @@ from typing import TYPE_CHECKING, Any
 from ibidem.cli import output
 
 if TYPE_CHECKING:
+    from ibidem.objects.cid import Cid
     from ibidem.objects.commit import Commit
     from ibidem.objects.edge import Edge
     from ibidem.objects.location import Location
     from ibidem.objects.node import Node
 
-SHORT = 12
-"""Characters of an id or a CID's digest that a table shows."""
-
-_CID_PREFIX = 9
-"""Every CID of ours begins with the same characters; a short form without more tells nothing."""
+SHORT = 21
+"""Characters of a CID that a table shows. The first nine are those of every CID of ours."""
 
 
-def short(identifier: object) -> str:
-    """Returns the beginning of an id or CID that a table shows; every command takes it back."""
-    text = str(identifier)
-    return text[: SHORT + _CID_PREFIX if text.startswith("b") and len(text) > 40 else SHORT]
+def short(cid: Cid) -> str:
+    """Returns the beginning of a commit's CID that a table shows; it names a revision."""
+    return str(cid)[:SHORT]
 
 
 def node_json(node: Node) -> dict[str, Any]:
