@@ -12,19 +12,21 @@ Spec: retrieval 4.2.1.
 from __future__ import annotations
 
 import math
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from ibidem.objects.record import record
-from ibidem.retrieve.numbers import UNIT_64, Float32s, Float64s, gamma, squares
+from ibidem.retrieve.numbers import UNIT_32, UNIT_64, Float32s, Float64s, gamma, squares
 
 _NORM_ERROR = 2.0**-38
 """Relative error allowed to a norm; a float64 sum over 4,096 components errs by less than 2^-40."""
 _CHUNK_COMPONENTS = 1 << 14
 """Components converted at a time: 128 kB, so that the copy stays in a near cache and in memory that
 the process has; larger ones come from the system and go back, page by page, each time."""
+_UNDERFLOW = 2.0**-50
+"""More than what underflow loses of a float32 product, relative to the norms."""
 _ROUNDINGS = 2.0**-48
 """More than the relative error of the few float64 operations that lie around a dot product."""
 
@@ -87,6 +89,20 @@ def scan_float64(rows: Float32s, side: QuerySide) -> Estimate:
     relative = gamma(dim + 2, UNIT_64)
     make = _cosine if side.metric == "cosine" else _distance
     value, slack = make(products, norms, side, relative)
+    return Estimate(value - slack, value + slack)
+
+
+def scan_float32(products: npt.NDArray[Any], norms: Float64s, side: QuerySide) -> Estimate:
+    """Returns estimates from float32 products of rows with `side.scaled`, which is not zero.
+
+    Args:
+        products: (n, 1), summed in float32 or better in any order.
+        norms: (n,) of the rows, relative error below 2^-38: 0, or from 2^-60 to 2^60.
+        side: the query.
+    """
+    relative = gamma(side.query.shape[0] + 2, UNIT_32) + _UNDERFLOW
+    make = _cosine if side.metric == "cosine" else _distance
+    value, slack = make(products[:, 0].astype(np.float64), norms, side, relative)
     return Estimate(value - slack, value + slack)
 
 

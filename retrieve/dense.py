@@ -1,10 +1,10 @@
 """The dense lane: exact nearest vectors by canonical score, found by passes that carry a proof.
 
-From coarse to fine: eight-bit codes of all rows; float32, over everything where codes can not tell
-rows apart, and over what they leave where that is much; float64 over what is then left; canonical
-scores of the rest. Each pass bounds the canonical score of every row that it keeps, and leaves out
-only rows that are provably not among the best (`scan.py`, `bounds.py`). Queries of one universe and
-model share the scan.
+From coarse to fine: eight-bit codes of all rows; float32 of what they leave, or of everything where
+they can not tell rows apart; float64 where that leaves much; canonical scores of the rest. Each
+pass bounds the canonical score of every row that it keeps, and leaves out only rows that are
+provably not among the best (`scan.py`, `left.py`, `bounds.py`). Queries of one universe and model
+share the scan.
 
 Spec: retrieval 4.2.
 """
@@ -12,23 +12,22 @@ Spec: retrieval 4.2.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
-from typing import Self
+from collections.abc import Sequence
 
 import numpy as np
 
 from ibidem.objects.config import Model
 from ibidem.objects.errors import ErrorKind, InvalidInputError
-from ibidem.retrieve import bounds, numbers
-from ibidem.retrieve.bounds import Positions, QuerySide
+from ibidem.retrieve import numbers
+from ibidem.retrieve.asked import Part
+from ibidem.retrieve.bounds import QuerySide
 from ibidem.retrieve.lane import LaneStatus, LaneTop, best, has_rows
-from ibidem.retrieve.numbers import Float32s, Float64s, kth_largest_at_most
+from ibidem.retrieve.left import Left
+from ibidem.retrieve.numbers import Float32s, Float64s
 from ibidem.retrieve.passes import CODES, FLOATS
 from ibidem.retrieve.protocol import Ordinals, Snapshot, VectorSegment
 from ibidem.retrieve.query import Query
-from ibidem.retrieve.scan import Kept, Part, scan
+from ibidem.retrieve.scan import Kept, scan
 from ibidem.retrieve.scope import Scope, Universe
 
 LANE = "dense"
@@ -39,12 +38,6 @@ _FEW = 8
 """Below one member in so many rows, members are looked up one by one."""
 _GATHER_SHARE = 6
 """Below one wanted row in so many, rows are gathered first and not masked after."""
-_FLOAT_ROWS = 4_096
-"""From so many rows on, those that codes leave are read in float32 before float64."""
-_GATHERED_COMPONENTS = 1 << 17
-"""Of rows that are gathered at a time: half a megabyte, for the same reason as in `bounds.py`."""
-_REFINE_ROWS = 16
-"""A pass in float64 pays when so many more rows survive than are wanted."""
 
 
 def rank_dense(universe: Universe) -> LaneTop:
@@ -195,67 +188,11 @@ def _scored(
     """Returns ordinals and canonical scores by segment; all of the best are there."""
     if kept is None:
         return _without_length(parts, side)
-    if sum(one.positions.shape[0] for one in kept) > max(_FLOAT_ROWS, 2 * depth):
-        again = [Part(one.segment, positions=one.positions) for one in kept]
-        (finer,) = scan(again, [side], [depth], FLOATS, gives_up=False)
-        assert finer is not None, "BUG: nothing is given up here"
-        kept = finer
     if not kept:
         return [], []
-    left = _Left.of(kept)
-    if left.size > depth + _REFINE_ROWS:
-        estimates = [bounds.scan_float64(rows, side) for rows in left.rows()]
-        least = kth_largest_at_most(np.concatenate([one.lower for one in estimates]), depth)
-        upper = np.concatenate([one.upper for one in estimates])
-        left = left.take(np.flatnonzero(upper >= least))
-    scores = [canonical_scores(rows, side.query, side.metric) for rows in left.rows()]
+    left = Left.of(kept).refined(side, depth)
+    scores = [canonical_scores(rows, side.query, side.metric) for _, rows in left.rows()]
     return [left.ordinals], [np.concatenate(scores)]
-
-
-@dataclass(frozen=True, slots=True)
-class _Left:
-    """Rows of several segments, as one list."""
-
-    segments: tuple[VectorSegment, ...]
-    owner: Positions
-    """(n,) the segment of each, ascending."""
-    positions: Positions
-    """(n,) the row of each in its segment."""
-    ordinals: Ordinals
-
-    @classmethod
-    def of(cls, kept: Sequence[Kept]) -> Self:
-        """Returns what is left of all segments."""
-        return cls(
-            tuple(one.segment for one in kept),
-            np.repeat(np.arange(len(kept)), [one.positions.shape[0] for one in kept]),
-            np.concatenate([one.positions for one in kept]),
-            np.concatenate([one.segment.ordinals[one.positions] for one in kept]),
-        )
-
-    @property
-    def size(self) -> int:
-        """How many there are."""
-        return int(self.positions.shape[0])
-
-    def take(self, index: Positions) -> _Left:
-        """Returns some of them."""
-        return _Left(self.segments, self.owner[index], self.positions[index], self.ordinals[index])
-
-    def rows(self) -> Iterator[Float32s]:
-        """Yields their rows, some hundred at a time."""
-        step = max(1, _GATHERED_COMPONENTS // self.segments[0].rows.shape[1])
-        for start in range(0, self.size, step):
-            stop = min(self.size, start + step)
-            edges = np.searchsorted(self.owner[start:stop], np.arange(len(self.segments) + 1))
-            pieces = [
-                np.take(segment.rows, self.positions[start + low : start + high], axis=0)
-                for segment, (low, high) in zip(
-                    self.segments, pairwise(edges.tolist()), strict=True
-                )
-                if high > low
-            ]
-            yield pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
 
 
 def _without_length(parts: list[Part], side: QuerySide) -> tuple[list[Ordinals], list[Float64s]]:

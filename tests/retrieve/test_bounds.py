@@ -8,6 +8,7 @@ import pytest
 from ibidem.retrieve import bounds
 from ibidem.retrieve.bounds import QuerySide
 from ibidem.retrieve.dense import canonical_scores
+from ibidem.retrieve.kernel import float_products
 
 from .adversarial import METRICS, adversarial
 
@@ -23,6 +24,22 @@ def test_float64_intervals_hold_the_canonical_score(metric, dim):
         estimate = bounds.scan_float64(rows, QuerySide.of(query, metric))
         assert (estimate.lower <= scores).all()
         assert (scores <= estimate.upper).all()
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("dim", DIMS)
+def test_float32_intervals_hold_the_canonical_score(metric, dim):
+    rows = adversarial(np.random.default_rng(dim), dim)
+    norms = np.sqrt((rows.astype(np.float64) ** 2).sum(axis=1))
+    tame = (norms == 0.0) | ((norms <= 2.0**60) & (norms >= 2.0**-60))
+    rows, norms = rows[tame], norms[tame]
+    for query in (rows[0], rows[45], rows[-1], np.float32(2.0**100) * np.sign(rows[0])):
+        side = QuerySide.of(query, metric)
+        scores = canonical_scores(rows, query, metric)
+        for products in (float_products(side.scaled[None, :])(rows), rows @ side.scaled[:, None]):
+            estimate = bounds.scan_float32(products, norms, side)
+            assert (estimate.lower <= scores).all()
+            assert (scores <= estimate.upper).all()
 
 
 @pytest.mark.parametrize("dim", [3, 384])

@@ -11,10 +11,11 @@ import pytest
 from ibidem.index import codes
 from ibidem.index.codes import encode_rows
 from ibidem.retrieve import kernel
+from ibidem.retrieve.asked import Part
 from ibidem.retrieve.bounds import QuerySide
 from ibidem.retrieve.dense import canonical_scores
 from ibidem.retrieve.passes import CODES, FLOATS
-from ibidem.retrieve.scan import Part, scan
+from ibidem.retrieve.scan import scan
 
 from .adversarial import METRICS, FloatSegment, adversarial, leaning
 
@@ -145,6 +146,37 @@ def test_every_row_among_the_best_is_kept(name, metric, dim, share):
                     for ordinal in one.segment.ordinals[one.positions]
                 }
                 assert best <= kept <= set(np.flatnonzero(wanted).tolist())
+
+
+@pytest.mark.parametrize("name", PASSES)
+@pytest.mark.parametrize("metric", ["cosine", "dot"])
+@pytest.mark.parametrize("count", [1, 5])
+def test_zero_rows_that_tie_with_the_last_wanted_are_kept(name, metric, count):
+    rng = np.random.default_rng(1)
+    rows = -np.abs(rng.standard_normal((20_000, 16))).astype(np.float32)
+    rows[::3] = 0.0
+    side = QuerySide.of(np.abs(rng.standard_normal(16)).astype(np.float32), metric)
+    for parts in ([Part(s) for s in segments_of(rows, layout)] for layout in (1, 3)):
+        for found in scan(parts, [side] * count, [10] * count, PASSES[name], gives_up=False):
+            kept = {int(o) for part in found for o in part.segment.ordinals[part.positions]}
+            assert set(range(0, len(rows), 3)) <= kept
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_bounds_of_a_first_chunk_hold_in_any_order(metric):
+    """Rows that get better, and rows that get worse, as the scan goes on."""
+    rng = np.random.default_rng(2)
+    rows = rng.standard_normal((24_000, 24)).astype(np.float32)
+    query = rng.standard_normal(24).astype(np.float32)
+    scores = canonical_scores(rows, query, metric)
+    for order in (np.argsort(scores), np.argsort(-scores)):
+        parts = [Part(segment) for segment in segments_of(rows[order], 2)]
+        least = np.sort(scores)[-40]
+        for count in (1, 6):
+            sides = [QuerySide.of(query, metric)] * count
+            for found in scan(parts, sides, [40] * count, CODES, gives_up=True):
+                kept = [one.segment.ordinals[one.positions] for one in found]
+                assert set(np.flatnonzero(scores[order] >= least)) <= set(np.concatenate(kept))
 
 
 def test_codes_leave_few_of_ordinary_rows():
