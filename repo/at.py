@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ibidem.objects.cid import RootCid
+from ibidem.objects.cid import CommitCid, RootCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.config import TRUST_SETTING, Config
 from ibidem.objects.edge import Edge
@@ -53,6 +53,10 @@ class Revision:
         self._trees: dict[Family, Tree] = {}
         self._snapshot: Snapshot | None = None
 
+    def __repr__(self) -> str:
+        commit = "no commit" if self.commit is None else f"commit {self.commit.cid}"
+        return f"<{type(self).__name__} {commit}, root {self.root_cid}>"
+
     @property
     def repository(self) -> Reader:
         """The repository that it belongs to."""
@@ -62,6 +66,11 @@ class Revision:
     def config(self) -> Config:
         """What answers over this root depend on."""
         return Config.from_map(self.root.config)
+
+    @cached_property
+    def commit_cid(self) -> CommitCid | None:
+        """The commit; None where there is none."""
+        return None if self.commit is None else self.commit.cid
 
     def seen_by(self, trust: TrustContext | None) -> Revision:
         """Returns the graph as a caller sees it; this one where there is no trust policy.
@@ -154,7 +163,7 @@ class Revision:
 
     def log(self) -> Iterator[Commit]:
         """Yields the commit of this revision and those behind it, newest first."""
-        return history.commits(self._store, None if self.commit is None else self.commit.cid)
+        return history.commits(self._store, self.commit_cid)
 
     def retrieve(self, text: str | None = None, **options: Any) -> Result:
         """Returns the ranked answer to a question; `retrieve.query.resolve` lists the options."""

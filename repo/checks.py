@@ -11,7 +11,12 @@ from ibidem.objects.ids import EdgeId, NodeId
 def check_id(field: str, value: Any, cls: type[NodeId] | type[EdgeId]) -> Any:
     """Returns an id that is exactly a `cls`."""
     if type(value) is not cls:
-        raise InvalidInputError(f"{field}: got {value!r:.80}, expected a {cls.__name__}")
+        name = cls.__name__
+        hint = f"{name}.parse of ibidem.objects.ids reads its digits"
+        raise InvalidInputError(
+            f"{field}: got {value!r:.80}, expected a {name}",
+            hint=hint if isinstance(value, str) else None,
+        )
     return value
 
 

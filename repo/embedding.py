@@ -145,9 +145,10 @@ def query_vector(
         name = check_text("model", model or "")
         embedder = repository.embedders.get(name)
         if embedder is None:
+            known = repository.embedders
+            others = f", only for {_named(known)}" if known else " or any other model"
             raise InvalidInputError(
-                f"model: no embedder is in use for {name!r}, only for "
-                f"{_named(repository.embedders)}",
+                f"model: no embedder is in use for {name!r}{others}",
                 kind=ErrorKind.UNKNOWN_MODEL,
                 hint="pass embedder=, or call use_embedder before",
             )
@@ -219,4 +220,4 @@ def _parts(items: list[NodeId], size: int) -> Iterator[list[NodeId]]:
 
 
 def _named(models: Any) -> str:
-    return ", ".join(repr(name) for name in sorted(models)) or "none"
+    return ", ".join(repr(name) for name in sorted(models))

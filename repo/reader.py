@@ -20,7 +20,7 @@ from ibidem.objects.ids import NodeId
 from ibidem.objects.tree import EMPTY_TREE
 from ibidem.repo import refs, revision
 from ibidem.repo.keep.erased import ErasureGuard
-from ibidem.repo.operations import ORIGIN_CELL, Operations
+from ibidem.repo.operations import ORIGIN_CELL, Operations, State
 from ibidem.repo.receipts import Receipts
 from ibidem.repo.refs import HEADS, TAGS
 from ibidem.store.closing import Closing
@@ -72,8 +72,12 @@ class Reader(Closing):
         self._vector_cache: VectorCache | None = None
         self._index: tuple[TreeCid, Index] | None = None
         """With the erasures that it was made after."""
+        self._head: tuple[State, CommitCid | None] | None = None
         self._revision: tuple[CommitCid, Revision] | None = None
         self._asked: tuple[Root, RootCid] | None = None
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.folder or 'in memory'}>"
 
     def close(self) -> None:
         """Lets go of the files; closing twice is allowed."""
@@ -107,7 +111,7 @@ class Reader(Closing):
         Raises:
             NotFoundError: kind `revision-not-found`, or `ambiguous`.
         """
-        found = self._operations.steady(lambda: revision.resolve(self._operations, rev))
+        found = self._operations.steady(lambda: self._resolved(rev))
         if found is None and not missing_ok:
             raise NotFoundError(
                 f"revision {rev!r}: the branch has no commits yet",
@@ -115,6 +119,15 @@ class Reader(Closing):
                 hint="add something and commit it",
             )
         return found
+
+    def _resolved(self, rev: object) -> CommitCid | None:
+        """Returns the commit that a revision names; the head's is known while its state lasts."""
+        if rev != revision.HEAD:
+            return revision.resolve(self._operations, rev)
+        state = self._operations.state()
+        if self._head is None or self._head[0] is not state:
+            self._head = state, revision.resolve(self._operations, rev)
+        return self._head[1]
 
     def at(
         self,

@@ -384,6 +384,8 @@ def _query_text(text: object) -> str | None:
 def _labels(label: str | Iterable[str] | None) -> tuple[str, ...]:
     if label is None:
         return ()
+    if not isinstance(label, Iterable):
+        raise InvalidInputError(f"label: got {option.show(label)}, expected a text or several")
     labels = [label] if isinstance(label, str) else list(label)
     if len(labels) > LABELS_MAX:
         raise InvalidInputError(

@@ -94,7 +94,7 @@ def graph(value: object) -> Graph:
         InvalidInputError: no mapping, no mode, an option that the mode does not have, or one out of
             bounds.
     """
-    given = _mapping("graph", value)
+    given = _mapping("graph", value, {"mode": "ppr"})
     mode = given.pop("mode", None)
     if not isinstance(mode, str) or mode not in _MODES:
         raise InvalidInputError(
@@ -107,7 +107,7 @@ def graph(value: object) -> Graph:
 
 def community(value: object) -> Community:
     """Returns the options of the community lane; like `graph`."""
-    return _build("community", Community, _mapping("community", value))
+    return _build("community", Community, _mapping("community", value, {"hops": 2}))
 
 
 def form(value: Graph | Community | None) -> dict[str, Any] | None:
@@ -134,9 +134,11 @@ def _build(name: str, kind: type[O], given: dict[str, Any]) -> O:
     return kind(**{key: _CHECKS[key](f"{name}.{key}", value) for key, value in given.items()})
 
 
-def _mapping(name: str, value: object) -> dict[str, Any]:
+def _mapping(name: str, value: object, example: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
-        raise InvalidInputError(f"{name}: got {option.show(value)}, expected names and values")
+        raise InvalidInputError(
+            f"{name}: got {option.show(value)}, expected a mapping such as {example}"
+        )
     return dict(value)
 
 

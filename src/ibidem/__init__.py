@@ -23,3 +23,7 @@ def __getattr__(name: str) -> Any:
 
         return clone
     raise AttributeError(f"module 'ibidem' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__} - {"Any", "TYPE_CHECKING"})

@@ -285,3 +285,28 @@ def test_stats_count_the_head(library: Repository) -> None:
     assert (stats.node_count, stats.edge_count, stats.vector_counts) == (4, 0, {"m": 4})
     assert (stats.branch_count, stats.tag_count) == (1, 0)
     assert stats.head == library.head
+
+
+def test_objects_say_what_they_are(repo: Repository, tmp_path: Path) -> None:
+    assert repr(repo) == "<Repository in memory>"
+    assert repr(repo.at()) == f"<Revision no commit, root {repo.at().root_cid}>"
+    with ibidem.init(tmp_path) as stored:
+        with stored.transaction() as tx:
+            tx.add_node("Note", summary="a")
+        assert repr(stored) == f"<Repository {tmp_path / '.ibidem'}>"
+        assert str(stored.head) in repr(stored.at())
+    assert {"init", "open", "clone"} <= set(dir(ibidem))
+
+
+def test_the_likely_mistakes_are_told_what_would_do(repo: Repository) -> None:
+    with repo.transaction() as tx:
+        node = tx.add_node("Note", summary="a")
+    with pytest.raises(InvalidInputError, match="expected a NodeId") as caught:
+        repo.at().node(str(node))  # type: ignore[arg-type]
+    assert "NodeId.parse" in (caught.value.hint or "")
+    with pytest.raises(InvalidInputError, match=r"graph: got 'ppr', .* \{'mode': 'ppr'\}"):
+        repo.retrieve("a", graph="ppr")
+    with pytest.raises(InvalidInputError, match="label: got 3, expected a text or several"):
+        repo.retrieve("a", label=3)
+    with pytest.raises(InvalidInputError, match="no embedder is in use for 'x' or any other"):
+        repo.retrieve("a", model="x")
