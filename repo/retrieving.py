@@ -154,10 +154,9 @@ def _with_receipt(repository: Reader, revision: Revision, result: AnyAnswer) -> 
     query, config = result.query, revision.config
     digests = {name: model.digest for name, model in config.models.items() if model.digest}
     used = {} if query.vector is None else {query.vector.model}
-    commit = None if revision.commit is None else revision.commit.cid
     models = {name: digest for name, digest in digests.items() if name in used}
     notes = None if query.recall is None else query.recall.notes
-    receipt = receipt_of(result, commit=commit, notes_head=notes, models=models)
+    receipt = receipt_of(result, commit=revision.commit_cid, notes_head=notes, models=models)
     try:
         block = receipt.encode()
     except InvalidInputError:

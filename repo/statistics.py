@@ -45,7 +45,7 @@ def repository_stats(repository: Reader, rev: object) -> RepositoryStats:
 
     store = repository.store.stats()
     return RepositoryStats(
-        head=None if revision.commit is None else revision.commit.cid,
+        head=revision.commit_cid,
         branch_name=repository.current_branch,
         node_count=count(root.nodes),
         edge_count=count(root.edges),

@@ -96,9 +96,9 @@ class Drops(Sequence[Drop]):
         """Returns the columns as rows of bytes: the parts of a row have the same places in all."""
         if not self._scores.shape[0]:
             return b""
-        parts = _parts(self._at(len(self._first)))
-        row = np.frombuffer(array_of(parts), np.uint8)
-        rows = np.tile(row, (self._scores.shape[0], 1))
+        row = _UNSEEN[self._reason]
+        rows = np.empty((self._scores.shape[0], row.shape[0]), np.uint8)
+        rows[:] = row
         rows[:, 2 : 2 + ID_BYTES] = self._ids
         rows[:, -8:] = self._scores.astype(">f8")[:, None].view(np.uint8)
         return rows.tobytes()
@@ -107,3 +107,12 @@ class Drops(Sequence[Drop]):
 def _parts(drop: Drop) -> list[bytes]:
     id_, reason, tokens, score = drop
     return [bytes_of(id_.raw), text_of(reason), count_of(tokens), real_of(score)]
+
+
+_UNSEEN = {
+    reason: np.frombuffer(
+        array_of(_parts(Drop(NodeId(bytes(ID_BYTES)), reason, None, 0.0))), np.uint8
+    )
+    for reason in DropReason
+}
+"""The row of an unseen node, whose id and score are written over."""

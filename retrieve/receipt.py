@@ -18,7 +18,7 @@ from blake3 import blake3
 from ibidem.objects import codec
 from ibidem.objects.block import EMPTY, empty
 from ibidem.objects.cid import Cid, CommitCid, NodeCid, ReceiptCid, ResultCid, RootCid
-from ibidem.objects.constants import BLOCK_BYTES_MAX
+from ibidem.objects.constants import BLOCK_BYTES_MAX, DIGEST_BYTES
 from ibidem.objects.errors import (
     CorruptError,
     ErrorKind,
@@ -26,17 +26,28 @@ from ibidem.objects.errors import (
     IbidemError,
     InvalidInputError,
 )
-from ibidem.objects.ids import NodeId
+from ibidem.objects.ids import ID_BYTES, NodeId
 from ibidem.objects.record import record
 from ibidem.retrieve.query import SEMANTICS, Query
 from ibidem.retrieve.rerank import RerankRecord
 from ibidem.retrieve.result import LaneScore, Result, lanes_written
-from ibidem.retrieve.writing import array_of, bytes_of, count_of, link_of, map_of, real_of, text_of
+from ibidem.retrieve.writing import (
+    LINK_HEAD,
+    array_of,
+    count_of,
+    head_of,
+    link_of,
+    map_of,
+    real_of,
+    text_of,
+)
 
 if TYPE_CHECKING:
     from ibidem.retrieve.packs.result import PackResult
 
 C = TypeVar("C", bound=Cid)
+_ROW = head_of(4, 5) + head_of(2, ID_BYTES)
+_DIGEST = head_of(2, DIGEST_BYTES)
 
 
 @record
@@ -190,13 +201,10 @@ def receipt_of(
 
 
 def _item(item: ReceiptItem) -> bytes:
-    return array_of(
+    return b"".join(
         (
-            bytes_of(item.id.raw),
-            link_of(item.cid),
-            real_of(item.score),
-            bytes_of(item.digest),
-            lanes_written(item.lanes),
+            *(_ROW, item.id.raw, LINK_HEAD, item.cid.raw, real_of(item.score)),
+            *(_DIGEST, item.digest, lanes_written(item.lanes)),
         )
     )
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import field
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ibidem.objects import codec
 from ibidem.objects.block import empty
 from ibidem.objects.cid import NodeCid, ResultCid, RootCid
-from ibidem.objects.ids import NodeId
+from ibidem.objects.ids import ID_BYTES, NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.record import record
 from ibidem.retrieve.drops import Drops
@@ -24,19 +25,29 @@ from ibidem.retrieve.query import Query
 from ibidem.retrieve.rerank import RerankRecord, RerankStatus
 from ibidem.retrieve.warning import Warning  # noqa: A004
 from ibidem.retrieve.writing import (
+    LINK_HEAD,
     NULL,
     array_of,
-    bytes_of,
     count_of,
+    head_of,
+    keys_of,
     link_of,
     map_of,
+    ordered,
     real_of,
+    reals_of,
     text_of,
 )
 
 if TYPE_CHECKING:
     from ibidem.retrieve.recall.direct import DirectAnswer
     from ibidem.retrieve.receipt import Receipt
+
+_ID, _CID, _LANES, _SCORE, _TOKENS, _RENDERED = keys_of(
+    *("id", "cid", "lanes", "score", "tokens", "rendered")
+)
+_ID += head_of(2, ID_BYTES)
+_CID += LINK_HEAD
 
 
 class LaneScore(NamedTuple):
@@ -199,22 +210,25 @@ def answer_form(answer: Answer) -> dict[str, bytes]:
 
 def lanes_written(lanes: Mapping[str, LaneScore]) -> bytes:
     """Returns the canonical bytes of what lanes said: by lane, [rank, score, contribution]."""
-    return map_of(
-        {
-            name: array_of((count_of(rank), real_of(score), real_of(share)))
-            for name, (rank, score, share) in lanes.items()
-        }
-    )
+    parts = [head_of(5, len(lanes))]
+    for key, name in _lane_keys(tuple(lanes)):
+        rank, score, share = lanes[name]
+        parts += (key, count_of(rank), reals_of(score, share))
+    return b"".join(parts)
+
+
+@lru_cache(maxsize=256)
+def _lane_keys(names: tuple[str, ...]) -> tuple[tuple[bytes, str], ...]:
+    """Returns what stands before a lane's numbers, and the lane, in canonical order."""
+    return tuple((key + head_of(4, 3), name) for key, name in ordered(names))
 
 
 def _item(item: Item) -> bytes:
-    return map_of(
-        {
-            "id": bytes_of(item.node.id.raw),
-            "cid": link_of(item.cid),
-            "score": real_of(item.score),
-            "rendered": text_of(item.rendered),
-            "tokens": count_of(item.tokens),
-            "lanes": lanes_written(item.lanes),
-        }
+    rendered = item.rendered.encode()
+    return b"".join(
+        (
+            *(_ID, item.node.id.raw, _CID, item.cid.raw, _LANES, lanes_written(item.lanes)),
+            *(_SCORE, real_of(item.score), _TOKENS, count_of(item.tokens)),
+            *(_RENDERED, head_of(3, len(rendered)), rendered),
+        )
     )

@@ -19,25 +19,48 @@ from ibidem.objects.errors import InvalidInputError
 
 NULL = b"\xf6"
 _REAL = struct.Struct(">Bd")
+_REALS = struct.Struct(">BdBd")
 _REAL_HEAD = 0xFB
 _MINUS_ZERO = _REAL.pack(_REAL_HEAD, -0.0)
 _BYTES = tuple(bytes((value,)) for value in range(256))
-_LINK_HEAD = b"\xd8\x2a\x58\x25\x00"
+_LONGER = tuple(
+    (1 << 8 * size, additional, struct.Struct(f">B{code}").pack)
+    for additional, size, code in ((24, 1, "B"), (25, 2, "H"), (26, 4, "I"), (27, 8, "Q"))
+)
+"""Of heads with a count in bytes of its own: beyond the largest, what announces it, how it is
+written."""
+LINK_HEAD = b"\xd8\x2a\x58\x25\x00"
 """Tag 42, a byte string of 37 bytes, and the zero that stands before every link."""
 
 
 def map_of(parts: Mapping[str, bytes]) -> bytes:
     """Returns a map of encoded values, keys in canonical order."""
     written = [head_of(5, len(parts))]
-    for key, name in _ordered(tuple(parts)):
+    for key, name in ordered(tuple(parts)):
         written += (key, parts[name])
     return b"".join(written)
 
 
+@lru_cache(maxsize=256)
+def ordered(names: tuple[str, ...]) -> tuple[tuple[bytes, str], ...]:
+    """Returns encoded keys in canonical order, each with its name: of fields, lanes and reasons,
+    which come in few combinations."""
+    # A longer text begins with a larger byte, so bytes of keys are in order of length first.
+    return tuple(sorted((text_of(name), name) for name in names))
+
+
+def keys_of(*names: str) -> list[bytes]:
+    """Returns the encoded keys, in canonical order, of a map whose names are always the same; the
+    first begins the map. What is always in front of a value can be added to its key."""
+    keys = [key for key, _ in ordered(names)]
+    assert keys == [text_of(name) for name in names], "BUG: names in another order"
+    return [head_of(5, len(keys)) + keys[0], *keys[1:]]
+
+
 def array_of(parts: Iterable[bytes]) -> bytes:
     """Returns an array of encoded values."""
-    items = list(parts)
-    return head_of(4, len(items)) + b"".join(items)
+    items = tuple(parts)
+    return b"".join((head_of(4, len(items)), *items))
 
 
 def text_of(text: str) -> bytes:
@@ -68,24 +91,23 @@ def real_of(value: float) -> bytes:
     return written
 
 
+def reals_of(first: float, second: float) -> bytes:
+    """Returns what `real_of` returns for two, one after the other."""
+    if first and second and first - first == 0.0 == second - second:
+        return _REALS.pack(_REAL_HEAD, first, _REAL_HEAD, second)
+    return real_of(first) + real_of(second)
+
+
 def link_of(cid: Cid) -> bytes:
     """Returns an encoded link."""
-    return _LINK_HEAD + cid.raw
+    return LINK_HEAD + cid.raw
 
 
 def head_of(major: int, count: int) -> bytes:
     """Returns the first bytes of a CBOR item in their shortest form."""
     if count < 24:
         return _BYTES[major << 5 | count]
-    for extra, size in ((24, 1), (25, 2), (26, 4), (27, 8)):
-        if count < 1 << 8 * size:
-            return bytes((major << 5 | extra,)) + count.to_bytes(size, "big")
+    for beyond, additional, pack in _LONGER:
+        if count < beyond:
+            return pack(major << 5 | additional, count)
     raise AssertionError("BUG: nothing is that long")
-
-
-@lru_cache(maxsize=256)
-def _ordered(names: tuple[str, ...]) -> tuple[tuple[bytes, str], ...]:
-    """Returns encoded keys in canonical order, each with its name: of fields, lanes and reasons,
-    which come in few combinations."""
-    # A longer text begins with a larger byte, so bytes of keys are in order of length first.
-    return tuple(sorted((text_of(name), name) for name in names))
