@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _SHOWN = 20
 _WIDTH = 40
-NEXT = "next: repo resolve ID --ours, --theirs, --base or --value NAME=VALUE"
+NEXT = "next: repo resolve ID --ours, --theirs, --base, --keep or --value NAME=VALUE"
 
 
 def conflict_json(found: OpenConflict) -> dict[str, Any]:
@@ -74,7 +74,6 @@ def commits_json(commits: Iterable[Commit]) -> list[dict[str, Any]]:
 
 def _values(store: Store, found: OpenConflict) -> list[str]:
     """Returns for each field in conflict what the sides say, as far as it was not erased."""
-    from ibidem.objects import codec
     from ibidem.objects.errors import NotFoundError
     from ibidem.repo.merge.fields import fields_of
 
@@ -87,9 +86,21 @@ def _values(store: Store, found: OpenConflict) -> list[str]:
     rows = []
     for name in found.fields:
         said = {side.get(name): None for side in sides}
-        texts = [
-            "absent" if value is None else shapes.value_text(codec.decode(value)) for value in said
-        ]
-        cut = [output.one_line(text, width=_WIDTH) for text in texts]
+        cut = [output.one_line(_text(name, value), width=_WIDTH) for value in said]
         rows.append((output.one_line(name), " | ".join(cut)))
     return output.pairs(rows)
+
+
+def _text(name: str, value: bytes | None) -> str:
+    """Returns what a side says in a field; of a layout, which parts it has."""
+    from ibidem.objects import codec
+    from ibidem.repo.merge.fields import LAYOUT
+
+    if value is None:
+        return "absent"
+    said = codec.decode(value)
+    if name != LAYOUT:
+        return shapes.value_text(said)
+    parts = said[0] or ()
+    beginnings = (part[0].hex()[:8] for part in parts)
+    return f"{output.plural(len(parts), 'part')}: {', '.join(beginnings)}"
