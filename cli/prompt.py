@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from ibidem.cli import asking, output, packing
+from ibidem.cli import answer, asking, output, packing
 from ibidem.cli.session import Session, at_option, common_options, pass_session
 from ibidem.cli.trusting import trust_of, trust_option
 
@@ -75,4 +75,7 @@ def command(
             },
         )
         return
+    output.note(*answer.warning_lines(found))
+    if not cited:
+        output.note(output.faint("the prompt has no source: no pack was found, or none fits"))
     output.say(made.system, "", *output.printable(made.user).splitlines())

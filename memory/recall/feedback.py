@@ -91,7 +91,10 @@ def not_useful(
     """
     text, returned = _asked(answer), [item.id for item in answer.items]
     if (nodes is None) == (useful is None):
-        raise InvalidInputError("nodes: expected either nodes or useful ones, not both")
+        given = "none" if nodes is None else "both"
+        raise InvalidInputError(
+            f"nodes: got {given}, expected those that did not help, or as useful those that did"
+        )
     named = list(nodes if nodes is not None else useful or ())
     if not named:
         raise InvalidInputError("nodes: got none, expected one or more of the answer")

@@ -50,7 +50,9 @@ def test_prompt_prints_both_texts_and_writes_citations(run, tmp_path):
     assert "source [¹]" in shown
     [cited, *_] = json.loads((tmp_path / "cited.json").read_text("utf-8"))
     assert cited["marker"] == "[¹]"
-    assert run("prompt", "absent").endswith("\n\nabsent\n")
+    without = run("prompt", "absent")
+    assert without.endswith("\n\nabsent\n")
+    assert "the prompt has no source" in without
 
 
 def test_a_thread_is_kept_shown_chosen_from_and_cleared(run):

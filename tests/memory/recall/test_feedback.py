@@ -105,6 +105,8 @@ def test_ar18_a_batch_says_what_it_means(repo: Repository) -> None:
     for given in ({}, {"nodes": []}, {"useful": []}, {"nodes": [one], "useful": [two]}):
         with pytest.raises(InvalidInputError):
             not_useful(repo, result, actor="ada", **given)
+    with pytest.raises(InvalidInputError, match="nodes: got none"):
+        not_useful(repo, result, actor="ada")
     with pytest.raises(InvalidInputError, match="of the answer"):
         not_useful(repo, result, [elsewhere], actor="ada")
     with pytest.raises(InvalidInputError, match="of the answer"):
