@@ -6,12 +6,12 @@ Spec: retrieval 4.1.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from ibidem.retrieve.numbers import Float64s, ln_ratio
+from ibidem.objects.record import record
+from ibidem.retrieve.numbers import Float64s
 from ibidem.retrieve.plane import Joined, Plane, Slots, Statistics, shares
 from ibidem.retrieve.protocol import Bools
 from ibidem.retrieve.query import Query
@@ -23,7 +23,7 @@ _CELLS = 1 << 20
 """Terms times rows scored at a time."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Weighted:
     """One term of the formula."""
 
@@ -31,20 +31,23 @@ class Weighted:
     weight: float
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Scorer:
     """The formula with everything filled in that does not depend on a row."""
 
+    view: Scope
     plane: Plane
-    mean: float
+    statistics: Statistics
+    """Of the view."""
     terms: Sequence[Weighted]
     """In ascending text order."""
-    table: Float64s | None
-    """By length, k1 · ((1 - b) + b · (length / mean))."""
-    k1: float
-    b: float
-    weights: Float64s
-    """(terms, 1): the weight of each term."""
+    query: Query
+    """Gives k1 and b."""
+
+    @property
+    def lift(self) -> float:
+        """k1 + 1: what a posting adds is below this, times the weight of its term."""
+        return self.query.k1 + 1.0
 
     def scores(self, slots: Slots) -> tuple[Float64s, Bools]:
         """Returns the canonical scores of slots, and which of them have a term.
@@ -69,18 +72,38 @@ class Scorer:
     def scores_of(self, slots: Slots, frequencies: Float64s) -> Float64s:
         """Returns the canonical scores for (terms, slots) frequencies, 0 where a term is absent."""
         share = frequencies + self._shares(self.plane.lengths[slots])
-        if self.k1 == 0.0 or self.b == 1.0:
+        if self.query.k1 == 0.0 or self.query.b == 1.0:
             share += frequencies == 0.0  # not 0 / 0
-        gains = frequencies * (self.k1 + 1.0)
+        gains = frequencies * self.lift
         gains /= share
-        gains *= self.weights
+        gains *= np.array([term.weight for term in self.terms])[:, None]
         total: Float64s = np.add.accumulate(gains, axis=0)[-1]  # one by one, unlike `sum`
         return total
 
+    def gains(
+        self, slots: Slots, frequencies: npt.NDArray[np.unsignedinteger], weight: float
+    ) -> Float64s:
+        """Returns what a term of some weight adds to slots that have it, with its frequencies."""
+        counts = frequencies.astype(np.float64)
+        gains = counts * self.lift
+        counts += self._shares(self.plane.lengths.take(slots))
+        gains /= counts
+        gains *= weight
+        return gains
+
     def _shares(self, lengths: npt.NDArray[np.unsignedinteger]) -> Float64s:
-        if self.table is not None:
-            return self.table.take(lengths)
-        return shares(lengths, self.mean, self.k1, self.b)
+        """Returns k1 · ((1 - b) + b · (length / mean)), from a table by length made once a
+        snapshot."""
+        query, longest, mean = self.query, self.statistics.longest, self.statistics.mean_length
+        if longest > _TABLE_MAX:
+            return shares(lengths, mean, query.k1, query.b)
+
+        def build() -> Float64s:
+            every = np.arange(longest + 1, dtype=np.uint32)
+            return shares(every, mean, query.k1, query.b)
+
+        key = ("shares", query.include_tombstoned, query.k1, query.b)
+        return cached(self.view.snapshot, key, build).take(lengths)
 
 
 def weighted(
@@ -98,28 +121,5 @@ def weighted(
     for text in sorted(counts):
         joined = plane.term(text, statistics, query.k1, query.b)
         if joined.frequency:
-            idf = ln_ratio(2 * statistics.documents + 2, 2 * joined.frequency + 1)
-            terms.append(Weighted(joined, counts[text] * idf))
+            terms.append(Weighted(joined, counts[text] * joined.idf))
     return terms
-
-
-def scorer_of(
-    view: Scope,
-    plane: Plane,
-    statistics: Statistics,
-    terms: Sequence[Weighted],
-    query: Query,
-) -> Scorer:
-    """Returns the formula; its table is made once a snapshot."""
-    table = None
-    mean = statistics.mean_length
-    if statistics.longest <= _TABLE_MAX:
-
-        def build() -> Float64s:
-            every = np.arange(statistics.longest + 1, dtype=np.uint32)
-            return shares(every, mean, query.k1, query.b)
-
-        key = ("shares", query.include_tombstoned, query.k1, query.b)
-        table = cached(view.snapshot, key, build)
-    weights = np.array([term.weight for term in terms])[:, None]
-    return Scorer(plane, mean, terms, table, query.k1, query.b, weights)

@@ -47,7 +47,7 @@ class _Scan:
     """One query's way through the postings; used once."""
 
     def __init__(self, universe: Universe, scorer: Scorer) -> None:
-        lift = scorer.k1 + 1.0
+        lift = scorer.lift
         self.scorer = scorer
         self.plane: Plane = scorer.plane
         self.depth = universe.query.depth

@@ -8,18 +8,20 @@ once a fifth of them belongs to nobody, the next snapshot gets new columns.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from threading import Lock
 from types import MappingProxyType
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from ibidem.objects.record import record
-from ibidem.retrieve.numbers import Float32s
 from ibidem.retrieve.protocol import LexicalSegment, Ordinals
 
 Lengths = npt.NDArray[np.uint32]
+T = TypeVar("T", bound=np.generic)
 
 _SLACK_ROWS = 8_192
 """Places that may lie idle however small a snapshot is: the tails of some commits."""
@@ -51,19 +53,20 @@ class Spare:
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._kept: list[Float32s] = []
+        self._kept: defaultdict[np.dtype[Any], list[npt.NDArray[Any]]] = defaultdict(list)
 
-    def take(self) -> Float32s:
-        """Returns zeros, (size,) float32. Fresh ones cost only the pages that are touched."""
+    def take(self, kind: type[T]) -> npt.NDArray[T]:
+        """Returns zeros of some kind, (size,). Fresh ones cost only the pages that are touched."""
         try:
-            return self._kept.pop()
+            return self._kept[np.dtype(kind)].pop()
         except IndexError:
-            return np.zeros(self._size, np.float32)
+            return np.zeros(self._size, kind)
 
-    def give(self, array: Float32s) -> None:
+    def give(self, array: npt.NDArray[Any]) -> None:
         """Takes zeros back."""
-        if len(self._kept) < _SPARE_MAX:
-            self._kept.append(array)
+        kept = self._kept[array.dtype]
+        if len(kept) < _SPARE_MAX:
+            kept.append(array)
 
 
 class Joint:

@@ -15,8 +15,9 @@ import numpy as np
 
 from ibidem.index.analysis import analyse
 from ibidem.index.arrays import NO_ROW
-from ibidem.retrieve.bm25 import Scorer, scorer_of, weighted
+from ibidem.retrieve.bm25 import Scorer, weighted
 from ibidem.retrieve.fuzzy import near_terms
+from ibidem.retrieve.gains import best_sums
 from ibidem.retrieve.impact import best_slots
 from ibidem.retrieve.lane import LaneStatus, LaneTop, empty_top
 from ibidem.retrieve.match import AND
@@ -48,21 +49,25 @@ def rank_lexical(universe: Universe) -> LaneTop:
     terms = weighted(plane, statistics, asked, query)
     if not terms:
         return empty_top(LANE, LaneStatus.OK, floor=_FLOOR)
-    scorer = scorer_of(view, plane, statistics, terms, query)
+    scorer = Scorer(view, plane, statistics, terms, query)
     slots = _required(universe, plane, statistics, groups)
     if slots is None:
         slots = _small(universe, scorer)
     if slots is None:
-        slots, scores = best_slots(universe, scorer)
+        slots, scores = best_sums(universe, scorer) or best_slots(universe, scorer)
     else:
         scores, has = scorer.scores(slots)
         slots, scores = slots[has], scores[has]
     if scores.shape[0] > query.depth:
         keep = (scores >= np.partition(scores, -query.depth)[-query.depth]).nonzero()[0]
         slots, scores = slots[keep], scores[keep]
-    nodes = plane.ordinals[slots]
-    order = rank(scores, view.snapshot.node_ids(nodes))[: query.depth]
-    return LaneTop(LANE, nodes[order], scores[order], LaneStatus.OK, _FLOOR)
+    nodes = plane.ordinals.take(slots)
+    order = (-scores).argsort(kind="stable")
+    ordered = scores.take(order)
+    if (ordered[1:] == ordered[:-1]).any():  # ids are read for equal scores alone
+        order = rank(scores, view.snapshot.node_ids(nodes))[: query.depth]
+        ordered = scores.take(order)
+    return LaneTop(LANE, nodes.take(order), ordered, LaneStatus.OK, _FLOOR)
 
 
 def _small(universe: Universe, scorer: Scorer) -> Slots | None:

@@ -217,4 +217,7 @@ def kth_largest_at_most(values: Float64s | Float32s, count: int) -> float:
         blocks = size // width
         values = values[: blocks * width].reshape(width, blocks).max(axis=0)
         size = blocks
-    return float(np.partition(values, size - count)[size - count])
+    else:
+        values = values.copy()
+    values.partition(size - count)
+    return float(values[size - count])

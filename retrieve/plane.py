@@ -11,21 +11,24 @@ Spec: retrieval 4.1.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 import numpy.typing as npt
 
+from ibidem.objects.record import record
 from ibidem.retrieve.joint import Places, places_of
-from ibidem.retrieve.numbers import Float32s, Float64s
+from ibidem.retrieve.numbers import Float32s, Float64s, ln_ratio
 from ibidem.retrieve.protocol import Bools, LexicalSegment, Ordinals, Term
 from ibidem.retrieve.scope import Scope, cached
 
 LEVELS = 255
 _SPREAD_MAX = 1.25
 """A segment whose impacts are further off than this for the view gets new ones."""
-_POSTINGS_KEPT, _TERMS_KEPT = 6_000_000, 16_384
-"""What a plane remembers of terms: 36 MB at most."""
+_BYTES_KEPT, _TERMS_KEPT = 48_000_000, 16_384
+"""What a plane remembers of terms."""
+_POSTING_BYTES = 6
+"""A slot, a frequency and an impact."""
 _DOWN = 1.0 - 2.0**-40
 
 Slots = npt.NDArray[np.uint32]
@@ -35,7 +38,7 @@ Width = tuple[float, float] | None
 little."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Statistics:
     """What BM25 knows of a collection: the view's nodes that have at least one term."""
 
@@ -55,7 +58,7 @@ class Statistics:
         return self.terms / self.documents
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Piece:
     """The part of a term that lies in one segment."""
 
@@ -69,7 +72,23 @@ class Piece:
     """(stop - start,) the impacts by row, 0 for rows without the term; None where not kept."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
+class Gains:
+    """What a term adds to the scores of the view's rows, for one weight."""
+
+    slots: Slots
+    """(m,) uint32 ascending, rows of the view only."""
+    values: Float64s
+    """(m,) the gain of each, canonical."""
+    top: float
+    """The largest."""
+    most: float
+    """None is above this but those of `exceptions`."""
+    exceptions: Slots
+    """The slots of those, ascending."""
+
+
+@record
 class Joined:
     """A term over all segments."""
 
@@ -85,10 +104,14 @@ class Joined:
     """No posting's ratio is above this."""
     frequency: int
     """Documents of the view that have the term."""
+    idf: float
+    """0.0 where none has."""
     pieces: tuple[Piece, ...]
     """The same by segment."""
     count: int
     """The number of postings."""
+    gains: dict[float, Gains | None] = field(default_factory=dict)
+    """By weight, what was made for it; None where it was only asked for."""
 
     def has(self, slots: Slots) -> Bools:
         """Returns which of some slots have the term."""
@@ -104,7 +127,7 @@ class Joined:
         np.multiply(self.frequencies.take(places, mode="clip"), has, out=out)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Plane:
     """The lexical rows of a view."""
 
@@ -142,7 +165,7 @@ class Plane:
     def take(self) -> Float32s:
         """Returns sums that nobody else uses, as at the start; (slots,) or longer."""
         if self.empty is None:
-            return self.places.spare.take()
+            return self.places.spare.take(np.float32)
         try:
             return self._spare.pop()
         except IndexError:
@@ -177,12 +200,16 @@ class Plane:
         found = self._terms.get((text, k1, b))
         if found is None:
             found = _join(self, statistics, text, k1, b)
-            if len(self._terms) >= _TERMS_KEPT or self._kept[0] > _POSTINGS_KEPT:
-                self._terms.clear()
-                self._kept[0] = 0
-            self._kept[0] += found.count
+            self.keep(_POSTING_BYTES * found.count)
             self._terms[text, k1, b] = found
         return found
+
+    def keep(self, size_bytes: int) -> None:
+        """Learns that something of some size is about to be remembered with a term."""
+        if len(self._terms) >= _TERMS_KEPT or self._kept[0] > _BYTES_KEPT:
+            self._terms.clear()
+            self._kept[0] = 0
+        self._kept[0] += size_bytes
 
 
 def statistics_of(view: Scope, *, include_tombstoned: bool) -> Statistics:
@@ -275,6 +302,7 @@ def _join(plane: Plane, statistics: Statistics, text: str, k1: float, b: float) 
         low / high,
         min(1.0, top),
         frequency,
+        ln_ratio(2 * statistics.documents + 2, 2 * frequency + 1) if frequency else 0.0,
         tuple(pieces),
         count,
     )

@@ -36,7 +36,7 @@ def check(segments):
     ends = [start + count for start, count in spans]
     assert all(end <= start for end, (start, _) in zip(ends, spans[1:], strict=False))
     assert places.size == max(ends, default=0)
-    assert places.spare.take().shape[0] >= places.size
+    assert places.spare.take(np.float32).shape[0] >= places.size
     return places
 
 
@@ -72,7 +72,8 @@ def test_what_is_left_unused_is_given_up(monkeypatch):
 
 def test_spare_zeros_are_lent_to_one_at_a_time():
     spare = check([segment("a", 0, 9)]).spare
-    one, other = spare.take(), spare.take()
+    one, other = spare.take(np.float32), spare.take(np.float32)
     assert one is not other
     spare.give(one)
-    assert spare.take() is one
+    assert spare.take(np.float64).dtype == np.float64
+    assert spare.take(np.float32) is one

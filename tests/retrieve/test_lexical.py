@@ -18,7 +18,7 @@ from ibidem.objects.node import Node
 from ibidem.objects.root import Root
 from ibidem.objects.tombstone import Tombstone
 from ibidem.objects.tree import EMPTY_TREE, build
-from ibidem.retrieve import bm25, impact, lexical, plane
+from ibidem.retrieve import bm25, gains, impact, lexical, plane
 from ibidem.retrieve.query import resolve
 from ibidem.retrieve.scope import universe
 from ibidem.store.memory import MemoryStore
@@ -57,7 +57,7 @@ class Collection:
         terms = bm25.weighted(
             rows, statistics, {word: float(words.count(word)) for word in words}, query
         )
-        scorer = bm25.scorer_of(everything.view, rows, statistics, terms, query)
+        scorer = bm25.Scorer(everything.view, rows, statistics, terms, query)
         every = np.concatenate(
             [
                 start + np.arange(len(segment.ordinals), dtype=np.uint32)
@@ -100,16 +100,21 @@ def random_batches(rng):
     return [[" ".join(words(rng, rng.randint(0, longest))) for _ in range(size)] for size in sizes]
 
 
-@pytest.fixture(params=["as it is", "always looking", "dense columns"])
+@pytest.fixture(params=["as it is", "always looking", "dense columns", "many exceptions"])
 def tuned(request, monkeypatch):
     """Thresholds such that small collections take every path."""
-    if request.param != "as it is":
+    if request.param in ("always looking", "dense columns"):
+        monkeypatch.setattr(gains, "_POSTINGS_MAX", -1)
         monkeypatch.setattr(impact, "_WORTH", 0)
         monkeypatch.setattr(impact, "_FEW", 0)
         monkeypatch.setattr(impact, "_LOOK_UP_COST", 0 if request.param == "always looking" else 16)
         monkeypatch.setattr(impact, "_SHARE", 1 if request.param == "always looking" else 10_000)
     if request.param == "dense columns":
         monkeypatch.setattr(index_impacts, "DENSE_ROWS_MIN", 1)
+    if request.param == "many exceptions":
+        monkeypatch.setattr(gains, "_BUILD_AT_ONCE", 20)
+        monkeypatch.setattr(gains, "_SPLIT_MIN", 2)
+        monkeypatch.setattr(gains, "_EXCEPTIONS", 2)
 
 
 def agree(collection, **options):
@@ -172,6 +177,8 @@ def test_accumulators_come_back_clean():
     rows = plane.plane_of(view, statistics, include_tombstoned=False)
     assert rows.empty is not None
     assert np.array_equal(rows.take(), rows.empty)
+    for kind in (np.float32, np.float64, np.bool_):
+        assert not rows.places.spare.take(kind).any()
 
 
 def test_an_older_snapshot_answers_the_same_beside_newer_ones(tuned):
@@ -188,6 +195,7 @@ def test_an_older_snapshot_answers_the_same_beside_newer_ones(tuned):
 
 
 def test_few_rows_are_scored(monkeypatch):
+    monkeypatch.setattr(gains, "_POSTINGS_MAX", -1)
     rng = random.Random(1)
     collection = Collection([[" ".join(words(rng, 30)) for _ in range(3000)]])
     scored = []
@@ -199,6 +207,39 @@ def test_few_rows_are_scored(monkeypatch):
     )
     collection.top(text="w3 w40 w41 w50", depth=10)
     assert sum(scored) < 300
+
+
+def test_few_rows_are_summed(monkeypatch):
+    rng = random.Random(1)
+    collection = Collection([[" ".join(words(rng, 30)) for _ in range(3000)]])
+    summed, marked = gains._summed, []
+
+    def counted(plane, scope, parts, whole, depth):
+        marked.extend(
+            len(one.slots if place in whole else one.exceptions) for place, one in enumerate(parts)
+        )
+        return summed(plane, scope, parts, whole, depth)
+
+    monkeypatch.setattr(gains, "_summed", counted)
+    agree(collection, text="w2 w58 w59 w60", depth=10)
+    assert 0 < sum(marked) < len(collection.plain(text="w2 w58 w59 w60", depth=3000)) / 2
+
+
+def test_the_gains_of_a_common_term_are_made_the_second_time(monkeypatch):
+    monkeypatch.setattr(gains, "_BUILD_AT_ONCE", 100)
+    rng = random.Random(2)
+    collection = Collection([[" ".join(words(rng, 30)) for _ in range(600)]])
+    made, build = [], bm25.Scorer.gains
+    monkeypatch.setattr(
+        bm25.Scorer,
+        "gains",
+        lambda self, slots, *rest: (made.append(len(slots)), build(self, slots, *rest))[1],
+    )
+    for expected in (0, 2, 2):
+        agree(collection, text="w1 w50", depth=10)
+        assert len(made) == expected
+    agree(collection, text="w1 w1 w50", depth=10)  # another weight
+    assert len(made) == 2
 
 
 def test_every_term_with_and():

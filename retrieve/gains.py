@@ -1,0 +1,153 @@
+"""The best of the lexical lane by adding up what postings add, for terms that not too many rows
+have.
+
+What a posting adds follows from its view and the weight of its term, so it is kept with the term,
+rows of the view only. Added in text order from 0.0, these numbers are canonical scores themselves:
+nothing is bounded by bytes and nothing scored twice. Terms are either summed whole, or looked up
+for the rows that are marked: those with a term that is summed whole, and those for which one of the
+others adds unusually much. Rows without a mark are proved to be worse than the best.
+
+Spec: retrieval 4.1.1 has the proof.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+
+import numpy as np
+
+from ibidem.retrieve.bm25 import Scorer, Weighted
+from ibidem.retrieve.numbers import Float64s, kth_largest_at_most
+from ibidem.retrieve.plane import Gains, Plane, Slots
+from ibidem.retrieve.scope import Scope, Universe
+
+_POSTINGS_MAX = 98_304
+"""Postings of a query beyond which bounds are cheaper."""
+_BUILD_AT_ONCE = 4_096
+"""Terms with more postings get their gains when they are asked for a second time."""
+_WEIGHTS_KEPT = 4
+"""Weights of a term that are remembered; there are others than one where a query repeats it."""
+_SPLIT_MIN = 64
+"""Terms with fewer postings have no exceptions."""
+_EXCEPTIONS = 32
+"""One posting in so many may add more than what is taken for the most that a term adds."""
+
+
+def best_sums(universe: Universe, scorer: Scorer) -> tuple[Slots, Float64s] | None:
+    """Returns slots of the universe, ascending, and their canonical scores.
+
+    They are those of the best `depth`, with all that are equal to the last of these. None where
+    this would be the long way.
+    """
+    gains = _gains(scorer)
+    if gains is None:
+        return None
+    plane, depth = scorer.plane, universe.query.depth
+    scope = None if universe.scope is universe.view else universe.scope
+    order = sorted(range(len(gains)), key=lambda place: gains[place].most, reverse=True)
+    slack = 1.0 + (len(gains) + 8) * 2.0**-50
+    rests = [rest * slack for rest in accumulate(gains[place].most for place in reversed(order))]
+    rests = [*reversed(rests), 0.0]
+    # A guess at first, which costs another round where it was too high; then what is certain.
+    least = gains[order[0]].top
+    count = 0
+    while True:
+        while rests[count] >= least and count < len(order):
+            count += 1
+        slots, scores = _summed(plane, scope, gains, frozenset(order[:count]), depth)
+        least = float(scores.min()) if scores.shape[0] >= depth else -np.inf
+        if rests[count] < least or count == len(order):
+            return slots, scores
+
+
+def _gains(scorer: Scorer) -> list[Gains] | None:
+    """Returns the gains of all terms; None where that is too much, or too early."""
+    terms = scorer.terms
+    if sum(term.joined.count for term in terms) > _POSTINGS_MAX:
+        return None
+    found = [term.joined.gains.get(term.weight) for term in terms]
+    if None not in found:
+        return [one for one in found if one is not None]
+    is_early = False
+    for one, term in zip(found, terms, strict=True):
+        joined = term.joined
+        if one is None and joined.count > _BUILD_AT_ONCE and term.weight not in joined.gains:
+            _keep(term, None)
+            is_early = True
+    return None if is_early else [_made(scorer, term) for term in terms]
+
+
+def _made(scorer: Scorer, term: Weighted) -> Gains:
+    """Returns the gains of a term, and keeps them with it."""
+    joined, plane = term.joined, scorer.plane
+    found = joined.gains.get(term.weight)
+    if found is not None:
+        return found
+    slots, frequencies = joined.slots, joined.frequencies
+    if plane.empty is not None:
+        places = (plane.empty.take(slots) == 0.0).nonzero()[0]
+        slots, frequencies = slots.take(places), frequencies.take(places)
+    values = scorer.gains(slots, frequencies, term.weight)
+    top = most = float(values.max(initial=0.0))
+    exceptions = slots[:0]
+    if values.shape[0] >= _SPLIT_MIN:
+        few = values.shape[0] // _EXCEPTIONS
+        most = float(np.partition(values, -few)[-few])
+        exceptions = slots[values > most]
+    found = Gains(slots, values, top, most, exceptions)
+    plane.keep(slots.nbytes + values.nbytes)
+    _keep(term, found)
+    return found
+
+
+def _keep(term: Weighted, gains: Gains | None) -> None:
+    known = term.joined.gains
+    if len(known) >= _WEIGHTS_KEPT:
+        known.clear()
+    known[term.weight] = gains
+
+
+def _summed(
+    plane: Plane, scope: Scope | None, gains: Sequence[Gains], whole: frozenset[int], depth: int
+) -> tuple[Slots, Float64s]:
+    """Returns the best of the rows with a term of `whole`, or an exception of another term.
+
+    With all that are equal to the last one; fewer where there are not so many.
+    """
+    marked = np.concatenate(
+        [one.slots if place in whole else one.exceptions for place, one in enumerate(gains)],
+        dtype=np.intp,
+    )
+    sums, marks = plane.places.spare.take(np.float64), plane.places.spare.take(np.bool_)
+    marks[marked] = True
+    stop = 0
+    for place, one in enumerate(gains):
+        if place in whole:
+            start, stop = stop, stop + one.slots.shape[0]
+            np.add.at(sums, marked[start:stop], one.values)
+            continue
+        stop += one.exceptions.shape[0]
+        hits = marks.take(one.slots).nonzero()[0]
+        if hits.shape[0]:
+            np.add.at(sums, one.slots.take(hits), one.values.take(hits))
+    values = sums.take(marked)
+    if scope is not None:
+        values[~scope.flags().take(plane.ordinals.take(marked))] = -np.inf
+    # A row is there once for each term at most.
+    bar = kth_largest_at_most(values, depth * len(gains))
+    found = marked.take((values >= bar if bar > 0.0 else values > 0.0).nonzero()[0])
+    found.sort()
+    is_first = np.empty(found.shape[0], np.bool_)
+    is_first[:1] = True
+    np.not_equal(found[1:], found[:-1], out=is_first[1:])
+    found = found[is_first]
+    scores = sums.take(found)
+    sums[marked] = 0.0
+    marks[marked] = False
+    plane.places.spare.give(sums)
+    plane.places.spare.give(marks)
+    if scores.shape[0] > depth:
+        keep = (scores >= np.partition(scores, -depth)[-depth]).nonzero()[0]
+        found, scores = found[keep], scores[keep]
+    return found.astype(np.uint32), scores
