@@ -147,7 +147,7 @@ class Notes:
     @property
     def head(self) -> CommitCid | None:
         """The newest commit of the space; None before the first event."""
-        ref = refs.read(self._operations.store, self._operations.state().view, NOTES + self.space)
+        ref = refs.read_now(self._operations, NOTES + self.space)
         return None if ref is None else CommitCid(ref.target.raw)
 
     def at(self, head: CommitCid | None) -> Log:
@@ -161,7 +161,7 @@ class Notes:
 
     def log(self) -> Log:
         """Returns the events as they stand now."""
-        return self.at(self.head)
+        return self._operations.steady(lambda: self.at(self.head))
 
     def add(
         self,

@@ -77,11 +77,8 @@ class Operations:
         last = self._last
         if last is not None and last.cid.raw == value:
             return last
-        if value is None:
-            raise CorruptError("head: the cell is missing, expected the CID of an operation")
-        state = self.at(OperationCid(value))
-        self._last = state
-        return state
+        self._last = self.steady(self._newest)
+        return self._last
 
     def steady(self, read: Callable[[], T]) -> T:
         """Returns what `read` finds, called again where the state it read was given up meanwhile.
@@ -97,6 +94,12 @@ class Operations:
                 if not is_overtaken(self.store, head, error):
                     raise
         raise lost_every_race()
+
+    def _newest(self) -> State:
+        value = self.store.cell(HEAD_CELL)
+        if value is None:
+            raise CorruptError("head: the cell is missing, expected the CID of an operation")
+        return self.at(OperationCid(value))
 
     def at(self, cid: OperationCid) -> State:
         """Returns the state that an operation made."""

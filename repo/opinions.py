@@ -119,7 +119,7 @@ def with_now(repository: Reader, revision: Revision, options: Mapping[str, Any])
     if isinstance(given, datetime):
         given = microseconds(given)
     if isinstance(notes, str):
-        ref = refs.read(repository.store, repository.view, NOTES + refs.check_name("notes", notes))
+        ref = refs.read_now(repository._operations, NOTES + refs.check_name("notes", notes))
         notes = None if ref is None else CommitCid(ref.target.raw)
     elif notes is not None and not isinstance(notes, CommitCid):
         raise InvalidInputError(

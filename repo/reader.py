@@ -165,11 +165,11 @@ class Reader(Closing):
 
     def branches(self) -> dict[str, CommitCid]:
         """Returns the branches that have commits, by name."""
-        return self._operations.steady(lambda: refs.listed(self.store, self.view, HEADS))
+        return refs.listed_now(self._operations, HEADS)
 
     def tags(self) -> dict[str, CommitCid]:
         """Returns the tags, by name."""
-        return self._operations.steady(lambda: refs.listed(self.store, self.view, TAGS))
+        return refs.listed_now(self._operations, TAGS)
 
     def commit_at(self, rev: object = revision.HEAD) -> Commit:
         """Returns the commit that a revision names."""

@@ -18,6 +18,7 @@ from ibidem.objects.view import RECEIPTS, RUNS, Ref, View
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Buffer, Source
+    from ibidem.repo.operations import Operations
 
 HEADS = "heads/"
 TAGS = "tags/"
@@ -71,6 +72,16 @@ def listed(source: Source, view: View, prefix: str) -> dict[str, Any]:
     found = [Ref.decode(source.get(cid)) for _, cid in Tree(source, view.refs).items()]
     targets = {ref.name: ref.target for ref in found if ref.name.startswith(prefix)}
     return {name[len(prefix) :]: targets[name] for name in sorted(targets)}
+
+
+def read_now(operations: Operations, full_name: str) -> Ref | None:
+    """Returns the ref of that full name as it stands now, None when there is none."""
+    return operations.steady(lambda: read(operations.store, operations.state().view, full_name))
+
+
+def listed_now(operations: Operations, prefix: str) -> dict[str, Any]:
+    """Returns the short names under a prefix with their targets as they stand now, by name."""
+    return operations.steady(lambda: listed(operations.store, operations.state().view, prefix))
 
 
 def changed(view: View, moves: Mapping[str, Cid | None], buffer: Buffer) -> TreeCid:

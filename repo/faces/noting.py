@@ -31,4 +31,4 @@ class Noting(Reader):
         from ibidem.repo import refs
         from ibidem.repo.notes import NOTES
 
-        return refs.listed(self.store, self._operations.state().view, NOTES)
+        return refs.listed_now(self._operations, NOTES)

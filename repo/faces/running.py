@@ -42,7 +42,7 @@ class Running(Signing):
         """Returns the receipts that are kept, by CID."""
         from ibidem.repo.run import kept
 
-        return list(kept.listed(self, self.view))
+        return self._operations.steady(lambda: list(kept.listed(self, self.view)))
 
     def find_receipt(self, receipt: Cid | str) -> tuple[ReceiptCid, Receipt | SealedReceipt]:
         """Returns a receipt by its CID or the beginning of that: a kept one, or one of the log."""

@@ -93,7 +93,7 @@ def drop(
     Raises:
         NotFoundError: kind `not-found`: no such receipt is kept; or `ambiguous`.
     """
-    cid = named(repository, operations.state().view, str(receipt))
+    cid = operations.steady(lambda: named(repository, repository.view, str(receipt)))
     if cid is None:
         raise NotFoundError(f"receipt {str(receipt)!r:.80} is not among those kept")
 
@@ -127,8 +127,12 @@ def find(repository: Reader, text: str) -> bytes:
     Raises:
         NotFoundError: kind `not-found`, or `ambiguous`.
     """
-    cid = named(repository, repository.view, text)
-    return repository.receipts.find(text) if cid is None else repository.store.get(cid)
+
+    def read() -> bytes:
+        cid = named(repository, repository.view, text)
+        return repository.receipts.find(text) if cid is None else repository.store.get(cid)
+
+    return repository._operations.steady(read)
 
 
 def named(repository: Reader, view: View, text: str) -> ReceiptCid | None:

@@ -142,7 +142,9 @@ class Run(Session):
         choice = checked_choice(request.get("on_conflict", "record"))
         with self._chain.lock:
             full_name = moves.branch_of(operations, request["branch"])
-            begun = publish.tip(operations, operations.state(), full_name)
+            begun = operations.steady(
+                lambda: publish.tip(operations, operations.state(), full_name)
+            )
             self._append("transaction", request=request, root=begun.root_cid)
         publisher = publish.BranchPublisher(
             operations, full_name, signed, begun=begun, on_conflict=choice

@@ -52,12 +52,21 @@ class RunSummary:
 class Recording:
     """A recorded run, of a repository that holds its steps."""
 
-    def __init__(self, repository: Reader, name: str) -> None:
+    def __init__(self, repository: Reader, name: str, *, tip: StepCid | None = None) -> None:
+        """Finds a run.
+
+        Args:
+            name: without a number, the newest of that name.
+            tip: its last step, where the caller has found it under its whole name.
+
+        Raises:
+            NotFoundError: there is no such run.
+        """
         self.repository = repository
-        self.name = full_name(repository.store, repository.view, name)
-        ref = refs.read(repository.store, repository.view, RUNS + self.name)
-        assert ref is not None, "BUG: the run was just found"
-        self.tip: StepCid = ref.target
+        if tip is None:
+            name, tip = repository._operations.steady(lambda: _found(repository, name))
+        self.name = name
+        self.tip: StepCid = tip
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
@@ -127,8 +136,13 @@ class Recording:
 
 def summaries(repository: Reader) -> list[RunSummary]:
     """Returns the recorded runs in short, by name and number."""
-    names = refs.listed(repository.store, repository.view, RUNS)
-    return [Recording(repository, name).summary() for name in sorted(names, key=_order)]
+
+    def read() -> list[RunSummary]:
+        tips = refs.listed(repository.store, repository.view, RUNS)
+        names = sorted(tips, key=_order)
+        return [Recording(repository, name, tip=tips[name]).summary() for name in names]
+
+    return repository._operations.steady(read)
 
 
 def drop(
@@ -150,6 +164,15 @@ def drop(
         make, author=author, time=checked_time(time), description=f"drop run {found.name}"
     )
     return found.tip
+
+
+def _found(repository: Reader, name: str) -> tuple[str, StepCid]:
+    """Returns the whole name of a run and its last step."""
+    view = repository.view
+    whole = full_name(repository.store, view, name)
+    ref = refs.read(repository.store, view, RUNS + whole)
+    assert ref is not None, "BUG: the run was just found"
+    return whole, ref.target
 
 
 def _order(name: str) -> tuple[str, int]:

@@ -23,7 +23,7 @@ from ibidem.repo.sync.erased import (
     is_erased_in,
     judged,
 )
-from ibidem.repo.sync.known import Known
+from ibidem.repo.sync.known import Known, known_now
 from ibidem.repo.sync.names import ALWAYS, ASKED, NOTES, check_ref, prefixes, tracking
 from ibidem.repo.sync.negotiate import common_commits
 from ibidem.repo.sync.pack import Pack
@@ -64,8 +64,7 @@ def fetch(
         CorruptError, FormatError, NotFoundError: what was sent is not whole and right.
     """
     offered = remote.refs(prefixes(tuple(include)))
-    operations = repository._operations
-    known = Known(operations.store, operations.state().view)
+    known = known_now(repository._operations)
     wanted = _unknown(offered, known)
     counted = Counted()
     sent = judged(repository, fetched_erasures(repository, remote, offered.erasures))
@@ -115,9 +114,8 @@ def push(
         ConflictError: kind `not-fast-forward`, or `head-moved` when somebody else was first.
     """
     offered = remote.refs(tuple({full_name.partition("/")[0] + "/" for full_name in changes}))
-    operations = repository._operations
-    store = operations.store
-    known = Known(store, operations.state().view)
+    store = repository.store
+    known = known_now(repository._operations)
     updates: dict[str, Update] = {}
     moves: list[RefMove] = []
     for full_name, target in sorted(changes.items()):
@@ -153,12 +151,11 @@ def chosen(
     Raises:
         NotFoundError: there is no such ref here.
     """
-    operations = repository._operations
-    view = operations.state().view
-    wanted = [_full(name) for name in names] or ([] if delete else [view.head])
+    known = known_now(repository._operations)
+    wanted = [_full(name) for name in names] or ([] if delete else [known.head])
     found: dict[str, Cid | None] = {_full(name): None for name in delete}
     for name in wanted:
-        ref = refs.read(operations.store, view, name)
+        ref = known.refs.get(name)
         if ref is None:
             raise NotFoundError(
                 f"ref {name}: there is none of that name here",

@@ -16,7 +16,13 @@ from ibidem.repo.sync.ancestry import Reachable, commits_between
 from ibidem.repo.sync.closure import Records, records_behind, split_targets
 
 if TYPE_CHECKING:
+    from ibidem.repo.operations import Operations
     from ibidem.store.protocol import Store
+
+
+def known_now(operations: Operations) -> Known:
+    """Returns what the refs reach as they stand now."""
+    return operations.steady(lambda: Known(operations.store, operations.state().view))
 
 
 class Known:

@@ -27,7 +27,7 @@ from ibidem.repo.sync.check import Accepted, Inspection
 from ibidem.repo.sync.closure import records_behind
 from ibidem.repo.sync.container import Opened
 from ibidem.repo.sync.erased import SentErasures, is_erased_in, judged, trust_of
-from ibidem.repo.sync.known import Known
+from ibidem.repo.sync.known import Known, known_now
 from ibidem.repo.sync.quarantine import Chosen, Quarantine, missing_from_pack
 from ibidem.repo.sync.report import Move, RefMove
 
@@ -63,7 +63,7 @@ class Intake:
             is_erased: whether a block may be missing; by default, what was erased here.
         """
         store = self._operations.store
-        known = Known(store, self._operations.state().view)
+        known = known_now(self._operations)
         allowed = is_erased_in(self._repository) if is_erased is None else is_erased
         self.accepted = Inspection(self._quarantine, store, known, allowed).run(targets)
 

@@ -18,7 +18,7 @@ from ibidem.objects.root import Root
 from ibidem.repo.operations import ORIGIN_CELL
 from ibidem.repo.sync.bundle import Bundle, Push, Tip
 from ibidem.repo.sync.erased import erasures_of, is_erased_in
-from ibidem.repo.sync.known import Known
+from ibidem.repo.sync.known import Known, known_now
 from ibidem.repo.sync.pack import Pack
 
 if TYPE_CHECKING:
@@ -115,15 +115,13 @@ class LocalRemote:
         return receive_push(self._repository, push, blocks)
 
     def _known(self) -> Known:
-        operations = self._repository._operations
-        return Known(operations.store, operations.state().view)
+        return known_now(self._repository._operations)
 
 
 def offer(repository: Reader, prefixes: Sequence[str]) -> Bundle:
     """Returns what a repository says of itself before anything is copied."""
     operations = repository._operations
-    view = operations.state().view
-    known = Known(operations.store, view)
+    known = known_now(operations)
     origin = Root.decode(operations.store.get(RootCid(operations.store.cell(ORIGIN_CELL) or b"")))
     return Bundle(
         refs={
@@ -131,7 +129,7 @@ def offer(repository: Reader, prefixes: Sequence[str]) -> Bundle:
             for name, ref in sorted(known.refs.items())
             if name.startswith(tuple(prefixes))
         },
-        head=view.head,
+        head=known.head,
         config=origin.config,
         erasures=erasures_of(repository),
     )

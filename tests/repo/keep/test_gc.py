@@ -220,6 +220,11 @@ def test_a_branch_at_a_condemned_commit_survives_whole_or_is_refused(
         assert repo.at("saved").retrieve("unusual phrase").items
 
 
+LEASH = """
+import os, threading
+threading.Thread(target=lambda: os.read(0, 1) or os._exit(1), daemon=True).start()
+"""
+"""Ends the process as soon as nobody holds the other end of its input: with whoever began it."""
 WRITER = """
 import sys, ibidem
 repo = ibidem.open(sys.argv[1])
@@ -240,19 +245,33 @@ while repo.store.cell("head") and not repo.tags().get("done"):
 """
 
 
+def begun(script: str, *arguments: str) -> subprocess.Popen[bytes]:
+    """Begins a process that ends with this one."""
+    environment = {**os.environ, "PYTHONPATH": SOURCE}
+    command = [sys.executable, "-c", LEASH + script, *arguments]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, env=environment)
+
+
+def test_what_a_test_has_begun_ends_with_a_test_that_is_killed() -> None:
+    child = f"{LEASH}print('ready', flush=True)\nwhile True: pass"
+    begin = [sys.executable, "-c", child]
+    parent = f"import subprocess; subprocess.Popen({begin!r}, stdin=subprocess.PIPE).wait()"
+    command = [sys.executable, "-c", parent]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        process.kill()
+        # Ends only when the child has: until then that holds the other end.
+        assert process.stdout.read() == b""
+
+
 @pytest.mark.parametrize("commits", [4, pytest.param(60, marks=pytest.mark.slow)])
 def test_nothing_is_lost_beside_writers_and_readers(tmp_path: Path, commits: int) -> None:
     with ibidem.init(tmp_path) as repo:
         fill(repo)
-        environment = {**os.environ, "PYTHONPATH": SOURCE}
         folder = str(tmp_path)
-        writers = [
-            subprocess.Popen(
-                [sys.executable, "-c", WRITER, folder, name, str(commits)], env=environment
-            )
-            for name in ("a", "b")
-        ]
-        reader = subprocess.Popen([sys.executable, "-c", READER, folder], env=environment)
+        writers = [begun(WRITER, folder, name, str(commits)) for name in ("a", "b")]
+        reader = begun(READER, folder)
         rounds = 0
         while any(writer.poll() is None for writer in writers):
             repo.collect_garbage(keep_operations=1 + rounds % 7)
@@ -260,49 +279,11 @@ def test_nothing_is_lost_beside_writers_and_readers(tmp_path: Path, commits: int
         repo.tag("done")
         assert [writer.wait() for writer in writers] == [0, 0]
         assert reader.wait(60) == 0
+        for process in (*writers, reader):
+            assert process.stdin is not None
+            process.stdin.close()
         assert rounds > 1
         report = repo.fsck()
         assert report.faults == ()
         found = {node.key for node in repo.query(label="Doc") if node.key}
         assert len(found) == 3 + 2 * commits
-
-
-class Trapped(MemoryStore):
-    """Lets something happen right before one block is read for the first time."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.trap: Cid | None = None
-        self.happening: object = None
-
-    def get(self, cid: Cid) -> bytes:
-        if self.trap == cid:
-            self.trap = None
-            self.happening()  # type: ignore[operator]
-        return super().get(cid)
-
-
-@pytest.mark.parametrize("ask", ["branches", "resolve", "commit", "branch"])
-def test_who_is_overtaken_between_two_reads_sees_the_newer_state(ask: str) -> None:
-    store = founded(Trapped(), None, "", lambda: 1)
-    repo, other = Repository(store, None, lambda: 1), Repository(store, None, lambda: 1)
-    fill(repo)
-    repo.clear_stage()
-
-    def overtake() -> None:
-        with other.transaction() as tx:
-            tx.add_node("Doc", summary="meanwhile")
-        other.collect_garbage(keep_operations=1)
-
-    store.trap, store.happening = repo.view.refs, overtake
-    if ask == "branches":
-        assert repo.branches()["main"] == other.head
-    elif ask == "resolve":
-        assert repo.resolve("main") == other.head
-    elif ask == "commit":
-        with repo.transaction() as tx:
-            tx.add_node("Doc", summary="ours")
-    else:
-        repo.branch("made")
-    assert store.trap is None
-    assert repo.fsck().is_clean
