@@ -6,7 +6,7 @@ import click
 
 from ibidem.cli import output, parse
 from ibidem.cli.session import Session, common_options, pass_session
-from ibidem.objects.ids import NodeId
+from ibidem.objects.ids import EdgeId, NodeId
 
 
 @click.group("edge")
@@ -52,3 +52,24 @@ def add(
         output.emit("edge-add", {"id": str(edge_id)})
     else:
         output.say(str(edge_id))
+
+
+@command.command("remove")
+@click.argument("edges", nargs=-1, required=True, metavar="EDGE...")
+@common_options
+@pass_session
+def remove(session: Session, *, edges: tuple[str, ...]) -> None:
+    """Stage that each EDGE goes; history keeps it
+
+    \b
+    Example:
+      repo edge remove 0d6c5a7b9f1e4c0f8a2b3c4d5e6f7081
+    """
+    ids = [EdgeId.parse(edge) for edge in edges]
+    with session.open() as repository, repository.staging() as tx:
+        for edge in ids:
+            tx.remove_edge(edge)
+    if session.json:
+        output.emit("edge-remove", {"ids": [str(edge) for edge in ids]})
+    else:
+        output.say(f"{output.plural(len(ids), 'edge')} to go; repo commit makes it so")

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
 import click
 
 from ibidem.cli import output, parse
 from ibidem.cli.session import Session, common_options, pass_session
 
+if TYPE_CHECKING:
+    from ibidem.objects.ids import NodeId
+    from ibidem.repo.transaction import Transaction
+
 
 @click.group("node")
 def command() -> None:
-    """Stage single nodes
-
-    Nodes are removed, and hidden with a tombstone, by a line of JSON that `repo add -` reads:
-    {"remove": {"node": ID}} or {"tombstone": {"node": ID}}.
-    """
+    """Stage single nodes"""
 
 
 @command.command("add")
@@ -64,3 +67,76 @@ def add(
         output.emit("node-add", {"id": str(node_id)})
     else:
         output.say(str(node_id))
+
+
+@command.command("remove")
+@click.argument("nodes", nargs=-1, required=True, metavar="NODE...")
+@common_options
+@pass_session
+def remove(session: Session, *, nodes: tuple[str, ...]) -> None:
+    """Stage that each NODE goes, with its edges and vectors
+
+    History keeps them; `repo erase` destroys.
+
+    \b
+    Example:
+      repo node remove 0d6c5a7b9f1e4c0f8a2b3c4d5e6f7081
+    """
+    _stage(session, "node-remove", nodes, "to go", lambda tx, node: tx.remove_node(node))
+
+
+@command.command("tombstone")
+@click.argument("nodes", nargs=-1, required=True, metavar="NODE...")
+@click.option("--reason", default="", help="Why, for all to read.")
+@common_options
+@pass_session
+def tombstone(session: Session, *, nodes: tuple[str, ...], reason: str) -> None:
+    """Stage that each NODE is hidden from now on, and does not come back by itself
+
+    Older revisions answer as before. `repo node untombstone` shows it again; `repo erase` destroys.
+
+    \b
+    Example:
+      repo node tombstone 0d6c5a7b9f1e4c0f8a2b3c4d5e6f7081 --reason "withdrawn"
+    """
+    _stage(
+        session,
+        "node-tombstone",
+        nodes,
+        "to be hidden",
+        lambda tx, node: tx.tombstone(node, reason=reason),
+    )
+
+
+@command.command("untombstone")
+@click.argument("nodes", nargs=-1, required=True, metavar="NODE...")
+@common_options
+@pass_session
+def untombstone(session: Session, *, nodes: tuple[str, ...]) -> None:
+    """Stage that each NODE, on which a tombstone stands, is seen again
+
+    \b
+    Example:
+      repo node untombstone 0d6c5a7b9f1e4c0f8a2b3c4d5e6f7081
+    """
+    _stage(session, "node-untombstone", nodes, "to be seen", lambda tx, node: tx.untombstone(node))
+
+
+def _stage(
+    session: Session,
+    name: str,
+    nodes: tuple[str, ...],
+    what: str,
+    change: Callable[[Transaction, NodeId], None],
+) -> None:
+    """Stages one change to each of some nodes, all or none, and says so."""
+    from ibidem.objects.ids import NodeId
+
+    ids = [NodeId.parse(node) for node in nodes]
+    with session.open() as repository, repository.staging() as tx:
+        for node in ids:
+            change(tx, node)
+    if session.json:
+        output.emit(name, {"ids": [str(node) for node in ids]})
+    else:
+        output.say(f"{output.plural(len(ids), 'node')} {what}; repo commit makes it so")

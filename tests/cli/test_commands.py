@@ -376,3 +376,25 @@ def test_a_thread_that_is_not_there_is_said_by_its_name(notes: Run):
         assert "thread 'nope' is not there" in told
         assert "repo thread list" in told
     assert "no message is chosen" in notes("thread", "select", "nope").stderr
+
+
+def test_nodes_and_edges_go_and_are_hidden_all_or_none(notes: Run, data: Data):
+    one, two = (data("node", "add", "Fact", "--summary", text)["id"] for text in ("mill", "store"))
+    edge = data("edge", "add", one, "feeds", two)["id"]
+    notes("commit", "-m", "facts")
+    notes("node", "remove", one, "00" * 16, code=3)
+    assert "nothing is staged" in notes("status").stdout
+    assert "1 edge to go" in notes("edge", "remove", edge).stdout
+    assert "1 node to be hidden" in notes("node", "tombstone", one, "--reason", "wrong").stdout
+    notes("commit", "-m", "hidden")
+    notes("get", edge, code=3)
+    assert "was forgotten: wrong" in notes("get", one, code=3).stderr
+    assert data("get", one, "--at", "HEAD~1")["node"]["id"] == one
+    notes("node", "remove", one, code=2)
+    notes("node", "untombstone", one)
+    notes("node", "untombstone", two, code=3)
+    notes("commit", "-m", "seen")
+    notes("get", one)
+    assert "2 nodes to go" in notes("node", "remove", one, two).stdout
+    notes("commit", "-m", "gone")
+    assert data("query", "--label", "Fact", "--count")["count"] == 0
