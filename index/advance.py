@@ -7,12 +7,12 @@ made.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from pyroaring import BitMap
 
-from ibidem.index.arrays import Array, Columns, to_bitmap
+from ibidem.index.arrays import Array, Bytes, Columns, to_bitmap
 from ibidem.index.edge_rows import EdgeRows
 from ibidem.index.extract import (
     BATCH_BLOCKS,
@@ -24,7 +24,8 @@ from ibidem.index.extract import (
     read_blocks,
     text_of,
 )
-from ibidem.index.family import Parts, appended, without
+from ibidem.index.family import Parts
+from ibidem.index.growth import Growth
 from ibidem.index.identity import find_rows, id_array
 from ibidem.index.node_rows import NodeRows
 from ibidem.index.ordinals import OrdinalTable
@@ -61,78 +62,91 @@ class Advance:
         self._config = Config.from_map(after.config)
         self._blocks, self._shelf = blocks, shelf
         self._table = OrdinalTable(state.identities, shelf)
+        self._growths: list[Growth] = []
 
     def run(self, root: RootCid) -> State:
         """Returns the state of `after`, whose CID is `root`."""
+        try:
+            return self._state_of(root)
+        finally:
+            for growth in self._growths:
+                growth.end()
+
+    def _state_of(self, root: RootCid) -> State:
         if not self._state.identities and self._after.nodes != EMPTY_TREE:
             self._table.assign(Tree(self._blocks, self._after.nodes).arrays()[0])
         nodes = self._nodes()
         edges = self._edges()
         vectors = {
-            model: parts
+            model: self._vectors(model)
             for model in sorted({*self._before.vectors, *self._after.vectors})
-            if (parts := self._vectors(model))
         }
         sparse = {
-            vocab: parts
+            vocab: self._sparse(vocab)
             for vocab in sorted({*self._before.sparse, *self._after.sparse})
-            if (parts := self._sparse(vocab))
         }
         tombstoned = self._tombstoned()
-        return State(root, self._table.segments, nodes, edges, vectors, sparse, tombstoned)
+        return State(
+            root,
+            self._table.segments,
+            nodes.parts,
+            edges.parts,
+            {model: growth.parts for model, growth in vectors.items() if growth.parts},
+            {vocab: growth.parts for vocab, growth in sparse.items() if growth.parts},
+            tombstoned,
+        )
 
-    def _nodes(self) -> Parts:
-        parts = self._state.nodes
+    def _nodes(self) -> Growth:
+        growth = self._growth("nodes", self._state.nodes)
         rows = NodeRows(self._config.analyser)
         stream = changes(self._blocks, self._before.nodes, self._after.nodes)
         for batch, blocks in self._read(stream, NodeCid):
-            parts = self._killed(parts, batch)
+            self._kill(growth, batch)
             for key, cid, block in blocks:
                 node = Node.decode(block)
                 checked_id(key, node.id.raw, "node")
                 rows.add(node, cid[4:], text_of(node, self._config, self._blocks))
             if len(rows) >= CHUNK_ROWS or rows.term_count >= CHUNK_TERMS:
-                parts = self._append_nodes(parts, rows)
+                self._add_nodes(growth, rows)
                 rows = NodeRows(self._config.analyser)
-        return self._append_nodes(parts, rows)
+        self._add_nodes(growth, rows)
+        return growth
 
-    def _append_nodes(self, parts: Parts, rows: NodeRows) -> Parts:
-        if not len(rows):
-            return parts
-        self._table.assign(id_array([*rows.ids, *rows.children]))
-        return self._appended("nodes", parts, rows.columns(self._table.known))
+    def _add_nodes(self, growth: Growth, rows: NodeRows) -> None:
+        rows.number_terms()  # here: what the analyser remembers is shared
+        self._add(growth, [*rows.ids, *rows.children], len(rows), rows.columns)
 
-    def _edges(self) -> Parts:
-        parts = self._state.edges
+    def _edges(self) -> Growth:
+        growth = self._growth("edges", self._state.edges)
         rows = EdgeRows()
         stream = changes(self._blocks, self._before.edges, self._after.edges)
         for batch, blocks in self._read(stream, EdgeCid):
-            parts = _without_edges(parts, batch)
+            _kill_edges(growth, batch)
             for key, cid, block in blocks:
                 edge = Edge.decode(block)
                 checked_id(key, edge.id.raw, "edge")
                 rows.add(edge, cid[4:])
             if len(rows) >= CHUNK_ROWS:
-                parts, rows = self._append_edges(parts, rows), EdgeRows()
-        return self._append_edges(parts, rows)
+                self._add_edges(growth, rows)
+                rows = EdgeRows()
+        self._add_edges(growth, rows)
+        return growth
 
-    def _append_edges(self, parts: Parts, rows: EdgeRows) -> Parts:
-        if not len(rows):
-            return parts
-        self._table.assign(id_array([*rows.sources, *rows.targets]))
-        serial = max((int(part.segment["ordinals"][-1]) + 1 for part in parts), default=0)
-        return self._appended("edges", parts, rows.columns(self._table.known, serial))
+    def _add_edges(self, growth: Growth, rows: EdgeRows) -> None:
+        last = (int(part.segment["ordinals"][-1]) + 1 for part in growth.parts)
+        serial = max(last, default=0)
+        ids = [*rows.sources, *rows.targets]
+        self._add(growth, ids, len(rows), lambda known: rows.columns(known, serial))
 
-    def _vectors(self, model: str) -> Parts:
-        parts = self._state.vectors.get(model, ())
+    def _vectors(self, model: str) -> Growth:
+        growth = self._growth("vectors", self._state.vectors.get(model, ()))
         known = self._config.models.get(model)
-        dim = known.dim if known else None
-        rows = VectorRows(model, dim)
+        rows = VectorRows(model, known.dim if known else None)
         stream = self._changes(self._before.vectors.get(model), self._after.vectors.get(model))
         for batch, blocks in self._read(stream, VectorCid):
-            parts = self._killed(parts, batch)
-            if dim is None and parts:
-                dim = rows.dim = parts[0].segment["rows"].shape[1]
+            self._kill(growth, batch)
+            if rows.dim is None and growth.parts:
+                rows.dim = growth.parts[0].segment["rows"].shape[1]
             found = list(blocks)
             rows.add_blocks(
                 [key for key, _, _ in found],
@@ -140,32 +154,54 @@ class Advance:
                 [block for _, _, block in found],
             )
             if len(rows) >= CHUNK_ROWS or len(rows) * (rows.dim or 0) >= CHUNK_COMPONENTS:
-                dim = rows.dim
-                parts, rows = self._append(parts, rows, "vectors"), VectorRows(model, dim)
-        return self._append(parts, rows, "vectors")
+                self._add(growth, rows.ids, len(rows), rows.columns)
+                rows = VectorRows(model, rows.dim)
+        self._add(growth, rows.ids, len(rows), rows.columns)
+        return growth
 
-    def _sparse(self, vocab: str) -> Parts:
-        parts = self._state.sparse.get(vocab, ())
+    def _sparse(self, vocab: str) -> Growth:
+        growth = self._growth("sparse", self._state.sparse.get(vocab, ()))
         rows = SparseRows()
         stream = self._changes(self._before.sparse.get(vocab), self._after.sparse.get(vocab))
         for batch, blocks in self._read(stream, SparseCid):
-            parts = self._killed(parts, batch)
+            self._kill(growth, batch)
             for key, cid, block in blocks:
                 rows.add(key, Sparse.decode(block), cid[4:])
             if len(rows) >= CHUNK_ROWS:
-                parts, rows = self._append(parts, rows, "sparse"), SparseRows()
-        return self._append(parts, rows, "sparse")
+                self._add(growth, rows.ids, len(rows), rows.columns)
+                rows = SparseRows()
+        self._add(growth, rows.ids, len(rows), rows.columns)
+        return growth
 
-    def _append(self, parts: Parts, rows: VectorRows | SparseRows, kind: str) -> Parts:
-        if not len(rows):
-            return parts
-        self._table.assign(id_array(rows.ids))
-        return self._appended(kind, parts, rows.columns(self._table.known))
+    def _growth(self, kind: str, parts: Parts) -> Growth:
+        growth = Growth(parts, MERGES[kind], self._shelf)
+        self._growths.append(growth)
+        return growth
+
+    def _add(
+        self,
+        growth: Growth,
+        ids: list[bytes],
+        row_count: int,
+        columns: Callable[[Callable[[Bytes], Array]], Columns],
+    ) -> None:
+        """Adds rows to a family, after the segment that is being made for any of them."""
+        if not row_count:
+            return
+        self._settle()
+        # The table stands still while a thread reads it: ids get their ordinals here and before.
+        self._table.assign(id_array(ids))
+        growth.add(lambda: columns(self._table.known), row_count)
+
+    def _settle(self) -> None:
+        for growth in self._growths:
+            growth.settle()
 
     def _tombstoned(self) -> BitMap:
         tombstoned = self._state.tombstoned
         stream = changes(self._blocks, self._before.tombstones, self._after.tombstones)
         for batch in batches(stream, BATCH_BLOCKS):
+            self._settle()
             ordinals = self._table.assign(id_array([key for key, _ in batch]))
             is_set = np.fromiter(
                 (cid is not None for _, cid in batch), dtype=bool, count=len(batch)
@@ -176,12 +212,12 @@ class Advance:
     def _changes(self, before: TreeCid | None, after: TreeCid | None) -> Iterator[Change]:
         return changes(self._blocks, before or EMPTY_TREE, after or EMPTY_TREE)
 
-    def _killed(self, parts: Parts, batch: list[Change]) -> Parts:
-        """Returns the parts without the rows of the nodes that changed."""
-        if not parts:
-            return parts
+    def _kill(self, growth: Growth, batch: list[Change]) -> None:
+        """Takes the rows of the nodes that changed for dead."""
+        if growth.is_new:
+            return
         ordinals = self._table.known(id_array([key for key, _ in batch]))
-        return without(parts, ordinals[ordinals >= 0].astype(np.uint32))
+        growth.kill(ordinals[ordinals >= 0].astype(np.uint32))
 
     def _read(
         self, stream: Iterator[Change], kind: type[Cid]
@@ -195,9 +231,6 @@ class Advance:
                 batch,
                 ((key, cid, block) for (key, cid), block in zip(present, found, strict=True)),
             )
-
-    def _appended(self, kind: str, parts: Parts, columns: Columns) -> Parts:
-        return appended(parts, columns, MERGES[kind], self._shelf)
 
 
 def advance(
@@ -213,13 +246,13 @@ def advance(
     return Advance(state, before, after, blocks, shelf).run(root)
 
 
-def _without_edges(parts: Parts, batch: list[Change]) -> Parts:
-    """Returns the parts without the live rows of the edges that changed."""
-    if not parts:
-        return parts
+def _kill_edges(growth: Growth, batch: list[Change]) -> None:
+    """Takes the live rows of the edges that changed for dead."""
+    if growth.is_new:
+        return
     ids = id_array([key for key, _ in batch])
     dead: list[Array] = []
-    for part in parts:
+    for part in growth.parts:
         rows = find_rows(part.segment, ids)
         dead.append(part.segment["ordinals"][rows[rows >= 0]])
-    return without(parts, np.sort(np.concatenate(dead)))
+    growth.kill(np.sort(np.concatenate(dead)))

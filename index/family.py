@@ -59,7 +59,12 @@ def appended(parts: Parts, columns: Columns, merge: Merge, shelf: Shelf) -> Part
     if parts and parts[-1].live_count + count <= TAIL_ROWS:
         fresh = Part(Segment("new", columns, {}, 0))
         return (*parts[:-1], Part(shelf.put(merge((parts[-1], fresh)))))
-    return _stepped([*parts, Part(shelf.put(columns))], merge, shelf)
+    return joined(parts, Part(shelf.put(columns)), merge, shelf)
+
+
+def joined(parts: Parts, part: Part, merge: Merge, shelf: Shelf) -> Parts:
+    """Returns the parts with one more, the new tail, after a small merge where one is due."""
+    return _stepped([*parts, part], merge, shelf)
 
 
 def compacted(parts: Parts, merge: Merge, shelf: Shelf) -> Parts:

@@ -66,7 +66,7 @@ class NodeRows:
         self._pending.append(text)
         self._pending_chars += len(text)
         if self._pending_chars > _PENDING_CHARS:
-            self._number_terms()
+            self.number_terms()
         self._child_counts.append(len(node.children))
         for child in node.children:
             self.children.append(child.id.raw)
@@ -94,7 +94,7 @@ class NodeRows:
         order = np.argsort(ordinals, kind="stable")
         row = np.empty(len(order), dtype=np.uint32)
         row[order] = np.arange(len(order), dtype=np.uint32)
-        self._number_terms()
+        self.number_terms()
         lengths = np.concatenate(self._lengths).astype(np.uint32)
         columns: Columns = {
             "ordinals": ordinals[order],
@@ -122,7 +122,7 @@ class NodeRows:
         columns |= self._child_columns(ordinals_of, row)
         return _finish(columns)
 
-    def _number_terms(self) -> None:
+    def number_terms(self) -> None:
         """Analyses the texts that are still texts."""
         numbers, lengths = self._terms.numbers(self._pending)
         self._term_numbers.append(numbers)

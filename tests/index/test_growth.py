@@ -1,0 +1,101 @@
+"""Large segments are made in a thread; nothing but time tells."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+from ibidem.index import family
+from ibidem.index import growth as growth_module
+from ibidem.index.growth import Growth
+from ibidem.index.index import Index
+from ibidem.index.shelf import MemoryShelf
+from ibidem.objects.errors import StorageError
+
+
+def columns(start, count):
+    return {"ordinals": np.arange(start, start + count, dtype=np.uint32)}
+
+
+def merge(parts):
+    joined = [part.segment["ordinals"] for part in parts]
+    return {"ordinals": np.sort(np.concatenate(joined))}
+
+
+def rows_of(parts):
+    return [part.segment["ordinals"].tolist() for part in parts]
+
+
+def grown(counts):
+    growth = Growth((), merge, MemoryShelf())
+    start = 0
+    for count in counts:
+        growth.add(lambda start=start, count=count: columns(start, count), count)
+        start += count
+    return rows_of(growth.parts)
+
+
+@pytest.mark.parametrize("counts", [[40], [40, 3, 5], [3, 40, 2], [40, 41, 42], [2, 3]])
+def test_parts_are_those_made_without_a_thread(counts, monkeypatch):
+    monkeypatch.setattr(family, "TAIL_ROWS", 8)
+    alone = grown(counts)
+    monkeypatch.setattr(growth_module, "BESIDE_ROWS", 32)
+    assert grown(counts) == alone
+
+
+def test_small_additions_start_no_thread(monkeypatch):
+    monkeypatch.setattr(threading.Thread, "start", lambda self: pytest.fail("started"))
+    assert grown([1, 2, 3])
+
+
+def test_rows_die_in_the_segment_that_was_being_made(monkeypatch):
+    monkeypatch.setattr(growth_module, "BESIDE_ROWS", 1)
+    growth = Growth((), merge, MemoryShelf())
+    growth.add(lambda: columns(0, 5), 5)
+    growth.kill(np.array([1, 3], np.uint32))
+    (part,) = growth.parts
+    assert (part.live_count, part.dead_count) == (3, 2)
+
+
+def test_an_error_of_the_thread_is_raised_where_the_parts_are_asked_for(monkeypatch):
+    monkeypatch.setattr(growth_module, "BESIDE_ROWS", 1)
+
+    class Refusing:
+        def put(self, columns, meta=None):
+            raise StorageError("disk full")
+
+    growth = Growth((), merge, Refusing())
+    growth.add(lambda: columns(0, 5), 5)
+    with pytest.raises(StorageError):
+        _ = growth.parts
+    growth.end()
+
+
+def test_an_index_built_with_threads_is_the_one_built_without(repository, monkeypatch, tmp_path):
+    root = repository.at().commit.root
+    alone = Index(tmp_path / "alone", repository.store).build(root)
+    monkeypatch.setattr(growth_module, "BESIDE_ROWS", 1)
+    beside = Index(tmp_path / "beside", repository.store).build(root)
+    assert [one.name for one in beside.state.segments()] == [
+        one.name for one in alone.state.segments()
+    ]
+    assert not [one for one in threading.enumerate() if one.name == "ibidem-index"]
+
+
+@pytest.fixture
+def repository():
+    import ibidem
+
+    with ibidem.init("memory:") as repo:
+        with repo.transaction() as tx:
+            nodes = []
+            for number in range(40):
+                node = tx.add_node("Fact", summary=f"text {number} of {number % 7}", key=number)
+                tx.set_vector(node, model="m", vector=np.eye(8, dtype=np.float32)[number % 8])
+                tx.set_sparse(node, vocab="v", indices=[number], weights=[1.0])
+                if nodes:
+                    tx.add_edge(node, "after", nodes[-1])
+                nodes.append(node)
+        yield repo
