@@ -36,11 +36,8 @@ _EXACT_DIM = (1 << 24) // (127 * 127)
 def code_products(queries: Int8s) -> Products:
     """Returns the function that multiplies codes with the codes of m >= 1 queries, (m, d)."""
     queries = np.ascontiguousarray(queries)
-    if queries.shape[0] >= BATCH_MIN:
-        numkong = numkong_module()
-        return with_numpy(queries) if numkong is None else with_numkong(numkong, queries)
-    simsimd = simsimd_module()
-    return with_numpy(queries) if simsimd is None else with_simsimd(simsimd, queries)
+    found = _by_library(queries)
+    return with_numpy(queries) if found is None else found
 
 
 def float_products(queries: Float32s) -> Products:
@@ -49,16 +46,25 @@ def float_products(queries: Float32s) -> Products:
     These are sums in float32 or better, in any order.
     """
     queries = np.ascontiguousarray(queries)
-    simsimd = simsimd_module() if queries.shape[0] < BATCH_MIN else None
-    if simsimd is not None:
-        return with_simsimd(simsimd, queries)
+    found = _by_library(queries)
+    if found is not None:
+        return found
     columns = np.ascontiguousarray(queries.T)
     return lambda rows: np.asarray(rows @ columns)
 
 
-def with_numkong(numkong: ModuleType, queries: Int8s) -> Products:
-    """Returns products by `numkong`, int32 inside."""
-    packed = numkong.dots_pack(queries, dtype="int8")
+def _by_library(queries: npt.NDArray[Any]) -> Products | None:
+    """Returns products by the library that is best for so many queries, of those installed."""
+    numkong = numkong_module() if queries.shape[0] >= BATCH_MIN else None
+    if numkong is not None:
+        return with_numkong(numkong, queries)
+    simsimd = simsimd_module()
+    return None if simsimd is None else with_simsimd(simsimd, queries)
+
+
+def with_numkong(numkong: ModuleType, queries: npt.NDArray[Any]) -> Products:
+    """Returns products by `numkong`: of codes int32, of float32 in float64."""
+    packed = numkong.dots_pack(queries, dtype=queries.dtype.name)
     return lambda codes: np.asarray(numkong.dots_packed(codes, packed))
 
 
@@ -81,9 +87,9 @@ def with_numpy(queries: Int8s) -> Products:
     """Returns products by floats in which every partial sum is an exact integer."""
     kind = np.float32 if queries.shape[1] <= _EXACT_DIM else np.float64
     columns = np.ascontiguousarray(queries.T.astype(kind))
-    block = np.empty((_BLOCK_ROWS, queries.shape[1]), kind)
 
     def products(codes: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        block = np.empty((_BLOCK_ROWS, queries.shape[1]), kind)
         result = np.empty((codes.shape[0], columns.shape[1]), kind)
         for start in range(0, codes.shape[0], _BLOCK_ROWS):
             part = codes[start : start + _BLOCK_ROWS]

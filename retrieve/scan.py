@@ -13,7 +13,8 @@ Spec: retrieval 4.2.1.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,11 +23,15 @@ import numpy.typing as npt
 
 from ibidem.retrieve.asked import Asked, Part
 from ibidem.retrieve.bounds import Estimate, Positions, QuerySide
-from ibidem.retrieve.kernel import Products
+from ibidem.retrieve.hits import Hits, joined, tops
+from ibidem.retrieve.kernel import BATCH_MIN, Products
 from ibidem.retrieve.numbers import Float32s, Float64s
 from ibidem.retrieve.passes import At, Pass, Queries
 from ibidem.retrieve.protocol import Bools, VectorSegment
 
+_CPUS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+WORKERS = min(4, _CPUS or 1)
+"""Threads that share the chunks of a batch; a single query waits for memory."""
 _UNUSED = np.ones((1, 1))
 _PLAIN = -1
 _NORM_ERROR = 2.0**-36
@@ -40,8 +45,7 @@ _CHUNK_PRODUCTS = 1 << 17
 """Products of one chunk at most: half a megabyte of float32."""
 _NORMS_ALIKE = 1.0 + 2.0**-8
 """Rows with norms no further apart are compared with one bound, that of the worst norm."""
-_BLOCKS = 4
-"""Maxima of so many blocks for every wanted row give a first bound."""
+_SHARED_CHUNKS = 4
 _SAMPLE_ROWS = 2_048
 _SAMPLE_SHARE = 4
 """From so many times the sample on, a sample can be taken."""
@@ -77,23 +81,18 @@ def scan(
         gives_up: whether a query may be given up.
     """
     found = _Scan(parts, sides, depths, one, gives_up=gives_up)
-    with np.errstate(all="ignore"):
-        found.run()
+    found.run()
     return [found.kept(number) for number in range(len(sides))]
 
 
 @dataclass(frozen=True, slots=True)
-class _Hits:
-    """Rows that are kept so far, each for one query."""
+class _Chunk:
+    """Rows that are read at a time."""
 
-    place: npt.NDArray[np.int64]
-    """Of the row, counted through all segments; ascending within a query and a segment."""
-    query: npt.NDArray[np.int16]
-    lower: Float64s
-    upper: Float64s
-
-    def take(self, index: Any) -> _Hits:
-        return _Hits(self.place[index], self.query[index], self.lower[index], self.upper[index])
+    number: int
+    """Of the segment."""
+    at: At
+    size: int
 
 
 class _Scan:
@@ -117,36 +116,61 @@ class _Scan:
         self.least = np.full(len(depths), -np.inf)
         self.is_bounded = False
         self.active = np.arange(len(depths), dtype=np.int16)
-        self.hits: list[_Hits] = []
+        self.hits: list[Hits] = []
         self.total = sum(part.size for part in self.parts)
         self.offsets = np.cumsum([0, *(part.segment.ordinals.shape[0] for part in self.parts)])
         self.queries: dict[int, Queries] = {}
         """By the number of the segment; _PLAIN for all without a centre."""
         self.plain: Products | None = None
+        self.segments: dict[int, Asked] = {}
 
     def run(self) -> None:
         """Scans everything; bounds are sharpened whenever much more was seen."""
-        step = max(256, min(_CHUNK_ROWS, _CHUNK_PRODUCTS // len(self.depths)))
+        waiting: list[_Chunk] = []
         seen, next_look = 0, 0
+        for chunk in self._chunks():
+            waiting.append(chunk)
+            seen += chunk.size
+            if seen >= next_look:
+                is_first, next_look = next_look == 0, _GROWTH * seen
+                self._read(waiting)
+                waiting = []
+                if is_first and self.gives_up and self._seems_blind(seen):
+                    self._sample()
+                    if not len(self.active):
+                        return
+        self._read(waiting)
+
+    def _chunks(self) -> Iterator[_Chunk]:
+        """Yields all rows that rank, by segment and position; the first are few."""
+        step = max(256, min(_CHUNK_ROWS, _CHUNK_PRODUCTS // len(self.depths)))
+        seen = 0
         for number, part in enumerate(self.parts):
-            asked = self._asked(number)
             longest = step if part.positions is None else min(step, _GATHER_ROWS)
             start, size = 0, part.size
             while start < size:
                 stop = min(size, start + min(longest, max(_FIRST_ROWS, _GROWTH * seen)))
                 span = slice(start, stop)
-                if part.mask is None or part.mask[span].any():
-                    self._add(asked, span if part.positions is None else part.positions[span])
+                at = span if part.positions is None else part.positions[span]
+                yield _Chunk(number, at, stop - start)
                 seen += stop - start
                 start = stop
-                if seen >= next_look:
-                    is_first, next_look = next_look == 0, _GROWTH * seen
-                    self._look()
-                    if is_first and self.gives_up and self._seems_blind(seen):
-                        self._sample()
-                        if not len(self.active):
-                            return
-                        asked = self._asked(number)
+
+    def _read(self, chunks: Sequence[_Chunk]) -> None:
+        """Adds those rows of some chunks that reach the bounds so far, and looks at them.
+
+        What is found does not depend on the number of threads: bounds are raised in between only.
+        """
+        tasks = [(self._asked(chunk.number), chunk.at) for chunk in chunks]
+        is_large = len(self.depths) >= BATCH_MIN and len(tasks) >= _SHARED_CHUNKS
+        if is_large and self.is_bounded and WORKERS > 1:
+            from concurrent.futures import ThreadPoolExecutor  # slow to import, seldom needed
+
+            with ThreadPoolExecutor(WORKERS) as pool:
+                found = list(pool.map(self._hits_of, *zip(*tasks, strict=True)))
+        else:
+            found = [self._hits_of(asked, at) for asked, at in tasks]
+        self.hits += [hits for hits in found if hits is not None]
         self._look()
 
     def _seems_blind(self, seen: int) -> bool:
@@ -165,18 +189,20 @@ class _Scan:
         """Raises `least` by rows spread over all, and gives up queries whose rows look alike."""
         hits, self.hits = self.hits, []
         step = self.total // _SAMPLE_ROWS
-        taken = 0
+        chunks: list[_Chunk] = []
         for number, part in enumerate(self.parts):
             at = np.arange(step // 2, part.size, step)
             if at.shape[0]:
-                self._add(self._asked(number), at if part.positions is None else part.positions[at])
-                taken += at.shape[0]
-        self._look()
+                some = at if part.positions is None else part.positions[at]
+                chunks.append(_Chunk(number, some, at.shape[0]))
+        self._read(chunks)
+        taken = sum(chunk.size for chunk in chunks)
         told = self._told(taken)
         if not told.all():
             self.active = np.flatnonzero(told).astype(np.int16)
             self.plain = None
-            hits = [some.take(np.flatnonzero(told[some.query])) for some in hits]
+            self.segments.clear()
+            hits = [one.take(np.flatnonzero(told[one.query])) for one in hits]
         self.hits = hits
 
     def kept(self, number: int) -> list[Kept] | None:
@@ -205,6 +231,9 @@ class _Scan:
 
     def _asked(self, number: int) -> Asked:
         """Returns a segment as the active queries ask it: beside its centre, if it has one."""
+        made = self.segments.get(number)
+        if made is not None:
+            return made
         part = self.parts[number]
         rows = self.one.rows(part.segment)
         key = _PLAIN if rows.centre is None else number
@@ -218,12 +247,20 @@ class _Scan:
                 self.plain = products
         else:
             products = self.plain
-        return Asked.of(number, part, rows, products, queries, active)
+        made = self.segments[number] = Asked.of(number, part, rows, products, queries, active)
+        return made
 
-    def _add(self, asked: Asked, at: At) -> None:
-        """Adds those of some rows that reach the bounds so far."""
-        estimates = asked.estimates(at)
+    def _hits_of(self, asked: Asked, at: At) -> Hits | None:
+        """Returns those of some rows that reach the bounds so far, if any."""
+        mask = asked.part.mask
+        if mask is not None and not mask[at].any():
+            return None
+        with np.errstate(all="ignore"):
+            return self._bounded(asked, at)
+
+    def _bounded(self, asked: Asked, at: At) -> Hits | None:
         rows, mask = asked.rows, asked.part.mask
+        estimates = asked.estimates(at)
         index = self._reaching(asked, estimates, at)
         row, column = index, np.zeros(1, np.intp)
         if estimates.shape[1] > 1:
@@ -235,7 +272,7 @@ class _Scan:
             index, positions = index[wanted], positions[wanted]
             column = column[wanted] if len(column) > 1 else column
         if not index.shape[0]:
-            return
+            return None
         value = estimates.ravel()[index].astype(np.float64)
         value *= asked.own[column]
         value += asked.base[column]
@@ -248,7 +285,7 @@ class _Scan:
         kept = np.flatnonzero(upper >= self.least[query])
         query = query[kept] if len(query) > 1 else np.repeat(query, len(kept))
         places = positions[kept] + self.offsets[asked.number]
-        self.hits.append(_Hits(places, query, lower[kept], upper[kept]))
+        return Hits(places, query, lower[kept], upper[kept])
 
     def _reaching(self, asked: Asked, estimates: Float32s, at: At) -> npt.NDArray[np.intp]:
         """Returns the flat positions of estimates of rows that may reach `least`, and of some
@@ -273,11 +310,11 @@ class _Scan:
         if len(estimates) < count or asked.rows.has_wild:
             return
         if norms is _UNUSED:
-            lowest = _tops(estimates, count) * asked.own + asked.base - asked.slack
+            lowest = tops(estimates, count) * asked.own + asked.base - asked.slack
         else:
             middle = estimates * asked.own + asked.base
             slack = np.repeat(asked.slack[None, :], len(estimates), axis=0)
-            lowest = _tops(self._interval(middle, slack, norms[:, None], asked.norms)[0], count)
+            lowest = tops(self._interval(middle, slack, norms[:, None], asked.norms)[0], count)
         self._raise(self.active, lowest)
 
     def _needed(self, norms: Float64s, own: Float64s) -> Float64s:
@@ -322,50 +359,11 @@ class _Scan:
         """Raises `least` by what was found, and drops what falls below it."""
         if not self.hits:
             return
-        count = len(self.depths)
-        hits = _joined(self.hits, single=count == 1)
-        table = hits.lower[None, :]
-        if count > 1:
-            sizes = np.bincount(hits.query, minlength=count)
-            table = np.full((count, int(sizes.max(initial=0))), -np.inf)
-            first = np.repeat(np.cumsum(sizes) - sizes, sizes)
-            table[hits.query, np.arange(len(first)) - first] = hits.lower
-        places = table.shape[1] - self.depths
-        enough = np.flatnonzero(places >= 0)
-        places = places[enough]
-        if places.shape[0]:
-            kinds = sorted(set(places.tolist()))
-            least = np.partition(table, kinds, axis=1)[enough, places]
-            self._raise(enough, least)
+        hits = joined(self.hits, single=len(self.depths) == 1)
+        self._raise(*hits.reached(self.depths))
         self.hits = [hits.take(np.flatnonzero(hits.upper >= self.least[hits.query]))]
 
     def _raise(self, queries: npt.NDArray[np.integer[Any]], least: Float64s) -> None:
         """Raises `least` of some queries."""
         self.least[queries] = np.maximum(self.least[queries], least)
         self.is_bounded = not np.isneginf(self.least[self.active]).any()
-
-
-def _tops(values: npt.NDArray[Any], count: int) -> Float64s:
-    """Returns what at least `count` of each column of (n, m) values reach, n being enough: of the
-    maxima of blocks, which are fewer, where there are blocks enough."""
-    width = len(values) // (_BLOCKS * count)
-    if width > 1:
-        blocks = len(values) // width
-        values = values[: width * blocks].reshape(width, blocks, -1).max(axis=0)
-    place = len(values) - count
-    found: Float64s = np.partition(values, place, axis=0)[place].astype(np.float64)
-    return found
-
-
-def _joined(parts: Sequence[_Hits], *, single: bool) -> _Hits:
-    """Returns all hits, those of one query together and otherwise in the order they came."""
-    if len(parts) > 1:
-        hits = _Hits(
-            np.concatenate([part.place for part in parts]),
-            np.concatenate([part.query for part in parts]),
-            np.concatenate([part.lower for part in parts]),
-            np.concatenate([part.upper for part in parts]),
-        )
-    else:
-        hits = parts[0]
-    return hits if single else hits.take(np.argsort(hits.query, kind="stable"))

@@ -1,0 +1,78 @@
+"""Rows that a scan keeps for now, and what they say of the place that is wanted.
+
+Spec: retrieval 4.2.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ibidem.objects.record import record
+from ibidem.retrieve.numbers import Float64s
+
+_BLOCKS = 4
+"""Maxima of so many blocks for every wanted row give a first bound."""
+
+
+@record
+class Hits:
+    """Rows that are kept so far, each for one query."""
+
+    place: npt.NDArray[np.int64]
+    """Of the row, counted through all segments; ascending within a query and a segment."""
+    query: npt.NDArray[np.int16]
+    lower: Float64s
+    upper: Float64s
+
+    def take(self, index: Any) -> Hits:
+        """Returns some of them."""
+        return Hits(self.place[index], self.query[index], self.lower[index], self.upper[index])
+
+    def reached(self, depths: npt.NDArray[np.intp]) -> tuple[npt.NDArray[np.intp], Float64s]:
+        """Returns the queries that have as many hits as are wanted, and what so many reach.
+
+        Hits of one query are together here, in the order of the queries.
+        """
+        table = self.lower[None, :]
+        count = len(depths)
+        if count > 1:
+            sizes = np.bincount(self.query, minlength=count)
+            table = np.full((count, int(sizes.max(initial=0))), -np.inf)
+            first = np.repeat(np.cumsum(sizes) - sizes, sizes)
+            table[self.query, np.arange(len(first)) - first] = self.lower
+        places = table.shape[1] - depths
+        enough = np.flatnonzero(places >= 0)
+        places = places[enough]
+        if places.shape[0]:
+            table = np.partition(table, sorted(set(places.tolist())), axis=1)
+        return enough, table[enough, places]
+
+
+def joined(parts: Sequence[Hits], *, single: bool) -> Hits:
+    """Returns all hits, those of one query together and otherwise in the order they came."""
+    if len(parts) > 1:
+        hits = Hits(
+            np.concatenate([part.place for part in parts]),
+            np.concatenate([part.query for part in parts]),
+            np.concatenate([part.lower for part in parts]),
+            np.concatenate([part.upper for part in parts]),
+        )
+    else:
+        hits = parts[0]
+    return hits if single else hits.take(np.argsort(hits.query, kind="stable"))
+
+
+def tops(values: npt.NDArray[Any], count: int) -> Float64s:
+    """Returns what at least `count` of each column of (n, m) values reach, n being enough: of the
+    maxima of blocks, which are fewer, where there are blocks enough."""
+    width = len(values) // (_BLOCKS * count)
+    if width > 1:
+        blocks = len(values) // width
+        values = values[: width * blocks].reshape(width, blocks, -1).max(axis=0)
+    place = len(values) - count
+    found: Float64s = np.partition(values, place, axis=0)[place].astype(np.float64)
+    return found
