@@ -10,7 +10,6 @@ builds it again.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -96,6 +95,8 @@ class Catalog:
 
     def clear(self) -> None:
         """Removes every file; open snapshots stay usable."""
+        import shutil  # brings every compressor along
+
         self._known.clear()
         for folder in (self._snapshots, self.shelf.directory):
             shutil.rmtree(folder, ignore_errors=True)

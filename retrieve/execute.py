@@ -24,7 +24,6 @@ from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.record import record
 from ibidem.retrieve import predicate
-from ibidem.retrieve.dense import check_model, rank_dense, rank_dense_many
 from ibidem.retrieve.drops import DROPS_LISTED_MAX
 from ibidem.retrieve.fuse import Fused, fuse
 from ibidem.retrieve.graph.lane import GraphTop, paths_of, run_graph_lanes, unknown_etypes
@@ -202,6 +201,8 @@ def ranked(
     snapshot = seen(snapshot, query.trust, load)
     load = loader(snapshot, load)
     if query.vector is not None:
+        from ibidem.retrieve.dense import check_model  # not loaded by a process that asks in words
+
         check_model(snapshot, query)
     scope = universe(snapshot, query)
     tops = run_lanes(scope, dense)
@@ -230,6 +231,8 @@ def dense_tops(snapshot: Snapshot, queries: Sequence[Query], load: Load) -> list
 
     Queries of one model and one universe share a scan; each top is what it would be alone.
     """
+    from ibidem.retrieve.dense import check_model, rank_dense_many
+
     tops: list[LaneTop | None] = [None] * len(queries)
     places = [place for place, query in enumerate(queries) if query.vector is not None]
     for place in places:
@@ -248,6 +251,8 @@ def run_lanes(scope: Universe, dense: LaneTop | None = None) -> list[LaneTop]:
     if query.text is not None:
         tops.append(rank_lexical(scope))
     if query.vector is not None:
+        from ibidem.retrieve.dense import rank_dense
+
         tops.append(rank_dense(scope) if dense is None else dense)
     if query.sparse is not None:
         tops.append(rank_sparse(scope))

@@ -15,7 +15,6 @@ import numpy as np
 
 from ibidem.objects.node import Node
 from ibidem.objects.text import node_text, text_digest
-from ibidem.retrieve.dense import LANE
 from ibidem.retrieve.protocol import Ordinals, Snapshot
 from ibidem.retrieve.query import Query
 from ibidem.retrieve.result import LaneScore
@@ -51,6 +50,8 @@ def count_stale(
     """
     if query.vector is None:
         return 0
+    from ibidem.retrieve.dense import LANE  # not loaded by a process that asks in words
+
     fields = snapshot.config.fields
     count = 0
     for ordinal, item in zip(ordinals, items, strict=True):

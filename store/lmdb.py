@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -324,6 +323,8 @@ def built_whole(target: Path) -> Iterator[Path]:
         building.replace(target)
         sync_folder(target.parent)
     except BaseException as error:
+        import shutil  # brings every compressor along
+
         shutil.rmtree(building, ignore_errors=True)
         if isinstance(error, StorageError) or not isinstance(error, OSError):
             raise
