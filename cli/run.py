@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from traceback import extract_tb
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ibidem.cli import output
 from ibidem.cli.session import Session, author_option, common_options, pass_session
+from ibidem.objects.errors import IbidemError
 
 if TYPE_CHECKING:
-    from ibidem.repo.run.recording import RunSummary
+    from ibidem.repo.run.recording import Recording, RunSummary
 
 
 @click.group("run")
@@ -83,19 +87,19 @@ def replay(session: Session, *, name: str, agent: str | None) -> None:
     Alone, every retrieval is asked again of the root it was asked of. With AGENT, given as
     FILE.py:FUNCTION, the function is called with the replay in the place of the repository: tools
     and models are not called, and the first step that it does differently is an error that shows
-    both. Ends with 0 when all is the same and with 1 when something is not.
+    both. An agent that failed then has to fail in the same way. Ends with 0 when all is the same
+    and with 1 when something is not.
 
     \b
     Examples:
       repo run replay nightly
       repo run replay nightly/3 agent.py:main
     """
-    function = None if agent is None else _function(agent)
-    with session.open() as repository:
+    with session.open() as repository, _importable(agent):
+        function = None if agent is None else _function(agent)
         run = repository.recorded(name)
         if function is not None:
-            with run.replay() as replayed:
-                function(replayed)
+            _work(run, function)
         from ibidem.repo.run.checking import check
 
         counts = check(run)
@@ -221,9 +225,54 @@ def _function(agent: str) -> Callable[[Any], Any]:
     if spec is None or spec.loader is None:
         raise click.UsageError(f"AGENT: {path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise click.UsageError(f"AGENT: {path} cannot be loaded: {_told(error)}") from error
     function = getattr(module, name, None)
     if not callable(function):
         raise click.UsageError(f"AGENT: {path} has no function {name!r}")
     found: Callable[[Any], Any] = function
     return found
+
+
+@contextmanager
+def _importable(agent: str | None) -> Iterator[None]:
+    """Lets an agent import what lies beside its file, as Python does for a program."""
+    before = list(sys.path)
+    if agent is not None:
+        sys.path.insert(0, str(Path(agent.rpartition(":")[0]).resolve().parent))
+    try:
+        yield
+    finally:
+        sys.path[:] = before
+
+
+def _work(run: Recording, function: Callable[[Any], Any]) -> None:
+    """Lets an agent work on the replay of a run.
+
+    Raises:
+        ReplayError: it does something else than was recorded.
+        ClickException: it ended with an error of its own, and not with the recorded one.
+    """
+    replayed, recorded = run.replay(), run.summary().failure
+    try:
+        with replayed:
+            function(replayed)
+    except Exception as error:
+        if _told(error) == recorded and replayed.remaining_count == 1:
+            return
+        if isinstance(error, IbidemError):
+            raise
+        last = extract_tb(error.__traceback__)[-1]
+        raise click.ClickException(
+            f"the agent ended with {_told(error)}, at {Path(last.filename).name}:{last.lineno}; "
+            f"recorded: {recorded or 'no error'}"
+        ) from error
+
+
+def _told(error: Exception) -> str:
+    """Returns an error as a run tells it."""
+    from ibidem.repo.run import outcome
+
+    return outcome.summary(outcome.failed(error))

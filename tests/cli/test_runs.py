@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -57,6 +59,44 @@ def test_a_changed_agent_ends_with_1_and_both_are_shown(recorded):
     assert "recorded: retrieved for 'retries' at HEAD (limit 1)" in done.stderr
     assert "now:      retrieved for 'timeouts' at HEAD (limit 1)" in done.stderr
     assert "hint: if the change is meant" in done.stderr
+
+
+def test_an_agent_imports_what_lies_beside_it(recorded, tmp_path: Path):
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "beside_the_agent.py").write_text(AGENT, encoding="utf-8")
+    agent = "from beside_the_agent import main"
+    (tmp_path / "work" / "agent.py").write_text(agent, encoding="utf-8")
+    assert "same: run desk/1" in recorded("run", "replay", "desk", "work/agent.py:main").stdout
+    assert str(tmp_path / "work") not in sys.path
+
+
+def test_an_agent_that_failed_has_to_fail_in_the_same_way(recorded, tmp_path: Path):
+    agent = (
+        "def main(repo, what='boom'):\n    repo.retrieve('retries')\n    raise ValueError(what)\n"
+    )
+    agent += (
+        "def other(repo):\n    main(repo, 'bang')\ndef well(repo):\n    repo.retrieve('retries')\n"
+    )
+    (tmp_path / "fails.py").write_text(agent, encoding="utf-8")
+    fails: dict[str, Any] = {}
+    exec(agent, fails)  # noqa: S102 -- the text above
+    with (
+        ibidem.open(tmp_path) as repo,
+        pytest.raises(ValueError, match="boom"),
+        repo.run("night") as run,
+    ):
+        fails["main"](run)
+    assert "same: run night/1" in recorded("run", "replay", "night", "fails.py:main").stdout
+    told = recorded("run", "replay", "night", "fails.py:other", code=1).stderr
+    assert "the agent ended with ValueError: bang, at fails.py:3" in told
+    assert "recorded: ValueError: boom" in told
+    assert "no longer does" in recorded("run", "replay", "night", "fails.py:well", code=1).stderr
+
+
+def test_an_agent_that_cannot_be_loaded_is_no_traceback(recorded, tmp_path: Path):
+    (tmp_path / "bad.py").write_text("1 / 0\n", encoding="utf-8")
+    told = recorded("run", "replay", "desk", "bad.py:main", code=2).stderr
+    assert "bad.py cannot be loaded: ZeroDivisionError: division by zero" in told
 
 
 def test_wrong_names_are_refused(recorded):
