@@ -79,7 +79,7 @@ def test_an_agent_that_failed_has_to_fail_in_the_same_way(recorded, tmp_path: Pa
     )
     (tmp_path / "fails.py").write_text(agent, encoding="utf-8")
     fails: dict[str, Any] = {}
-    exec(agent, fails)  # noqa: S102 -- the text above
+    exec(agent, fails)
     with (
         ibidem.open(tmp_path) as repo,
         pytest.raises(ValueError, match="boom"),
