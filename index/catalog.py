@@ -19,6 +19,7 @@ from ibidem.index.state import State
 from ibidem.objects.cid import RootCid
 from ibidem.objects.errors import CorruptError, StorageError
 
+Stamp = tuple[int, int, int] | None
 SNAPSHOTS_MAX = 16
 """Manifests kept beside those of pinned roots."""
 
@@ -32,17 +33,20 @@ class Catalog:
         """Bytes of manifests written by this object; `shelf.bytes_written` counts the segments."""
         self._is_read_only = is_read_only
         self._snapshots = directory / "snapshots"
-        self._known: dict[str, Manifest] = {}
+        self._known: dict[str, tuple[Stamp, Manifest]] = {}
 
     def manifests(self) -> list[Manifest]:
         """Returns every readable manifest, newest first."""
-        present = set(self._names())
-        self._known = {name: found for name, found in self._known.items() if name in present}
-        for name in present - self._known.keys():
+        present = {name: self._stamp(name) for name in self._names()}
+        self._known = {
+            name: known
+            for name, known in self._known.items()
+            if known[0] is not None and known[0] == present.get(name)
+        }
+        for name in present.keys() - self._known.keys():
             self._read(name)
-        return sorted(
-            self._known.values(), key=lambda found: (found.sequence, found.root), reverse=True
-        )
+        found = [manifest for _, manifest in self._known.values()]
+        return sorted(found, key=lambda one: (one.sequence, one.root), reverse=True)
 
     def open(self, root: RootCid) -> State | None:
         """Returns the remembered state of a root; None when there is none that can be read."""
@@ -79,15 +83,15 @@ class Catalog:
         assert state.root is not None, "BUG: only the state of a root is remembered"
         if any(segment.name not in self.shelf for segment in state.segments()):
             return  # made in memory while the disk refused
-        for segment in state.segments():
-            if not (self.shelf.directory / segment.name).exists():
-                self.shelf.put(segment.columns, segment.meta)  # unlinked by another process
+        self._put_missing(state)
         before = self.manifests()
         sequence = before[0].sequence + 1 if before else 1
         name = str(state.root)
         manifest = Manifest.of(state, sequence)
         self.bytes_written += write_manifest(self._snapshots / name, manifest)
-        self._known[name] = manifest
+        # Who sweeps looks for manifests once more when it is done, and now it finds this one.
+        self._put_missing(state)
+        self._known[name] = self._stamp(name), manifest
         kept = {state.root, *pinned}
         others = [found for found in before if found.root not in kept]
         replaced = [found for found in before if found.root == state.root]
@@ -117,6 +121,12 @@ class Catalog:
                 total += sum(path.stat().st_size for path in folder.iterdir())
         return total
 
+    def _put_missing(self, state: State) -> None:
+        """Puts those segments again that another process has unlinked."""
+        for segment in state.segments():
+            if not (self.shelf.directory / segment.name).exists():
+                self.shelf.put(segment.columns, segment.meta)
+
     def _drop(self, gone: list[Manifest], replaced: Iterable[Manifest] = ()) -> None:
         """Unlinks the manifests `gone`, then the segments of `gone` and `replaced` that no other
         names."""
@@ -144,14 +154,23 @@ class Catalog:
         return len(orphans)
 
     def _read(self, name: str) -> Manifest | None:
+        stamp = self._stamp(name)
         found = read_manifest(self._snapshots / name)
         if found is None:
             self._known.pop(name, None)
             return None
         if str(found.root) != name:
             return None
-        self._known[name] = found
+        self._known[name] = stamp, found
         return found
+
+    def _stamp(self, name: str) -> Stamp:
+        """Returns what another file under the same name has not; None where there is none."""
+        try:
+            status = (self._snapshots / name).stat()
+        except OSError:
+            return None
+        return status.st_ino, status.st_mtime_ns, status.st_size
 
     def _names(self) -> list[str]:
         try:
