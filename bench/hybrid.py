@@ -28,6 +28,9 @@ from ibidem.repo.repository import Repository
 
 DIM = 384
 TOKENS = 80
+LOAD_BATCH = 50_000
+"""Nodes in one transaction of a load, some 200 MB: each rewrites most of the two trees, so that few
+large ones cost less than many."""
 BATCH = 20_000
 MODEL = "m"
 LATE_SHARE = 10
@@ -57,8 +60,8 @@ def load(folder: Path, size: int) -> dict[str, float]:
     """Builds a repository of `size` nodes, nine in ten with vectors; returns what it took."""
     corpus, spent, begun = Corpus(size), 0.0, time.process_time()
     repo = ibidem.init(folder)
-    for start in range(0, size, BATCH):
-        numbers = range(start, min(size, start + BATCH))
+    for start in range(0, size, LOAD_BATCH):
+        numbers = range(start, min(size, start + LOAD_BATCH))
         texts, vectors = [corpus.text() for _ in numbers], corpus.vectors(len(numbers))
         started = time.perf_counter()
         with repo.transaction() as tx:

@@ -12,6 +12,7 @@ import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Self
 
@@ -38,6 +39,7 @@ TIMEOUT_SECONDS = 30.0
 LOCK_FILE = "write.lock"
 _PAGE_COUNT = 4096
 """CIDs read by one transaction while listing: a long listing must not pin old pages."""
+_raw = attrgetter("raw")
 _NETWORK_FILE_SYSTEMS = frozenset(
     {
         "nfs",
@@ -176,7 +178,7 @@ class LmdbStore(Closing):
         if not blocks and not cells:
             return
         self.guard.refuse(blocks)
-        order = sorted((cid.raw, cid) for cid in blocks)
+        order = sorted(blocks, key=_raw)
         needed = [cid for cid in needs if cid not in blocks]
         expected = {name: old for name, (old, _) in cells.items()}
 
@@ -188,7 +190,7 @@ class LmdbStore(Closing):
                     raise _NeededError(cid)
             if order:
                 # Read one by one: a mapping may have more blocks than memory does.
-                pairs = ((raw, blocks[cid]) for raw, cid in order)
+                pairs = ((cid.raw, blocks[cid]) for cid in order)
                 transaction.cursor(environment.blocks).putmulti(
                     pairs, dupdata=False, overwrite=False
                 )

@@ -31,6 +31,7 @@ from ibidem.objects.tree.block import (
 from ibidem.objects.tree.boundary import natural_flags
 from ibidem.objects.tree.build import Rows, build, write_blocks, write_levels
 from ibidem.objects.tree.columns import COUNT_BYTES, Block
+from ibidem.objects.tree.rebuild import is_rewritten, rebuild
 from ibidem.objects.tree.region import Edits, Member, Region, apply_edits, region_cuts
 
 if TYPE_CHECKING:
@@ -59,8 +60,11 @@ def mutate(tree: TreeCid, edits: Mapping[bytes, Cid | None], buffer: Buffer) -> 
             raise InvalidInputError(
                 f"tree key {key.hex()}: {len(key)} bytes, expected {top.width} as in this tree"
             )
+    payloads = {key: None if cid is None else cid.raw for key, cid in edits.items()}
+    if is_rewritten(top, len(edits)):
+        return rebuild(tree.raw, top, payloads, buffer)
     editor = _Editor(buffer, tree.raw, top)
-    raw = editor.edit({key: None if cid is None else cid.raw for key, cid in edits.items()})
+    raw = editor.edit(payloads)
     for written, block in editor.written.items():
         buffer.put(TreeCid(written), block)
     return TreeCid(raw)

@@ -1,0 +1,95 @@
+"""Edits so many that most blocks change: the entries are laid out anew and cut as a fresh build is.
+
+Finding for each block what falls into it costs more than cutting all of them when hardly one is
+spared. The tree is the same, and so are the blocks that are put: those the old tree did not have.
+
+Spec: format 6.4, 6.6.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ibidem.objects.cid import CID_BYTES, TreeCid
+from ibidem.objects.tree.block import EMPTY_TREE, EMPTY_TREE_BLOCK, check_child, load
+from ibidem.objects.tree.build import Rows, as_strings, write_levels
+from ibidem.objects.tree.columns import Block
+
+if TYPE_CHECKING:
+    from ibidem.objects.blocks import Buffer
+    from ibidem.objects.tree.region import Edits
+
+EDITS_MIN = 1_024
+"""Fewer edits are not worth reading a tree for."""
+ENTRIES_PER_EDIT = 64
+"""Blocks hold about seventy entries: with one edit for each, two of three change."""
+
+
+def is_rewritten(top: Block, edit_count: int) -> bool:
+    """Tells whether so many edits, spread over the tree with that top, change most of its
+    blocks."""
+    return edit_count >= EDITS_MIN and edit_count * ENTRIES_PER_EDIT >= top.entry_count
+
+
+def rebuild(raw: bytes, top: Block, edits: Edits, buffer: Buffer) -> TreeCid:
+    """Returns what `mutate` returns, after reading the whole tree.
+
+    Args:
+        raw: the CID of the tree, which is not empty, and its top block.
+        edits: by key, all of the tree's width; the bytes of a CID, None to delete.
+    """
+    leaves, old = _leaves(raw, top, buffer)
+    rows = _edited(leaves, top.width, edits)
+    if not len(rows.keys):
+        buffer.put(EMPTY_TREE, EMPTY_TREE_BLOCK)
+        return EMPTY_TREE
+
+    def put(raw: bytes, block: bytes) -> None:
+        if raw not in old:
+            buffer.put(TreeCid(raw), block)
+
+    return TreeCid(write_levels(0, rows, put))
+
+
+def _leaves(raw: bytes, top: Block, buffer: Buffer) -> tuple[list[Block], set[bytes]]:
+    """Returns the leaves in order, and the raw CIDs of all blocks."""
+    blocks, raws = [top], {raw}
+    while blocks[0].level:
+        below = []
+        for block in blocks:
+            for child_raw, last in zip(block.cid_list(), block.key_list, strict=True):
+                child = load(buffer, child_raw)
+                check_child(child, child_raw, block.level - 1, last)
+                below.append(child)
+                raws.add(child_raw)
+        blocks = below
+    return blocks, raws
+
+
+def _edited(leaves: list[Block], width: int, edits: Edits) -> Rows:
+    """Returns the entries of the leaves with the edits applied."""
+    import numpy as np
+
+    keys = np.frombuffer(b"".join([leaf.keys for leaf in leaves]), np.uint8).reshape(-1, width)
+    cids = np.frombuffer(b"".join([leaf.cids for leaf in leaves]), np.uint8).reshape(-1, CID_BYTES)
+    ordered = sorted(edits)
+    changed = np.frombuffer(b"".join(ordered), np.uint8).reshape(-1, width)
+    payloads = [edits[key] for key in ordered]
+    is_put = np.array([payload is not None for payload in payloads])
+    new = np.frombuffer(
+        b"".join([payload for payload in payloads if payload is not None]), np.uint8
+    ).reshape(-1, CID_BYTES)
+    place = np.searchsorted(as_strings(keys), as_strings(changed))
+    inside = np.minimum(place, len(keys) - 1)
+    is_there = (keys[inside] == changed).all(axis=1)
+    # Entries are numbered: the old ones first, then those that are put, in key order.
+    size, number = len(keys), len(keys) + np.cumsum(is_put) - 1
+    order = np.arange(size)
+    replaced, inserted = is_there & is_put, ~is_there & is_put
+    order[place[replaced]] = number[replaced]
+    order[place[is_there & ~is_put]] = -1
+    order = np.insert(order, place[inserted], number[inserted])
+    order = order[order >= 0]
+    return Rows(
+        np.concatenate((keys, changed[is_put]))[order], np.concatenate((cids, new))[order], None
+    )
