@@ -69,9 +69,13 @@ def check_program() -> Iterator[Finding]:
 
 def check_opens(open_repository: Callable[[], Repository]) -> tuple[Repository | None, Finding]:
     """Returns the repository, or None, and the finding on opening it."""
+    repository = None
     try:
         repository = open_repository()
+        head = repository.head
     except IbidemError as error:
+        if repository is not None:
+            repository.close()
         if error.kind is ErrorKind.LOCKED:
             hint = (
                 error.hint
@@ -79,8 +83,8 @@ def check_opens(open_repository: Callable[[], Repository]) -> tuple[Repository |
             )
             return None, Finding("repository", "failed", f"locked: {error}", hint)
         return None, Finding("repository", "failed", str(error), error.hint)
-    head = repository.head or "not there yet: no commit"
-    return repository, Finding("repository", "ok", f"opens; head is {head}")
+    said = head or "not there yet: no commit"
+    return repository, Finding("repository", "ok", f"opens; head is {said}")
 
 
 def check_blocks(store: Store, *, whole: bool, advance: Advance) -> Finding:

@@ -52,7 +52,7 @@ def command(
         )
         return
     verb = "would delete" if report.is_dry_run else "deleted"
-    counts = ", ".join(f"{count:,} {kind}" for kind, count in report.counts.items())
+    counts = ", ".join(output.plural(count, kind) for kind, count in report.counts.items())
     output.say(
         f"{verb} {output.plural(report.block_count, 'block')}, {report.size_bytes:,} bytes"
         + (f": {counts}" if counts else ""),

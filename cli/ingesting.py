@@ -55,6 +55,7 @@ def ingest_paths(
             f"--prune: got {str(outside[0])!r}, expected only paths below {str(folder)!r}",
             hint="only there does a path tell which document came from which file",
         )
+    _note_outside(session, outside, folder)
     with progress_bar(session, "ingesting") as advance:
         for some, root in ((inside, folder), (outside, None)):
             if some:
@@ -132,3 +133,14 @@ def _counted(noun: str, added: int, changed: int, removed: int) -> str:
 def _is_below(path: Path, folder: Path) -> bool:
     # Links are not followed: a path is named as it was given.
     return Path(os.path.abspath(path)).is_relative_to(os.path.abspath(folder))  # noqa: PTH100
+
+
+def _note_outside(session: Session, paths: Sequence[Path], folder: Path) -> None:
+    """Says how documents from elsewhere are named: two of one name are one document."""
+    files = [path for path in paths if str(path) != "-" and path.exists()]
+    if session.json or not files:
+        return
+    where = output.one_line(str(files[0])) + (f" and {len(files) - 1:,} more" * (len(files) > 1))
+    how = "by its name alone" if files[0].is_file() else "by their path below it"
+    outside = output.one_line(os.path.abspath(folder))  # noqa: PTH100
+    output.note(output.faint(f"{where}: outside of {outside}, so documents are named {how}"))

@@ -398,3 +398,12 @@ def test_nodes_and_edges_go_and_are_hidden_all_or_none(notes: Run, data: Data):
     assert "2 nodes to go" in notes("node", "remove", one, two).stdout
     notes("commit", "-m", "gone")
     assert data("query", "--label", "Fact", "--count")["count"] == 0
+
+
+def test_what_lies_outside_is_told_how_it_is_named(notes: Run, tmp_path: Path):
+    outside = tmp_path.parent / f"{tmp_path.name} outside"
+    outside.mkdir()
+    (outside / "page.txt").write_text("one", encoding="utf-8")
+    assert "named by their path below it" in notes("add", str(outside)).stderr
+    assert "named by its name alone" in notes("add", str(outside / "page.txt")).stderr
+    assert "outside" not in notes("add", "notes").stderr

@@ -35,6 +35,13 @@ def test_an_empty_repository_passes(run: Run):
     assert "head is not there yet: no commit" in run("doctor").stdout
 
 
+def test_a_store_that_lost_everything_is_a_finding(notes: Run, data: Data, tmp_path: Path):
+    (tmp_path / ".ibidem" / "blocks" / "data.mdb").write_bytes(b"")
+    report = data("doctor", code=1)
+    assert outcomes(report)["repository"] == "failed"
+    assert outcomes(report)["python"] == "ok"
+
+
 def test_without_a_repository_only_the_program_is_checked(data: Data):
     report = data("doctor")
     assert report["ok"] is True
