@@ -6,7 +6,6 @@ Everything asked here sees the staged state: an edit where there is one, else th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ibidem.objects.blocks import Buffer
@@ -43,14 +42,6 @@ _LEAVES_KEPT = 16_384
 _NO_DIGEST = bytes(32)
 
 
-@dataclass(slots=True)
-class _Pending:
-    """A vector whose text digest, unless it was given, is taken at commit."""
-
-    value: Vector | Sparse
-    of: bytes | None
-
-
 class Draft:
     """The staged state of one transaction."""
 
@@ -64,11 +55,16 @@ class Draft:
         self._config = Config.from_map(base.config)
         self._labels = _policy_of(self._config)
         self._incident = incident
-        self._pending: dict[Family, dict[bytes, _Pending]] = {}
+        self._pending: dict[Family, dict[bytes, Vector | Sparse]] = {}
+        """Vectors that are encoded at commit, with the digest of the text as it is then."""
+        self._dated: set[tuple[Family, bytes]] = set()
+        """Those of them whose digest was given."""
         self._touching: dict[bytes, set[bytes]] = {}
         self._trees: dict[Family, Tree] = {}
         self._nodes: dict[bytes, Node] = {}
-        """Staged nodes by id, as they are in `edits`: those with vectors need no decoding."""
+        """Staged nodes by id, as they are in `edits`, so that their texts need no decoding."""
+        self._digests: dict[bytes, bytes] = {}
+        """Of the texts of those with vectors, in place of the node: a load keeps many."""
 
     def cid(self, family: Family, raw: bytes) -> Cid | None:
         """Returns the CID at a key, None when there is none."""
@@ -95,6 +91,7 @@ class Draft:
         self.edits.of(family)[raw] = cid
         if type(value) is Node:
             self._nodes[raw] = value
+            self._digests.pop(raw, None)
         elif type(value) is Edge:
             for node in (value.src, value.dst):
                 self._touching.setdefault(node.raw, set()).add(raw)
@@ -121,6 +118,7 @@ class Draft:
         self._pending.get(family, {}).pop(raw, None)
         if family == NODES:
             self._nodes.pop(raw, None)
+            self._digests.pop(raw, None)
         if family in (NODES, EDGES):
             self.settle(raw)
         self.edits.of(family)[raw] = None
@@ -167,8 +165,9 @@ class Draft:
     def set_trust(self, policy: TrustPolicy | None) -> None:
         """Puts a trust policy, None for none; nodes are held to it from now on."""
         if policy is not None:
-            for node in self._nodes.values():
-                policy.check_labels(node.props)
+            for cid in self.edits.of(NODES).values():
+                if cid is not None:
+                    policy.check_labels(Node.decode(self._buffer.get(cid)).props)
         self._labels = policy
         self.edits.trust = {} if policy is None else policy.form()
 
@@ -183,11 +182,22 @@ class Draft:
             self.edits.models[model] = Model(value.dim, dtype=value.dtype)
         elif known.dim != value.dim:
             raise dimension_mismatch(model, value.dim, known.dim)
-        self._pending.setdefault(("vectors", model), {})[raw] = _Pending(value, of)
+        self._attach(("vectors", model), raw, value, of)
 
     def set_sparse(self, vocab: str, raw: bytes, value: Sparse, of: bytes | None) -> None:
         """Puts a sparse vector under a vocabulary."""
-        self._pending.setdefault(("sparse", vocab), {})[raw] = _Pending(value, of)
+        self._attach(("sparse", vocab), raw, value, of)
+
+    def _attach(self, family: Family, raw: bytes, value: Vector | Sparse, of: bytes | None) -> None:
+        self._pending.setdefault(family, {})[raw] = value
+        if of is not None:
+            self._dated.add((family, raw))
+            return
+        if self._dated:
+            self._dated.discard((family, raw))
+        if raw in self._nodes:
+            self._digests[raw] = self._text_digest(raw)
+            del self._nodes[raw]
 
     def has_vector(self, family: Family, raw: bytes) -> bool:
         """Tells whether a node has a vector, dense or sparse, under a name."""
@@ -205,9 +215,10 @@ class Draft:
     def finish(self) -> tuple[Edits, Mapping[Cid, bytes]]:
         """Returns the edits and the blocks that they refer to, digests of texts filled in."""
         for family, vectors in self._pending.items():
-            for raw, pending in vectors.items():
-                of = pending.of or self._text_digest(raw)
-                self.stage(family, raw, pending.value.made_from(of))
+            for raw, value in vectors.items():
+                if (family, raw) not in self._dated:
+                    value = value.made_from(self._text_digest(raw))
+                self.stage(family, raw, value)
         self._pending.clear()
         self.edits.models = {
             name: model
@@ -223,6 +234,9 @@ class Draft:
         return self.edits, blocks
 
     def _text_digest(self, raw: bytes) -> bytes:
+        digest = self._digests.get(raw)
+        if digest is not None:
+            return digest
         node = self._nodes.get(raw)
         if node is None:
             cid = self.cid(NODES, raw)
