@@ -92,8 +92,9 @@ def _cause_lines(source: Source, cause: Cause) -> Iterator[str]:
     shown = cause.changes[:CHANGES_SHOWN]
     for change in shown:
         yield f"  in the graph: {change_line(source, change)}"
-    if cause.changes_count > len(shown):
-        yield f"  and {cause.changes_count - len(shown)} more changes in the graph"
+    more = cause.changes_count - len(shown)
+    if more > 0:
+        yield f"  and {more} more change{'s' * (more != 1)} in the graph"
 
 
 def change_line(source: Source, change: Change) -> str:

@@ -173,3 +173,16 @@ def test_titles_can_not_steer_a_terminal(repo: Repository):
     note(repo, "b", "retries back off")
     lines = move_lines(repo.compare(QUESTION, before="HEAD~1", after="HEAD").moves)
     assert "\\u001b[31mretries\\u202e" in "\n".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("others", "told"), [(5, "and 1 more change in"), (6, "and 2 more changes in")]
+)
+def test_what_is_not_shown_is_counted(repo: Repository, others: int, told: str):
+    note(repo, "retries", "Retries back off.")
+    with repo.transaction() as tx:
+        tx.add_node("Note", summary="Nothing.", key=("note", "retries"), replace=True)
+        for number in range(others):
+            tx.add_node("Other", summary=f"number {number}")
+    found = repo.compare(QUESTION, before="HEAD~1", after="HEAD")
+    assert told in "\n".join(cause_lines(repo.store, found.causes))
