@@ -176,7 +176,7 @@ def test_titles_can_not_steer_a_terminal(repo: Repository):
 
 
 @pytest.mark.parametrize(
-    ("others", "told"), [(5, "and 1 more change in"), (6, "and 2 more changes in")]
+    ("others", "told"), [(1, "and 1 more change in"), (2, "and 2 more changes in")]
 )
 def test_what_is_not_shown_is_counted(repo: Repository, others: int, told: str):
     note(repo, "retries", "Retries back off.")
