@@ -24,6 +24,8 @@ from ibidem.index.segment import Segment
 
 _ROW_BITS = np.uint64(32)
 _ROW_MASK = np.uint64(0xFFFFFFFF)
+_FOUND_MAX = 8_192
+"""Keys whose places are remembered."""
 _SMALL_SHARE = 16
 """Postings this many times fewer than those they join are inserted, not sorted in."""
 
@@ -31,7 +33,7 @@ _SMALL_SHARE = 16
 class Inverted:
     """Reads one group of inverted columns of a segment."""
 
-    __slots__ = ("_starts", "keys", "rows", "values")
+    __slots__ = ("_found", "_starts", "keys", "rows", "values")
 
     def __init__(self, segment: Segment, prefix: str) -> None:
         columns = segment.columns
@@ -41,6 +43,7 @@ class Inverted:
         self._starts = columns[f"{prefix}.starts"]
         self.rows = columns[f"{prefix}.rows"]
         self.values = columns.get(f"{prefix}.values")
+        self._found: dict[bytes, int | None] = {}
 
     def counts(self) -> Array:
         """Returns the number of postings of each key, (k,) int64."""
@@ -53,10 +56,18 @@ class Inverted:
         return starts
 
     def find(self, key: bytes) -> int | None:
-        """Returns the index of a byte key, None when there is none."""
+        """Returns the index of a byte key, None when there is none; the last ones are remembered,
+        over all snapshots."""
         assert self.keys is not None, "BUG: number keys are searched by their column"
-        index = self.keys.find(key)
-        return index if index < len(self.keys) and self.keys[index] == key else None
+        try:
+            return self._found[key]
+        except KeyError:
+            index = self.keys.find(key)
+        found = index if index < len(self.keys) and self.keys[index] == key else None
+        if len(self._found) >= _FOUND_MAX:
+            self._found.clear()
+        self._found[key] = found
+        return found
 
     def span(self, index: int, stop: int | None = None) -> slice:
         """Returns where the postings of the keys index..stop (one key when None) stand."""

@@ -24,7 +24,7 @@ from ibidem.retrieve.scope import Scope, Universe
 
 _POSTINGS_MAX = 98_304
 """Postings of a query beyond which bounds are cheaper."""
-_BUILD_AT_ONCE = 4_096
+_BUILD_AT_ONCE = 16_384
 """Terms with more postings get their gains when they are asked for a second time."""
 _WEIGHTS_KEPT = 4
 """Weights of a term that are remembered; there are others than one where a query repeats it."""
@@ -85,8 +85,8 @@ def _made(scorer: Scorer, term: Weighted) -> Gains:
     if found is not None:
         return found
     slots, frequencies = joined.slots, joined.frequencies
-    if plane.empty is not None:
-        places = (plane.empty.take(slots) == 0.0).nonzero()[0]
+    if plane.inside is not None:
+        places = plane.inside.take(slots).nonzero()[0]
         slots, frequencies = slots.take(places), frequencies.take(places)
     values = scorer.gains(slots, frequencies, term.weight)
     top = most = float(values.max(initial=0.0))

@@ -210,7 +210,8 @@ class _Scan:
         if slots.shape[0] * 12 > self.plane.size:
             self.plane.reset(self.sums)
         else:
-            self.sums[slots] = 0.0 if self.plane.empty is None else self.plane.empty.take(slots)
+            empty = self.plane.empty
+            self.sums[slots] = 0.0 if empty is None else empty.take(slots)
         self.plane.give(self.held)
 
     def _whole(self, done: int) -> Slots:

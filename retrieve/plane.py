@@ -29,6 +29,12 @@ _BYTES_KEPT, _TERMS_KEPT = 48_000_000, 16_384
 """What a plane remembers of terms."""
 _POSTING_BYTES = 6
 """A slot, a frequency and an impact."""
+_FEW_SHARE = 16
+"""Rows of a segment that do not count are listed where they are at most one in so many."""
+_CHUNK = 1 << 14
+"""Rows looked at in one go: they stay in a near cache."""
+_MINUS_INFINITY = np.uint32(0xFF800000)
+"""The bits of the float32."""
 _DOWN = 1.0 - 2.0**-40
 
 Slots = npt.NDArray[np.uint32]
@@ -50,7 +56,7 @@ class Statistics:
     masks: Mapping[str, Bools]
     """By name of the segment, the rows that count; those where all do are left out."""
     gone: Mapping[str, npt.NDArray[np.intp]]
-    """Likewise the rows that do not, ascending."""
+    """Likewise the rows that do not, ascending, where these are few."""
 
     @property
     def mean_length(self) -> float:
@@ -136,8 +142,9 @@ class Plane:
     starts: tuple[int, ...]
     """By segment, its first slot."""
     places: Places
-    empty: Float32s | None
-    """(slots,) what sums start from: 0 in the view, -inf outside; None where all are in it."""
+    inside: Bools | None
+    """(slots,) whether a slot's row is in the view; None where all are. Never changed."""
+    _empty: list[Float32s] = field(default_factory=list)
     _spare: list[Float32s] = field(default_factory=list)
     _terms: dict[tuple[str, float, float], Joined] = field(default_factory=dict)
     _kept: list[int] = field(default_factory=lambda: [0])
@@ -158,32 +165,43 @@ class Plane:
         """No slot is beyond it."""
         return self.places.size
 
+    @property
+    def empty(self) -> Float32s | None:
+        """(slots,) what sums start from: 0 in the view, -inf outside; None where all are in it."""
+        if self.inside is not None and not self._empty:
+            made = np.empty(self.size, np.float32)
+            np.multiply(~self.inside, _MINUS_INFINITY, out=made.view(np.uint32))
+            self._empty.append(made)
+        return self._empty[0] if self._empty else None
+
     def seen(self, slots: Slots) -> Slots:
         """Returns those of some slots that are in the view."""
-        return slots if self.empty is None else slots[self.empty[slots] == 0.0]
+        return slots if self.inside is None else slots[self.inside[slots]]
 
     def take(self) -> Float32s:
         """Returns sums that nobody else uses, as at the start; (slots,) or longer."""
-        if self.empty is None:
+        empty = self.empty
+        if empty is None:
             return self.places.spare.take(np.float32)
         try:
             return self._spare.pop()
         except IndexError:
-            return self.empty.copy()
+            return empty.copy()
 
     def give(self, sums: Float32s) -> None:
         """Takes sums back, as they were."""
-        if self.empty is None:
+        if self.inside is None:
             self.places.spare.give(sums)
         elif len(self._spare) < 2:
             self._spare.append(sums)
 
     def reset(self, sums: Float32s) -> None:
         """Makes sums what they were when taken."""
-        if self.empty is None:
+        empty = self.empty
+        if empty is None:
             sums.fill(0.0)
         else:
-            np.copyto(sums, self.empty)
+            np.copyto(sums, empty)
 
     def widths(self, statistics: Statistics, k1: float, b: float) -> list[Width]:
         """Returns by segment what its impacts are widened by for a query's parameters."""
@@ -224,13 +242,20 @@ def statistics_of(view: Scope, *, include_tombstoned: bool) -> Statistics:
             documents, terms = documents + counted[0], terms + counted[1]
             longest = max(longest, counted[2])
             mask = view.mask(segment)
-            out = None if mask is None else np.flatnonzero(~mask)
-            if mask is None or out is None or out.shape[0] == 0:
+            out = 0 if mask is None else mask.shape[0] - int(np.count_nonzero(mask))
+            if mask is None or out == 0:
                 continue
-            lengths = segment.lengths[out]
-            documents -= int(np.count_nonzero(lengths))
-            terms -= int(lengths.sum(dtype=np.uint64))
-            masks[segment.name], gone[segment.name] = mask, out
+            masks[segment.name] = mask
+            if out * _FEW_SHARE < mask.shape[0]:
+                gone[segment.name] = np.flatnonzero(~mask)
+                lengths = segment.lengths[gone[segment.name]]
+                documents -= int(np.count_nonzero(lengths))
+                terms -= int(lengths.sum(dtype=np.uint64))
+                continue
+            for start in range(0, mask.shape[0], _CHUNK):
+                lengths = segment.lengths[start : start + _CHUNK] * ~mask[start : start + _CHUNK]
+                documents -= int(np.count_nonzero(lengths))
+                terms -= int(lengths.sum(dtype=np.uint64))
         return Statistics(documents, terms, longest, masks, gone)
 
     return cached(view.snapshot, ("lexical", include_tombstoned), build)
@@ -243,12 +268,14 @@ def plane_of(view: Scope, statistics: Statistics, *, include_tombstoned: bool) -
         places = places_of(view.snapshot.lexical)
         starts = places.starts
         segments = sorted(view.snapshot.lexical, key=lambda one: starts[one.name])
-        empty = None
-        if statistics.gone:
-            empty = np.zeros(places.size, np.float32)
-            for name, gone in statistics.gone.items():
-                empty[starts[name] + gone] = -np.inf
-        return Plane(segments, tuple(starts[one.name] for one in segments), places, empty)
+        inside = None
+        if statistics.masks and len(segments) == 1:
+            (inside,) = statistics.masks.values()
+        elif statistics.masks:
+            inside = np.ones(places.size, np.bool_)
+            for name, mask in statistics.masks.items():
+                inside[starts[name] : starts[name] + mask.shape[0]] = mask
+        return Plane(segments, tuple(starts[one.name] for one in segments), places, inside)
 
     return cached(view.snapshot, ("plane", include_tombstoned), build)
 
@@ -335,9 +362,11 @@ def _impacts(part: Term, share: Float64s) -> Impacts:
 
 def _gone(statistics: Statistics, name: str, part: Term) -> int:
     """Returns how many postings of a segment belong to rows that do not count."""
-    if name not in statistics.gone:
+    mask, gone = statistics.masks.get(name), statistics.gone.get(name)
+    if mask is None:
         return 0
-    mask, gone = statistics.masks[name], statistics.gone[name]
-    if part.dense is not None and gone.shape[0] < part.rows.shape[0]:
+    if part.dense is not None and gone is not None and gone.shape[0] < part.rows.shape[0]:
         return int(np.count_nonzero(part.dense[gone]))
-    return int(part.rows.shape[0]) - int(np.count_nonzero(mask[part.rows]))
+    if part.dense is not None:
+        return int(part.rows.shape[0]) - int(np.count_nonzero(part.dense * mask))
+    return int(part.rows.shape[0]) - int(np.count_nonzero(mask.take(part.rows)))

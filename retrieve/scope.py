@@ -163,7 +163,11 @@ def view_of(snapshot: Snapshot, *, include_tombstoned: bool) -> Scope:
         members = snapshot.live - hidden if hidden else snapshot.live
         if isinstance(snapshot, SeenSnapshot):
             # Rows of nodes that are not seen are live as well, and can be most of them.
-            return Scope(snapshot, members)
+            flags = snapshot.flags
+            if hidden:
+                flags = flags.copy()
+                flags[np.asarray(hidden.to_array(), dtype=np.uint32)] = False
+            return Scope(snapshot, members, None, {"flags": flags})
         return Scope(snapshot, members, np.asarray(hidden.to_array(), dtype=np.uint32))
 
     return cached(snapshot, ("view", include_tombstoned), build)

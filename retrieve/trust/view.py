@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from pyroaring import BitMap
 
+from ibidem.index.arrays import bitmap_of_flags
 from ibidem.objects.cid import NodeCid, RootCid
 from ibidem.objects.config import Config
 from ibidem.objects.ids import NodeId
@@ -26,6 +27,7 @@ from ibidem.objects.node import Child, Node
 from ibidem.objects.record import record
 from ibidem.retrieve.protocol import (
     Arcs,
+    Bools,
     EdgeSegment,
     LexicalSegment,
     NodeEdges,
@@ -64,8 +66,8 @@ def seen(snapshot: Snapshot, trust: TrustContext | None, load: Load) -> Snapshot
     kept: dict[TrustContext, SeenSnapshot] = snapshot.cache.setdefault(("trust",), {})
     found = kept.get(asked)
     if found is None:
-        visible = visible_nodes(snapshot, policy, asked, asked.cap(policy))
-        found = SeenSnapshot(snapshot, policy, asked, visible, load)
+        flags = visible_nodes(snapshot, policy, asked, asked.cap(policy))
+        found = SeenSnapshot(snapshot, policy, asked, flags, load)
         for old in list(kept)[: max(0, len(kept) + 1 - VIEWS_KEPT)]:
             kept.pop(old, None)
         kept[asked] = found
@@ -128,13 +130,14 @@ class SeenSnapshot:
         base: Snapshot,
         policy: TrustPolicy,
         trust: TrustContext,
-        visible: BitMap,
+        flags: Bools,
         load: Load,
     ) -> None:
         self.base = base
         self.policy = policy
         self.trust = trust
-        self.live = visible
+        self.flags = flags
+        """By ordinal, whether a node is seen; never changed."""
         self.cache: dict[Any, Any] = {}
         self._load = load
         self._shown: dict[int, Node | None] = {}
@@ -156,6 +159,11 @@ class SeenSnapshot:
         return self.base.ordinal_count
 
     @cached_property
+    def live(self) -> BitMap:
+        """Ordinals of the nodes that are seen."""
+        return bitmap_of_flags(self.flags)
+
+    @cached_property
     def tombstoned(self) -> BitMap:
         """Ordinals of the seen nodes that a tombstone hides."""
         return self.base.tombstoned & self.live
@@ -171,7 +179,7 @@ class SeenSnapshot:
         """Ordinals of the nodes of which a caller may know that there are any."""
         cap = self.trust.cap(self.policy)
         near = visible_nodes(self.base, self.policy, self.trust, min(cap + 1, Level.HYPER))
-        return near - self.live - self.base.tombstoned
+        return bitmap_of_flags(near & ~self.flags) - self.base.tombstoned
 
     def ordinal(self, node: NodeId) -> int | None:
         """Returns the ordinal of a node that is seen, None for any other id."""

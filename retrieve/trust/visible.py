@@ -1,4 +1,4 @@
-"""Which nodes of a snapshot a caller may see, as one bitmap, from the order of two properties.
+"""Which nodes of a snapshot a caller may see, as one flag each, from the order of two properties.
 
 No node is read: the values of level and scope are in the index, so a fresh caller costs a pass over
 their columns.
@@ -9,13 +9,12 @@ Spec: trust 2.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from pyroaring import BitMap
 
-from ibidem.index.arrays import to_bitmap
 from ibidem.index.keys import BYTES, TEXT, scalar_key
 from ibidem.objects.record import record
 from ibidem.retrieve.protocol import Bools, Ordinals, PropertyOrder, Snapshot
@@ -24,8 +23,9 @@ from ibidem.retrieve.trust.policy import ALL_SCOPES, TrustContext, TrustPolicy
 
 def visible_nodes(
     snapshot: Snapshot, policy: TrustPolicy, trust: TrustContext, level_max: int
-) -> BitMap:
-    """Returns the nodes whose scopes a caller has, and whose level is at most `level_max`.
+) -> Bools:
+    """Returns by ordinal whether a node's scopes are the caller's, and its level at most
+    `level_max`; (ordinal_count,) bool, false for what is no node of the root.
 
     Spec: trust 2.
     """
@@ -35,7 +35,8 @@ def visible_nodes(
         snapshot, policy.level, range(level_max + 1), missing=policy.default_level <= level_max
     )
     flags &= _allowed(snapshot, policy.scope, named, unnamed=is_open, missing=is_open)
-    return to_bitmap(np.flatnonzero(flags).astype(np.uint32)) & snapshot.live
+    flags &= _live(snapshot)
+    return flags
 
 
 def _allowed(
@@ -63,10 +64,8 @@ def _allowed(
         first, has_empty = order.find(TEXT)
         allowed[first + has_empty : order.find(BYTES)[0]] = True
     for value in (*(values or ()), *(("",) if unnamed else ())):
-        key = scalar_key(value)
-        assert key is not None, "BUG: levels and scopes are scalars"
-        rank, is_there = order.find(key)
-        if is_there:
+        rank = column.rank(value)
+        if rank is not None:
             allowed[rank] = True
     if column.ranks is not None:
         return allowed.take(column.ranks)
@@ -88,6 +87,19 @@ class _Column:
     ranks: npt.NDArray[np.intp] | None
     """By ordinal, the place of its value, and the number of values for a node without it; None
     where a node has several, or none that counts."""
+    _known: dict[Any, int] = field(default_factory=dict)
+
+    def rank(self, value: str | int) -> int | None:
+        """Returns the place of a value, None where no node has it; those found are remembered."""
+        found = self._known.get(value)
+        if found is None:
+            key = scalar_key(value)
+            assert key is not None, "BUG: levels and scopes are scalars"
+            rank, is_there = self.order.find(key)
+            if not is_there:
+                return None
+            found = self._known[value] = rank
+        return found
 
 
 def _column_of(snapshot: Snapshot, name: str) -> _Column:
@@ -102,4 +114,15 @@ def _column_of(snapshot: Snapshot, name: str) -> _Column:
             ranks = np.full(snapshot.ordinal_count, len(order.keys), np.intp)
             ranks[order.ordinals] = order.ranks
         found = snapshot.cache[key] = _Column(order, having, ranks)
+    return found
+
+
+def _live(snapshot: Snapshot) -> Bools:
+    """Returns by ordinal whether it is a node of the root, made once a snapshot; never changed."""
+    key = ("trust live",)
+    found: Bools | None = snapshot.cache.get(key)
+    if found is None:
+        found = np.zeros(snapshot.ordinal_count, np.bool_)
+        found[np.asarray(snapshot.live.to_array(), np.uint32)] = True
+        snapshot.cache[key] = found
     return found

@@ -129,7 +129,7 @@ def test_pruning_changes_no_number(seed, tuned):
     rng = random.Random(seed)
     batches = random_batches(rng)
     total = sum(map(len, batches))
-    collection = Collection(batches, rng.sample(range(total), total // 10))
+    collection = Collection(batches, rng.sample(range(total), total // rng.choice((2, 10, 40))))
     for _ in range(15):
         options = {"text": " ".join(words(rng, rng.randint(1, 7), skew=rng.choice((0, 1))))}
         options["depth"] = rng.choice((1, 3, 10, 100))
