@@ -7,8 +7,9 @@ Ours runs from the query's text to the ranked nodes, theirs from the query's ter
 a vocabulary of 100,000 words with exponent 1.05, 81 to a text; `--real`: paragraphs of the Python
 sources that this interpreter can import. Content queries take 5 terms of a text without the 50
 commonest, stop-like queries with them. "less" has 5 percent of the documents removed and another 5
-percent tombstoned. Engines take turns query by query; a figure is the best of three askings, and
-"first" the one before them, when a query's terms may be new.
+percent tombstoned; "view" is that through the eyes of a caller who may see four of five documents,
+by their level, and all of twenty scopes. The peers have neither. Engines take turns query by query;
+a figure is the best of three askings, and "first" the one before them, when a query's terms may be new.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +32,7 @@ from ibidem.index.analysis import analyse
 from ibidem.index.index import Index
 from ibidem.objects.blocks import Buffer
 from ibidem.objects.cid import NodeCid, RootCid, TombstoneCid
-from ibidem.objects.config import Config
+from ibidem.objects.config import TRUST_SETTING, Config
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.root import Root
@@ -39,11 +41,14 @@ from ibidem.objects.tree import EMPTY_TREE, build, mutate
 from ibidem.retrieve.lexical import rank_lexical
 from ibidem.retrieve.query import resolve
 from ibidem.retrieve.scope import universe
+from ibidem.retrieve.trust.policy import TrustContext, TrustPolicy
+from ibidem.retrieve.trust.view import seen
 from ibidem.store.memory import MemoryStore
 
 VOCABULARY, EXPONENT, LENGTH = 100_000, 1.05, 81
 COMMON = 50
 TERMS = 5
+SCOPES = tuple(f"team:{number}" for number in range(20))
 Ask = Callable[[str, int], int]
 
 
@@ -75,14 +80,17 @@ def real_texts(count: int) -> Iterator[str]:
 
 
 class Ours:
-    """An index of all texts, and one of what is left after removals and tombstones."""
+    """An index of all texts, one of what is left after removals and tombstones, and that as one
+    caller sees it."""
 
     def __init__(self, texts: list[str], analyser: str, directory: Path) -> None:
         rng = np.random.default_rng(3)
         buffer, store = Buffer(), MemoryStore()
         keys, entries = [], []
         for text in texts:
-            node = Node(NodeId(rng.bytes(16)), "Passage", text)
+            number = len(keys)
+            props = {"level": number % 5, "scope": SCOPES[number // 5 % len(SCOPES)]}
+            node = Node(NodeId(rng.bytes(16)), "Passage", text, props=props)
             block = node.encode()
             buffer.put(NodeCid.of(block), block)
             keys.append(node.id.raw)
@@ -99,21 +107,24 @@ class Ours:
         )
         fewer = mutate(nodes, {keys[pick]: None for pick in picks[part : 2 * part]}, buffer)
         less = self._root(buffer, fewer, hidden, config)
+        gated = replace(config, extra={**config.extra, TRUST_SETTING: TrustPolicy().form()})
+        view = self._root(buffer, fewer, hidden, gated)
         store.put(buffer.new)
         index = Index(directory, store)
         start = time.perf_counter()
         self.whole = index.build(whole)
         self.seconds = time.perf_counter() - start
         self.less = index.snapshot(less, near=[whole])
+        self.view = index.snapshot(view, near=[less])
         self.size = sum(path.stat().st_size for path in directory.rglob("*") if path.is_file())
-        self.config = config
+        self.load = lambda cid: Node.decode(store.get(cid))
 
-    def ask(self, snapshot: Any) -> Ask:
+    def ask(self, snapshot: Any, trust: TrustContext | None = None) -> Ask:
         """Returns the function that is timed."""
 
         def one(text: str, depth: int) -> int:
-            query = resolve(self.config, text=text, depth=depth)
-            return len(rank_lexical(universe(snapshot, query)).ordinals)
+            query = resolve(snapshot.config, text=text, depth=depth, trust=trust)
+            return len(rank_lexical(universe(seen(snapshot, trust, self.load), query)).ordinals)
 
         return one
 
@@ -242,7 +253,11 @@ def main() -> None:
             f"{[len(one.ordinals) for one in ours.whole.lexical]} rows; "
             f"index {ours.seconds:.1f} s, {ours.size / 1e6:.0f} MB"
         )
-        engines = {"ours": ours.ask(ours.whole), "ours, less": ours.ask(ours.less)}
+        engines = {
+            "ours": ours.ask(ours.whole),
+            "ours, less": ours.ask(ours.less),
+            "ours, view": ours.ask(ours.view, TrustContext(level=3, scopes=SCOPES)),
+        }
         if not options.alone:
             (Path(folder) / "tantivy").mkdir()
             peers = {
