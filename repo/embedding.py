@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from ibidem.repo.reader import Reader
     from ibidem.repo.repository import Repository
 
-BATCH_NODES = 256
 _HINT_FILL = "run 'repo embed' to make its vectors"
 
 Progress = Callable[[int, int], None]

@@ -47,10 +47,6 @@ class Erased:
     nodes: Mapping[bytes, Erasure] = field(default_factory=empty)  # type: ignore[arg-type]
     """By the id of an erased node."""
 
-    def is_block_erased(self, cid: Cid, block: bytes) -> bool:
-        """Tells whether a block was erased, or is another version of a node that was."""
-        return cid.raw in self.cids or (bool(self.nodes) and _id_of(block) in self.nodes)
-
 
 class ErasureGuard:
     """Answers for a store from the newest view; safe to use from several threads."""

@@ -23,9 +23,6 @@ from ibidem.retrieve.numbers import Float64s
 from ibidem.retrieve.recall.votes import halved
 from ibidem.retrieve.validity import TIME_MAX
 
-FACTORS = ("recency", "importance", "feedback", "worth")
-"""Every factor, in the order in which they are applied."""
-
 DAY = 86_400_000_000
 RECENCY_DEFAULT = {"property": "time", "half_life": 7 * DAY, "weight": 0.2}
 IMPORTANCE_DEFAULT = "importance"
