@@ -197,7 +197,7 @@ class Revision:
         """Returns a prompt with numbered sources; see `Repository.prompt`."""
         from ibidem.repo import packing
 
-        return packing.prompt(self._repository, self, question, packs, style=style, **options)
+        return packing.prompt(self, question, packs, style=style, **options)
 
     def verify_citation(self, citation: Citation) -> bool:
         """Tells whether a citation, of whatever revision, is true for who asks here."""

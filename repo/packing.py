@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ibidem.objects.errors import InvalidInputError, NotFoundError
 from ibidem.objects.node import Node
@@ -18,6 +18,7 @@ from ibidem.retrieve.trust.policy import ALL
 if TYPE_CHECKING:
     from ibidem.repo.at import Revision
     from ibidem.repo.reader import Reader
+    from ibidem.repo.retrieving import Asked
     from ibidem.retrieve.trust.policy import TrustContext
 
 HYBRID = "hybrid"
@@ -26,15 +27,24 @@ _NAMES = frozenset(PackOptions().form()) - {EDGES} | frozenset(EdgeWalk().form()
 
 
 def packs(
+    repository: Reader, revision: Revision, text: str | None = None, **options: Any
+) -> PackResult:
+    """Returns the packs that answer a question, with their receipt; `ask_packs` has the options."""
+    result = answered(repository, revision, ask_packs(repository, revision, text, **options))
+    assert isinstance(result, PackResult), "BUG: a question for packs"
+    return result
+
+
+def ask_packs(
     repository: Reader,
     revision: Revision,
-    text: str | None,
+    text: str | None = None,
     *,
     limit: int | None = LIMIT_DEFAULT,
     rank: str = SCORE,
     **options: Any,
-) -> PackResult:
-    """Returns the packs that answer a question, with their receipt.
+) -> Asked:
+    """Returns a question for packs resolved.
 
     Args:
         text: blank text finds nothing.
@@ -55,24 +65,29 @@ def packs(
     asked = ask(repository, revision, text=text, limit=limit, packs=given, **options)
     if rank == HYBRID and asked.query.vector is None:
         raise InvalidInputError("rank: got 'hybrid' without a vector, expected a vector or a model")
-    result = answered(repository, revision, asked)
-    assert isinstance(result, PackResult), "BUG: a question for packs"
-    return result
+    return asked
+
+
+class Packer(Protocol):
+    """What finds packs: a revision, or a run."""
+
+    def packs(self, text: str | None = None, **options: Any) -> PackResult:
+        """Returns hits with what stands around them."""
+        ...
 
 
 def prompt(
-    repository: Reader,
-    revision: Revision,
+    packer: Packer,
     question: str,
     found: PackResult | None,
     *,
     style: str,
     **options: Any,
 ) -> Prompt:
-    """Returns the prompt of a question; without packs, those that `packs` finds for it."""
+    """Returns the prompt of a question; without packs, those that `packer` finds for it."""
     counter = options.get("estimator", HEURISTIC.name)
     if found is None:
-        found = packs(repository, revision, question, **options)
+        found = packer.packs(question, **options)
     elif set(options) - {"estimator"}:
         raise InvalidInputError(
             f"{min(options)}: got it beside packs, expected it where they are made"

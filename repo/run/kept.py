@@ -53,6 +53,7 @@ def keep(
         NotFoundError: no such receipt, or its root is not in this repository.
     """
     given = receipt
+    check_receipt(given)
     if not isinstance(given, (Receipt, SealedReceipt)):
         given = read_receipt(find(repository, str(given)))
     if key is not None:
@@ -78,6 +79,16 @@ def keep(
         make, author=author, time=checked_time(time), description=f"keep receipt {cid}"
     )
     return cid
+
+
+def check_receipt(receipt: object) -> None:
+    """Raises `InvalidInputError` for what is no receipt of `retrieve` or `packs`, nor names one."""
+    if not isinstance(receipt, (Receipt, SealedReceipt, Cid, str)):
+        raise InvalidInputError(
+            f"receipt: got {type(receipt).__name__}, expected that of an answer of retrieve or "
+            "packs, its CID, or the beginning of that",
+            hint="a graph memory's receipt is replayed by GraphMemory.replay; keep its encode()",
+        )
 
 
 def drop(

@@ -37,7 +37,6 @@ from ibidem.retrieve.receipt import Receipt
 if TYPE_CHECKING:
     from ibidem.repo.retrieving import Asked
     from ibidem.repo.run.recording import Recording
-    from ibidem.retrieve.result import Result
 
 _CHANGES_SHOWN = 5
 
@@ -116,12 +115,20 @@ class Replay(Session):
         commit = None if step.commit is None else Commit.decode(step.commit)
         return RunRevision(self, text, step.root, commit)
 
-    def _retrieve(self, rev: str, revision: Revision | None, options: Mapping[str, Any]) -> Result:
-        step = self._expect("retrieve", words.question(rev, {"text": options.get("text")}))
-        recorded, asked = unpack(self._store, step.request), retrieve_request(rev, options)
-        if step.receipt is None:
+    def _retrieve(
+        self,
+        rev: str,
+        revision: Revision | None,
+        options: Mapping[str, Any],
+        *,
+        is_packs: bool = False,
+    ) -> Any:
+        asked = retrieve_request(rev, options, is_packs=is_packs)
+        said = words.retrieval(asked)
+        step = self._expect("retrieve", said)
+        recorded = unpack(self._store, step.request)
+        if step.receipt is None or recorded.get("packs") != asked.get("packs"):
             if not same(recorded, asked):
-                said = words.question(rev, {"text": options.get("text")})
                 self._refuse(said, difference_lines(recorded, asked))
             self._next += 1
             self._raise_recorded(step)
@@ -130,7 +137,7 @@ class Replay(Session):
         receipt = Receipt.decode(self._store.get(step.receipt))
         commit = None if step.commit is None else Commit.decode(step.commit)
         at = RunRevision(self, rev, receipt.root, commit)
-        question = self._question(at, receipt, options)
+        question = self._question(at, receipt, options, is_packs=is_packs)
         details = difference_lines({**recorded, "text": asked["text"]}, asked)
         details += difference_lines(receipt.query.form(), question.query.form())
         if revision is not None and revision.root_cid != receipt.root:
@@ -139,13 +146,15 @@ class Replay(Session):
             self._refuse(words.question(rev, question.query.form()), details)
         self._next += 1
         again = replace(question, reranker=receipt.rerank)
-        result: Result = replaying.ask_again(self._repository, at, again)
+        result = replaying.ask_again(self._repository, at, again)
         replaying.check_same(self._repository, receipt, result)
         return replace(result, receipt=receipt)
 
-    def _question(self, at: Revision, receipt: Receipt, options: Mapping[str, Any]) -> Asked:
+    def _question(
+        self, at: Revision, receipt: Receipt, options: Mapping[str, Any], *, is_packs: bool
+    ) -> Asked:
         """Returns the question resolved, its vector taken from the recording and not a model."""
-        from ibidem.repo import retrieving
+        from ibidem.repo import packing, retrieving
 
         given = dict(options)
         model, embedder = given.pop("model", None), given.pop("embedder", None)
@@ -158,7 +167,8 @@ class Replay(Session):
         ):
             # What the notes were is in the receipt; their space may have moved on.
             given["notes"] = receipt.notes_head
-        return retrieving.ask(self._repository, at, **given)
+        resolve = packing.ask_packs if is_packs else retrieving.ask
+        return resolve(self._repository, at, **given)
 
     def _transaction(self, request: dict[str, Any]) -> Transaction:
         step = self._take("transaction", words.transaction(request), request=request)

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from ibidem.repo.faces.running import Running
     from ibidem.repo.operations import Operations
     from ibidem.repo.run.player import Replay
+    from ibidem.retrieve.packs.result import PackResult
     from ibidem.retrieve.result import Result
 
 
@@ -105,21 +106,30 @@ class Run(Session):
             self._append("read", request=request, root=found.root_cid, commit=commit)
         return RunRevision(self, request["rev"], found.root_cid, found.commit)
 
-    def _retrieve(self, rev: str, revision: Revision | None, options: Mapping[str, Any]) -> Result:
-        from ibidem.repo import retrieving
+    def _retrieve(
+        self,
+        rev: str,
+        revision: Revision | None,
+        options: Mapping[str, Any],
+        *,
+        is_packs: bool = False,
+    ) -> Any:
+        from ibidem.repo import packing, retrieving
 
-        request = retrieve_request(rev, options)
+        answer: Callable[..., Result | PackResult]
+        answer = packing.packs if is_packs else retrieving.retrieve
+        request = retrieve_request(rev, options, is_packs=is_packs)
         with self._chain.lock:
             asked = self._live.at(rev) if revision is None else revision
             try:
-                result = retrieving.retrieve(self._live, asked, **options)
+                result = answer(self._live, asked, **options)
             except IbidemError as error:
                 self._append("retrieve", request=request, answer=outcome.failed(error))
                 raise
             if result.receipt is None:
                 raise InvalidInputError(
-                    f"answer: got {len(result.items)} items, too many for a receipt, which a run "
-                    "needs",
+                    f"answer: got {len(list(result.shown()))} items, too many for a receipt, which "
+                    "a run needs",
                     hint="ask with a smaller limit",
                 )
             block = result.receipt.encode()

@@ -244,10 +244,9 @@ def _estimator_of(asked: Query, given: str | TokenEstimator | None) -> TokenEsti
 
 
 def _found(repository: Reader, receipt: Any) -> Receipt | SealedReceipt:
+    kept.check_receipt(receipt)
     if isinstance(receipt, (Receipt, SealedReceipt)):
         return receipt
     if isinstance(receipt, Cid):
         receipt = str(ReceiptCid(receipt.raw))
-    if not isinstance(receipt, str):
-        raise InvalidInputError(f"receipt: got {receipt!r:.80}, expected a receipt or its CID")
     return read_receipt(kept.find(repository, receipt))

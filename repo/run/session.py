@@ -27,8 +27,14 @@ if TYPE_CHECKING:
     from ibidem.objects.node import Node
     from ibidem.repo.reader import Reader
     from ibidem.repo.transaction import Transaction
+    from ibidem.retrieve.packs.result import PackResult
+    from ibidem.retrieve.prompt import Prompt
     from ibidem.retrieve.result import Result
     from ibidem.retrieve.trust.policy import TrustContext
+
+
+class UnrecordedError(InvalidInputError, AttributeError):
+    """What was asked of a run is nothing that it records: a replay could not give it back."""
 
 
 class Session(ABC):
@@ -47,9 +53,25 @@ class Session(ABC):
         commit = self.at().commit
         return None if commit is None else commit.cid
 
-    def at(self, rev: object = HEAD) -> RunRevision:
-        """Returns the graph at a revision; what is read from it is the same in a replay."""
-        return self._read(rev)
+    @property
+    def folder(self) -> None:
+        """None: nothing is kept of a run but its steps."""
+        return
+
+    def now(self, time: int | datetime | None = None) -> int:
+        """Returns a time in microseconds since 1970 UTC: the one given, else the clock's."""
+        return int(self._call("now", {"time": checked_time(time)}))
+
+    def at(self, rev: object = HEAD, *, trust: TrustContext | None = None) -> RunRevision:
+        """Returns the graph at a revision; what is read from it is the same in a replay.
+
+        Raises:
+            InvalidInputError: `trust` is another view than that of all there is.
+        """
+        found = self._read(rev)
+        if trust is not None:
+            found.seen_by(trust)
+        return found
 
     def commit_at(self, rev: object = HEAD) -> Commit:
         """Returns the commit that a revision names."""
@@ -65,7 +87,26 @@ class Session(ABC):
 
     def retrieve(self, text: str | None = None, **options: Any) -> Result:
         """Returns the ranked answer at the head, as `Repository.retrieve` does."""
-        return self._retrieve(HEAD, None, {"text": text, **options})
+        found: Result = self._retrieve(HEAD, None, {"text": text, **options})
+        return found
+
+    def packs(self, text: str | None = None, **options: Any) -> PackResult:
+        """Returns hits with what stands around them, as `Repository.packs` does."""
+        found: PackResult = self._retrieve(HEAD, None, {"text": text, **options}, is_packs=True)
+        return found
+
+    def prompt(
+        self,
+        question: str,
+        packs: PackResult | None = None,
+        *,
+        style: str = "qa",
+        **options: Any,
+    ) -> Prompt:
+        """Returns a prompt with numbered sources, as `Repository.prompt` does."""
+        from ibidem.repo import packing
+
+        return packing.prompt(self, question, packs, style=style, **options)
 
     def retriever(self, rev: object = HEAD) -> Retriever:
         """Returns a question to put together step by step."""
@@ -166,11 +207,12 @@ class Session(ABC):
         self._call("switch", {"name": name, "author": author})
 
     def __getattr__(self, name: str) -> Any:
-        raise AttributeError(
+        raise UnrecordedError(
             f"a run has no {name!r}: it offers what can be recorded and repeated (retrieve, "
-            "retriever, query, at, head, commit_at, diff, transaction, event, tool, branches, "
-            "tags, branch, tag, switch); call anything else inside run.event or run.tool, or on "
-            "the repository, unrecorded"
+            "retriever, packs, prompt, query, at, head, commit_at, diff, transaction, event, tool, "
+            "branches, tags, branch, tag, switch, now)",
+            hint="call anything else inside run.event or run.tool, or on the repository, "
+            "unrecorded",
         )
 
     # -- doors ---------------------------------------------------------------------------------
@@ -180,8 +222,13 @@ class Session(ABC):
 
     @abstractmethod
     def _retrieve(
-        self, rev: str, revision: Revision | None, options: Mapping[str, Any]
-    ) -> Result: ...
+        self,
+        rev: str,
+        revision: Revision | None,
+        options: Mapping[str, Any],
+        *,
+        is_packs: bool = False,
+    ) -> Any: ...
 
     @abstractmethod
     def _transaction(self, request: dict[str, Any]) -> Transaction: ...
@@ -211,7 +258,14 @@ class RunRevision(Revision):
 
     def retrieve(self, text: str | None = None, **options: Any) -> Result:
         """Returns the ranked answer to a question."""
-        return self._session._retrieve(self._rev, self, {"text": text, **options})
+        found: Result = self._session._retrieve(self._rev, self, {"text": text, **options})
+        return found
+
+    def packs(self, text: str | None = None, **options: Any) -> PackResult:
+        """Returns hits with what stands around them."""
+        asked = {"text": text, **options}
+        found: PackResult = self._session._retrieve(self._rev, self, asked, is_packs=True)
+        return found
 
     def retrieve_many(self, questions: Iterable[Mapping[str, Any]]) -> list[Result]:
         """Returns the answers to several questions, each recorded by itself."""
@@ -254,9 +308,13 @@ def rev_text(rev: object) -> str:
     raise InvalidInputError(f"revision: got {rev!r:.80}, expected a branch, tag, CID or time")
 
 
-def retrieve_request(rev: str, options: Mapping[str, Any]) -> dict[str, Any]:
+def retrieve_request(
+    rev: str, options: Mapping[str, Any], *, is_packs: bool = False
+) -> dict[str, Any]:
     """Returns what is recorded of a retrieval beside its receipt."""
     request = {"rev": rev, "text": options.get("text")}
+    if is_packs:
+        request["packs"] = True
     if isinstance(options.get("notes"), str):
         request["notes"] = options["notes"]
     return request

@@ -39,6 +39,12 @@ def question(rev: str, form: Mapping[str, Any]) -> str:
     return f"{said} at {rev}" + (f" ({listed})" if listed else "")
 
 
+def retrieval(request: Mapping[str, Any]) -> str:
+    """Returns a question as far as its request says it."""
+    kind = {"packs": True} if request.get("packs") else {}
+    return question(request["rev"], {"text": request["text"], **kind})
+
+
 def event(name: str, request: Any) -> str:
     """Returns a call of a tool, or a note."""
     if isinstance(request, dict) and set(request) == {"arguments", "options"}:
@@ -72,7 +78,7 @@ def _asked(store: Store, step: Step, request: Any) -> str:
             receipt = Receipt.decode(store.get(step.receipt))
             return question(request["rev"], receipt.query.form())
         case "retrieve":
-            return question(request["rev"], {"text": request["text"]})
+            return retrieval(request)
         case "transaction":
             return transaction(request)
         case "commit":
