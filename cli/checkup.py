@@ -12,6 +12,7 @@ from importlib import metadata
 from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
+from ibidem.cli import shapes
 from ibidem.cli.output import plural
 from ibidem.objects.errors import CorruptError, ErrorKind, IbidemError
 from ibidem.objects.record import record
@@ -83,8 +84,7 @@ def check_opens(open_repository: Callable[[], Repository]) -> tuple[Repository |
             )
             return None, Finding("repository", "failed", f"locked: {error}", hint)
         return None, Finding("repository", "failed", str(error), error.hint)
-    said = head or "not there yet: no commit"
-    return repository, Finding("repository", "ok", f"opens; head is {said}")
+    return repository, Finding("repository", "ok", f"opens; {shapes.head_line(head)}")
 
 
 def check_blocks(store: Store, *, whole: bool, advance: Advance) -> Finding:

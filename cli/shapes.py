@@ -25,6 +25,11 @@ def short(cid: Cid) -> str:
     return str(cid)[:SHORT]
 
 
+def head_line(head: Cid | None) -> str:
+    """Returns where a branch stands, None where it has no commit."""
+    return f"head is {'not there yet: no commit' if head is None else head}"
+
+
 def node_json(node: Node) -> dict[str, Any]:
     """Returns a node as JSON; content by its size, parts by their ids."""
     return {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ibidem.cli import changes, conflicts, output
+from ibidem.cli import changes, conflicts, output, shapes
 from ibidem.cli.session import Session, common_options, pass_session
 
 CHANGES_SHOWN = 20
@@ -37,9 +37,7 @@ def command(session: Session) -> None:
             },
         )
         return
-    output.say(
-        f"on branch {output.one_line(branch)}", f"head is {head or 'not there yet: no commit'}"
-    )
+    output.say(f"on branch {output.one_line(branch)}", shapes.head_line(head))
     if staged:
         output.say("", f"staged: {changes.summary(staged)}")
         output.say(*(f"  {line}" for line in lines))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ibidem.cli import output
+from ibidem.cli import output, shapes
 from ibidem.cli.session import (
     Session,
     author_option,
@@ -35,6 +35,6 @@ def command(session: Session, *, name: str, create: bool, author: str | None) ->
         repository.switch(name, author=who)
         head = repository.head
     if session.json:
-        output.emit("switch", {"branch": name, "head": str(head)})
+        output.emit("switch", {"branch": name, "head": None if head is None else str(head)})
     else:
-        output.say(f"on branch {output.one_line(name)}, head is {head}")
+        output.say(f"on branch {output.one_line(name)}, {shapes.head_line(head)}")

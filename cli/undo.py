@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ibidem.cli import output
+from ibidem.cli import output, shapes
 from ibidem.cli.session import Session, author_option, common_options, pass_session
 
 
@@ -35,8 +35,8 @@ def step(session: Session, verb: str, author: str | None) -> None:
             {
                 "operation": str(operation.cid),
                 "description": operation.description,
-                "head": str(head),
+                "head": None if head is None else str(head),
             },
         )
     else:
-        output.say(output.printable(operation.description), f"head is {head}")
+        output.say(output.printable(operation.description), shapes.head_line(head))

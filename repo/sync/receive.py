@@ -257,9 +257,15 @@ def how_to_move(
         return Move.CREATED
     if after is not None and not name.startswith(refs.TAGS) and comes_after(source, after, before):
         return Move.FORWARDED
+    if not is_forced and after is None:
+        raise ConflictError(
+            f"ref {name}: deleting it there would lose {before}",
+            kind=ErrorKind.NOT_FAST_FORWARD,
+            hint="force it, if it may",
+        )
     if not is_forced:
         raise ConflictError(
-            f"ref {name}: {after or 'nothing'} does not come after {before}",
+            f"ref {name}: {after} does not come after {before}",
             kind=ErrorKind.NOT_FAST_FORWARD,
             hint="pull first, or force it with what you expect to be there",
         )

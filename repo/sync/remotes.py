@@ -68,7 +68,9 @@ class Remotes:
         found = self.all().get(check_remote(name))
         if found is None:
             raise NotFoundError(
-                f"remote {name!r} is not known here", hint=f"repo remote add {name} LOCATION"
+                f"remote {name!r} is not known here",
+                hint=f"repo remote add {name} LOCATION; or if {name} is a branch, say the remote "
+                f"first: repo push origin {name}",
             )
         return found
 

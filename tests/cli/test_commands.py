@@ -407,3 +407,15 @@ def test_what_lies_outside_is_told_how_it_is_named(notes: Run, tmp_path: Path):
     assert "named by their path below it" in notes("add", str(outside)).stderr
     assert "named by its name alone" in notes("add", str(outside / "page.txt")).stderr
     assert "outside" not in notes("add", "notes").stderr
+
+
+def test_a_branch_without_commits_has_no_head(run: Run, data: Data):
+    run("init")
+    run("node", "add", "Note", "--summary", "a")
+    run("commit", "-m", "first")
+    assert data("undo")["head"] is None
+    assert data("switch", "main")["head"] is None
+    assert "head is not there yet" in run("switch", "main").stdout
+    assert "head is not there yet" in run("status").stdout
+    run("redo")
+    assert "head is not there yet" in run("undo").stdout

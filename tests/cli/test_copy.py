@@ -36,6 +36,16 @@ def test_a_clone_pulls_and_pushes(notes: Run, tmp_path: Path):
     assert "nothing had to be copied" in notes("pull", "-R", "copy").output
 
 
+def test_a_push_that_is_not_what_was_meant_says_what_would_be(notes: Run):
+    notes("clone", ".", "copy")
+    notes("branch", "feature", "-R", "copy")
+    assert "repo push origin feature" in notes("push", "feature", "-R", "copy", code=3).stderr
+    notes("push", "origin", "feature", "-R", "copy")
+    told = notes("push", "--delete", "feature", "-R", "copy", code=11).stderr
+    assert "deleting it there would lose bafy" in told
+    notes("push", "--delete", "feature", "--force", "-R", "copy")
+
+
 def test_an_export_is_imported_elsewhere(notes: Run, tmp_path: Path):
     notes("export", "all.car")
     assert "exists" in notes("export", "all.car", code=2).output
