@@ -110,8 +110,8 @@ def quantised(rest: Array) -> tuple[Array, Array, Array, Array]:
     # Below this, dividing could overflow; the codes are then 0, and the residual says how far off.
     largest[largest < 1e-290] = np.inf
     codes = rest * (LEVELS / largest)[:, None]
+    # Roundings bring none as far as LEVELS and a half.
     np.rint(codes, out=codes)
-    np.clip(codes, -LEVELS, LEVELS, out=codes)
     weight = np.einsum("ij,ij->i", codes, codes)
     weight[weight == 0.0] = 1.0
     scale = (np.einsum("ij,ij->i", rest, codes) / weight).astype(np.float32)

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibidem.objects.record import record
-from ibidem.retrieve.numbers import UNIT_32, UNIT_64, Float32s, Float64s, gamma, squares
+from ibidem.retrieve.numbers import UNIT_32, UNIT_64, Float32s, Float64s, gamma
 
 _NORM_ERROR = 2.0**-38
 """Relative error allowed to a norm; a float64 sum over 4,096 components errs by less than 2^-40."""
@@ -49,11 +49,12 @@ class QuerySide:
     @classmethod
     def of(cls, query: Float32s, metric: str) -> Self:
         """Returns the query with what can be computed once."""
+        wide = query.astype(np.float64)
         largest = float(np.abs(query).max())
         exponent = math.frexp(largest)[1] if largest > 0.0 else 0
         with np.errstate(under="ignore"):
-            scaled = np.ldexp(query.astype(np.float64), -exponent).astype(np.float32)
-        norm = math.ldexp(math.sqrt(float(squares(query[None, :])[0])), -exponent)
+            scaled = np.ldexp(wide, -exponent).astype(np.float32)
+        norm = math.ldexp(math.sqrt(math.fsum((wide * wide).tolist())), -exponent)
         return cls(query, scaled, exponent, norm, metric)
 
 

@@ -93,7 +93,8 @@ def canonical_scores(rows: Float32s, query: Float32s, metric: str) -> Float64s:
     products = numbers.dots(rows, query)
     if metric == "dot":
         return products
-    query_norm = math.sqrt(float(numbers.squares(query[None, :])[0]))
+    wide = query.astype(np.float64)
+    query_norm = math.sqrt(math.fsum((wide * wide).tolist()))
     scale = np.sqrt(numbers.squares(rows)) * query_norm
     scores = np.zeros(products.shape[0], np.float64)
     np.divide(products, scale, out=scores, where=scale > 0.0)

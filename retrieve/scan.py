@@ -181,7 +181,10 @@ class _Scan:
         """Returns whether few of the rows that were taken are left, by query."""
         left = np.zeros(len(self.depths), np.intp)
         for hits in self.hits:
-            left += np.bincount(hits.query, minlength=len(self.depths))
+            if len(left) == 1:
+                left += len(hits.query)
+            else:
+                left += np.bincount(hits.query, minlength=len(left))
         found: Bools = left * _BLIND_SHARE <= np.maximum(taken, 16 * self.depths)
         return found
 
