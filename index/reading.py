@@ -59,10 +59,21 @@ class SegmentView:
         """(n,) bool, or None when every row is live."""
         return live_mask(self.part)
 
+    @cached_property
+    def _first(self) -> int | None:
+        """The first ordinal where no number is left out up to the last, as a load leaves them: no
+        row has to be searched for then, which waits for memory at every step."""
+        column = self.ordinals
+        is_run = len(column) and int(column[-1]) - int(column[0]) == len(column) - 1
+        return int(column[0]) if is_run else None
+
     def find(self, ordinals: Array) -> tuple[Array, Array]:
         """Returns (row, is_live_here) of each of (m,) uint32 ordinals."""
         column = self.ordinals
-        row = np.searchsorted(column, ordinals)
+        if self._first is None:
+            row = np.searchsorted(column, ordinals)
+        else:
+            row = np.maximum(ordinals.astype(np.int64) - self._first, 0)
         np.minimum(row, len(column) - 1, out=row)
         present = column[row] == ordinals
         if self.part.dead and present.any():

@@ -41,6 +41,7 @@ from ibidem.index.segment import Segment
 from ibidem.index.state import State
 from ibidem.objects.cid import DAG_CBOR_PREFIX, NodeCid, RootCid
 from ibidem.objects.config import Config
+from ibidem.objects.constants import DIGEST_BYTES
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 
@@ -109,13 +110,11 @@ class Snapshot:
             InvalidInputError: an ordinal is not in `live`.
         """
         wanted = np.asarray(ordinals, dtype=np.uint32)
-        digests: list[bytes | None] = [None] * len(wanted)
+        digests = np.empty((len(wanted), DIGEST_BYTES), np.uint8)
         pending = np.arange(len(wanted))
         for segment in self._node_segments:
             rows, present = segment.find(wanted[pending])
-            column = segment.part.segment["cids"]
-            for place, row in zip(pending[present].tolist(), rows[present].tolist(), strict=True):
-                digests[place] = column[row].tobytes()
+            digests[pending[present]] = segment.part.segment["cids"][rows[present]]
             pending = pending[~present]
             if not len(pending):
                 break
@@ -123,7 +122,11 @@ class Snapshot:
             raise InvalidInputError(
                 f"ordinals: got {wanted[pending][:5].tolist()}, expected nodes of the root"
             )
-        return [NodeCid(DAG_CBOR_PREFIX + digest) for digest in digests if digest is not None]
+        raw = digests.tobytes()
+        return [
+            NodeCid(DAG_CBOR_PREFIX + raw[start : start + DIGEST_BYTES])
+            for start in range(0, len(raw), DIGEST_BYTES)
+        ]
 
     def labels(self) -> dict[str, int]:
         """Returns how many nodes carry each label, by label ascending."""

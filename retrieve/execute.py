@@ -297,11 +297,13 @@ def _lane_scores(
     ordinals: Ordinals, tops: Sequence[LaneTop], fused: Fused | None
 ) -> list[dict[str, LaneScore]]:
     """Returns what each lane said about each of some nodes."""
-    found: list[dict[str, LaneScore]] = [{} for _ in ordinals]
-    for top in tops if fused is not None else ():
-        assert fused is not None, "BUG: lanes without fusion"
+    found: list[dict[str, LaneScore]] = [{} for _ in range(ordinals.shape[0])]
+    if fused is None or not found:
+        return found
+    fused_places = _places(fused.ordinals, ordinals)
+    for top in tops:
         places = _places(top.ordinals, ordinals)
-        shares = fused.contributions[top.lane][_places(fused.ordinals, ordinals)]
+        shares = fused.contributions[top.lane][fused_places]
         for lanes, place, share in zip(found, places.tolist(), shares.tolist(), strict=True):
             if place >= 0:
                 lanes[top.lane] = LaneScore(place + 1, float(top.scores[place]), share)
@@ -321,9 +323,9 @@ def _places(among: Ordinals, wanted: Ordinals) -> npt.NDArray[np.intp]:
     """Returns where each of `wanted` stands among distinct ordinals, -1 for nowhere."""
     if among.shape[0] == 0:
         return np.full(wanted.shape[0], -1, np.intp)
-    order = np.argsort(among, kind="stable")
-    near = np.minimum(np.searchsorted(among[order], wanted), among.shape[0] - 1)
-    return np.where(among[order][near] == wanted, order[near], -1)
+    order = among.argsort(kind="stable")
+    near = order.take(among.searchsorted(wanted, sorter=order), mode="clip")
+    return np.where(among[near] == wanted, near, -1)
 
 
 def _warnings(

@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-import numpy as np
-
 from ibidem.objects.node import Node
 from ibidem.objects.text import node_text, text_digest
 from ibidem.retrieve.protocol import Ordinals, Snapshot
@@ -54,21 +52,28 @@ def count_stale(
 
     fields = snapshot.config.fields
     count = 0
-    for ordinal, item in zip(ordinals, items, strict=True):
+    for item, made_from in zip(
+        items, _digests(snapshot, query.vector.model, ordinals), strict=True
+    ):
         if LANE not in item.lanes:
             continue
-        made_from = _digest(snapshot, query.vector.model, ordinal)
+        assert made_from is not None, "BUG: the dense lane ranked a node without a vector"
         text = node_text(item.node, fields, content(item.node) if "content" in fields else None)
         count += made_from != text_digest(text)
     return count
 
 
-def _digest(snapshot: Snapshot, model: str, ordinal: np.uint32) -> bytes:
-    """Returns the digest that the live vector of a node carries."""
+def _digests(snapshot: Snapshot, model: str, ordinals: Ordinals) -> list[bytes | None]:
+    """Returns the digest that the live vector of each node carries, None where it has none."""
+    found: list[bytes | None] = [None] * ordinals.shape[0]
     for segment in snapshot.vectors(model):
-        row = int(np.searchsorted(segment.ordinals, ordinal))
-        if row < segment.ordinals.shape[0] and segment.ordinals[row] == ordinal:
-            live = segment.live
-            if live is None or live[row]:
-                return bytes(segment.digests[row])
-    raise AssertionError("BUG: the dense lane ranked a node without a vector")
+        column = segment.ordinals
+        if not column.shape[0]:
+            continue
+        rows = column.searchsorted(ordinals)
+        is_here = column.take(rows, mode="clip") == ordinals
+        if segment.live is not None:
+            is_here &= segment.live.take(rows, mode="clip")
+        for place in is_here.nonzero()[0].tolist():
+            found[place] = segment.digests[rows[place]].tobytes()
+    return found
