@@ -9,7 +9,8 @@ sources that this interpreter can import. Content queries take 5 terms of a text
 commonest, stop-like queries with them. "less" has 5 percent of the documents removed and another 5
 percent tombstoned; "view" is that through the eyes of a caller who may see four of five documents,
 by their level, and all of twenty scopes. The peers have neither. Engines take turns query by query;
-a figure is the best of three askings, and "first" the one before them, when a query's terms may be new.
+a figure is the best of three askings, and "first" the one before them, when a query's terms may be
+new.
 """
 
 from __future__ import annotations
