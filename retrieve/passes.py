@@ -20,7 +20,6 @@ Spec: retrieval 4.2.1.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -35,6 +34,7 @@ from ibidem.index.codes import (
     encode_rows,
     quantised,
 )
+from ibidem.objects.record import record
 from ibidem.retrieve.bounds import Positions, QuerySide
 from ibidem.retrieve.kernel import Int8s, Products, code_products, float_products
 from ibidem.retrieve.numbers import UNIT_32, Float32s, Float64s, gamma
@@ -86,7 +86,7 @@ class Rows(Protocol):
         """Returns the residuals of some rows."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Centre:
     """The centre of a segment's directions."""
 
@@ -98,7 +98,7 @@ class Centre:
     """(n,) <x/|x|, m> of the rows, less the mean."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Queries:
     """m queries in one pass, none of them zero."""
 
@@ -118,7 +118,7 @@ class Queries:
     """(m,) what the cosine of every row has in common."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Pass:
     """How rows, queries and products are made."""
 
@@ -127,7 +127,7 @@ class Pass:
     products: Callable[[npt.NDArray[Any]], Products]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CodedRows:
     """The code columns of one segment."""
 
@@ -171,7 +171,7 @@ class CodedRows:
         return self.residuals[positions].astype(np.float64)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FloatRows:
     """The float32 rows of one segment."""
 

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ibidem.objects.record import record
 from ibidem.retrieve.asked import Asked, Part
 from ibidem.retrieve.bounds import Estimate, Positions, QuerySide
 from ibidem.retrieve.hits import Hits, joined, tops
@@ -54,7 +54,7 @@ _BLIND_SHARE = 4
 is given up: the pass does not tell its rows apart."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Kept:
     """What is left of one segment for one query: positions ascending, with their bounds."""
 
@@ -85,7 +85,7 @@ def scan(
     return [found.kept(number) for number in range(len(sides))]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Chunk:
     """Rows that are read at a time."""
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import shutil
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,7 @@ from ibidem.objects import codec
 from ibidem.objects.cid import Cid, TreeCid
 from ibidem.objects.errors import ConflictError, IbidemError
 from ibidem.objects.ids import NodeId
+from ibidem.objects.record import record
 from ibidem.repo.keep.log import ERASING_CELL, HEAD_CELL
 from ibidem.repo.keep.traces import Traces, find_traces
 from ibidem.repo.operations import RETRIES_MAX, lost_every_race
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ibidem.repo.reader import Reader
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Known:
     """What is left to destroy where all of these erasures, and no others, are in the view."""
 
