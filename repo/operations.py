@@ -317,7 +317,13 @@ def _undo_target(operations: Operations, state: State) -> tuple[State, State]:
         else:
             break
     if operations.is_oldest(state):
-        raise InvalidInputError("undo: nothing is left to undo, this is the first operation")
+        is_first = not state.operation.parents
+        why = (
+            "this is the first operation"
+            if is_first
+            else "what was before is given up by 'repo gc'"
+        )
+        raise InvalidInputError(f"undo: nothing is left to undo, {why}")
     if ERASES in state.operation.extra:
         raise InvalidInputError("undo: what was erased cannot be brought back")
     return state, operations.before(state)
@@ -334,13 +340,20 @@ def _redo_target(operations: Operations, state: State) -> tuple[State, State]:
     return state, operations.at(OperationCid(state.operation.extra[_UNDONE].raw))
 
 
+def _says(view: View) -> tuple[object, ...]:
+    return view.refs, view.head, view.erasures
+
+
 def _last_change(operations: Operations, state: State) -> State:
-    """Returns the newest state that is more than a record of a run or a receipt."""
-    while state.operation.parents:
+    """Returns the newest state that is more than a record of a run or a receipt, or of nothing,
+    as where `gc` gave up older operations."""
+    while not operations.is_oldest(state):
         before = operations.before(state)
-        if state.view.head != before.view.head or not refs.is_only_records(
+        is_nothing = not state.operation.extra and _says(before.view) == _says(state.view)
+        is_change = state.view.head != before.view.head or not refs.is_only_records(
             operations.store, before.view.refs, state.view.refs
-        ):
+        )
+        if is_change and not is_nothing:
             break
         state = before
     return state

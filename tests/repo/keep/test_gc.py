@@ -54,6 +54,20 @@ def test_what_the_log_can_still_undo_stays(repo: Repository) -> None:
     assert "doomed" in repo.branches()
 
 
+def test_a_collection_is_nothing_to_undo(repo: Repository) -> None:
+    for number in range(4):
+        with repo.transaction(message=f"commit {number}") as tx:
+            tx.add_node("Note", summary=f"note {number}")
+    repo.collect_garbage(keep_operations=2)
+    assert repo.undo().description == "undo commit on heads/main"
+    assert repo.commit_at().message == "commit 2"
+    with pytest.raises(InvalidInputError, match="given up by 'repo gc'"):
+        repo.undo()
+    repo.collect_garbage(keep_operations=4)
+    assert repo.redo().description.startswith("redo undo commit")
+    assert repo.commit_at().message == "commit 3"
+
+
 def test_given_up_operations_take_what_only_they_held_with_them(repo: Repository) -> None:
     ids = fill(repo)
     gone = abandoned(repo)
