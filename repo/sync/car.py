@@ -66,7 +66,11 @@ class CarReader:
         self._offset = 0
         self.block_count = 0
         """How many blocks were read so far."""
-        self.roots = self._read_header()
+        try:
+            self.roots = self._read_header()
+        except CorruptError as error:
+            hint = "it does not begin as a file of 'repo export' does: is it one, and whole?"
+            raise CorruptError(str(error), kind=error.kind, hint=error.hint or hint) from error
 
     @property
     def size_bytes(self) -> int:

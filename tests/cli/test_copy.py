@@ -46,6 +46,11 @@ def test_a_push_that_is_not_what_was_meant_says_what_would_be(notes: Run):
     notes("push", "--delete", "feature", "--force", "-R", "copy")
 
 
+def test_a_file_that_is_no_export_is_said_to_be_none(notes: Run):
+    for call in (("import", "notes/retries.md"), ("clone", "notes/retries.md", "copy")):
+        assert "does not begin as a file of 'repo export'" in notes(*call, code=12).stderr
+
+
 def test_an_export_is_imported_elsewhere(notes: Run, tmp_path: Path):
     notes("export", "all.car")
     assert "exists" in notes("export", "all.car", code=2).output
