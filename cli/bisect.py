@@ -8,6 +8,7 @@ import click
 
 from ibidem.cli import asking, exits, moves, output, shapes
 from ibidem.cli.session import Session, common_options, complete_revision, pass_session
+from ibidem.cli.trusting import trust_option, trust_options
 
 if TYPE_CHECKING:
     from ibidem.objects.commit import Commit
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     help="The last revision to consider.",
 )
 @asking.question_options
+@trust_option
 @common_options
 @pass_session
 @click.pass_context
@@ -66,7 +68,7 @@ def command(
         return
     if query is None or expect is None:
         raise click.UsageError("--query and --expect are needed, or: bisect run COMMAND")
-    options = asking.options(session, **given)
+    options = asking.options(session, **given) | trust_options(session)
     from ibidem.objects.ids import NodeId
 
     with session.open() as repository:

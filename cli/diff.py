@@ -8,6 +8,7 @@ import click
 
 from ibidem.cli import asking, changes, exits, moves, output
 from ibidem.cli.session import Session, common_options, pass_session
+from ibidem.cli.trusting import trust_option, trust_options
 
 if TYPE_CHECKING:
     from ibidem.repo.compare import Comparison
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 @click.argument("after", required=False)
 @click.option("--query", metavar="TEXT", help="Compare the answers to this question.")
 @asking.question_options
+@trust_option
 @click.option("--exit-code", is_flag=True, help="End with 1 when there is a difference.")
 @common_options
 @pass_session
@@ -51,6 +53,8 @@ def command(
     is_given = {name: context.get_parameter_source(name) for name in ("limit", *given)}
     explicit = {name for name, source in is_given.items() if _is_explicit(source)}
     if query is None:
+        if session.trust is not None:
+            raise click.UsageError("--trust needs --query: what changed is for who sees everything")
         if explicit - {"limit"}:
             option = min(explicit - {"limit"}).replace("_", "-")
             raise click.UsageError(f"--{option} needs --query")
@@ -59,7 +63,7 @@ def command(
     else:
         if before is None:
             raise click.UsageError("--query needs a revision to compare with")
-        options = asking.options(session, limit=limit, **given)
+        options = asking.options(session, limit=limit, **given) | trust_options(session)
         is_different = _answers(session, query, before, after or "HEAD", options)
     context.exit(exits.FAILED if exit_code and is_different else exits.OK)
 

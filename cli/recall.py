@@ -8,7 +8,7 @@ import click
 
 from ibidem.cli import answer, asking, output
 from ibidem.cli.session import Session, at_option, common_options, pass_session
-from ibidem.cli.trusting import trust_of, trust_option
+from ibidem.cli.trusting import trust_of, trust_option, trust_options
 
 
 @click.command("recall")
@@ -49,8 +49,7 @@ def command(
 
     options = asking.options(session, **given)
     trust = trust_of(session)
-    if trust is not None:
-        options["trust"] = trust
+    options |= trust_options(session)
     with session.open() as repository:
         found = recall(
             repository, query, revision=at, session=name, disclosure=disclosure, **options

@@ -9,7 +9,7 @@ import click
 
 from ibidem.cli import changes, output, shapes
 from ibidem.cli.session import Session, at_option, common_options, pass_session
-from ibidem.cli.trusting import trust_of, trust_option
+from ibidem.cli.trusting import check_owner, trust_of, trust_option
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
 from ibidem.objects.ids import EdgeId, NodeId
 
@@ -34,7 +34,8 @@ Shown = tuple[str, dict[str, Any], list[str]]
 def command(session: Session, *, name: str, at: str) -> None:
     """Show the commit, node, edge or block that NAME names
 
-    NAME is a revision, the id of a node or an edge (looked up at --at), or a CID.
+    NAME is a revision, the id of a node or an edge (looked up at --at), or a CID. Revisions and
+    CIDs have no level: they are shown to whoever may see everything.
 
     \b
     Examples:
@@ -53,6 +54,7 @@ def command(session: Session, *, name: str, at: str) -> None:
 def _find(repository: Repository, session: Session, name: str, at: str) -> Shown:
     if _ID.fullmatch(name):
         return _by_id(repository, session, name, at)
+    check_owner(session, "a commit or block")
     try:
         commit = repository.commit_at(name)
     except (NotFoundError, InvalidInputError) as error:

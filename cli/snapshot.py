@@ -9,6 +9,7 @@ import click
 
 from ibidem.cli import asking, exits, output
 from ibidem.cli.session import Session, at_option, common_options, pass_session
+from ibidem.cli.trusting import trust_option, trust_options
 
 _MODES = ("exact", "ranks", "set")
 
@@ -29,6 +30,7 @@ def command() -> None:
     help="What has to stay: every byte, the order, or which items come.",
 )
 @asking.question_options
+@trust_option
 @at_option
 @common_options
 @pass_session
@@ -43,7 +45,7 @@ def record(
     Example:
       repo snapshot record retries.golden "how do retries work" "what is a deadline" --limit 5
     """
-    options = asking.options(session, **given)
+    options = asking.options(session, **given) | trust_options(session)
     from ibidem.testing.golden import Golden, record
     from ibidem.testing.judge import Mode
 

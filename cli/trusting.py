@@ -32,6 +32,24 @@ def trust_option(function: Function) -> Function:
     )(function)
 
 
+def trust_options(session: Session) -> dict[str, Any]:
+    """Returns who asks as an option of a question, none where nobody is said."""
+    trust = trust_of(session)
+    return {} if trust is None else {"trust": trust}
+
+
+def check_owner(session: Session, what: str) -> None:
+    """Raises `InvalidInputError` where somebody is said to ask who may not see everything."""
+    trust = trust_of(session)
+    if trust is not None and not trust.everything:
+        from ibidem.objects.errors import InvalidInputError
+
+        raise InvalidInputError(
+            f"trust: {what} has no level, expected somebody who may see everything",
+            hint="show a node by its id, or ask as the owner: --trust all",
+        )
+
+
 def trust_of(session: Session) -> TrustContext | None:
     """Returns who asks, as the option says or else the environment; None where neither does.
 

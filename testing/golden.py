@@ -169,7 +169,11 @@ def question_form(query: Query) -> dict[str, Any]:
     """Returns what a question says beyond its text, defaults left out, as JSON has it."""
     plain = Query(text=query.text, semantics=query.semantics).form()
     form = query.form()
-    return {key: _to_json(form[key]) for key in form if form[key] != plain[key]}
+    return {
+        key: _to_json(value)
+        for key, value in form.items()
+        if key not in plain or value != plain[key]
+    }
 
 
 def _check_text(check: Check) -> str:

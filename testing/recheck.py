@@ -6,18 +6,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ibidem.objects.errors import InvalidInputError
-from ibidem.objects.node import Node
-from ibidem.retrieve.execute import execute
+from ibidem.repo.estimators import estimator_of
+from ibidem.repo.retrieving import Asked, execute_asked
 from ibidem.retrieve.query import Query
 from ibidem.retrieve.receipt import receipt_of
+from ibidem.retrieve.result import Result
 from ibidem.testing.golden import Check
 from ibidem.testing.judge import Mode, failure
 
 if TYPE_CHECKING:
-    from ibidem.index.snapshot import Snapshot
     from ibidem.repo.at import Revision
     from ibidem.repo.reader import Reader
-    from ibidem.retrieve.result import Result
 
 
 def recheck(repository: Reader, at: Revision, check: Check) -> list[str]:
@@ -43,13 +42,9 @@ def recheck(repository: Reader, at: Revision, check: Check) -> list[str]:
 
 
 def _asked(repository: Reader, revision: Revision, query: Query) -> Result:
-    source = repository.store
-
-    def question(snapshot: Snapshot) -> Result:
-        return execute(
-            snapshot, query, lambda cid: Node.decode(source.get(cid)), repository.content_of
-        )
-
-    found = revision.asked(question)
-    commit = None if revision.commit is None else revision.commit.cid
-    return replace(found, receipt=receipt_of(found, commit=commit))
+    asked = Asked(query, estimator_of(query.estimator), None)
+    found = execute_asked(repository, revision, asked)
+    assert isinstance(found, Result), "BUG: a golden is of nodes"
+    notes = None if query.recall is None else query.recall.notes
+    receipt = receipt_of(found, commit=revision.commit_cid, notes_head=notes)
+    return replace(found, receipt=receipt)

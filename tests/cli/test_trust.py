@@ -47,6 +47,45 @@ def test_with_a_policy_every_question_says_who_asks(run):
     assert "secret" in run("retrieve", "tea").stdout
 
 
+def test_history_and_blocks_are_for_who_may_see_everything(run):
+    run("init")
+    run("trust", "enable")
+    run("node", "add", "Note", "--summary", "secret tea", "--prop", "level=3")
+    run("commit", "-m", "tea")
+    secret = json.loads(run("query", "--trust", "all", "--json").stdout)["nodes"][0]
+    for name in ("HEAD", "main", secret["cid"]):
+        asked = run("show", name, "--trust", "low", code=2)
+        assert "no level" in asked.stderr
+        assert "secret" not in asked.output
+        for owner in ((), ("--trust", "all")):
+            assert "secret tea" in run("show", name, *owner).stdout
+    run("diff", "HEAD", "--trust", "low", code=2)
+    run("diff", "HEAD")
+    run("blame", secret["id"])
+    run("stats")
+
+
+def test_answers_of_two_revisions_are_compared_as_a_caller_gets_them(run, tmp_path):
+    run("init")
+    run("trust", "enable")
+    plain = json.loads(run("node", "add", "Note", "--summary", "plain tea", "--json").stdout)["id"]
+    run("commit", "-m", "plain")
+    run("node", "add", "Note", "--summary", "secret tea", "--prop", "level=3")
+    run("commit", "-m", "secret")
+    compare = ("diff", "--query", "tea", "HEAD~1", "HEAD", "--exit-code")
+    run(*compare, code=2)
+    run(*compare, "--trust", "low")
+    run(*compare, "--trust", "all", code=1)
+    bisect = ("bisect", "--query", "tea", "--expect", plain, "--rank-max", "1")
+    run(*bisect, code=2)
+    run(*bisect, "--trust", "low", code=1)
+    file = str(tmp_path / "tea.golden")
+    run("snapshot", "record", file, "tea", code=2)
+    run("snapshot", "record", file, "tea", "--trust", "low")
+    run("snapshot", "check", file)
+    assert "secret" not in (tmp_path / "tea.golden").read_text("utf-8")
+
+
 def test_the_environment_can_say_who_asks(run, monkeypatch):
     run("init")
     run("trust", "enable")

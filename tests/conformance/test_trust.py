@@ -147,6 +147,7 @@ CITED = {
         "3-a": "tests/oracle/test_trust_view.py::test_tr4_a_view_answers",
         "3-b": "tests/memory/graph/test_interference.py::test_tr12_a_pack_skips",
         "3-c": "tests/memory/graph/test_interference.py::test_tr6_what_is_hidden",
+        "3-d": "tests/cli/test_trust.py::test_history_and_blocks",
         "4-a": "tests/memory/graph/test_interference.py::test_tr8_a_stub_says",
     },
     "memory": {

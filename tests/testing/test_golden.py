@@ -1,0 +1,31 @@
+"""The text form of a golden holds every option of a question, those that most have not included."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import ibidem
+from ibidem.retrieve.trust.policy import ALL, TrustContext, TrustPolicy
+from ibidem.testing.golden import Golden, read, record
+from ibidem.testing.judge import Mode
+from ibidem.testing.recheck import recheck
+
+
+@pytest.mark.parametrize("asked", [{}, {"recency": True}, {"feedback": True}, {"direct": True}])
+@pytest.mark.parametrize("trust", [None, ALL, TrustContext(level=1, scopes=("a",))])
+def test_an_option_that_a_plain_question_has_not_is_kept(
+    tmp_path: Path, asked: dict[str, bool], trust: TrustContext | None
+) -> None:
+    options = asked if trust is None else {**asked, "trust": trust}
+    with ibidem.init("memory:") as repo:
+        with repo.transaction() as tx:
+            tx.add_node("Note", summary="pour tea", props={"updated": 1})
+            if trust is not None:
+                tx.set_trust_policy(TrustPolicy())
+        check = record("tea", repo.retrieve("tea", **options), Mode.of("exact").form())
+        Golden("notes", {"tea": check}).write(tmp_path / "notes.golden")
+        (found,) = read(tmp_path / "notes.golden").checks.values()
+        assert found.query == check.query
+        assert recheck(repo, repo.at(), found) == []
