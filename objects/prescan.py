@@ -58,8 +58,27 @@ def prescan(block: bytes) -> None:
         major = initial >> 5
         key = last_key[-1]
         if key is not None and not left & 1:
+            # Most keys are short: what follows is `_read_key` for those that are well.
+            stop = position + initial - 0x5F
+            if 0x60 <= initial < 0x78 and stop <= size:
+                found = (initial - 0x60, block[position + 1 : stop])
+                if found > key:
+                    position, last_key[-1] = stop, found
+                    continue
             position, last_key[-1] = _read_key(block, position, initial, key)
             continue
+        if major == 2 or major == 3:
+            # Most strings have a short head: what follows is the rest of the loop for those.
+            low = initial & 0x1F
+            if low < 24:
+                stop = position + 1 + low
+            elif low == 24 and position + 1 < size and block[position + 1] >= 24:
+                stop = position + 2 + block[position + 1]
+            else:
+                stop = size + 1
+            if stop <= size:
+                position = stop
+                continue
         if major >= 6:
             position = _skip_tag_or_simple(block, position, initial)
             continue

@@ -131,6 +131,24 @@ class Vector(Block):
         before_of, before_data, end = _frame(self.dtype, self.dim)
         return b"".join((before_of, self.of, before_data, self.data, end))
 
+    @classmethod
+    def like(cls, model: Vector, block: bytes) -> Self | None:
+        """Returns the vector in a block that differs from the one of `model` in the digest and the
+        components alone, and so is as canonical; None for any other block."""
+        before_of, before_data, end = _frame(model.dtype, model.dim)
+        of_start = len(before_of)
+        of_stop = of_start + DIGEST_BYTES
+        data_start, data_stop = of_stop + len(before_data), len(block) - len(end)
+        if (
+            model.extra
+            or data_stop - data_start != len(model.data)
+            or not block.startswith(before_of)
+            or not block.startswith(before_data, of_stop)
+            or not block.endswith(end)
+        ):
+            return None
+        return cls(model.dtype, model.dim, block[of_start:of_stop], block[data_start:data_stop])
+
     def made_from(self, of: bytes) -> Vector:
         """Returns the vector as made from the text with that digest."""
         return Vector(self.dtype, self.dim, of, self.data, self.extra)

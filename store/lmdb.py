@@ -172,7 +172,9 @@ class LmdbStore(Closing):
     ) -> None:
         """Puts the blocks and swaps every cell in one durable transaction, or changes nothing."""
         environment = self._open_environment()
-        check_blocks(blocks)
+        is_held = type(blocks) is dict
+        if is_held:
+            check_blocks(blocks)
         for name, swap in cells.items():
             check_cell(name, *swap)
         if not blocks and not cells:
@@ -189,10 +191,9 @@ class LmdbStore(Closing):
                 if not cursor.set_key(cid.raw):
                     raise _NeededError(cid)
             if order:
-                # Read one by one: a mapping may have more blocks than memory does.
                 pairs = ((cid.raw, blocks[cid]) for cid in order)
                 transaction.cursor(environment.blocks).putmulti(
-                    pairs, dupdata=False, overwrite=False
+                    pairs if is_held else _checked(blocks, order), dupdata=False, overwrite=False
                 )
             for name, (_, new) in cells.items():
                 if new is None:
@@ -333,6 +334,14 @@ def built_whole(target: Path) -> Iterator[Path]:
         if target.exists():
             raise InvalidInputError(f"path: {target} exists, expected a new folder") from error
         raise medium_error(target, error) from error
+
+
+def _checked(blocks: Mapping[Cid, bytes], order: list[Cid]) -> Iterator[tuple[bytes, bytes]]:
+    """Yields blocks that may be more than memory holds: each is read once, checked and written."""
+    for cid in order:
+        block = blocks[cid]
+        check_blocks({cid: block})
+        yield cid.raw, block
 
 
 def _check_cells(

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 _KEYED = frozenset(("node", "edge"))
 """Kinds whose blocks hold the id that they stand under."""
+_BY_PLACE = frozenset(("tree", "part", "step", "receipt", "result", "commit"))
+"""Kinds that the walk to them has read already."""
 
 
 class Accepted:
@@ -132,18 +134,24 @@ class Inspection:
         return parents_first(found)
 
     def _check(self, need: Need, accepted: Accepted) -> None:
-        if need.cid not in self._quarantine:
+        block: bytes | None = None
+        if need.kind in _BY_PLACE:
+            is_here = need.cid in self._quarantine
+        else:
+            block = self._quarantine.get(need.cid)
+            is_here = block is not None
+        if not is_here:
             if need.kind == "tree" and need.cid == EMPTY_TREE:
                 return
             if self._is_erased(need.cid):
                 return
             raise missing_from_pack(need.cid, need.kind)
         accepted.cids.append(need.cid)
-        if need.kind in ("tree", "part", "step", "receipt", "result", "commit"):
+        if block is None:
             return
         if need.cid.is_raw:
             raise CorruptError(f"{need.kind}: got the raw block {need.cid}, expected a value")
-        fields = codec.decode(self._quarantine[need.cid])
+        fields = codec.decode(block)
         if fields["kind"] != need.kind:
             raise CorruptError(
                 f"block {need.cid}: got kind {fields['kind']!r}, "

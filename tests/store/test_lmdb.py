@@ -9,12 +9,13 @@ import subprocess
 import sys
 import threading
 import time
+from collections import UserDict
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from ibidem.objects.cid import BlobCid
+from ibidem.objects.cid import BlobCid, Cid
 from ibidem.objects.errors import (
     CorruptError,
     ErrorKind,
@@ -236,7 +237,7 @@ def test_a_full_disk_is_a_storage_error_and_changes_nothing(tmp_path: Path) -> N
     # A limit on the size of files stands in for the disk: the same write fails, with EFBIG.
     program = """
 import errno, os, resource, signal, sys
-from ibidem.objects.cid import BlobCid
+from ibidem.objects.cid import BlobCid, Cid
 from ibidem.objects.errors import StorageError
 from ibidem.store.lmdb import LmdbStore
 from ibidem.store.testing import blocks_of
@@ -285,6 +286,27 @@ def test_a_disk_that_is_really_full(tmp_path: Path) -> None:
         subprocess.run(["umount", str(small)], check=True)
 
 
+def test_a_mapping_that_is_read_block_by_block_is_checked_and_read_once(tmp_path: Path) -> None:
+    read: list[Cid] = []
+
+    class Counting(UserDict[Cid, bytes]):
+        def __getitem__(self, cid: Cid) -> bytes:
+            read.append(cid)
+            return super().__getitem__(cid)
+
+    good = blocks_of(*(b"%d" % number for number in range(50)))
+    wrong = {**good, BlobCid.of(b"one"): b"other"}
+    with LmdbStore.create(tmp_path / "blocks") as store:
+        with pytest.raises(CorruptError) as caught:
+            store.publish(Counting(wrong), {"head": (None, b"1")})
+        assert caught.value.kind is ErrorKind.HASH_MISMATCH
+        assert (store.stats().block_count, store.cells()) == (0, [])
+        read.clear()
+        store.publish(Counting(good), {"head": (None, b"1")})
+        assert sorted(read) == sorted(good)
+        assert (store.stats().block_count, store.cells()) == (50, ["head"])
+
+
 def test_a_block_that_the_disk_changed_is_refused(tmp_path: Path) -> None:
     body = b"a body that is easily found again"
     with LmdbStore.create(tmp_path / "blocks") as store:
@@ -309,7 +331,7 @@ def test_a_file_that_was_cut_short_is_refused_and_kills_no_process(
     os.truncate(tmp_path / "blocks" / "data.mdb", page_count * 4096 + 100 * bool(page_count))
     program = """
 import sys
-from ibidem.objects.cid import BlobCid
+from ibidem.objects.cid import BlobCid, Cid
 from ibidem.objects.errors import IbidemError
 from ibidem.store.lmdb import LmdbStore
 
