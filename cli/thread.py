@@ -110,14 +110,16 @@ def append(
 ) -> None:
     """Keep TEXT, or messages from standard input, at the end of THREAD
 
-    A line of input has the fields role and text, and may have created_at, expires_at, id,
-    tool_calls, tool_call_id and props.
+    `-` for TEXT is --stdin. A line of input has the fields role and text, and may have created_at,
+    expires_at, id, tool_calls, tool_call_id and props.
 
     \b
     Examples:
       repo thread append support-17 "my printer is on fire"
       repo thread append support-17 --stdin --save < conversation.jsonl
     """
+    if text == "-":
+        stdin, text = True, None
     if stdin == (text is not None):
         raise click.UsageError("give TEXT or --stdin, one of them")
     given = _read_lines() if stdin else [{"role": role, "text": text}]

@@ -59,7 +59,7 @@ def test_a_thread_is_kept_shown_chosen_from_and_cleared(run):
     assert "kept: 1 message" in run("thread", "append", "t", "hello there")
     lines = '{"role": "user", "text": "hello there"}\n\n{"role": "assistant", "text": "hi"}\n'
     assert "kept: 1 message" in run("thread", "append", "t", "--stdin", "--save", stdin=lines)
-    again = run("thread", "append", "t", "--stdin", "--save", stdin=lines)
+    again = run("thread", "append", "t", "-", "--save", stdin=lines)
     assert "nothing changed" in again
     assert run("thread", "show", "t") == "0 user: hello there\n1 assistant: hi\n"
     assert run("thread", "select", "t", "hello", "-k", "1") == "0 user: hello there\n"
