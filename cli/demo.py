@@ -23,7 +23,7 @@ from ibidem.cli import answer, demo_corpus, output, shapes
 from ibidem.cli.commit import commit_paths
 from ibidem.cli.output import faint, good, plural, strong
 from ibidem.cli.session import FOLDER, Session, color_option, json_option, pass_session
-from ibidem.objects.errors import ConflictError, ReplayError
+from ibidem.objects.errors import InvalidInputError, ReplayError
 
 if TYPE_CHECKING:
     from ibidem.objects.node import Node
@@ -204,7 +204,7 @@ class Demo:
 def _refuse_used(folder: Path) -> None:
     for name in (FOLDER, DOCUMENTS):
         if (folder / name).exists():
-            raise ConflictError(
+            raise InvalidInputError(
                 f"path: {str(folder)!r} already holds {name}/, expected a folder without it",
                 hint="name another folder, or leave PATH out",
             )
