@@ -38,7 +38,7 @@ SECTIONS = {
     "Copy to and from other places": (
         *("clone", "remote", "fetch", "pull", "push", "export", "import", "serve"),
     ),
-    "Check, sign and clean up": (*("fsck", "gc", "erase", "key", "verify", "reindex"),),
+    "Check, sign and clean up": ("fsck", "gc", "erase", "key", "verify", "reindex"),
     "The program itself": ("doctor", "completion"),
 }
 """What the help shows, in its order. Each is the object `command` of the module of its name, with
