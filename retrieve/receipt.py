@@ -78,6 +78,8 @@ class Receipt:
     rerank: RerankRecord | None = None
     """What the reranker said; a replay takes it in the model's place."""
     semantics: int = SEMANTICS
+    _lanes: list[bytes] = field(default_factory=list, init=False, compare=False, repr=False)
+    """Canonical bytes of what lanes said of each item, where the answer has written them."""
 
     def encode(self) -> bytes:
         """Returns the canonical bytes.
@@ -86,6 +88,7 @@ class Receipt:
             InvalidInputError: kind `limit-exceeded`: an answer of many thousand items has a receipt
                 larger than a block.
         """
+        lanes = self._lanes or [lanes_written(item.lanes) for item in self.items]
         parts = {
             "kind": text_of("receipt"),
             "v": count_of(1),
@@ -94,7 +97,7 @@ class Receipt:
             "query": self.query.encode(),
             "models": codec.encode(dict(self.models)),
             "result": link_of(self.result),
-            "items": array_of(map(_item, self.items)),
+            "items": array_of(map(_item, self.items, lanes)),
         }
         if self.commit is not None:
             parts["commit"] = link_of(self.commit)
@@ -188,7 +191,7 @@ def receipt_of(
         ReceiptItem(id, cid, score, blake3(text.encode()).digest(), lanes)
         for id, cid, score, text, lanes in result.shown()  # noqa: A001
     )
-    return Receipt(
+    receipt = Receipt(
         root=result.root,
         query=result.query,
         result=result.cid,
@@ -198,13 +201,15 @@ def receipt_of(
         models=MappingProxyType(dict(models)),
         rerank=result.rerank,
     )
+    receipt._lanes.extend(result.written_lanes())
+    return receipt
 
 
-def _item(item: ReceiptItem) -> bytes:
+def _item(item: ReceiptItem, lanes: bytes) -> bytes:
     return b"".join(
         (
             *(_ROW, item.id.raw, LINK_HEAD, item.cid.raw, real_of(item.score)),
-            *(_DIGEST, item.digest, lanes_written(item.lanes)),
+            *(_DIGEST, item.digest, lanes),
         )
     )
 

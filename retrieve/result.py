@@ -104,6 +104,7 @@ class Result:
     """Whether one node answers alone, where that was asked."""
     receipt: Receipt | None = field(default=None, compare=False, repr=False)
     """What replays the answer; the repository puts it here. No part of `to_bytes()`."""
+    _lanes: list[bytes] = field(default_factory=list, init=False, compare=False, repr=False)
 
     @property
     def tokens_budget(self) -> int | None:
@@ -131,6 +132,13 @@ class Result:
         for item in self.items:
             yield item.node.id, item.cid, item.score, item.rendered, item.lanes
 
+    def written_lanes(self) -> list[bytes]:
+        """Returns the canonical bytes of what lanes said of each item, made once: the answer and
+        its receipt both hold them."""
+        if not self._lanes:
+            self._lanes.extend(lanes_written(item.lanes) for item in self.items)
+        return self._lanes
+
     def to_bytes(self) -> bytes:
         """Returns the canonical bytes, DAG-CBOR of any length.
 
@@ -141,7 +149,7 @@ class Result:
                 **answer_form(self),
                 **({} if self.direct is None else {"direct": codec.encode(self.direct.form())}),
                 "kind": text_of("result"),
-                "items": array_of(_item(item) for item in self.items),
+                "items": array_of(map(_item, self.items, self.written_lanes())),
             }
         )
 
@@ -223,11 +231,11 @@ def _lane_keys(names: tuple[str, ...]) -> tuple[tuple[bytes, str], ...]:
     return tuple((key + head_of(4, 3), name) for key, name in ordered(names))
 
 
-def _item(item: Item) -> bytes:
+def _item(item: Item, lanes: bytes) -> bytes:
     rendered = item.rendered.encode()
     return b"".join(
         (
-            *(_ID, item.node.id.raw, _CID, item.cid.raw, _LANES, lanes_written(item.lanes)),
+            *(_ID, item.node.id.raw, _CID, item.cid.raw, _LANES, lanes),
             *(_SCORE, real_of(item.score), _TOKENS, count_of(item.tokens)),
             *(_RENDERED, head_of(3, len(rendered)), rendered),
         )

@@ -190,6 +190,10 @@ class PackResult:
 
         return explain(self)
 
+    def written_lanes(self) -> list[bytes]:
+        """Returns the canonical bytes of what lanes said of each of `shown()`."""
+        return [lanes_written(lanes) for *_, lanes in self.shown()]
+
     def to_bytes(self) -> bytes:
         """Returns the canonical bytes, DAG-CBOR of any length.
 
