@@ -14,6 +14,7 @@ from ibidem.objects.config import Config
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.record import record
 from ibidem.retrieve import option
+from ibidem.retrieve.last import Last
 
 LANES = ("lexical", "dense", "sparse", "graph", "community")
 """Every lane, in the order in which fusion adds them."""
@@ -70,6 +71,14 @@ def resolve_fusion(
     Raises:
         InvalidInputError: an option is of the wrong form, or does not go with the method.
     """
+    if name is None and k is None and weights is None:
+        return _DEFAULT(config)
+    return _resolved(config, name, k, weights)
+
+
+def _resolved(
+    config: Config, name: str | None, k: float | None, weights: Mapping[str, float] | None
+) -> Fusion:
     given = config.fusion
     chosen = option.name("fusion", given.get("name", "rrf") if name is None else name)
     if k is not None and chosen in SCORED:
@@ -83,6 +92,9 @@ def resolve_fusion(
         option.number("rrf_k", damping, high=1e9),
         checked_weights(own if weights is None else weights),
     )
+
+
+_DEFAULT: Last[Config, Fusion] = Last(lambda config: _resolved(config, None, None, None))
 
 
 def checked_weights(weights: object) -> Mapping[str, float]:

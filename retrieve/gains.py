@@ -28,6 +28,9 @@ _BUILD_AT_ONCE = 16_384
 """Terms with more postings get their gains when they are asked for a second time."""
 _WEIGHTS_KEPT = 4
 """Weights of a term that are remembered; there are others than one where a query repeats it."""
+_GUESS, _GUESS_DEEP, _SHALLOW = 1.05, 0.8, 32
+"""What the last of the best is likely to score, in the most that one term adds, for few and for
+many; a depth up to `_SHALLOW` is few."""
 _SPLIT_MIN = 64
 """Terms with fewer postings have no exceptions."""
 _EXCEPTIONS = 32
@@ -37,8 +40,7 @@ _EXCEPTIONS = 32
 def best_sums(universe: Universe, scorer: Scorer) -> tuple[Slots, Float64s] | None:
     """Returns slots of the universe, ascending, and their canonical scores.
 
-    They are those of the best `depth`, with all that are equal to the last of these. None where
-    this would be the long way.
+    Every row among the best `depth` is in them. None where this would be the long way.
     """
     gains = _gains(scorer)
     if gains is None:
@@ -50,13 +52,15 @@ def best_sums(universe: Universe, scorer: Scorer) -> tuple[Slots, Float64s] | No
     rests = [rest * slack for rest in accumulate(gains[place].most for place in reversed(order))]
     rests = [*reversed(rests), 0.0]
     # A guess at first, which costs another round where it was too high; then what is certain.
-    least = gains[order[0]].top
+    least = gains[order[0]].top * (_GUESS if depth <= _SHALLOW else _GUESS_DEEP)
     count = 0
     while True:
         while rests[count] >= least and count < len(order):
             count += 1
         slots, scores = _summed(plane, scope, gains, frozenset(order[:count]), depth)
-        least = float(scores.min()) if scores.shape[0] >= depth else -np.inf
+        least = -np.inf
+        if scores.shape[0] >= depth:
+            least = float(np.partition(scores, -depth)[-depth])
         if rests[count] < least or count == len(order):
             return slots, scores
 
@@ -111,9 +115,9 @@ def _keep(term: Weighted, gains: Gains | None) -> None:
 def _summed(
     plane: Plane, scope: Scope | None, gains: Sequence[Gains], whole: frozenset[int], depth: int
 ) -> tuple[Slots, Float64s]:
-    """Returns the best of the rows with a term of `whole`, or an exception of another term.
+    """Returns rows with a term of `whole`, or exceptions of another term, and their scores.
 
-    With all that are equal to the last one; fewer where there are not so many.
+    The best `depth` of them, with all that are equal to the last one, and some more.
     """
     marked = np.concatenate(
         [one.slots if place in whole else one.exceptions for place, one in enumerate(gains)],
@@ -147,7 +151,4 @@ def _summed(
     marks[marked] = False
     plane.places.spare.give(sums)
     plane.places.spare.give(marks)
-    if scores.shape[0] > depth:
-        keep = (scores >= np.partition(scores, -depth)[-depth]).nonzero()[0]
-        found, scores = found[keep], scores[keep]
     return found.astype(np.uint32), scores

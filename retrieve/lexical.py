@@ -21,11 +21,11 @@ from ibidem.retrieve.gains import best_sums
 from ibidem.retrieve.impact import best_slots
 from ibidem.retrieve.lane import LaneStatus, LaneTop, empty_top
 from ibidem.retrieve.match import AND
-from ibidem.retrieve.numbers import rank
+from ibidem.retrieve.numbers import Float64s, rank
 from ibidem.retrieve.phrase import phrases_of, with_phrase
 from ibidem.retrieve.plane import Plane, Slots, Statistics, plane_of, statistics_of
 from ibidem.retrieve.query import Query
-from ibidem.retrieve.scope import Universe
+from ibidem.retrieve.scope import Scope, Universe
 
 LANE = "lexical"
 _FLOOR = 0.0
@@ -58,16 +58,21 @@ def rank_lexical(universe: Universe) -> LaneTop:
     else:
         scores, has = scorer.scores(slots)
         slots, scores = slots[has], scores[has]
-    if scores.shape[0] > query.depth:
-        keep = (scores >= np.partition(scores, -query.depth)[-query.depth]).nonzero()[0]
-        slots, scores = slots[keep], scores[keep]
-    nodes = plane.ordinals.take(slots)
-    order = (-scores).argsort(kind="stable")
-    ordered = scores.take(order)
-    if (ordered[1:] == ordered[:-1]).any():  # ids are read for equal scores alone
-        order = rank(scores, view.snapshot.node_ids(nodes))[: query.depth]
-        ordered = scores.take(order)
-    return LaneTop(LANE, nodes.take(order), ordered, LaneStatus.OK, _FLOOR)
+    return _top(view, plane, slots, scores, query.depth)
+
+
+def _top(view: Scope, plane: Plane, slots: Slots, scores: Float64s, depth: int) -> LaneTop:
+    """Returns the best `depth` of some slots in canonical order."""
+    if scores.shape[0] > 2 * depth:
+        keep = (scores >= np.partition(scores, -depth)[-depth]).nonzero()[0]
+        slots, scores = slots.take(keep), scores.take(keep)
+    order = (-scores).argsort(kind="stable")[: depth + 1]
+    best = scores.take(order)
+    if len(set(best.tolist())) < best.shape[0]:  # ids are read for equal scores alone
+        order = rank(scores, view.snapshot.node_ids(plane.ordinals.take(slots)))
+        best = scores.take(order)
+    nodes = plane.ordinals.take(slots.take(order[:depth]))
+    return LaneTop(LANE, nodes, best[:depth], LaneStatus.OK, _FLOOR)
 
 
 def _small(universe: Universe, scorer: Scorer) -> Slots | None:

@@ -17,6 +17,7 @@ from ibidem.objects.config import TRUST_SETTING, Config
 from ibidem.objects.errors import CorruptError, ErrorKind, InvalidInputError
 from ibidem.objects.record import record
 from ibidem.retrieve import option
+from ibidem.retrieve.last import Last
 
 SCOPES_MAX = 1000
 NOBODY: Final = 5
@@ -175,8 +176,15 @@ class TrustContext:
 
 def policy_of(config: Config) -> TrustPolicy | None:
     """Returns the trust policy of a root's configuration, None where it has none."""
+    return _POLICY(config)
+
+
+def _policy(config: Config) -> TrustPolicy | None:
     form = config.extra.get(TRUST_SETTING)
     return None if form is None else TrustPolicy.from_form(form)
+
+
+_POLICY = Last(_policy)
 
 
 def checked_trust(policy: TrustPolicy | None, trust: TrustContext | None) -> TrustContext | None:
