@@ -33,7 +33,7 @@ from ibidem.index.merge import Part
 from ibidem.index.reading import VectorSegment
 from ibidem.index.shelf import DiskShelf
 from ibidem.objects.config import Config, Model
-from ibidem.retrieve import scan
+from ibidem.retrieve import sharing
 from ibidem.retrieve.dense import rank_dense_many
 from ibidem.retrieve.kernel import numkong_module, simsimd_module
 from ibidem.retrieve.query import resolve
@@ -252,7 +252,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     if options.cpu:
-        CLOCK[0], scan.WORKERS = time.thread_time, 1
+        CLOCK[0], sharing.WORKERS = time.thread_time, 1
     options.k = [int(text) for text in options.k.split(",")]
     records: list[dict[str, Any]] = []
     print(json.dumps(machine()))

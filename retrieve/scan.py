@@ -13,7 +13,6 @@ Spec: retrieval 4.2.1.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -21,17 +20,15 @@ import numpy as np
 import numpy.typing as npt
 
 from ibidem.objects.record import record
+from ibidem.retrieve import sharing
 from ibidem.retrieve.asked import Asked, Part
 from ibidem.retrieve.bounds import Estimate, Positions, QuerySide
 from ibidem.retrieve.hits import Hits, joined, tops
-from ibidem.retrieve.kernel import BATCH_MIN, Products
+from ibidem.retrieve.kernel import Products
 from ibidem.retrieve.numbers import Float32s, Float64s
 from ibidem.retrieve.passes import At, Pass, Queries
 from ibidem.retrieve.protocol import Bools, VectorSegment
 
-_CPUS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-WORKERS = min(4, _CPUS or 1)
-"""Threads that share the chunks of a batch; a single query waits for memory."""
 _UNUSED = np.ones((1, 1))
 _PLAIN = -1
 _NORM_ERROR = 2.0**-36
@@ -46,6 +43,7 @@ _CHUNK_PRODUCTS = 1 << 17
 _NORMS_ALIKE = 1.0 + 2.0**-8
 """Rows with norms no further apart are compared with one bound, that of the worst norm."""
 _SHARED_CHUNKS = 4
+"""From so many chunks on, threads share them."""
 _SAMPLE_ROWS = 2_048
 _SAMPLE_SHARE = 4
 """From so many times the sample on, a sample can be taken."""
@@ -162,14 +160,10 @@ class _Scan:
         What is found does not depend on the number of threads: bounds are raised in between only.
         """
         tasks = [(self._asked(chunk.number), chunk.at) for chunk in chunks]
-        is_large = len(self.depths) >= BATCH_MIN and len(tasks) >= _SHARED_CHUNKS
-        if is_large and self.is_bounded and WORKERS > 1:
-            from concurrent.futures import ThreadPoolExecutor  # slow to import, seldom needed
-
-            with ThreadPoolExecutor(WORKERS) as pool:
-                found = list(pool.map(self._hits_of, *zip(*tasks, strict=True)))
+        if len(tasks) >= _SHARED_CHUNKS and self.is_bounded and sharing.WORKERS > 1:
+            found = sharing.shared(self._hits_of, tasks)
         else:
-            found = [self._hits_of(asked, at) for asked, at in tasks]
+            found = [self._hits_of(task) for task in tasks]
         self.hits += [hits for hits in found if hits is not None]
         self._look()
 
@@ -253,8 +247,9 @@ class _Scan:
         made = self.segments[number] = Asked.of(number, part, rows, products, queries, active)
         return made
 
-    def _hits_of(self, asked: Asked, at: At) -> Hits | None:
+    def _hits_of(self, task: tuple[Asked, At]) -> Hits | None:
         """Returns those of some rows that reach the bounds so far, if any."""
+        asked, at = task
         mask = asked.part.mask
         if mask is not None and not mask[at].any():
             return None

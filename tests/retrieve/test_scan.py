@@ -10,7 +10,7 @@ import pytest
 
 from ibidem.index import codes
 from ibidem.index.codes import encode_rows
-from ibidem.retrieve import kernel
+from ibidem.retrieve import kernel, sharing
 from ibidem.retrieve import scan as module
 from ibidem.retrieve.asked import Part
 from ibidem.retrieve.bounds import QuerySide
@@ -181,16 +181,19 @@ def test_bounds_of_a_first_chunk_hold_in_any_order(metric):
 
 
 @pytest.mark.parametrize("name", PASSES)
-def test_threads_that_share_a_batch_find_what_one_finds(name, monkeypatch):
+@pytest.mark.parametrize("count", [1, 40])
+def test_threads_that_share_a_scan_find_what_one_finds(name, count, monkeypatch):
+    monkeypatch.setattr(module, "_CHUNK_ROWS", 2_048)
     rng = np.random.default_rng(9)
     rows = rng.standard_normal((70_000, 16)).astype(np.float32)
     rows[::7] = adversarial(rng, 16)[np.arange(10_000) % 120]
-    sides = [QuerySide.of(query, "cosine") for query in rng.standard_normal((40, 16), np.float32)]
+    queries = rng.standard_normal((count, 16), np.float32)
+    sides = [QuerySide.of(query, "cosine") for query in queries]
     found = []
     for workers in (1, 3):
-        monkeypatch.setattr(module, "WORKERS", workers)
+        monkeypatch.setattr(sharing, "WORKERS", workers)
         parts = [Part(segment) for segment in segments_of(rows, 2)]
-        scanned = scan(parts, sides, [10] * 40, PASSES[name], gives_up=False)
+        scanned = scan(parts, sides, [10] * count, PASSES[name], gives_up=False)
         found.append([[one.positions.tolist() for one in kept] for kept in scanned])
     assert found[0] == found[1]
 
