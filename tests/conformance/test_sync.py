@@ -21,6 +21,7 @@ HOUSE = Path(__file__).parents[2]
 CASES = json.loads((HOUSE / "spec" / "vectors" / "sync" / "car.json").read_text("ascii"))
 
 HOSTILE = "tests/repo/sync/test_hostile.py::"
+BLOCKS = "tests/repo/sync/test_hostile_blocks.py::"
 EXCHANGE = "tests/repo/sync/test_exchange.py::"
 ERASURES = "tests/repo/sync/test_erasures.py::"
 REMOTE = "tests/serve/test_remote.py::"
@@ -30,8 +31,8 @@ CITED = {
     "4-b": HOSTILE + "test_a_block_that_happens_to_be_here_must_be_sent_all_the_same",
     "5-a": HOSTILE
     + "test_every_flipped_byte_of_a_bundle_is_refused_or_changes_nothing_but_its_message",
-    "5-b": HOSTILE + "test_a_tree_on_a_commit_with_another_boundary_is_refused",
-    "5-c": HOSTILE + "test_a_tree_that_is_not_the_tree_of_its_entries_is_refused",
+    "5-b": BLOCKS + "test_a_tree_on_a_commit_with_another_boundary_is_refused",
+    "5-c": BLOCKS + "test_a_tree_that_is_not_the_tree_of_its_entries_is_refused",
     "6-a": EXCHANGE + "test_a_push_that_was_decided_on_an_older_state_is_refused",
     "6-b": ERASURES + "test_what_was_only_fetched_is_not_thereby_let_in",
     "7-a": REMOTE + "test_a_name_that_is_not_ours_is_not_answered",

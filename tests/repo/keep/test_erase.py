@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,52 +19,12 @@ from ibidem.objects.errors import (
 )
 from ibidem.objects.ids import NodeId
 from ibidem.objects.text import text_digest
-from ibidem.repo.keep import destroy as destroying
-from ibidem.repo.keep import erase as erasing
 from ibidem.repo.keep.allowed import PartialRevision
 from ibidem.repo.keep.fsck import fsck_folder
-from ibidem.repo.keep.log import ERASING_CELL
-from ibidem.repo.keep.report import FaultKind
 from ibidem.repo.repository import Repository
 
 from .conftest import SECRET, fill
-
-SOURCE = str(Path(__file__).parents[3] / "src")
-
-
-def add_secret(repo: Repository, *, key: str = "secret") -> NodeId:
-    with repo.transaction(author="ada", message="told") as tx:
-        found = tx.add_node(
-            "Doc",
-            summary=f"about {SECRET}",
-            context_sentence=SECRET,
-            content=(SECRET * 400).encode(),
-            props={"where": [SECRET, {"deep": SECRET}]},
-            key=key,
-        )
-        other = tx.add_node("Doc", summary="harmless", key="harmless")
-        tx.add_edge(other, "cites", found, props={"quote": f"{SECRET} too"})
-        tx.set_vector(found, model="m", vector=np.full(4, 0.123456789, np.float32))
-        tx.set_vector(other, model="m", vector=np.ones(4, np.float32))
-        tx.set_sparse(found, vocab="v", indices=[77_777], weights=[0.987654321])
-    return found
-
-
-def places_of(folder: Path, *needles: bytes) -> list[str]:
-    """Returns the files that hold one of the needles, in whatever case."""
-    return [
-        str(path.relative_to(folder))
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and any(needle in path.read_bytes().lower() for needle in needles)
-    ]
-
-
-NEEDLES = (
-    SECRET.encode().lower(),
-    b"nobody",  # a term in postings
-    np.full(4, 0.123456789, "<f4").tobytes(),
-    np.array([77_777], "<u4").tobytes(),
-)
+from .secret import NEEDLES, add_secret, places_of
 
 
 def test_no_byte_of_it_is_in_any_file(tmp_path: Path) -> None:
@@ -293,147 +250,3 @@ def test_bad_ids_change_nothing(repo: Repository, ids: list[NodeId]) -> None:
     with pytest.raises((InvalidInputError, NotFoundError)):
         repo.erase(ids)
     assert repo.view.cid == before
-
-
-def test_an_erasure_that_was_cut_short_is_found_and_finished(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with ibidem.init(tmp_path) as repo:
-        secret = add_secret(repo)
-        repo.retrieve(SECRET)
-        monkeypatch.setattr(erasing, "finish", lambda *_: True)
-        repo.erase(secret)
-        assert places_of(tmp_path, *NEEDLES)
-    with ibidem.open(tmp_path) as repo:
-        assert not repo.retrieve(SECRET).items
-        report = repo.fsck()
-        (fault,) = report.faults
-        assert fault.kind is FaultKind.UNFINISHED
-        assert "run 'repo erase --finish'" in fault.detail
-        assert report.is_data_whole
-        with pytest.raises(InvalidInputError):
-            add_secret(repo)
-        after = repo.repair(report)
-        assert after.is_clean
-        assert not repo.finish_erasing()
-    assert places_of(tmp_path, *NEEDLES) == []
-
-
-def test_the_next_erasure_finishes_one_that_was_cut_short(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with ibidem.init(tmp_path) as repo:
-        secret = add_secret(repo)
-        with repo.transaction() as tx:
-            other = tx.add_node("Doc", summary="another one that has to go")
-        repo.retrieve(SECRET)
-        with monkeypatch.context() as patch:
-            patch.setattr(erasing, "finish", lambda *_: True)
-            repo.erase(secret)
-        repo.erase(other)
-        assert repo.fsck().is_clean
-    assert places_of(tmp_path, *NEEDLES) == []
-
-
-@pytest.mark.parametrize("step", ["drop_index", "close"])
-def test_what_another_erases_meanwhile_is_destroyed_before_the_mark_goes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
-) -> None:
-    """The other publishes, before or after what is left is looked for, and is killed then."""
-    with ibidem.init(tmp_path) as repo, ibidem.open(tmp_path) as other:
-        secret = add_secret(repo)
-        with repo.transaction() as tx:
-            mine = tx.add_node("Doc", summary="another one that has to go")
-        repo.retrieve(SECRET)
-
-        def erased_by_other() -> None:
-            monkeypatch.undo()
-            with monkeypatch.context() as patch:
-                patch.setattr(erasing, "finish", lambda *_: True)
-                other.erase(secret)
-
-        if step == "close":
-            closed = destroying._is_closed
-            monkeypatch.setattr(
-                destroying, "_is_closed", lambda *given: erased_by_other() or closed(*given)
-            )
-        else:
-            monkeypatch.setattr(
-                type(repo), "drop_index", lambda self: erased_by_other() or self.drop_index()
-            )
-        repo.erase(mine)
-        assert repo.store.cell(ERASING_CELL) is None
-        assert repo.fsck().is_clean
-    assert places_of(tmp_path, *NEEDLES) == []
-
-
-def test_a_commit_that_comes_between_is_seen(repo: Repository) -> None:
-    """The new version of the other writer is erased with the rest."""
-    secret = add_secret(repo)
-    other = Repository(repo.store, None, lambda: 1)
-    find, calls = erasing.find_traces, []
-
-    def found(*arguments: object) -> object:
-        traces = find(*arguments)  # type: ignore[arg-type]
-        if not calls:
-            calls.append(1)
-            with other.transaction() as tx:
-                tx.update_node(secret, summary=f"{SECRET} again")
-        return traces
-
-    erasing.find_traces = found  # type: ignore[assignment]
-    try:
-        repo.erase(secret)
-    finally:
-        erasing.find_traces = find
-    assert repo.fsck().is_clean
-    assert all(SECRET.encode() not in repo.store.get(cid) for cid in repo.store.cids())
-
-
-LONG_LIVED = """
-import sys, ibidem
-repo = ibidem.open(sys.argv[1])
-with repo.transaction() as tx:
-    tx.update_node(tx.add_node("Doc", summary="mine", key="mine"), summary=sys.argv[2] * 9)
-repo.retrieve("mine")
-with repo.transaction() as tx:
-    tx.remove_node(next(node.id for node in tx.nodes() if node.key == ("", "mine")))
-repo.retrieve(sys.argv[2])
-print("ready", flush=True)
-sys.stdin.readline()
-for number in range(10):
-    with repo.transaction() as tx:
-        tx.add_node("Doc", summary=f"after {number}")
-    repo.retrieve("after harmless")
-print("done", flush=True)
-"""
-
-
-def test_a_process_that_knew_it_does_not_bring_it_back(tmp_path: Path) -> None:
-    """Its index, its snapshots and its page buffers hold what is erased now."""
-    with ibidem.init(tmp_path) as repo:
-        secret = add_secret(repo)
-        child = subprocess.Popen(
-            [sys.executable, "-c", LONG_LIVED, str(tmp_path), SECRET],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "PYTHONPATH": SOURCE},
-        )
-        assert child.stdin is not None
-        assert child.stdout is not None
-        assert child.stdout.readline() == "ready\n"
-        mine = next(
-            NodeId(key)
-            for key, _ in ibidem.objects.tree.Tree(repo.store, repo.at("HEAD~1").root.nodes).items()
-            if repo.at("HEAD~1").node(NodeId(key)).key == ("", "mine")
-        )
-        repo.erase([secret, mine])
-        child.stdin.write("go\n")
-        child.stdin.flush()
-        assert child.stdout.readline() == "done\n"
-        child.stdin.close()
-        assert child.wait(30) == 0
-        child.stdout.close()
-        assert places_of(tmp_path, *NEEDLES) == []
-        assert repo.fsck().is_clean

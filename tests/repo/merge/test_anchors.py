@@ -8,17 +8,18 @@ from pathlib import Path
 HOUSE = Path(__file__).resolve().parents[3]
 ORACLE = "tests/oracle/test_merge.py::test_merges_equal_the_oracle_commute_and_repeat"
 MERGING = "tests/repo/merge/test_merging.py::"
+MANY = "tests/repo/merge/test_many_merges.py::"
 LEVELS = "tests/repo/merge/test_levels.py::"
 CITED = {
     "1-a": MERGING + "test_a_branch_without_commits_of_its_own_moves",
-    "1-b": MERGING + "test_merges_are_the_same_to_the_byte_whoever_makes_them",
+    "1-b": MANY + "test_merges_are_the_same_to_the_byte_whoever_makes_them",
     "1-c": ORACLE,
     "2-a": MERGING + "test_one_sided_edits_stand_whichever_side_made_them",
     "2-b": MERGING + "test_a_removal_against_an_edit_is_a_conflict_and_the_edit_stands",
     "2-c": MERGING + "test_a_tombstone_beats_an_edit_and_a_removal",
     "2-d": MERGING + "test_a_removal_against_an_edit_is_a_conflict_and_the_edit_stands",
     "2-e": ORACLE,
-    "3-a": MERGING + "test_a_conflict_settled_apart_and_differently_is_a_conflict_again",
+    "3-a": MANY + "test_a_conflict_settled_apart_and_differently_is_a_conflict_again",
     "3-b": MERGING + "test_properties_merge_one_by_one",
     "3-c": ORACLE,
     "3-d": MERGING + "test_what_together_is_too_large_for_a_block_is_a_conflict_about_the_whole",
@@ -30,14 +31,14 @@ CITED = {
     "4-e": ORACLE,
     "4-f": ORACLE,
     "5-a": MERGING + "test_histories_with_nothing_in_common_merge",
-    "5-b": MERGING + "test_more_than_sixty_four_sides_are_counted_and_bounded",
-    "5-c": MERGING + "test_a_conflict_settled_apart_and_differently_is_a_conflict_again",
+    "5-b": MANY + "test_more_than_sixty_four_sides_are_counted_and_bounded",
+    "5-c": MANY + "test_a_conflict_settled_apart_and_differently_is_a_conflict_again",
     "6-a": MERGING + "test_no_vector_is_lost_and_vectors_rank_at_once",
     "7-a": ORACLE,
     "7-b": MERGING + "test_two_models_of_one_name_are_both_kept",
     "8-a": MERGING + "test_properties_merge_one_by_one",
-    "8-b": MERGING + "test_criss_cross_histories_take_both_bases_into_account",
-    "8-c": MERGING + "test_deep_criss_cross_is_bounded",
+    "8-b": MANY + "test_criss_cross_histories_take_both_bases_into_account",
+    "8-c": MANY + "test_deep_criss_cross_is_bounded",
 }
 
 

@@ -10,36 +10,13 @@ import itertools
 import pytest
 
 import ibidem
-from ibidem.objects.derive import node_id
 from ibidem.objects.errors import InvalidInputError, NotFoundError
 from ibidem.objects.root import Root
 from ibidem.objects.tree import Tree
 from ibidem.repo.merge.branch import Outcome
 from ibidem.repo.repository import Repository
-from ibidem.repo.transaction import Transaction
 
-A, B, C, D = (node_id("", key) for key in "abcd")
-
-
-@pytest.fixture
-def repo() -> Repository:
-    repository = ibidem.init("memory:")
-    with repository.transaction(message="base") as tx:
-        for key in "abcd":
-            tx.add_node("Doc", summary=f"{key} base", props={"p": 0, "q": 0}, key=key)
-        tx.add_edge(A, "cites", B)
-        tx.add_edge(C, "cites", D)
-        for node in (A, B, C, D):
-            tx.set_vector(node, model="m", vector=[1.0, 2.0])
-            tx.set_sparse(node, vocab="v", indices=[1], weights=[1.0])
-    repository.branch("side")
-    return repository
-
-
-def on(repo: Repository, branch: str) -> Transaction:
-    """Begins a transaction on a branch."""
-    return repo.transaction(branch=branch, message=f"on {branch}")
-
+from .conftest import A, B, C, D, on
 
 # -- defects of others -----------------------------------------------------------------------------
 
@@ -285,159 +262,6 @@ def test_removing_what_is_in_conflict_settles_it(repo: Repository) -> None:
     repo.merge("side")
     with repo.transaction() as tx:
         tx.remove_node(A)
-    assert repo.conflicts() == []
-
-
-# -- several merges --------------------------------------------------------------------------------
-
-
-def test_merges_are_the_same_to_the_byte_whoever_makes_them(repo: Repository) -> None:
-    with on(repo, "side") as tx:
-        tx.update_node(A, summary="theirs")
-        tx.remove_node(B)
-    with on(repo, "main") as tx:
-        tx.update_node(A, summary="ours")
-        tx.add_edge(C, "cites", B)
-    repo.branch("one", at="main")
-    repo.branch("two", at="side")
-    one, two = repo.merge("side", branch="one").commit, repo.merge("main", branch="two").commit
-    assert one is not None
-    assert two is not None
-    assert one.root == two.root
-
-
-def test_criss_cross_histories_take_both_bases_into_account(repo: Repository) -> None:
-    with on(repo, "main") as tx:
-        tx.update_node(A, set_props={"p": 1})
-    with on(repo, "side") as tx:
-        tx.update_node(B, set_props={"p": 1})
-    repo.branch("one", at="main")
-    repo.branch("two", at="side")
-    repo.merge("side", branch="one")
-    repo.merge("main", branch="two")
-    with on(repo, "one") as tx:
-        tx.update_node(A, set_props={"p": 2})
-    with on(repo, "two") as tx:
-        tx.update_node(B, set_props={"p": 2})
-    bases = repo.merge_bases("one", "two")
-    assert set(bases) == {repo.resolve("main"), repo.resolve("side")}
-    merged = repo.merge("two", branch="one")
-    assert merged.conflicts == ()
-    at = repo.at("one")
-    assert (at.node(A).props["p"], at.node(B).props["p"]) == (2, 2)
-
-
-def test_a_conflict_settled_apart_and_differently_is_a_conflict_again(repo: Repository) -> None:
-    for branch in ("main", "side"):
-        with on(repo, branch) as tx:
-            tx.update_node(A, summary=branch)
-    repo.branch("one", at="main")
-    repo.branch("two", at="side")
-    repo.merge("side", branch="one")
-    repo.merge("main", branch="two")
-    for branch in ("one", "two"):
-        repo.switch(branch)
-        repo.resolve_conflict(A, "ours")
-    repo.switch("main")
-    assert {repo.at(name).node(A).summary for name in ("one", "two")} == {"main", "side"}
-    merged = repo.merge("two", branch="one")
-    assert [found.fields for found in merged.conflicts] == [("summary",)]
-
-
-def test_deep_criss_cross_is_bounded(repo: Repository) -> None:
-    one, two = "main", "side"
-    for number in range(1, 24):
-        for branch, node in ((one, A), (two, B)):
-            with on(repo, branch) as tx:
-                tx.update_node(node, set_props={"p": number})
-        first, second = repo.resolve(one), repo.resolve(two)
-        repo.merge(second, branch=one)
-        repo.merge(first, branch=two)
-        assert len(repo.merge_bases(one, two)) == 2
-    assert repo.merge(two, branch=one).conflicts == ()
-
-
-# -- commits made again ----------------------------------------------------------------------------
-
-
-def test_rebase_keeps_who_when_and_why_and_drops_what_is_there(repo: Repository) -> None:
-    repo.switch("side")
-    with repo.transaction(author="ada", message="one", time=5, agent="x", task="y") as tx:
-        tx.update_node(A, summary="side")
-    with repo.transaction(author="ada", message="same", time=6) as tx:
-        tx.update_node(B, summary="same")
-    with on(repo, "main") as tx:
-        tx.update_node(B, summary="same")
-    would = repo.rebase("main", is_dry_run=True)
-    done = repo.rebase("main")
-    assert would == done
-    assert done.outcome is Outcome.REPLANTED
-    assert [commit.message for commit in done.dropped] == ["same"]
-    (commit,) = done.commits
-    assert (commit.author, commit.time, commit.agent, commit.task) == ("ada", 5, "x", "y")
-    assert commit.parents == (repo.resolve("main"),)
-    assert repo.head == commit.cid
-    repo.undo()
-    assert [each.message for each in repo.log()][:2] == ["same", "one"]
-    repo.redo()
-    assert repo.rebase("main").outcome is Outcome.UNCHANGED
-
-
-def test_rebase_refuses_a_merge_and_changes_nothing(repo: Repository) -> None:
-    for branch, node in (("side", A), ("main", B)):
-        with on(repo, branch) as tx:
-            tx.update_node(node, summary=branch)
-    repo.branch("third", at="main~1")
-    with on(repo, "third") as tx:
-        tx.update_node(C, summary="third")
-    repo.merge("side")
-    head = repo.head
-    with pytest.raises(InvalidInputError, match="is a merge"):
-        repo.rebase("third")
-    assert repo.head == head
-
-
-def test_cherry_pick_and_revert_undo_each_other(repo: Repository) -> None:
-    with on(repo, "side") as tx:
-        tx.update_node(A, summary="first")
-    with on(repo, "side") as tx:
-        tx.update_node(B, summary="second")
-    before = repo.at().root_cid
-    picked = repo.cherry_pick("side")
-    assert [commit.message for commit in picked.commits] == ["on side"]
-    assert (repo.at().node(A).summary, repo.at().node(B).summary) == ("a base", "second")
-    assert repo.cherry_pick("side").outcome is Outcome.UNCHANGED
-    reverted = repo.revert("HEAD", author="bob")
-    assert reverted.commits[0].message == "revert on side"
-    assert repo.at().root_cid == before
-
-
-def test_a_revert_of_what_was_changed_since_is_a_conflict(repo: Repository) -> None:
-    for number in range(2):
-        with repo.transaction() as tx:
-            tx.update_node(A, summary=f"edit {number}")
-    done = repo.revert("HEAD~1")
-    assert [found.fields for found in done.conflicts] == [("summary",)]
-    repo.resolve_conflict(A, "theirs")
-    assert repo.at().node(A).summary == "a base"
-
-
-def test_the_first_commit_can_be_reverted(repo: Repository) -> None:
-    done = repo.revert("HEAD")
-    assert done.conflicts == ()
-    assert list(repo.at().nodes()) == []
-
-
-def test_more_than_sixty_four_sides_are_counted_and_bounded(repo: Repository) -> None:
-    begun = [repo.transaction(message=str(number)) for number in range(70)]
-    for number, tx in enumerate(begun):
-        tx.update_node(A, summary=f"writer {number}")
-    for tx in begun:
-        tx.publish()
-    (found,) = repo.conflicts()
-    assert len(found.conflict.sides) == 64
-    assert len(list(repo.log())) == 71 - sum(tx.commit is None for tx in begun)
-    repo.resolve_conflict(A, value={"summary": "settled"})
     assert repo.conflicts() == []
 
 

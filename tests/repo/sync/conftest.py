@@ -13,6 +13,8 @@ from ibidem.objects.ids import NodeId
 from ibidem.repo.repository import Repository
 from ibidem.repo.sync.place import address_of
 
+from .forging import Forge
+
 
 def filled(repo: Repository, count: int = 30) -> list[NodeId]:
     """Commits nodes with content, edges, vectors and a tombstone; returns the ids of the nodes."""
@@ -44,3 +46,16 @@ def pair(tmp_path: Path) -> Iterator[tuple[Repository, Repository]]:
         filled(theirs)
         ours.remotes.add("origin", address_of(str(tmp_path / "theirs")))
         yield ours, theirs
+
+
+@pytest.fixture
+def repo() -> Iterator[Repository]:
+    """A repository that somebody means to harm."""
+    with ibidem.init(clock=lambda: 0) as repository:
+        filled(repository, 12)
+        yield repository
+
+
+@pytest.fixture
+def forge() -> Forge:
+    return Forge()

@@ -1,0 +1,79 @@
+"""Commits made again elsewhere, and taken back: rebase, cherry-pick, revert."""
+
+from __future__ import annotations
+
+import pytest
+
+from ibidem.objects.errors import InvalidInputError
+from ibidem.repo.merge.branch import Outcome
+from ibidem.repo.repository import Repository
+
+from .conftest import A, B, C, on
+
+
+def test_rebase_keeps_who_when_and_why_and_drops_what_is_there(repo: Repository) -> None:
+    repo.switch("side")
+    with repo.transaction(author="ada", message="one", time=5, agent="x", task="y") as tx:
+        tx.update_node(A, summary="side")
+    with repo.transaction(author="ada", message="same", time=6) as tx:
+        tx.update_node(B, summary="same")
+    with on(repo, "main") as tx:
+        tx.update_node(B, summary="same")
+    would = repo.rebase("main", is_dry_run=True)
+    done = repo.rebase("main")
+    assert would == done
+    assert done.outcome is Outcome.REPLANTED
+    assert [commit.message for commit in done.dropped] == ["same"]
+    (commit,) = done.commits
+    assert (commit.author, commit.time, commit.agent, commit.task) == ("ada", 5, "x", "y")
+    assert commit.parents == (repo.resolve("main"),)
+    assert repo.head == commit.cid
+    repo.undo()
+    assert [each.message for each in repo.log()][:2] == ["same", "one"]
+    repo.redo()
+    assert repo.rebase("main").outcome is Outcome.UNCHANGED
+
+
+def test_rebase_refuses_a_merge_and_changes_nothing(repo: Repository) -> None:
+    for branch, node in (("side", A), ("main", B)):
+        with on(repo, branch) as tx:
+            tx.update_node(node, summary=branch)
+    repo.branch("third", at="main~1")
+    with on(repo, "third") as tx:
+        tx.update_node(C, summary="third")
+    repo.merge("side")
+    head = repo.head
+    with pytest.raises(InvalidInputError, match="is a merge"):
+        repo.rebase("third")
+    assert repo.head == head
+
+
+def test_cherry_pick_and_revert_undo_each_other(repo: Repository) -> None:
+    with on(repo, "side") as tx:
+        tx.update_node(A, summary="first")
+    with on(repo, "side") as tx:
+        tx.update_node(B, summary="second")
+    before = repo.at().root_cid
+    picked = repo.cherry_pick("side")
+    assert [commit.message for commit in picked.commits] == ["on side"]
+    assert (repo.at().node(A).summary, repo.at().node(B).summary) == ("a base", "second")
+    assert repo.cherry_pick("side").outcome is Outcome.UNCHANGED
+    reverted = repo.revert("HEAD", author="bob")
+    assert reverted.commits[0].message == "revert on side"
+    assert repo.at().root_cid == before
+
+
+def test_a_revert_of_what_was_changed_since_is_a_conflict(repo: Repository) -> None:
+    for number in range(2):
+        with repo.transaction() as tx:
+            tx.update_node(A, summary=f"edit {number}")
+    done = repo.revert("HEAD~1")
+    assert [found.fields for found in done.conflicts] == [("summary",)]
+    repo.resolve_conflict(A, "theirs")
+    assert repo.at().node(A).summary == "a base"
+
+
+def test_the_first_commit_can_be_reverted(repo: Repository) -> None:
+    done = repo.revert("HEAD")
+    assert done.conflicts == ()
+    assert list(repo.at().nodes()) == []
