@@ -10,11 +10,12 @@ builds it again.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
 from ibidem.index.manifest import Manifest, read_manifest, write_manifest
-from ibidem.index.shelf import DiskShelf, unlink
+from ibidem.index.shelf import DiskShelf, names_in, unlink
 from ibidem.index.state import State
 from ibidem.objects.cid import RootCid
 from ibidem.objects.errors import CorruptError, StorageError
@@ -123,8 +124,9 @@ class Catalog:
 
     def _put_missing(self, state: State) -> None:
         """Puts those segments again that another process has unlinked."""
+        present = set(names_in(self.shelf.directory))
         for segment in state.segments():
-            if not (self.shelf.directory / segment.name).exists():
+            if segment.name not in present:
                 self.shelf.put(segment.columns, segment.meta)
 
     def _drop(self, gone: list[Manifest], replaced: Iterable[Manifest] = ()) -> None:
@@ -167,13 +169,10 @@ class Catalog:
     def _stamp(self, name: str) -> Stamp:
         """Returns what another file under the same name has not; None where there is none."""
         try:
-            status = (self._snapshots / name).stat()
+            status = os.stat(f"{self._snapshots}{os.sep}{name}")  # noqa: PTH116  three a commit each
         except OSError:
             return None
         return status.st_ino, status.st_mtime_ns, status.st_size
 
     def _names(self) -> list[str]:
-        try:
-            return [path.name for path in self._snapshots.iterdir() if path.name[0] != "."]
-        except OSError:  # not there yet, or not readable: nothing is remembered
-            return []
+        return [name for name in names_in(self._snapshots) if name[0] != "."]

@@ -16,6 +16,7 @@ import os
 import weakref
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from io import FileIO
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -127,15 +128,20 @@ class DiskShelf:
 
     def names(self) -> list[str]:
         """Returns the names of all files, temporary ones included."""
-        try:
-            return sorted(path.name for path in self.directory.iterdir())
-        except OSError:  # not there yet, or not readable
-            return []
+        return sorted(names_in(self.directory))
 
     def unlink(self, names: Iterable[str]) -> None:
         """Removes files; those that are mapped stay readable until their last array is gone."""
         for name in names:
             unlink(self.directory / name)
+
+
+def names_in(directory: Path) -> list[str]:
+    """Returns the names of all files; none where it is not there yet, or not readable."""
+    try:
+        return os.listdir(directory)  # noqa: PTH208  asked at every commit
+    except OSError:
+        return []
 
 
 def unlink(path: Path) -> None:
@@ -211,8 +217,7 @@ def write_file(path: Path, pieces: Iterable[Piece], *, is_flushed: bool) -> None
     """
     temporary = path.with_name(f".{path.name[:40]}.{os.getpid()}.{next(_temporary)}")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("wb", buffering=0) as file:
+        with _opened(temporary) as file:
             for piece in pieces:
                 rest = memoryview(piece)
                 while rest:
@@ -225,6 +230,15 @@ def write_file(path: Path, pieces: Iterable[Piece], *, is_flushed: bool) -> None
         raise StorageError(
             f"index file {path}: {error.strerror}", hint="free space or check the permissions"
         ) from error
+
+
+def _opened(path: Path) -> FileIO:
+    """Opens a new file; its folder is made where there is none."""
+    try:
+        return path.open("wb", buffering=0)
+    except FileNotFoundError:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path.open("wb", buffering=0)
 
 
 _temporary = itertools.count()
