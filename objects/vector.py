@@ -318,7 +318,8 @@ def _is_plain(array: object, dtype: str) -> bool:
 
     if dtype != "f32" or type(array) is not np.ndarray or array.dtype != _FLOAT32:
         return False
-    return array.ndim == 1 and len(array) > 0 and bool(np.isfinite(array).all())
+    # Looking for a zero byte takes half the time of `all`.
+    return array.ndim == 1 and len(array) > 0 and b"\0" not in np.isfinite(array).tobytes()
 
 
 def _numbers(array: ArrayLike, owner: str, size_min: int) -> NDArray[Any]:
