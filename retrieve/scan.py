@@ -42,8 +42,8 @@ _CHUNK_PRODUCTS = 1 << 17
 """Products of one chunk at most: half a megabyte of float32."""
 _NORMS_ALIKE = 1.0 + 2.0**-8
 """Rows with norms no further apart are compared with one bound, that of the worst norm."""
-_SHARED_CHUNKS = 4
-"""From so many chunks on, threads share them."""
+_SHARED_CHUNKS, _SHARED_PRODUCTS = 4, 1 << 15
+"""From so many chunks of so many products on, threads share them: less is done sooner by one."""
 _SAMPLE_ROWS = 2_048
 _SAMPLE_SHARE = 4
 """From so many times the sample on, a sample can be taken."""
@@ -160,7 +160,9 @@ class _Scan:
         What is found does not depend on the number of threads: bounds are raised in between only.
         """
         tasks = [(self._asked(chunk.number), chunk.at) for chunk in chunks]
-        if len(tasks) >= _SHARED_CHUNKS and self.is_bounded and sharing.WORKERS > 1:
+        products = sum(chunk.size for chunk in chunks) * len(self.active)
+        is_large = len(tasks) >= _SHARED_CHUNKS and products >= len(tasks) * _SHARED_PRODUCTS
+        if is_large and self.is_bounded and sharing.WORKERS > 1:
             found = sharing.shared(self._hits_of, tasks)
         else:
             found = [self._hits_of(task) for task in tasks]
