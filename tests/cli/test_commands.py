@@ -6,12 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from click.testing import Result
 
 Run = Callable[..., Result]
 Data = Callable[..., dict[str, Any]]
+
 
 BAD_LINES = '{"node": {"ntype": "Note", "summary": "x"}}\nnot a record\n'
 COUNTS_ZERO = {"added": 0, "changed": 0, "removed": 0}
@@ -214,93 +214,6 @@ def test_undo_and_redo_move_the_head(notes: Run, data: Data):
     notes("redo")
     assert data("status")["head"] == after
     notes("redo", code=2)
-
-
-def test_retrieve_shows_places_cost_and_receipt(notes: Run, data: Data):
-    answer = data("retrieve", "how long is a request retried", "--budget", "100")
-    assert answer["tokens_budget"] == 100
-    assert answer["tokens_used"] == sum(item["tokens"] for item in answer["items"]) <= 100
-    best = answer["items"][0]
-    assert best["location"]["source"] == "notes/retries.md"
-    assert best["location"]["heading_path"][-1] in ("Backoff", "Idempotency")
-    text = notes("retrieve", "how long is a request retried", "--budget", "100").stdout
-    assert f"{answer['tokens_used']} of 100 tokens" in text
-    assert answer["receipt"] in text
-    assert "notes/retries.md:" in text
-
-
-def test_retrieve_filters_before_it_ranks(notes: Run, data: Data):
-    for year in range(5):
-        notes(
-            "node",
-            "add",
-            "Memo",
-            "--summary",
-            f"retried request {year}",
-            "--prop",
-            f"year={2020 + year}",
-        )
-    notes("commit")
-    found = data("retrieve", "retried request", "--where", "year>=2022", "--where", "year<2024")[
-        "items"
-    ]
-    assert len(found) == 2
-    assert len(data("retrieve", "retried request", "--label", "Memo", "--limit", "0")["items"]) == 5
-    assert len(data("retrieve", "--label", "Memo", "--limit", "3")["items"]) == 3
-    assert len(data("query", "--label", "Memo", "--limit", "3")["nodes"]) == 3
-
-
-def test_retrieve_by_vector(notes: Run, data: Data, tmp_path: Path):
-    lines = b"".join(
-        b'{"node": {"name": "%d", "ntype": "Memo", "key": %d}}\n'
-        b'{"vector": {"node": "%d", "model": "m", "values": [%d, 1]}}\n' % (i, i, i, i)
-        for i in range(4)
-    )
-    data("add", "-", stdin=lines)
-    notes("commit")
-    np.save(tmp_path / "v.npy", np.array([1, 0], np.float32))
-    found = data("retrieve", "--vector", "m=v.npy", "--limit", "2")["items"]
-    assert [item["lanes"]["dense"]["rank"] for item in found] == [1, 2]
-    np.save(tmp_path / "w.npy", np.array([1, 0, 0], np.float32))
-    assert "3" in notes("retrieve", "--vector", "m=w.npy", code=2).stderr
-    notes("retrieve", "--vector", "other=v.npy", code=2)
-
-
-def test_an_older_revision_answers_as_it_did(notes: Run, data: Data, tmp_path: Path):
-    before = data("retrieve", "deadline of a call")
-    path = tmp_path / "notes" / "timeouts.md"
-    path.write_text(path.read_text().replace("thirty", "ten"))
-    notes("commit", "notes", "-m", "shorter")
-    assert data("retrieve", "deadline of a call")["result"] != before["result"]
-    assert data("retrieve", "deadline of a call", "--at", "main~1")["result"] == before["result"]
-    replayed = data("replay", before["receipt"])
-    assert replayed["identical"] is True
-    assert replayed["result"] == before["result"]
-    notes("reindex")
-    notes("reindex", "--compact")
-    assert data("stats")["index"]["current"] is True
-    assert "1 segment, " in notes("stats").stdout
-    assert data("replay", before["receipt"][:21])["result"] == before["result"]
-    assert "same bytes" in notes("replay", before["receipt"]).stdout
-
-
-def test_explain_names_lanes_and_what_was_left_out(notes: Run):
-    text = notes("retrieve", "request retried deadline", "--limit", "1", "--explain").stdout
-    assert "lexical  rank 1" in text
-    assert "left out" in text
-    assert "limit" in text
-
-
-def test_warnings_go_to_standard_error(notes: Run):
-    result = notes("retrieve", "request", "--label", "Nobody")
-    assert "warning: label 'Nobody'" in result.stderr
-    assert "warning" not in result.stdout
-
-
-def test_strict_makes_a_warning_an_error(notes: Run):
-    result = notes("retrieve", "request", "--label", "Nobody", "--strict", code=2)
-    assert "label 'Nobody'" in result.stderr
-    assert not result.stdout
 
 
 def test_stored_text_cannot_steer_the_terminal(notes: Run, data: Data):

@@ -12,31 +12,17 @@ import ibidem
 from ibidem.objects.derive import node_id
 from ibidem.objects.errors import (
     ErrorKind,
-    IbidemError,
     InvalidInputError,
     NotFoundError,
 )
 from ibidem.objects.ids import EdgeId, NodeId
 from ibidem.objects.node import split_content
-from ibidem.objects.text import node_text, text_digest
 from ibidem.repo.repository import Repository
 from ibidem.repo.transaction import Transaction
 
+from .staging import commit, refused
+
 ABSENT = NodeId(bytes(16))
-
-
-def refused(kind: ErrorKind, call: Callable[[], Any], *words: str) -> IbidemError:
-    with pytest.raises(IbidemError) as caught:
-        call()
-    assert caught.value.kind is kind, caught.value
-    for word in words:
-        assert word in str(caught.value)
-    return caught.value
-
-
-def commit(repo: Repository, work: Callable[[Transaction], Any]) -> Any:
-    with repo.transaction() as tx:
-        return work(tx)
 
 
 def test_a_commit_holds_everything_that_was_staged(repo: Repository) -> None:
@@ -266,84 +252,6 @@ def test_an_edge_may_point_to_what_is_added_later_in_the_transaction(repo: Repos
         tx.add_edge(later, "t", tx.add_node("Doc", key="a"))
         assert tx.add_node("Doc", key="later") == later
     assert len(repo.at().edges_of(later)) == 1
-
-
-def test_a_vector_keeps_its_dtype_and_remembers_its_text(repo: Repository) -> None:
-    given = text_digest("given")
-    with repo.transaction() as tx:
-        a = tx.add_node("Doc", summary="before", content=b"x" * 9000, key="a")
-        tx.set_vector(a, model="f16", vector=np.ones(4, np.float16))
-        tx.set_vector(a, model="i8", vector=np.ones(4, np.int8))
-        tx.set_vector(a, model="f64", vector=np.ones(4))
-        tx.set_vector(a, model="given", vector=[1, 2], of=given)
-        tx.update_node(a, summary="after")
-    at = repo.at()
-    vectors = {model: at.vector(a, model) for model in at.root.vectors}
-    assert {name: v.dtype for name, v in vectors.items() if v} == {
-        "f16": "f16",
-        "i8": "i8",
-        "f64": "f32",
-        "given": "f32",
-    }
-    text = node_text(at.node(a), at.config.fields, at.content(a))
-    assert text.startswith("after")
-    assert vectors["f16"] is not None
-    assert vectors["f16"].of == text_digest(text)
-    assert vectors["given"] is not None
-    assert vectors["given"].of == given
-
-
-@pytest.mark.parametrize(
-    "vector",
-    [[], [[1.0]], [float("nan")], [float("inf")], [1e39], ["a"], np.ones(4097), None, 1.0],
-)
-def test_bad_vectors_are_refused(repo: Repository, vector: Any) -> None:
-    with repo.transaction() as tx:
-        a = tx.add_node("Doc", key="a")
-        with pytest.raises(InvalidInputError):
-            tx.set_vector(a, model="m", vector=vector)
-
-
-@pytest.mark.parametrize(
-    ("indices", "weights"),
-    [([1, 1], [1, 1]), ([1], [1, 2]), ([-1], [1]), ([1 << 32], [1]), ([1.5], [1]), ([1], [np.nan])],
-)
-def test_bad_sparse_vectors_are_refused(repo: Repository, indices: Any, weights: Any) -> None:
-    with repo.transaction() as tx:
-        a = tx.add_node("Doc", key="a")
-        with pytest.raises(InvalidInputError):
-            tx.set_sparse(a, vocab="v", indices=indices, weights=weights)
-
-
-def test_a_model_keeps_its_dimension(repo: Repository) -> None:
-    a = commit(repo, lambda tx: tx.add_node("Doc", key="a"))
-    with repo.transaction() as tx:
-        tx.set_vector(a, model="m", vector=[1.0, 2.0])
-        refused(
-            ErrorKind.DIMENSION_MISMATCH,
-            lambda: tx.set_vector(a, model="m", vector=[1.0]),
-            "1 dim",
-            "2",
-            "'m'",
-        )
-    with repo.transaction() as tx:
-        refused(ErrorKind.DIMENSION_MISMATCH, lambda: tx.set_vector(a, model="m", vector=[1.0]))
-
-
-def test_two_models_on_one_node_survive_later_commits(repo: Repository) -> None:
-    a = commit(repo, lambda tx: tx.add_node("Doc", summary="s", key="a"))
-    for model in ("one", "two"):
-        commit(repo, lambda tx, model=model: tx.set_vector(a, model=model, vector=[1.0, 2.0]))  # type: ignore[misc]
-    for number in range(3):
-        commit(repo, lambda tx, number=number: tx.add_node("Doc", key=number))  # type: ignore[misc]
-    commit(repo, lambda tx: tx.update_node(a, summary="edited"))
-    assert repo.at().vector(a, "one") is not None
-    assert repo.at().vector(a, "two") is not None
-    commit(repo, lambda tx: tx.remove_vector(a, model="one"))
-    assert repo.at().vector(a, "one") is None
-    assert repo.at().vector(a, "two") is not None
-    with repo.transaction() as tx, pytest.raises(NotFoundError):
-        tx.remove_vector(a, model="one")
 
 
 def test_the_order_of_writing_does_not_change_the_root() -> None:

@@ -1,4 +1,4 @@
-"""Fetch, push, pull and clone: both sides end up with the same, and nothing is lost on the way."""
+"""Fetch, push and pull: both sides end up with the same, and nothing is lost on the way."""
 
 from __future__ import annotations
 
@@ -8,35 +8,14 @@ from pathlib import Path
 import pytest
 
 import ibidem
-from ibidem.objects.derive import node_id
 from ibidem.objects.errors import ConflictError, ErrorKind, InvalidInputError, NotFoundError
-from ibidem.objects.ids import NodeId
 from ibidem.objects.tree import verify
 from ibidem.repo.notes import Event
 from ibidem.repo.repository import Repository
 from ibidem.repo.sync.remote import LocalRemote
-from ibidem.repo.sync.report import CopyReport, Move
+from ibidem.repo.sync.report import Move
 
-from .conftest import filled
-
-Pair = tuple[Repository, Repository]
-
-
-def how(report: CopyReport) -> dict[str, Move]:
-    return {move.name: move.how for move in report.moves}
-
-
-def answer(repo: Repository) -> bytes:
-    return repo.retrieve("retry queue", limit=20).to_bytes()
-
-
-def edit(repo: Repository, summary: str, *, key: int = 7) -> None:
-    with repo.transaction(author="bob", message=summary) as tx:
-        tx.update_node(key_id(key), summary=summary)
-
-
-def key_id(number: int) -> NodeId:
-    return node_id("", ["doc", number])
+from .exchanging import Pair, answer, edit, how, key_id
 
 
 def test_fetch_remembers_the_branches_of_a_remote_and_moves_none_here(pair: Pair):
@@ -281,45 +260,6 @@ def test_what_was_forgotten_here_stays_forgotten_when_an_edit_comes(pair: Pair):
     assert node not in {found.id for found in theirs.at().nodes()}
 
 
-def test_a_clone_answers_the_same_bytes_and_knows_where_it_came_from(pair: Pair, tmp_path: Path):
-    _, theirs = pair
-    theirs.branch("draft")
-    theirs.tag("v1")
-    theirs.switch("draft")
-    with ibidem.clone(tmp_path / "theirs", tmp_path / "copy") as copy:
-        assert copy.current_branch == "draft"
-        assert copy.branches() == theirs.branches()
-        assert copy.tags() == theirs.tags()
-        assert answer(copy) == answer(theirs)
-        assert copy.remotes.get("origin").location == str(tmp_path / "theirs")
-        assert copy.fsck().faults == ()
-        edit(theirs, "later")
-        copy.pull()
-        assert copy.head == theirs.head
-
-
-def test_a_clone_of_an_empty_repository_is_one(tmp_path: Path):
-    from ibidem.objects.config import Config
-
-    with ibidem.init(tmp_path / "a", config=Config(analyser="plain-1")):
-        pass
-    with ibidem.clone(tmp_path / "a", tmp_path / "b") as copy:
-        assert copy.head is None
-        assert copy.at().config.analyser == "plain-1"
-
-
-def test_a_clone_into_a_repository_is_refused(pair: Pair, tmp_path: Path):
-    _ours, _ = pair
-    with pytest.raises(InvalidInputError):
-        ibidem.clone(tmp_path / "theirs", tmp_path / "ours")
-
-
-def test_a_failed_clone_leaves_nothing(tmp_path: Path):
-    with pytest.raises(NotFoundError):
-        ibidem.clone(tmp_path / "nothing", tmp_path / "copy")
-    assert not (tmp_path / "copy" / ".ibidem").exists()
-
-
 def test_histories_with_nothing_in_common_are_joined(pair: Pair):
     ours, theirs = pair
     with ours.transaction() as tx:
@@ -367,15 +307,6 @@ def test_undo_takes_a_pull_back(pair: Pair):
 def test_an_unknown_remote_is_named(pair: Pair):
     with pytest.raises(NotFoundError):
         pair[0].fetch("elsewhere")
-
-
-def test_memory_repositories_copy_too():
-    from ibidem.repo.sync.exchange import fetch
-    from ibidem.repo.sync.remote import LocalRemote
-
-    with ibidem.init() as one, ibidem.init() as other:
-        filled(one, 5)
-        assert fetch(other, LocalRemote(one), "origin")[0].block_count
 
 
 def test_notes_of_both_sides_are_joined(pair: Pair):
