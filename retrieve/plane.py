@@ -249,16 +249,29 @@ def statistics_of(view: Scope, *, include_tombstoned: bool) -> Statistics:
             if out * _FEW_SHARE < mask.shape[0]:
                 gone[segment.name] = np.flatnonzero(~mask)
                 lengths = segment.lengths[gone[segment.name]]
-                documents -= int(np.count_nonzero(lengths))
-                terms -= int(lengths.sum(dtype=np.uint64))
-                continue
-            for start in range(0, mask.shape[0], _CHUNK):
-                lengths = segment.lengths[start : start + _CHUNK] * ~mask[start : start + _CHUNK]
-                documents -= int(np.count_nonzero(lengths))
-                terms -= int(lengths.sum(dtype=np.uint64))
+                left_out = int(np.count_nonzero(lengths)), int(lengths.sum(dtype=np.uint64))
+            else:
+                is_full = counted[0] == mask.shape[0]
+                left_out = _left_out(segment.lengths, ~mask, out if is_full else None)
+            documents, terms = documents - left_out[0], terms - left_out[1]
         return Statistics(documents, terms, longest, masks, gone)
 
     return cached(view.snapshot, ("lexical", include_tombstoned), build)
+
+
+def _left_out(
+    lengths: npt.NDArray[np.uint32], rows: Bools, documents: int | None
+) -> tuple[int, int]:
+    """Returns how many documents some rows are, where that is not known, and their terms."""
+    held = np.empty(_CHUNK, np.uint32)
+    count = terms = 0
+    for start in range(0, rows.shape[0], _CHUNK):
+        part = rows[start : start + _CHUNK]
+        kept = np.multiply(lengths[start : start + _CHUNK], part, out=held[: part.shape[0]])
+        if documents is None:
+            count += int(np.count_nonzero(kept))
+        terms += int(np.add.reduce(kept, dtype=np.uint64))
+    return count if documents is None else documents, terms
 
 
 def plane_of(view: Scope, statistics: Statistics, *, include_tombstoned: bool) -> Plane:

@@ -20,6 +20,9 @@ from ibidem.objects.record import record
 from ibidem.retrieve.protocol import Bools, Ordinals, PropertyOrder, Snapshot
 from ibidem.retrieve.trust.policy import ALL_SCOPES, TrustContext, TrustPolicy
 
+_CELLS_MAX = 1 << 16
+"""Pairs of a level and a scope that are told apart by one number."""
+
 
 def visible_nodes(
     snapshot: Snapshot, policy: TrustPolicy, trust: TrustContext, level_max: int
@@ -29,52 +32,21 @@ def visible_nodes(
 
     Spec: trust 2.
     """
+    level, scope = _column_of(snapshot, policy.level), _column_of(snapshot, policy.scope)
     is_open = policy.unscoped == "allow"
-    named = None if trust.scopes == ALL_SCOPES else trust.scopes
-    flags = _allowed(
-        snapshot, policy.level, range(level_max + 1), missing=policy.default_level <= level_max
-    )
-    flags &= _allowed(snapshot, policy.scope, named, unnamed=is_open, missing=is_open)
-    flags &= _live(snapshot)
-    return flags
-
-
-def _allowed(
-    snapshot: Snapshot,
-    name: str,
-    values: Iterable[Any] | None,
-    *,
-    missing: bool,
-    unnamed: bool = False,
-) -> Bools:
-    """Returns by ordinal whether every value of a property is one of some, (ordinal_count,) bool.
-
-    A list counts by its members; so one that is not allowed hides the node, and so does a value
-    without scalars.
-
-    Args:
-        values: those that are allowed, None for every text but the empty one.
-        missing: whether nodes without the property are. unnamed: whether the empty text is.
-    """
-    column = _column_of(snapshot, name)
-    order = column.order
-    allowed = np.zeros(len(order.keys) + 1, np.bool_)
-    allowed[-1] = missing
-    if values is None:
-        first, has_empty = order.find(TEXT)
-        allowed[first + has_empty : order.find(BYTES)[0]] = True
-    for value in (*(values or ()), *(("",) if unnamed else ())):
-        rank = column.rank(value)
-        if rank is not None:
-            allowed[rank] = True
-    if column.ranks is not None:
-        return allowed.take(column.ranks)
-    found = np.full(snapshot.ordinal_count, missing, np.bool_)
-    found[column.having] = False
-    good = allowed[order.ranks]
-    found[order.ordinals[good]] = True
-    found[order.ordinals[~good]] = False
-    return found
+    levels = level.allowed(range(level_max + 1))
+    levels[-1] = policy.default_level <= level_max
+    if trust.scopes == ALL_SCOPES:
+        scopes = scope.allowed(("",) if is_open else ())
+        first, has_empty = scope.order.find(TEXT)
+        scopes[first + has_empty : scope.order.find(BYTES)[0]] = True
+    else:
+        scopes = scope.allowed((*trust.scopes, "") if is_open else trust.scopes)
+    scopes[-1] = is_open
+    cells = _cells(snapshot, policy, level, scope)
+    if cells is not None:
+        return np.append(np.logical_and.outer(levels, scopes), False).take(cells)
+    return level.flags(levels) & scope.flags(scopes) & _live(snapshot)
 
 
 @record
@@ -84,22 +56,48 @@ class _Column:
     order: PropertyOrder
     having: Ordinals
     """The nodes that have it, ascending."""
-    ranks: npt.NDArray[np.intp] | None
+    ranks: npt.NDArray[np.uint32] | None
     """By ordinal, the place of its value, and the number of values for a node without it; None
     where a node has several, or none that counts."""
+    count: int
+    """All ordinals are below this."""
     _known: dict[Any, int] = field(default_factory=dict)
 
-    def rank(self, value: str | int) -> int | None:
-        """Returns the place of a value, None where no node has it; those found are remembered."""
-        found = self._known.get(value)
-        if found is None:
-            key = scalar_key(value)
-            assert key is not None, "BUG: levels and scopes are scalars"
-            rank, is_there = self.order.find(key)
-            if not is_there:
-                return None
-            found = self._known[value] = rank
+    def allowed(self, values: Iterable[str | int]) -> Bools:
+        """Returns by place of a value whether it is one of some; one more for no value, False."""
+        found = np.zeros(len(self.order.keys) + 1, np.bool_)
+        for value in values:
+            rank = self._known.get(value)
+            if rank is None:
+                rank = self._rank(value)
+            if rank is not None:
+                found[rank] = True
         return found
+
+    def flags(self, allowed: Bools) -> Bools:
+        """Returns by ordinal whether every value is allowed, (count,) bool.
+
+        A list counts by its members; so one that is not allowed hides the node, and so does a value
+        without scalars.
+        """
+        if self.ranks is not None:
+            return allowed.take(self.ranks)
+        found = np.full(self.count, allowed[-1], np.bool_)
+        found[self.having] = False
+        good = allowed[self.order.ranks]
+        found[self.order.ordinals[good]] = True
+        found[self.order.ordinals[~good]] = False
+        return found
+
+    def _rank(self, value: str | int) -> int | None:
+        """Returns the place of a value, None where no node has it; those found are remembered."""
+        key = scalar_key(value)
+        assert key is not None, "BUG: levels and scopes are scalars"
+        rank, is_there = self.order.find(key)
+        if not is_there:
+            return None
+        self._known[value] = rank
+        return rank
 
 
 def _column_of(snapshot: Snapshot, name: str) -> _Column:
@@ -111,9 +109,29 @@ def _column_of(snapshot: Snapshot, name: str) -> _Column:
         having = np.asarray(snapshot.exists(name).to_array(), np.uint32)
         ranks = None
         if np.array_equal(np.sort(order.ordinals), having):
-            ranks = np.full(snapshot.ordinal_count, len(order.keys), np.intp)
+            ranks = np.full(snapshot.ordinal_count, len(order.keys), np.uint32)
             ranks[order.ordinals] = order.ranks
-        found = snapshot.cache[key] = _Column(order, having, ranks)
+        found = snapshot.cache[key] = _Column(order, having, ranks, snapshot.ordinal_count)
+    return found
+
+
+def _cells(
+    snapshot: Snapshot, policy: TrustPolicy, level: _Column, scope: _Column
+) -> npt.NDArray[np.intp] | None:
+    """Returns by ordinal its place in the table of levels and scopes, made once a snapshot.
+
+    What is no node of the root has the place after the last. None where a node has several values,
+    or the table would be large.
+    """
+    width = len(scope.order.keys) + 1
+    after = (len(level.order.keys) + 1) * width
+    if level.ranks is None or scope.ranks is None or after > _CELLS_MAX:
+        return None
+    key = ("trust cells", policy.level, policy.scope)
+    found: npt.NDArray[np.intp] | None = snapshot.cache.get(key)
+    if found is None:
+        cells = level.ranks.astype(np.intp) * width + scope.ranks
+        found = snapshot.cache[key] = np.where(_live(snapshot), cells, after)
     return found
 
 
