@@ -90,12 +90,11 @@ def canonical_scores(rows: Float32s, query: Float32s, metric: str) -> Float64s:
     """
     if metric == "euclidean":
         return 0.0 - numbers.squared_distances(rows, query)
-    products = numbers.dots(rows, query)
     if metric == "dot":
-        return products
+        return numbers.dots(rows, query)
+    products, squares = numbers.dots_and_squares(rows, query)
     wide = query.astype(np.float64)
-    query_norm = math.sqrt(math.fsum((wide * wide).tolist()))
-    scale = np.sqrt(numbers.squares(rows)) * query_norm
+    scale = np.sqrt(squares) * math.sqrt(math.fsum((wide * wide).tolist()))
     scores = np.zeros(products.shape[0], np.float64)
     np.divide(products, scale, out=scores, where=scale > 0.0)
     return scores + 0.0

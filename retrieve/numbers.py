@@ -115,6 +115,24 @@ def squares(rows: Float32s) -> Float64s:
     return _by_chunk(rows, products)
 
 
+def dots_and_squares(rows: Float32s, query: Float32s) -> tuple[Float64s, Float64s]:
+    """Returns `dots` and `squares`, made together in less time."""
+    other = query.astype(np.float64)
+    reach = float(np.abs(other).max(initial=0.0)) * (1.0 + 2.0**-50)
+    count, dim = rows.shape
+    found = np.zeros(count, np.float64), np.zeros(count, np.float64)
+    step = max(1, _CHUNK_TERMS // max(1, dim))
+    for start in range(0, count, step):
+        part = slice(start, start + step)
+        terms = rows[part].astype(np.float64)
+        squared = terms * terms
+        largest = squared.max(axis=1, initial=0.0)
+        found[1][part] = sums(squared, largest)
+        terms *= other
+        found[0][part] = sums(terms, np.sqrt(largest) * reach)
+    return found
+
+
 def squared_distances(rows: Float32s, query: Float32s) -> Float64s:
     """Returns the sum of x² - 2xq + q² over the components of each row, as one correctly rounded
     sum.
@@ -143,7 +161,7 @@ def _by_chunk(
     return out
 
 
-def sums(terms: Float64s) -> Float64s:
+def sums(terms: Float64s, largest: Float64s | None = None) -> Float64s:
     """Returns the correctly rounded sum of each row.
 
     With a power of two p, at least m + 2 times the largest of m terms in magnitude, a term t splits
@@ -156,13 +174,15 @@ def sums(terms: Float64s) -> Float64s:
         terms: (n, m) float64, multiples of 2^-298 below 2^300 in magnitude, so that no addition
             overflows or is inexact below the normal range. Products of two float32 are such
             numbers.
+        largest: (n,) what no term of a row is above in magnitude, where that is known.
 
     Spec: retrieval 2.4.
     """
     count = terms.shape[1]
     if count == 0:
         return np.zeros(terms.shape[0], np.float64)
-    largest = np.maximum(terms.max(axis=1), -terms.min(axis=1))
+    if largest is None:
+        largest = np.maximum(terms.max(axis=1), -terms.min(axis=1))
     power = np.ldexp(1.0, np.frexp(largest)[1] + (count + 1).bit_length())
     above = terms + power[:, None]
     above -= power[:, None]

@@ -48,6 +48,26 @@ def test_dot_products_of_every_size_match_fsum_under_cancellation(dim):
     assert numbers.dots(rows, query).tolist() == [math.fsum(row) for row in products.tolist()]
 
 
+@pytest.mark.parametrize("dim", [1, 2, 17, 384, 1041])
+def test_products_and_squares_made_together_are_those_of_one_rounding(dim):
+    """[2.4-a] Near-ties, cancellation, integers, and components and norms of every size."""
+    rng = np.random.default_rng(dim)
+    rows = rng.standard_normal((90, dim)) * 10.0 ** rng.integers(-44, 36, (90, 1))
+    rows[::3] *= 2.0 ** rng.integers(-40, 3, (30, dim))
+    rows[1::5, dim // 2 :] = -rows[1::5, : dim - dim // 2]
+    rows[2::6] = rng.integers(-8, 9, (15, dim))
+    rows[7] = 0.0
+    rows = rows.astype(np.float32)
+    wide = rows.astype(np.float64)
+    for query in (rows[0], rows[2], rows[7], rows[11], np.ones(dim, np.float32)):
+        found = numbers.dots_and_squares(rows, query)
+        for values, factors in zip(found, (query.astype(np.float64), wide), strict=True):
+            assert values.tolist() == [math.fsum(row) for row in (wide * factors).tolist()]
+            assert not np.signbit(values[values == 0.0]).any()
+        assert numbers.dots(rows, query).tobytes() == found[0].tobytes()
+        assert numbers.squares(rows).tobytes() == found[1].tobytes()
+
+
 def test_sums_at_the_middle_between_two_numbers_round_to_even():
     """[2.4-a]"""
     big, half = 2.0**60, 2.0**7
