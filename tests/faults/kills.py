@@ -1,6 +1,7 @@
 """Kills a working process at random moments: `python -m tests.faults.kills SCENARIO --kills 1000`.
 
-Each round forks a process that works, kills it after a random time, and lets another process look:
+Each round forks a process that works, kills it after a random time (in every second round counted
+from what it first acknowledges), and lets another process look:
 everything that was acknowledged is there, every byte that can be reached is sound, and the next
 commit works without a repair. Zero failures of n bound the rate at 3/n (95 %).
 """
@@ -42,6 +43,8 @@ def kill_many(scenario: str, kills: int, seed: int, folder: Path) -> int:
             ibidem.init(repository).close()
         said = repository / "said"
         worker = _forked(lambda: _work(scenario, repository, said, f"{seed} {number}"))  # noqa: B023
+        if number % 2:  # a busy machine would kill every worker before it has said anything
+            _wait_for_more(said, len(_names(said)))
         time.sleep(chance.random() * SECONDS_MAX)
         os.kill(worker, signal.SIGKILL)
         _, status = os.waitpid(worker, 0)
@@ -92,6 +95,14 @@ def _work(scenario: str, folder: Path, said: Path, seed: str) -> None:
 
 def _write(descriptor: int, data: bytes) -> None:
     os.write(descriptor, data)
+
+
+def _wait_for_more(said: Path, already: int) -> None:
+    """Waits until one more is acknowledged, or so long that another check will say why not."""
+    for _ in range(2_000):
+        if len(_names(said)) > already:
+            return
+        time.sleep(0.005)
 
 
 def _names(said: Path) -> list[str]:
