@@ -16,19 +16,20 @@ from ibidem.cli.session import Session, at_option, common_options, pass_session
 def command(session: Session, *, node: str, at: str) -> None:
     """Show which commit gave each field and property of NODE its value
 
-    NODE is the id of a node. What a merge took over is followed to the side that it came from.
+    NODE is the id of a node, or the beginning of one. What a merge took over is followed to the side that it came from.
 
     \b
     Example:
       repo blame 4364acf9b54d3abc400fc473a639a07b --at main~3
     """
-    from ibidem.objects.ids import NodeId
+    from ibidem.retrieve.trust.policy import ALL
 
     with session.open() as repository:
-        found = repository.blame(NodeId.parse(node), at)
+        node_id = repository.at(at, trust=ALL).node_id(node)
+        found = repository.blame(node_id, at)
     if session.json:
         lines = [{"field": one.field, "commit": shapes.commit_json(one.commit)} for one in found]
-        output.emit("blame", {"id": node, "lines": lines})
+        output.emit("blame", {"id": str(node_id), "lines": lines})
         return
     rows = [
         (

@@ -9,7 +9,6 @@ import click
 from ibidem.cli import output, shapes
 from ibidem.cli.session import Session, at_option, common_options, pass_session
 from ibidem.cli.trusting import trust_of, trust_option
-from ibidem.objects.ids import NodeId
 
 
 @click.command("get")
@@ -27,16 +26,18 @@ from ibidem.objects.ids import NodeId
 def command(session: Session, *, node: str, content: bool, text: bool, at: str) -> None:
     """Show one NODE by its id, with its source and its edges
 
+    The first four digits of an id or more are enough where no other node begins so.
+
     \b
     Examples:
-      repo get 0d6c5a7b9f1e4c0f8a2b3c4d5e6f7081
+      repo get 0d6c5a7b
       repo get 0d6c5a7b9f1e4c0f8a2b3c4d5e6f7081 --text --at main~1
     """
-    node_id = NodeId.parse(node)
     if content and text:
         raise click.UsageError("--content and --text are two different things; give one of them")
     with session.open() as repository:
         revision = repository.at(at, trust=trust_of(session))
+        node_id = revision.node_id(node)
         found = revision.node(node_id)
         if content:
             _write(revision.content(node_id))

@@ -7,7 +7,6 @@ import click
 from ibidem.cli import output, parse
 from ibidem.cli.session import Session, at_option, common_options, pass_session
 from ibidem.cli.trusting import trust_of, trust_option
-from ibidem.objects.ids import NodeId
 
 
 @click.command("traverse")
@@ -35,16 +34,18 @@ def command(
 ) -> None:
     """Walk from each NODE along edges and show every path
 
+    A NODE is an id, or the beginning of one.
+
     \b
     Examples:
       repo traverse 0d6c5a7b9f1e4c0f8a2b3c4d5e6f7081 --path out:cites
       repo traverse 0d6c5a7b9f1e4c0f8a2b3c4d5e6f7081 --path "out:cites,in:author" --limit 100
       repo traverse 0d6c5a7b9f1e4c0f8a2b3c4d5e6f7081 --path "both:*,both:*" --json
     """
-    starts = [NodeId.parse(node) for node in nodes]
     steps = parse.steps(path)
     with session.open() as repository:
         revision = repository.at(at, trust=trust_of(session))
+        starts = [revision.node_id(node) for node in nodes]
         found = revision.paths(starts, steps, limit=limit, repeats=repeats)
         ends = {path.nodes[-1] for path in found}
         titles = {} if session.json else {end: revision.node(end) for end in ends}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ibidem.objects.cid import CommitCid, RootCid
@@ -11,7 +13,7 @@ from ibidem.objects.commit import Commit
 from ibidem.objects.config import TRUST_SETTING, Config
 from ibidem.objects.edge import Edge
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError, StorageError
-from ibidem.objects.ids import EdgeId, NodeId
+from ibidem.objects.ids import ID_BYTES, EdgeId, NodeId
 from ibidem.objects.location import Location, locate, source_text
 from ibidem.objects.node import Node
 from ibidem.objects.root import Root
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from ibidem.retrieve.trust.policy import TrustContext
 
 T = TypeVar("T")
+_BEGINNING = re.compile("[0-9a-f]{4,31}")
 
 
 class Revision:
@@ -97,6 +100,37 @@ class Revision:
                 f"node {id} was forgotten: {reason or 'no reason given'}", kind=ErrorKind.FORGOTTEN
             )
         return Node.decode(self._store.get(cid))
+
+    def node_id(self, beginning: str) -> NodeId:
+        """Returns the id of the one node whose id begins so; an id as a whole as it stands.
+
+        Args:
+            beginning: 4 to 32 hexadecimal digits.
+
+        Raises:
+            InvalidInputError: it is something else; kind `ambiguous`: several nodes begin so.
+            NotFoundError: no node does.
+        """
+        if len(beginning) == 2 * ID_BYTES:
+            return NodeId.parse(beginning)
+        if _BEGINNING.fullmatch(beginning) is None:
+            raise InvalidInputError(
+                f"node: got {beginning!r}, expected 4 to 32 lower-case hexadecimal digits"
+            )
+        self._check_open()
+        first = bytes.fromhex(beginning.ljust(2 * ID_BYTES, "0"))
+        ids = (NodeId(key) for key, _ in self._tree(NODES).range(first))
+        begins_so = takewhile(lambda id: str(id).startswith(beginning), ids)  # noqa: A006
+        found = list(islice(filter(self._is_seen, begins_so), 2))
+        if not found:
+            raise NotFoundError(f"no node at this revision has an id that begins {beginning!r}")
+        if len(found) > 1:
+            raise InvalidInputError(
+                f"node: got {beginning!r}, with which the ids of several nodes begin",
+                hint="give more digits",
+                kind=ErrorKind.AMBIGUOUS,
+            )
+        return found[0]
 
     def edge(self, id: EdgeId) -> Edge:  # noqa: A002
         """Returns an edge; raises `NotFoundError` when there is none."""
@@ -264,6 +298,10 @@ class Revision:
             from ibidem.retrieve.trust.policy import checked_trust, policy_of
 
             checked_trust(policy_of(self.config), None)
+
+    def _is_seen(self, id: NodeId) -> bool:  # noqa: A002
+        """Tells whether whoever asks may know of a node in the tree."""
+        return True
 
     def _tree(self, family: Family) -> Tree:
         tree = self._trees.get(family)

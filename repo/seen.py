@@ -148,6 +148,9 @@ class SeenRevision(OwnedRevision):
             hint="messages and changes of commits have no level; ask with trust=ALL",
         )
 
+    def _is_seen(self, id: NodeId) -> bool:  # noqa: A002
+        return self._ordinal(id) is not None
+
     def _ordinal(self, id: NodeId) -> int | None:  # noqa: A002
         return self.asked(lambda snapshot: snapshot.ordinal(check_id("id", id, NodeId)))
 

@@ -332,3 +332,12 @@ def test_a_branch_without_commits_has_no_head(run: Run, data: Data):
     assert "head is not there yet" in run("status").stdout
     run("redo")
     assert "head is not there yet" in run("undo").stdout
+
+
+def test_a_node_is_named_by_the_beginning_of_its_id(notes: Run, data: Data):
+    found = data("query", "--label", "Section", "--limit", "1")["nodes"][0]["id"]
+    assert data("get", found[:8])["node"]["id"] == found
+    assert data("blame", found[:8])["id"] == found
+    assert data("traverse", found[:8], "--path", "both:*")["paths"] == []
+    assert "expected 4 to 32" in notes("get", "abc", code=2).stderr
+    assert "begins 'ffff'" in notes("get", "ffff", code=3).stderr

@@ -1,0 +1,79 @@
+"""A node is named by the beginning of its id, where no other node that is seen begins so."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
+from ibidem.objects.ids import NodeId
+from ibidem.repo.repository import Repository
+from ibidem.retrieve.trust.policy import ALL, TrustContext, TrustPolicy
+
+
+def shared_digits(first: str, second: str) -> int:
+    return next(at for at in range(32) if first[at] != second[at])
+
+
+@pytest.fixture
+def ids(repo: Repository) -> list[str]:
+    with repo.transaction() as tx:
+        return sorted(str(tx.add_node("Fact", key=str(number))) for number in range(2_000))
+
+
+def test_enough_digits_name_one_node_and_fewer_none(repo: Repository, ids: list[str]):
+    revision = repo.at("HEAD")
+    first, second = max(pairwise(ids), key=lambda pair: shared_digits(*pair))
+    shared = shared_digits(first, second)
+    assert shared >= 4
+    assert revision.node_id(first[: shared + 1]) == NodeId.parse(first)
+    assert revision.node_id(second[: shared + 1]) == NodeId.parse(second)
+    with pytest.raises(InvalidInputError, match="several nodes") as caught:
+        revision.node_id(first[:shared])
+    assert caught.value.kind is ErrorKind.AMBIGUOUS
+
+
+def test_the_first_and_the_last_id_are_found(repo: Repository, ids: list[str]):
+    revision = repo.at("HEAD")
+    assert revision.node_id(ids[0][:12]) == NodeId.parse(ids[0])
+    assert revision.node_id(ids[-1][:12]) == NodeId.parse(ids[-1])
+
+
+@pytest.mark.parametrize("text", ["", "abc", "ABCD", "xyzw", "é123", "0" * 33])
+def test_what_is_no_beginning_is_refused(repo: Repository, text: str):
+    with pytest.raises(InvalidInputError, match="hexadecimal digits"):
+        repo.at("HEAD").node_id(text)
+
+
+def test_a_beginning_of_nothing_is_not_found(repo: Repository):
+    with pytest.raises(NotFoundError, match="begins '0123'"):
+        repo.at("HEAD").node_id("0123")
+
+
+def test_an_id_as_a_whole_is_taken_as_it_stands(repo: Repository):
+    assert repo.at("HEAD").node_id("0" * 32) == NodeId(bytes(16))
+
+
+def test_what_a_caller_may_not_see_is_no_node(repo: Repository):
+    with repo.transaction() as tx:
+        tx.set_trust_policy(TrustPolicy())
+        made = [
+            (str(tx.add_node("Fact", key=str(number), props={"level": level})), level)
+            for number in range(2_000)
+            for level in [1 + 3 * (number % 2)]
+        ]
+    (seen, _), (hidden, _) = max(
+        (sorted(pair, key=lambda one: one[1]) for pair in pairwise(sorted(made))),
+        key=lambda pair: (pair[0][1] < pair[1][1], shared_digits(pair[0][0], pair[1][0])),
+    )
+    shared = seen[: shared_digits(seen, hidden)]
+    assert len(shared) >= 4
+    low = repo.at("HEAD", trust=TrustContext(level=1, scopes=()))
+    assert low.node_id(shared) == NodeId.parse(seen)
+    with pytest.raises(NotFoundError):
+        low.node_id(hidden[: len(shared) + 1])
+    with pytest.raises(InvalidInputError, match="several nodes"):
+        repo.at("HEAD", trust=ALL).node_id(shared)
+    with pytest.raises(InvalidInputError, match="trust"):
+        repo.at("HEAD").node_id(shared)
