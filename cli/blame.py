@@ -16,7 +16,8 @@ from ibidem.cli.session import Session, at_option, common_options, pass_session
 def command(session: Session, *, node: str, at: str) -> None:
     """Show which commit gave each field and property of NODE its value
 
-    NODE is the id of a node, or the beginning of one. What a merge took over is followed to the side that it came from.
+    NODE is the id of a node, or the beginning of one. What a merge took over is followed to the
+    side that it came from.
 
     \b
     Example:
