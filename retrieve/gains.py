@@ -24,6 +24,8 @@ from ibidem.retrieve.scope import Scope, Universe
 
 _POSTINGS_MAX = 98_304
 """Postings of a query beyond which bounds are cheaper."""
+_TERMS_MANY = 256
+"""Terms of a query from which bounds say little of each: then all postings are added up."""
 _BUILD_AT_ONCE = 16_384
 """Terms with more postings get their gains when they are asked for a second time."""
 _WEIGHTS_KEPT = 4
@@ -42,11 +44,11 @@ def best_sums(universe: Universe, scorer: Scorer) -> tuple[Slots, Float64s] | No
 
     Every row among the best `depth` is in them. None where this would be the long way.
     """
-    gains = _gains(scorer)
-    if gains is None:
-        return None
     plane, depth = scorer.plane, universe.query.depth
     scope = None if universe.scope is universe.view else universe.scope
+    gains = _gains(scorer)
+    if gains is None:
+        return _all_summed(scorer, scope, depth) if len(scorer.terms) >= _TERMS_MANY else None
     order = sorted(range(len(gains)), key=lambda place: gains[place].most, reverse=True)
     slack = 1.0 + (len(gains) + 8) * 2.0**-50
     rests = [rest * slack for rest in accumulate(gains[place].most for place in reversed(order))]
@@ -88,11 +90,7 @@ def _made(scorer: Scorer, term: Weighted) -> Gains:
     found = joined.gains.get(term.weight)
     if found is not None:
         return found
-    slots, frequencies = joined.slots, joined.frequencies
-    if plane.inside is not None:
-        places = plane.inside.take(slots).nonzero()[0]
-        slots, frequencies = slots.take(places), frequencies.take(places)
-    values = scorer.gains(slots, frequencies, term.weight)
+    slots, values = _added(scorer, term)
     top = most = float(values.max(initial=0.0))
     exceptions = slots[:0]
     if values.shape[0] >= _SPLIT_MIN:
@@ -103,6 +101,32 @@ def _made(scorer: Scorer, term: Weighted) -> Gains:
     plane.keep(slots.nbytes + values.nbytes)
     _keep(term, found)
     return found
+
+
+def _added(scorer: Scorer, term: Weighted) -> tuple[Slots, Float64s]:
+    """Returns the slots of the view that have a term, ascending, and what it adds to each."""
+    slots, frequencies, inside = term.joined.slots, term.joined.frequencies, scorer.plane.inside
+    if inside is not None:
+        places = inside.take(slots).nonzero()[0]
+        slots, frequencies = slots.take(places), frequencies.take(places)
+    return slots, scorer.gains(slots, frequencies, term.weight)
+
+
+def _all_summed(scorer: Scorer, scope: Scope | None, depth: int) -> tuple[Slots, Float64s]:
+    """Returns the best `depth` of all rows, with all that are equal to the last one."""
+    plane = scorer.plane
+    sums = np.zeros(plane.size)
+    for term in scorer.terms:
+        slots, values = _added(scorer, term)
+        sums[slots] += values  # a row has a term once
+    found = sums.nonzero()[0]
+    if scope is not None:
+        found = found[scope.flags().take(plane.ordinals.take(found))]
+    scores = sums.take(found)
+    if scores.shape[0] > depth:
+        keep = (scores >= np.partition(scores, -depth)[-depth]).nonzero()[0]
+        found, scores = found.take(keep), scores.take(keep)
+    return found.astype(np.uint32), scores
 
 
 def _keep(term: Weighted, gains: Gains | None) -> None:

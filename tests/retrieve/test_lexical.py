@@ -100,7 +100,9 @@ def random_batches(rng):
     return [[" ".join(words(rng, rng.randint(0, longest))) for _ in range(size)] for size in sizes]
 
 
-@pytest.fixture(params=["as it is", "always looking", "dense columns", "many exceptions"])
+@pytest.fixture(
+    params=["as it is", "always looking", "dense columns", "many exceptions", "all postings"]
+)
 def tuned(request, monkeypatch):
     """Thresholds such that small collections take every path."""
     if request.param in ("always looking", "dense columns"):
@@ -111,6 +113,9 @@ def tuned(request, monkeypatch):
         monkeypatch.setattr(impact, "_SHARE", 1 if request.param == "always looking" else 10_000)
     if request.param == "dense columns":
         monkeypatch.setattr(index_impacts, "DENSE_ROWS_MIN", 1)
+    if request.param == "all postings":
+        monkeypatch.setattr(gains, "_POSTINGS_MAX", -1)
+        monkeypatch.setattr(gains, "_TERMS_MANY", 1)
     if request.param == "many exceptions":
         monkeypatch.setattr(gains, "_BUILD_AT_ONCE", 20)
         monkeypatch.setattr(gains, "_SPLIT_MIN", 2)
