@@ -21,6 +21,7 @@ from ibidem.objects.errors import InvalidInputError, StorageError
 from ibidem.store.closing import Closing
 from ibidem.store.environment import Environment, acquire, medium_error, release
 from ibidem.store.lock import writer_lock
+from ibidem.store.numbering import number_transactions
 from ibidem.store.protocol import (
     NO_CELLS,
     Guard,
@@ -91,6 +92,7 @@ class LmdbStore(Closing):
         target = Path(path)
         _check_local(target)
         with built_whole(target) as building:
+            number_transactions(building)
             release(acquire(building, create=True, map_bytes=map_bytes))
         return cls.open(target, timeout_seconds=timeout_seconds, map_bytes=map_bytes)
 
