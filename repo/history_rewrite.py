@@ -49,6 +49,8 @@ def squash(
 ) -> Commit:
     """Folds the commits of a branch after `base` into one with the state of the last.
 
+    Without a message of its own it has that of the last.
+
     Args:
         base: behind the branch; None folds all of it into a first commit.
 
@@ -69,7 +71,8 @@ def squash(
             )
         tip = Commit.decode(buffer.get(ref.target))
         parents = () if base is None else (base,)
-        commit = commit_of(signature, tip.root, parents, operations.time(signature.time))
+        said = replace(signature, message=signature.message or tip.message)
+        commit = commit_of(said, tip.root, parents, operations.time(signature.time))
         made[:] = [commit]
         target = _put(commit, buffer)
         return replace(state.view, refs=refs.changed(state.view, {full_name: target}, buffer))

@@ -65,6 +65,7 @@ class Telling(Signing):
         """Folds the commits of a branch after `base`, or all of them, into one, and returns it.
 
         Args:
+            message: without one, that of the last commit.
             sign: as for `Repository.transaction`.
         """
         from ibidem.repo import history_rewrite, moves

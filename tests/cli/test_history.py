@@ -69,6 +69,8 @@ def test_squash_and_prune_bound_the_history(told, notes, data):
     folded = data("squash", "main~2", "-m", "folded")["commit"]
     assert (folded["root"], folded["message"]) == (root, "folded")
     assert messages(notes("log", "--oneline").stdout)[0] == "folded"
+    last = data("log", "-n", "1")["commits"][0]["message"]
+    assert data("squash")["commit"]["message"] == last
     notes("squash", "side", code=2)
     notes("prune", "nothing", code=3)
 
