@@ -194,7 +194,7 @@ def process(folder: Path, size: int) -> dict[str, float]:
     text, vector = next(questions(size, 1))
     file = folder / "query.npy"
     np.save(file, vector)
-    base = [sys.executable, "-m", "ibidem.cli", "retrieve", text, "--label", "Label1"]
+    base = [sys.executable, "-m", "ibidem", "retrieve", text, "--label", "Label1"]
     kinds = {"process_lexical": base, "process_vector": [*base, "--vector", f"{MODEL}={file}"]}
     paths = os.pathsep.join(str(Path(path).resolve()) for path in sys.path)
     environment = os.environ | {"PYTHONPATH": paths}

@@ -247,7 +247,7 @@ def _replay_in_another_process(folder: Path, receipt: str) -> dict[str, Any]:
     environment = {**os.environ, "PYTHONPATH": str(package), "PYTHONHASHSEED": "1"}
     arguments = ["replay", receipt, "--json", "--repo", str(folder.resolve())]
     done = subprocess.run(  # noqa: S603  our own interpreter and our own arguments
-        [sys.executable, "-m", "ibidem.cli", *arguments],
+        [sys.executable, "-m", "ibidem", *arguments],
         env=environment,
         capture_output=True,
         text=True,

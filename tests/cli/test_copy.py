@@ -111,7 +111,7 @@ def test_remotes_are_listed_added_and_removed(notes: Run):
 
 def test_serve_answers_a_clone_until_it_is_interrupted(notes: Run, tmp_path: Path):
     environment = {**os.environ, "PYTHONPATH": str(SOURCE), "PYTHONUNBUFFERED": "1"}
-    command = [sys.executable, "-m", "ibidem.cli", "serve", "--remote", "--port", "0"]
+    command = [sys.executable, "-m", "ibidem", "serve", "--remote", "--port", "0"]
     with subprocess.Popen(
         command,
         cwd=tmp_path,

@@ -42,7 +42,7 @@ LINES = "".join(
 
 def run(folder: Path, environment: dict[str, str], *arguments: str) -> dict[str, Any]:
     done = subprocess.run(
-        [sys.executable, "-m", "ibidem.cli", *arguments, "--json"],
+        [sys.executable, "-m", "ibidem", *arguments, "--json"],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(SOURCE), "SOURCE_DATE_EPOCH": "0", **environment},
         input=LINES.encode(),

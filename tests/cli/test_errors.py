@@ -50,7 +50,7 @@ def test_no_command_shows_help(run: Run):
     ("arguments", "code", "message"),
     [
         (["log", "--at", "nothing"], 3, "revision 'nothing'"),
-        (["get", "xyz"], 2, "expected 32 lower-case hexadecimal digits"),
+        (["get", "xyz"], 2, "expected 4 to 32 lower-case hexadecimal digits"),
         (["get", "0" * 32], 3, "is not in the graph"),
         (["show", "bafyr4inothing"], 3, "revision"),
         (["retrieve", "x", "--budget", "-1"], 2, "token_budget"),
@@ -83,7 +83,7 @@ def test_wrong_clock_is_refused(run: Run, monkeypatch: pytest.MonkeyPatch):
 
 
 def test_a_closed_pipe_ends_quietly(notes: Run, tmp_path: Path):
-    program = [sys.executable, "-m", "ibidem.cli", "log"]
+    program = [sys.executable, "-m", "ibidem", "log"]
     environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
     reading, writing = os.pipe()
     os.close(reading)
@@ -119,7 +119,7 @@ def test_an_interrupt_has_its_code(run: Run, monkeypatch: pytest.MonkeyPatch):
 def test_color(
     notes: Run, tmp_path: Path, environment: dict[str, str], arguments: list[str], colored: bool
 ):
-    program = [sys.executable, "-m", "ibidem.cli", "log", *arguments]
+    program = [sys.executable, "-m", "ibidem", "log", *arguments]
     clean = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR")}
     done = subprocess.run(
         program,

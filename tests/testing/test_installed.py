@@ -50,7 +50,7 @@ def test_the_page_on_regression_tests_holds_for_an_installed_copy(
     programs, folder = tmp_path / "programs", tmp_path / "project"
     programs.mkdir()
     folder.mkdir()
-    for name, module in {"repo": "ibidem.cli", "pytest": "pytest", "python": None}.items():
+    for name, module in {"repo": "ibidem", "pytest": "pytest", "python": None}.items():
         called = "" if module is None else f"-m {module}"
         (programs / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" {called} "$@"\n')
         (programs / name).chmod(0o755)
