@@ -28,7 +28,11 @@ REQUIRED = (
     *("blake3", "cbor2", "click", "dag-cbor", "lmdb", "markdown-it-py", "multiformats"),
     *("numpy", "pathspec", "pynacl", "pyroaring", "rich", "simsimd"),
 )
-OPTIONAL = {"cbrrr": "makes commits faster: pip install 'ibidem[fast]'"}
+OPTIONAL = {
+    "cbrrr": "makes commits faster: pip install 'ibidem[fast]'",
+    "numkong": "makes many vector questions at once faster: pip install numkong",
+}
+"""What does not run everywhere, and what it is good for."""
 SAMPLE_BLOCKS = 2000
 FAULTS_SHOWN = 10
 REINDEX = "repo reindex; no data is affected"

@@ -93,8 +93,13 @@ def test_every_required_package_is_checked():
     import tomllib
 
     project = tomllib.loads((HOUSE / "pyproject.toml").read_text())["project"]
-    named = {re.split(r"[<>=~!]", text)[0] for text in project["dependencies"]}
-    assert named == set(checkup.REQUIRED)
+    named = {re.split(r"[<>=~!]", text)[0]: ";" in text for text in project["dependencies"]}
+    assert {name for name, is_conditional in named.items() if not is_conditional} == set(
+        checkup.REQUIRED
+    )
+    assert {name for name, is_conditional in named.items() if is_conditional} < set(
+        checkup.OPTIONAL
+    )
 
 
 @pytest.mark.parametrize("word", ["delete", "remove", "rm "])

@@ -94,7 +94,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
     programs.mkdir()
     # Whether or not a copy is installed, the plugin is that of the checkout, and only once.
     plugin = "-p no:ibidem -p ibidem.testing.plugin"
-    called = {"repo": "-m ibidem.cli", "pytest": f"-m pytest {plugin}", "python": ""}
+    called = {"repo": "-m ibidem", "pytest": f"-m pytest {plugin}", "python": ""}
     for name, arguments in called.items():
         program = programs / name
         program.write_text(f'#!/bin/sh\nexec "{sys.executable}" {arguments} "$@"\n')
