@@ -10,7 +10,7 @@ from ibidem.cli.session import Session, author_option, common_options, pass_sess
 
 @click.command("squash")
 @click.argument("base", required=False)
-@click.option("-m", "--message", default="", help="What the new commit says [default: as the last].")
+@click.option("-m", "--message", default="", help="What it says [default: as the last].")
 @click.option("--branch", metavar="NAME", help="Branch [default: the current one].")
 @author_option
 @common_options
