@@ -248,7 +248,7 @@ def advance(
 
 def _kill_edges(growth: Growth, batch: list[Change]) -> None:
     """Takes the live rows of the edges that changed for dead."""
-    if growth.is_new:
+    if growth.is_new or not growth.parts:  # an earlier batch may have killed all that there was
         return
     ids = id_array([key for key, _ in batch])
     dead: list[Array] = []

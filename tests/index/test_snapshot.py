@@ -6,7 +6,7 @@ import random
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from ibidem.index import advance, extract, family, merger, node_rows
@@ -56,6 +56,7 @@ def history(
 
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(seed=st.integers(0, 2**32), span=st.sampled_from([3, 12, 40]))
+@example(seed=4818, span=40)  # all edges go, in more than one batch
 def test_any_walk_over_roots_answers_like_the_graph(seed: int, span: int):
     store, roots = history(seed, commits=6, span=span)
     index = Index(None, store)
