@@ -29,6 +29,21 @@ def forked(before: int | None, ours: int | None, theirs: int | None) -> Reposito
     return repo
 
 
+def without_policy(*, on_side: TrustPolicy | None = None) -> Repository:
+    """Returns a repository whose branches give one node another level each; a policy may come on
+    one of them."""
+    repo = ibidem.init("memory:")
+    with repo.transaction() as tx:
+        tx.add_node("Doc", props={"level": 1}, key="a")
+    repo.branch("side")
+    for branch, level, policy in (("main", 2, None), ("side", 3, on_side)):
+        with repo.transaction(branch=branch) as tx:
+            tx.update_node(A, set_props={"level": level})
+            if policy is not None:
+                tx.set_trust_policy(policy)
+    return repo
+
+
 def levelled(level: int | None) -> dict[str, int]:
     return {} if level is None else {"level": level}
 
@@ -85,27 +100,13 @@ def test_levels_that_are_equally_strict_are_as_any_other_property() -> None:
 
 
 def test_without_a_policy_a_property_called_level_is_as_any_other() -> None:
-    repo = ibidem.init("memory:")
-    with repo.transaction() as tx:
-        tx.add_node("Doc", props={"level": 1}, key="a")
-    repo.branch("side")
-    for branch, level in (("main", 2), ("side", 3)):
-        with repo.transaction(branch=branch) as tx:
-            tx.update_node(A, set_props={"level": level})
+    repo = without_policy()
     repo.merge("side")
     assert repo.conflicts()[0].fields == ("props.level",)
 
 
 def test_a_policy_that_comes_with_the_merge_counts() -> None:
-    repo = ibidem.init("memory:")
-    with repo.transaction() as tx:
-        tx.add_node("Doc", props={"level": 1}, key="a")
-    repo.branch("side")
-    for branch, level in (("main", 2), ("side", 3)):
-        with repo.transaction(branch=branch) as tx:
-            tx.update_node(A, set_props={"level": level})
-            if branch == "side":
-                tx.set_trust_policy(POLICY)
+    repo = without_policy(on_side=POLICY)
     repo.merge("side")
     assert (level_of(repo), repo.conflicts()) == (3, [])
 
