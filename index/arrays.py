@@ -108,6 +108,14 @@ def _checksum(data: bytes) -> bytes:
     return blake3(data).digest(_CHECKSUM_BYTES)
 
 
+def firsts(ascending: Array) -> npt.NDArray[np.bool_]:
+    """Returns, (n,), which of some ascending values are the first of their kind."""
+    found = np.empty(ascending.shape[0], np.bool_)
+    found[:1] = True
+    np.not_equal(ascending[1:], ascending[:-1], out=found[1:])
+    return found
+
+
 def contains_rows(sorted_values: Array, wanted: Array) -> tuple[Array, Array]:
     """Returns (position, is_present) of each of `wanted` in the ascending, unique `sorted_values`.
 

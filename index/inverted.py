@@ -17,7 +17,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ibidem.index.arrays import NO_ROW, Array, Columns, offsets, ranges, smallest_unsigned
+from ibidem.index.arrays import (
+    NO_ROW,
+    Array,
+    Columns,
+    firsts,
+    offsets,
+    ranges,
+    smallest_unsigned,
+)
 from ibidem.index.key_list import KeyList, key_columns, union_keys
 from ibidem.index.positions import all_positions, position_columns
 from ibidem.index.segment import Segment
@@ -116,10 +124,7 @@ def build_inverted(
     if positions is not None:
         placed = position_columns(positions[order], np.bincount(ranked, minlength=len(keys)))
     del ranked, order
-    is_first = np.empty(len(packed), dtype=bool)
-    is_first[:1] = True
-    np.not_equal(packed[1:], packed[:-1], out=is_first[1:])
-    first = np.flatnonzero(is_first)
+    first = np.flatnonzero(firsts(packed))
     packed_once = packed[first]
     columns = key_columns(prefix, keys) | placed
     columns |= _posting_columns(prefix, packed_once, len(keys))

@@ -17,6 +17,7 @@ from itertools import accumulate
 
 import numpy as np
 
+from ibidem.index.arrays import firsts
 from ibidem.retrieve.bm25 import Scorer, Weighted
 from ibidem.retrieve.numbers import Float64s, kth_largest_at_most
 from ibidem.retrieve.plane import Gains, Plane, Slots
@@ -48,7 +49,7 @@ def best_sums(universe: Universe, scorer: Scorer) -> tuple[Slots, Float64s] | No
     scope = None if universe.scope is universe.view else universe.scope
     gains = _gains(scorer)
     if gains is None:
-        return _all_summed(scorer, scope, depth) if len(scorer.terms) >= _TERMS_MANY else None
+        return _all_summed(scorer, scope) if len(scorer.terms) >= _TERMS_MANY else None
     order = sorted(range(len(gains)), key=lambda place: gains[place].most, reverse=True)
     slack = 1.0 + (len(gains) + 8) * 2.0**-50
     rests = [rest * slack for rest in accumulate(gains[place].most for place in reversed(order))]
@@ -81,15 +82,15 @@ def _gains(scorer: Scorer) -> list[Gains] | None:
         if one is None and joined.count > _BUILD_AT_ONCE and term.weight not in joined.gains:
             _keep(term, None)
             is_early = True
-    return None if is_early else [_made(scorer, term) for term in terms]
+    if is_early:
+        return None
+    return [
+        _made(scorer, term) if one is None else one for one, term in zip(found, terms, strict=True)
+    ]
 
 
 def _made(scorer: Scorer, term: Weighted) -> Gains:
     """Returns the gains of a term, and keeps them with it."""
-    joined, plane = term.joined, scorer.plane
-    found = joined.gains.get(term.weight)
-    if found is not None:
-        return found
     slots, values = _added(scorer, term)
     top = most = float(values.max(initial=0.0))
     exceptions = slots[:0]
@@ -98,7 +99,7 @@ def _made(scorer: Scorer, term: Weighted) -> Gains:
         most = float(np.partition(values, -few)[-few])
         exceptions = slots[values > most]
     found = Gains(slots, values, top, most, exceptions)
-    plane.keep(slots.nbytes + values.nbytes)
+    scorer.plane.keep(slots.nbytes + values.nbytes)
     _keep(term, found)
     return found
 
@@ -112,8 +113,8 @@ def _added(scorer: Scorer, term: Weighted) -> tuple[Slots, Float64s]:
     return slots, scorer.gains(slots, frequencies, term.weight)
 
 
-def _all_summed(scorer: Scorer, scope: Scope | None, depth: int) -> tuple[Slots, Float64s]:
-    """Returns the best `depth` of all rows, with all that are equal to the last one."""
+def _all_summed(scorer: Scorer, scope: Scope | None) -> tuple[Slots, Float64s]:
+    """Returns all rows of the scope with a term, and their scores."""
     plane = scorer.plane
     sums = np.zeros(plane.size)
     for term in scorer.terms:
@@ -122,11 +123,7 @@ def _all_summed(scorer: Scorer, scope: Scope | None, depth: int) -> tuple[Slots,
     found = sums.nonzero()[0]
     if scope is not None:
         found = found[scope.flags().take(plane.ordinals.take(found))]
-    scores = sums.take(found)
-    if scores.shape[0] > depth:
-        keep = (scores >= np.partition(scores, -depth)[-depth]).nonzero()[0]
-        found, scores = found.take(keep), scores.take(keep)
-    return found.astype(np.uint32), scores
+    return found.astype(np.uint32), sums.take(found)
 
 
 def _keep(term: Weighted, gains: Gains | None) -> None:
@@ -166,10 +163,7 @@ def _summed(
     bar = kth_largest_at_most(values, depth * len(gains))
     found = marked.take((values >= bar if bar > 0.0 else values > 0.0).nonzero()[0])
     found.sort()
-    is_first = np.empty(found.shape[0], np.bool_)
-    is_first[:1] = True
-    np.not_equal(found[1:], found[:-1], out=is_first[1:])
-    found = found[is_first]
+    found = found[firsts(found)]
     scores = sums.take(found)
     sums[marked] = 0.0
     marks[marked] = False

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from ibidem.index.arrays import firsts
 from ibidem.retrieve.bm25 import Scorer, Weighted
 from ibidem.retrieve.numbers import Float64s, kth_largest_at_most
 from ibidem.retrieve.plane import LEVELS, Plane, Slots
@@ -256,7 +257,5 @@ def _distinct(slots: Places, chosen: Places) -> tuple[Places, npt.NDArray[np.boo
     found = slots.take(chosen)
     order = found.argsort(kind="stable")
     found = found.take(order)
-    first = np.empty(found.shape[0], np.bool_)
-    first[:1] = True
-    np.not_equal(found[1:], found[:-1], out=first[1:])
+    first = firsts(found)
     return found[first], first, order

@@ -14,7 +14,7 @@ from collections import Counter
 import numpy as np
 
 from ibidem.index.analysis import analyse
-from ibidem.index.arrays import NO_ROW
+from ibidem.index.arrays import firsts
 from ibidem.retrieve.bm25 import Scorer, weighted
 from ibidem.retrieve.fuzzy import near_terms
 from ibidem.retrieve.gains import best_sums
@@ -129,7 +129,7 @@ def _required(
     slots = joined[0][0].slots
     if len(joined[0]) > 1:
         slots = np.sort(np.concatenate([one.slots for one in joined[0]]))
-        slots = slots[np.diff(slots, prepend=np.uint32(NO_ROW)) != 0]
+        slots = slots[firsts(slots)]
     for group in joined[1:]:
         has = group[0].has(slots)
         for one in group[1:]:

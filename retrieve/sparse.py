@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from ibidem.index.arrays import firsts
 from ibidem.retrieve.lane import LaneStatus, LaneTop, best, empty_top, has_rows
 from ibidem.retrieve.numbers import Float64s
 from ibidem.retrieve.protocol import Ordinals, Rows
@@ -60,9 +61,7 @@ def _add_postings(touched: Rows, gain: Float64s, row_count: int) -> tuple[Rows, 
     if touched.shape[0] * _SPARSE_SHARE < row_count:
         order = touched.argsort(kind="stable")
         ascending = touched[order]
-        first = np.empty(touched.shape[0], np.bool_)
-        first[:1] = True
-        np.not_equal(ascending[1:], ascending[:-1], out=first[1:])
+        first = firsts(ascending)
         where = np.empty(touched.shape[0], np.intp)
         where[order] = first.cumsum() - 1
         return ascending[first], _sums(where, gain, 0)
