@@ -54,27 +54,20 @@ def audit(
             yield f"segments/{name}", problem
     for path in sorted(_files(directory / "snapshots")):
         manifest = read_manifest(path)
-        if not path.exists():
-            continue  # replaced by a newer one while we were reading
-        if manifest is None or str(manifest.root) != path.name:
-            yield f"snapshots/{path.name}", "it is damaged, or of another version"
-            continue
-        missing = manifest.names() - set(shelf.names())
-        if missing:
-            yield f"snapshots/{path.name}", f"its segment {min(missing)} is not there"
-        elif not manifest.names() & damaged:
-            for problem in _snapshot_problems(manifest, shelf, blocks, whole):
-                yield f"snapshots/{path.name}", problem
+        problems = list(_manifest_problems(path, manifest, shelf, damaged, blocks, whole))
+        # A manifest that others let go or replaced meanwhile was as right as its segments then.
+        if problems and path.exists() and read_manifest(path) == manifest:
+            yield from ((f"snapshots/{path.name}", problem) for problem in problems)
 
 
 def forget(directory: Path, files: Collection[str]) -> None:
     """Removes files that `audit` named, and the snapshots that need them."""
     catalog = Catalog(directory)
     names = {file.partition("/")[2] for file in files}
+    catalog.forget(found for found in catalog.manifests() if found.names() & names)
     for name in names:
         (directory / "snapshots" / name).unlink(missing_ok=True)
         (directory / "segments" / name).unlink(missing_ok=True)
-    catalog.forget(found for found in catalog.manifests() if found.names() & names)
 
 
 def _files(folder: Path) -> Iterator[Path]:
@@ -92,7 +85,7 @@ def _file_problem(shelf: DiskShelf, name: str) -> str | None:
             return "its bytes do not have the hash that is its name"
         return bound_problem(shelf.open(name))
     except (CorruptError, StorageError) as error:
-        return str(error)
+        return str(error) if (shelf.directory / name).exists() else None
 
 
 def bound_problem(segment: Segment) -> str | None:
@@ -129,6 +122,24 @@ def _codes_bound(columns: Columns) -> bool:
     rows -= codes * columns["scale"].astype(np.float64)[:, None]
     error = np.sqrt((rows * rows).sum(axis=1))
     return bool((error[~is_zero] * (1.0 + _SLACK) <= columns["residual"][~is_zero]).all())
+
+
+def _manifest_problems(
+    path: Path,
+    manifest: Manifest | None,
+    shelf: DiskShelf,
+    damaged: Collection[str],
+    blocks: Blocks,
+    whole: Collection[RootCid],
+) -> Iterator[str]:
+    if manifest is None or str(manifest.root) != path.name:
+        yield "it is damaged, or of another version"
+        return
+    missing = manifest.names() - set(shelf.names())
+    if missing:
+        yield f"its segment {min(missing)} is not there"
+    elif not manifest.names() & set(damaged):
+        yield from _snapshot_problems(manifest, shelf, blocks, whole)
 
 
 def _snapshot_problems(

@@ -2,27 +2,36 @@
 
     DIRECTORY/segments/HASH      columns
     DIRECTORY/snapshots/ROOT     manifests, by the text of the root's CID
+    DIRECTORY/lock               held while the two above are made to agree
 
-Processes share a directory without locks: files appear whole under their names, segments are named
-by what is in them, and a reader's mapping outlives the name. A process that finds a segment gone
-builds it again.
+Who reads needs no lock: files appear whole under their names, segments are named by what is in
+them, and a reader's mapping outlives the name. Who remembers or removes holds the lock, so that no
+manifest names a segment that another process is about to unlink; and the order within is such that
+a process may be killed anywhere: segments come before the manifest that names them and go after it.
+What nobody can wait for is not remembered, and costs time in another process.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
 from ibidem.index.manifest import Manifest, read_manifest, write_manifest
-from ibidem.index.shelf import DiskShelf, names_in, unlink
+from ibidem.index.shelf import DiskShelf, make_folder, names_in, unlink
 from ibidem.index.state import State
 from ibidem.objects.cid import RootCid
-from ibidem.objects.errors import CorruptError, StorageError
+from ibidem.objects.errors import CorruptError, ErrorKind, StorageError
+from ibidem.store.lock import writer_lock
 
 Stamp = tuple[int, int, int] | None
 SNAPSHOTS_MAX = 16
 """Manifests kept beside those of pinned roots."""
+REMEMBER_SECONDS = 0.5
+"""What a question waits for others that hold the lock, before it goes on without remembering."""
+REMOVE_SECONDS = 10.0
+"""What is waited where files have to go."""
 
 
 class Catalog:
@@ -33,6 +42,7 @@ class Catalog:
         self.bytes_written = 0
         """Bytes of manifests written by this object; `shelf.bytes_written` counts the segments."""
         self._is_read_only = is_read_only
+        self._directory = directory
         self._snapshots = directory / "snapshots"
         self._known: dict[str, tuple[Stamp, Manifest]] = {}
 
@@ -57,7 +67,8 @@ class Catalog:
         try:
             return found.open(self.shelf)
         except (CorruptError, StorageError):
-            self._drop([found])
+            with suppress(StorageError):  # it counts as absent, there or not
+                self._drop([found], wait_seconds=REMEMBER_SECONDS)
             return None
 
     def discard_damaged(self, state: State) -> tuple[set[str], bool]:
@@ -72,11 +83,14 @@ class Catalog:
             return damaged, True
         if self._is_read_only:
             return damaged, False
-        self._drop([found for found in self.manifests() if found.names() & damaged])
+        with suppress(StorageError):
+            named = [found for found in self.manifests() if found.names() & damaged]
+            self._drop(named, wait_seconds=REMEMBER_SECONDS)
         return damaged, self.shelf.discard(damaged)
 
     def remember(self, state: State, *, pinned: Iterable[RootCid] = ()) -> None:
-        """Writes the manifest of a state, and lets the oldest go.
+        """Writes the manifest of a state, and lets the oldest go; does nothing where another
+        process holds the lock for long.
 
         Raises:
             StorageError: the manifest could not be written.
@@ -84,27 +98,27 @@ class Catalog:
         assert state.root is not None, "BUG: only the state of a root is remembered"
         if any(segment.name not in self.shelf for segment in state.segments()):
             return  # made in memory while the disk refused
-        self._put_missing(state)
-        before = self.manifests()
-        sequence = before[0].sequence + 1 if before else 1
-        name = str(state.root)
-        manifest = Manifest.of(state, sequence)
-        self.bytes_written += write_manifest(self._snapshots / name, manifest)
-        # Who sweeps looks for manifests once more when it is done, and now it finds this one.
-        self._put_missing(state)
-        self._known[name] = self._stamp(name), manifest
-        kept = {state.root, *pinned}
-        others = [found for found in before if found.root not in kept]
-        replaced = [found for found in before if found.root == state.root]
-        self._drop(others[SNAPSHOTS_MAX - 1 :], replaced)
+        try:
+            with self._lock(REMEMBER_SECONDS):
+                self._remember(state, {state.root, *pinned})
+        except StorageError as error:
+            if error.kind is not ErrorKind.LOCKED:
+                raise
 
     def clear(self) -> None:
-        """Removes every file; open snapshots stay usable."""
+        """Removes every file; open snapshots stay usable.
+
+        Raises:
+            StorageError: kind `locked`, as `forget` and `sweep` do.
+        """
         import shutil  # brings every compressor along
 
         self._known.clear()
-        for folder in (self._snapshots, self.shelf.directory):
-            shutil.rmtree(folder, ignore_errors=True)
+        if not self._directory.is_dir():
+            return
+        with self._lock(REMOVE_SECONDS):
+            for folder in (self._snapshots, self.shelf.directory):
+                shutil.rmtree(folder, ignore_errors=True)
 
     def forget(self, manifests: Iterable[Manifest]) -> None:
         """Removes manifests, and the segments that only they name."""
@@ -112,7 +126,10 @@ class Catalog:
 
     def sweep(self) -> int:
         """Removes segment files that no manifest names; returns how many."""
-        return self._unlink_unnamed(self.shelf.names())
+        if self._is_read_only or not self._directory.is_dir():
+            return 0
+        with self._lock(REMOVE_SECONDS):
+            return self._unlink_unnamed(self.shelf.names())
 
     def size_bytes(self) -> int:
         """Returns the size of all files."""
@@ -122,6 +139,23 @@ class Catalog:
                 total += sum(path.stat().st_size for path in folder.iterdir())
         return total
 
+    def _lock(self, wait_seconds: float) -> AbstractContextManager[None]:
+        make_folder(self._directory)
+        return writer_lock(self._directory / "lock", timeout_seconds=wait_seconds)
+
+    def _remember(self, state: State, kept: set[RootCid]) -> None:
+        self._put_missing(state)
+        before = self.manifests()
+        sequence = before[0].sequence + 1 if before else 1
+        name = str(state.root)
+        manifest = Manifest.of(state, sequence)
+        self.bytes_written += write_manifest(self._snapshots / name, manifest)
+        self._known[name] = self._stamp(name), manifest
+        others = [found for found in before if found.root not in kept]
+        gone = others[SNAPSHOTS_MAX - 1 :]
+        self._unlink_manifests(gone)
+        self._unlink_named([*gone, *(found for found in before if found.root == state.root)])
+
     def _put_missing(self, state: State) -> None:
         """Puts those segments again that another process has unlinked."""
         present = set(names_in(self.shelf.directory))
@@ -129,30 +163,28 @@ class Catalog:
             if segment.name not in present:
                 self.shelf.put(segment.columns, segment.meta)
 
-    def _drop(self, gone: list[Manifest], replaced: Iterable[Manifest] = ()) -> None:
-        """Unlinks the manifests `gone`, then the segments of `gone` and `replaced` that no other
-        names."""
-        if self._is_read_only:
+    def _drop(self, gone: list[Manifest], *, wait_seconds: float = REMOVE_SECONDS) -> None:
+        """Unlinks the manifests `gone`, then the segments that only they name."""
+        if self._is_read_only or not gone:
             return
+        with self._lock(wait_seconds):
+            self._unlink_manifests(gone)
+            self._unlink_named(gone)
+
+    def _unlink_manifests(self, gone: Iterable[Manifest]) -> None:
         for found in gone:
             self._known.pop(str(found.root), None)
             unlink(self._snapshots / str(found.root))
-        candidates = {name for found in (*gone, *replaced) for name in found.names()}
+
+    def _unlink_named(self, gone: list[Manifest]) -> None:
+        candidates = {name for found in gone for name in found.names()}
         if candidates:
             self._unlink_unnamed(candidates)
 
     def _unlink_unnamed(self, candidates: Iterable[str]) -> int:
-        """Unlinks those segments that no manifest names; returns how many.
-
-        Another process may name one of them in the meantime: its manifest then goes as well, and
-        that snapshot is made again when it is asked for.
-        """
+        """Unlinks those segments that no manifest names; returns how many. The lock is held."""
         orphans = set(candidates).difference(*(found.names() for found in self.manifests()))
         self.shelf.unlink(sorted(orphans))
-        for found in self.manifests() if orphans else ():
-            if found.names() & orphans:
-                self._known.pop(str(found.root), None)
-                unlink(self._snapshots / str(found.root))
         return len(orphans)
 
     def _read(self, name: str) -> Manifest | None:

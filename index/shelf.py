@@ -144,6 +144,18 @@ def names_in(directory: Path) -> list[str]:
         return []
 
 
+def make_folder(path: Path) -> None:
+    """Makes a folder where there is none.
+
+    Raises:
+        StorageError: the medium refused.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageError(f"index folder {path}: {error.strerror}") from error
+
+
 def unlink(path: Path) -> None:
     """Removes a file if that is possible; a file too many is no harm."""
     with suppress(OSError):

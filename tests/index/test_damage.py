@@ -55,7 +55,7 @@ def swap(path: Path) -> None:
 @pytest.mark.parametrize("harm", [truncate, empty, flip, lengthen, swap, Path.unlink])
 def test_any_damaged_file_is_rebuilt(tmp_path: Path, harm):
     store, roots = indexed(tmp_path)
-    files = sorted(path.relative_to(tmp_path) for path in tmp_path.rglob("*") if path.is_file())
+    files = sorted(path.relative_to(tmp_path) for path in tmp_path.glob("*/*"))
     assert {path.parts[0] for path in files} == {"segments", "snapshots"}
     for number, file in enumerate(files):
         path = tmp_path / file

@@ -2,31 +2,96 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 import ibidem
-from ibidem.index import catalog
+from ibidem.index import catalog, manifest, shelf
 from ibidem.index.manifest import Manifest
+from ibidem.objects.errors import ErrorKind, StorageError
+from ibidem.store.lock import writer_lock
 
 
-def test_a_segment_that_is_swept_while_its_manifest_is_written_is_put_again(
+def test_nothing_is_swept_while_a_manifest_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write = catalog.write_manifest
+    write, refused = catalog.write_manifest, []
+    monkeypatch.setattr(catalog, "REMOVE_SECONDS", 0.0)
     with ibidem.init(tmp_path) as repo, ibidem.open(tmp_path) as other:
 
-        def written(path: Path, manifest: Manifest) -> int:
-            monkeypatch.undo()
-            other.collect_garbage(keep_operations=1)
-            return write(path, manifest)
+        def written(path: Path, found: Manifest) -> int:
+            with pytest.raises(StorageError) as error:
+                other.collect_garbage(keep_operations=1)
+            refused.append(error.value.kind)
+            return write(path, found)
 
         with repo.transaction() as tx:
             tx.add_node("Doc", summary="a summary")
         monkeypatch.setattr(catalog, "write_manifest", written)
         assert repo.retrieve("summary").items
+        assert refused == [ErrorKind.LOCKED]
+        other.collect_garbage(keep_operations=1)
         assert repo.fsck().faults == ()
+        assert repo.index.remembered()
+
+
+def test_who_cannot_get_the_lock_answers_without_remembering(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(catalog, "REMEMBER_SECONDS", 0.0)
+    with ibidem.init(tmp_path) as repo:
+        with repo.transaction() as tx:
+            tx.add_node("Doc", summary="a summary")
+        (tmp_path / ".ibidem/index").mkdir(exist_ok=True)
+        with writer_lock(tmp_path / ".ibidem/index/lock", timeout_seconds=0.0):
+            assert repo.retrieve("summary").items
+        assert repo.index.remembered() == []
+        with repo.transaction() as tx:
+            tx.add_node("Doc", summary="another summary")
+        assert len(repo.retrieve("summary").items) == 2
+        assert len(repo.index.remembered()) == 1
+        assert repo.fsck().faults == ()
+
+
+class Killed(BaseException):
+    """Stands for the end of the process: nothing below catches it."""
+
+
+@pytest.mark.parametrize("step", range(1, 34))
+def test_a_process_may_end_before_any_file_is_written_or_unlinked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int
+) -> None:
+    done = 0
+
+    def before(act: Callable[..., None]) -> Callable[..., None]:
+        def stopped(*arguments: object, **options: object) -> None:
+            nonlocal done
+            done += 1
+            if done == step:
+                raise Killed
+            act(*arguments, **options)
+
+        return stopped
+
+    monkeypatch.setattr(catalog, "SNAPSHOTS_MAX", 2)
+    with ibidem.init(tmp_path) as repo:
+        with monkeypatch.context() as patched, suppress(Killed):
+            patched.setattr(catalog, "unlink", before(shelf.unlink))
+            patched.setattr(shelf, "unlink", before(shelf.unlink))
+            patched.setattr(shelf, "write_file", before(shelf.write_file))
+            patched.setattr(manifest, "write_file", before(shelf.write_file))
+            for number in range(5):
+                with repo.transaction() as tx:
+                    tx.add_node("Doc", summary=f"a summary {number}")
+                assert repo.retrieve("summary").items
+            repo.reindex()
+        assert done >= step, "there are fewer steps than this test takes"
+        assert repo.fsck().faults == ()
+    with ibidem.open(tmp_path) as repo:
+        assert repo.retrieve("summary").items
 
 
 def test_a_manifest_that_another_program_has_replaced_is_read_again(tmp_path: Path) -> None:
