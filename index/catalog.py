@@ -129,7 +129,7 @@ class Catalog:
         if self._is_read_only or not self._directory.is_dir():
             return 0
         with self._lock(REMOVE_SECONDS):
-            return self._unlink_unnamed(self.shelf.names())
+            return self._unlink_unnamed(set(self.shelf.names()), self.manifests())
 
     def size_bytes(self) -> int:
         """Returns the size of all files."""
@@ -151,10 +151,11 @@ class Catalog:
         manifest = Manifest.of(state, sequence)
         self.bytes_written += write_manifest(self._snapshots / name, manifest)
         self._known[name] = self._stamp(name), manifest
-        others = [found for found in before if found.root not in kept]
-        gone = others[SNAPSHOTS_MAX - 1 :]
+        gone = [found for found in before if found.root not in kept][SNAPSHOTS_MAX - 1 :]
         self._unlink_manifests(gone)
-        self._unlink_named([*gone, *(found for found in before if found.root == state.root)])
+        let_go = {state.root, *(found.root for found in gone)}
+        staying = [found for found in before if found.root not in let_go]
+        self._unlink_unnamed(_names(before), [manifest, *staying])
 
     def _put_missing(self, state: State) -> None:
         """Puts those segments again that another process has unlinked."""
@@ -169,21 +170,17 @@ class Catalog:
             return
         with self._lock(wait_seconds):
             self._unlink_manifests(gone)
-            self._unlink_named(gone)
+            self._unlink_unnamed(_names(gone), self.manifests())
 
     def _unlink_manifests(self, gone: Iterable[Manifest]) -> None:
         for found in gone:
             self._known.pop(str(found.root), None)
             unlink(self._snapshots / str(found.root))
 
-    def _unlink_named(self, gone: list[Manifest]) -> None:
-        candidates = {name for found in gone for name in found.names()}
-        if candidates:
-            self._unlink_unnamed(candidates)
-
-    def _unlink_unnamed(self, candidates: Iterable[str]) -> int:
-        """Unlinks those segments that no manifest names; returns how many. The lock is held."""
-        orphans = set(candidates).difference(*(found.names() for found in self.manifests()))
+    def _unlink_unnamed(self, candidates: set[str], staying: Iterable[Manifest]) -> int:
+        """Unlinks those segments that none of the manifests names, which are all there are; returns
+        how many. The lock is held."""
+        orphans = candidates - _names(staying)
         self.shelf.unlink(sorted(orphans))
         return len(orphans)
 
@@ -208,3 +205,8 @@ class Catalog:
 
     def _names(self) -> list[str]:
         return [name for name in names_in(self._snapshots) if name[0] != "."]
+
+
+def _names(manifests: Iterable[Manifest]) -> set[str]:
+    """Returns the names of all segments of some manifests."""
+    return {name for found in manifests for name in found.names()}

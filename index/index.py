@@ -122,6 +122,11 @@ class Index:
                 self._catalog.sweep()
             return found
 
+    def is_open(self, root: RootCid) -> bool:
+        """Tells whether the snapshot of a root is in memory."""
+        with self._lock:
+            return root in self._open
+
     def is_remembered(self, root: RootCid) -> bool:
         """Tells whether the snapshot of a root is there: asking it will not wait for its making."""
         with self._lock:

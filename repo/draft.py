@@ -256,7 +256,7 @@ class Draft:
         if tree is None:
             cid = tree_of(self.base, family)
             if cid == EMPTY_TREE:
-                cid = EMPTY_TREE
+                cid = EMPTY_TREE  # the same object, which `cid` looks for
             tree = self._trees[family] = Tree(self._buffer, cid, leaves_kept=_LEAVES_KEPT)
         return tree
 

@@ -7,6 +7,7 @@ grows is read when it is asked for, and readers never wait.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +50,8 @@ if TYPE_CHECKING:
     from ibidem.store.protocol import Store
 
 Clock = Callable[[], int]
+FOLLOWED_BLOCKS_MAX = 1_024
+"""A commit of more blocks waits for who asks to be indexed: it would take noticeably longer."""
 
 
 class Reader(Closing):
@@ -74,6 +77,8 @@ class Reader(Closing):
         """With the erasures that it was made after."""
         self._head: tuple[State, CommitCid | None] | None = None
         self._revision: tuple[CommitCid, Revision] | None = None
+        self._is_asked = False
+        """Whether a snapshot was asked for since the last commit through this object."""
         self._asked: tuple[Root, RootCid] | None = None
 
     def __repr__(self) -> str:
@@ -325,11 +330,34 @@ class Reader(Closing):
 
     def snapshot(self, root_cid: RootCid, commit: Commit | None) -> Snapshot:
         """Returns the index snapshot of a root; the roots of the commit's parents are near it."""
+        self._is_asked = True
+        return self._indexed(root_cid, self._parents(commit))
+
+    def follow(self, block_count: int) -> None:
+        """Brings the index to the head after a small commit, where somebody has asked since the
+        last: who asks between commits need not wait then, and who only commits never does.
+
+        Args:
+            block_count: of the commit.
+        """
+        if self._is_asked and block_count <= FOLLOWED_BLOCKS_MAX:
+            self._is_asked = False
+            # The commit is made, whatever comes of this; who asks next is told.
+            with suppress(Exception):
+                head = self.at()
+                near = self._parents(head.commit)
+                if any(map(self.index.is_open, near)):
+                    self._indexed(head.root_cid, near)
+
+    def _indexed(self, root_cid: RootCid, near: list[RootCid]) -> Snapshot:
         # The head's snapshot stays remembered, however many old revisions are asked.
         self.index.pin([self.at().root_cid])
-        parents = () if commit is None else commit.parents
-        near = [Commit.decode(self.store.get(parent)).root for parent in parents]
         return self.index.snapshot(root_cid, near=near)
+
+    def _parents(self, commit: Commit | None) -> list[RootCid]:
+        """Returns the roots of a commit's parents."""
+        parents = () if commit is None else commit.parents
+        return [Commit.decode(self.store.get(parent)).root for parent in parents]
 
     def content_of(self, node: Node) -> bytes | None:
         """Returns the whole content of a node, None when it has none."""

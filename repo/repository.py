@@ -333,6 +333,7 @@ class Repository(Keeping, Merging, Noting, Packing, Running, Telling, Syncing):
             publisher,
             incident=lambda root, id: self.incident(None, root, id),  # noqa: A006
             random_id=lambda: random_id(self._operations.time(None)),
+            landed=self.follow,
         )
 
     def _branch(self, name: str | None) -> str:

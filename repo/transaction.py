@@ -53,7 +53,10 @@ class Transaction(Attachments):
         *,
         incident: Incident,
         random_id: Callable[[], NodeId],
+        landed: Callable[[int], None] | None = None,
     ) -> None:
+        """Begins on the publisher's root; `landed` is told of how many blocks what was published
+        consists."""
         base = publisher.base()
         super().__init__(Draft(source, base, incident))
         self.base = base
@@ -62,6 +65,7 @@ class Transaction(Attachments):
         """What was published; None before, and when nothing changed."""
         self._publisher = publisher
         self._random_id = random_id
+        self._landed = landed
 
     def __enter__(self) -> Self:
         return self
@@ -90,7 +94,10 @@ class Transaction(Attachments):
         self._check_open()
         self._is_open = False
         with paused():
-            self.commit = self._publisher.publish(*self._draft.finish())
+            edits, blocks = self._draft.finish()
+            self.commit = self._publisher.publish(edits, blocks)
+        if self.commit is not None and self._landed is not None:
+            self._landed(len(blocks))
         return self.commit
 
     @property

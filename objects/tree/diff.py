@@ -6,19 +6,22 @@ until leaves face each other; these are compared up to the smaller of their last
 left waits for the next round. So trees of unequal height and shifted boundaries need no special
 case, and a key is reported once.
 
+Where two blocks are opened at once, the children that they begin with alike are done, and those
+that they end with alike stay together as one subtree, which the two sides will most often drop.
+
 Spec: format 6.7.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from ibidem.objects.cid import CID_BYTES, Cid, TreeCid
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.tree.block import check_child, load
-from ibidem.objects.tree.columns import Block
+from ibidem.objects.tree.columns import Block, splitter
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
@@ -64,11 +67,12 @@ def diff(
             yield from right.rest_of_top(added=True)
         elif right.done is not None and one.last <= right.done:
             yield from left.rest_of_top(added=False)
+        elif one.level == other.level:
+            _open_both(left, right)
+        elif one.level > other.level:
+            left.open()
         else:
-            if one.level >= other.level:
-                left.open()
-            if other.level >= one.level:
-                right.open()
+            right.open()
     while left.pending:
         yield from left.rest_of_top(added=False)
     while right.pending:
@@ -76,7 +80,11 @@ def diff(
 
 
 class _Pending:
-    """A subtree, or at level -1 the entries of a leaf, not yet compared."""
+    """What is not yet compared: a subtree, at level -1 the entries of a leaf, or several subtrees
+    of one level that wait as the children of one that is a level higher.
+
+    `raw` is the subtree's CID, or those of the several, one after the other.
+    """
 
     __slots__ = ("cids", "keys", "last", "level", "raw")
 
@@ -104,6 +112,7 @@ class _Side:
         self._source = source
         self._start = start
         self._stop = stop
+        self.is_bounded = start is not None or stop is not None
         self.done: bytes | None = None
         self.pending: list[_Pending] = []
         top = load(source, cid.raw)
@@ -114,14 +123,22 @@ class _Side:
                     f"tree range bound {bound.hex()}: {len(bound)} bytes, expected {top.width}"
                 )
         if top.size:
-            self._push(top)
+            self.push(top)
 
     def open(self) -> None:
         """Replaces the subtree on top by its children, or the leaf by its entries."""
+        if self.pending[-1].keys:
+            item = self.pending.pop()
+            self._push_children(item.level - 1, item.keys, item.raw)
+        else:
+            self.push(self.read())
+
+    def read(self) -> Block:
+        """Takes the subtree on top, one by itself, and returns its block."""
         item = self.pending.pop()
         child = load(self._source, item.raw)
         check_child(child, item.raw, item.level, item.last)
-        self._push(child)
+        return child
 
     def drop(self) -> None:
         """Drops what is on top."""
@@ -147,7 +164,7 @@ class _Side:
         for key, raw in zip(item.keys, item.cids, strict=True):
             yield (key, None, Cid(raw)) if added else (key, Cid(raw), None)
 
-    def _push(self, block: Block) -> None:
+    def push(self, block: Block) -> None:
         """Puts what of `block` lies in the range on top, the first of it uppermost."""
         keys = block.key_list
         low = bisect_left(keys, self._start) if self._start is not None else 0
@@ -157,17 +174,57 @@ class _Side:
             if block.level and high < block.size:
                 high += 1
         if block.level:
-            level = block.level - 1
-            for index in range(high - 1, low - 1, -1):
-                start = index * CID_BYTES
-                self.pending.append(
-                    _Pending(level, block.cids[start : start + CID_BYTES], keys[index])
-                )
-            if high < block.size:
-                return
+            raws = block.cids[low * CID_BYTES : high * CID_BYTES]
+            self._push_children(block.level - 1, keys[low:high], raws)
         elif low < high:
             cids = block.cid_list()[low:high]
             self.pending.append(_Pending(_OPENED, b"", keys[high - 1], keys[low:high], cids))
+
+    def push_between(self, block: Block, first: int, last: int) -> None:
+        """Puts the children of `block` from `first` on top, those from `last` on as one."""
+        keys = block.key_list
+        level, low, high = block.level - 1, first * CID_BYTES, last * CID_BYTES
+        if first:
+            self.done = keys[first - 1]
+        if last < block.size:
+            rest = _Pending(level + 1, block.cids[high:], keys[-1], keys[last:])
+            self.pending.append(rest)
+        self._push_children(level, keys[first:last], block.cids[low:high])
+
+    def _push_children(self, level: int, keys: tuple[bytes, ...], raws: bytes) -> None:
+        cids = splitter(CID_BYTES, len(keys)).unpack(raws)
+        for raw, key in zip(reversed(cids), reversed(keys), strict=True):
+            self.pending.append(_Pending(level, raw, key))
+
+
+def _open_both(left: _Side, right: _Side) -> None:
+    """Opens what is on top of both sides, which is of one level."""
+    if left.is_bounded or left.pending[-1].keys or right.pending[-1].keys:
+        left.open()
+        right.open()
+        return
+    one, other = left.read(), right.read()
+    if not one.level:
+        left.push(one)
+        right.push(other)
+        return
+    size, stop = min(one.size, other.size), other.size * CID_BYTES
+
+    def begins(count: int) -> bool:
+        return one.cids.startswith(other.cids[: count * CID_BYTES])
+
+    def ends(count: int) -> bool:
+        return one.cids.endswith(other.cids[stop - count * CID_BYTES :])
+
+    first = _alike(size, begins)
+    last = _alike(size - first, ends)
+    left.push_between(one, first, one.size - last)
+    right.push_between(other, first, other.size - last)
+
+
+def _alike(most: int, is_alike: Callable[[int], bool]) -> int:
+    """Returns the greatest count up to `most` for which `is_alike` holds, as for all below it."""
+    return bisect_left(range(1, most + 1), True, key=lambda count: not is_alike(count))
 
 
 def _compare(

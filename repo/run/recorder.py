@@ -164,6 +164,7 @@ class Run(Session):
             _Recording(self, publisher, begun),
             incident=lambda root, id: self._live.incident(None, root, id),  # noqa: A006
             random_id=self._random_id,
+            landed=self._live.follow,
         )
 
     def _random_id(self) -> NodeId:

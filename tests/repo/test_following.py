@@ -1,0 +1,90 @@
+"""The index follows the head of who asks between commits, and waits for who only commits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import ibidem
+from ibidem.index.index import Index
+from ibidem.objects.cid import RootCid
+from ibidem.repo import reader
+from ibidem.repo.repository import Repository
+
+
+def commit(repo: Repository, *texts: str) -> RootCid:
+    with repo.transaction() as tx:
+        for text in texts:
+            tx.add_node("Doc", summary=text, key=text)
+    return repo.at().root_cid
+
+
+@pytest.fixture(params=["memory", "disk"])
+def repo(request: pytest.FixtureRequest, tmp_path: Path) -> Repository:
+    return ibidem.init("memory:" if request.param == "memory" else tmp_path)
+
+
+def test_who_asked_since_the_last_commit_finds_the_next_one_indexed(repo: Repository) -> None:
+    assert not repo.index.is_open(commit(repo, "a first text"))
+    for number in range(3):
+        repo.retrieve("text")
+        root = commit(repo, f"a text {number}")
+        assert repo.index.is_open(root)
+        assert len(repo.retrieve("text").items) == number + 2
+
+
+def test_who_only_commits_does_not_wait_for_the_index(repo: Repository) -> None:
+    commit(repo, "a first text")
+    repo.retrieve("text")
+    roots = [commit(repo, f"a text {number}") for number in range(3)]
+    assert [repo.index.is_open(root) for root in roots] == [True, False, False]
+    assert len(repo.retrieve("text").items) == 4
+
+
+def test_a_large_commit_waits_for_who_asks(
+    repo: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader, "FOLLOWED_BLOCKS_MAX", 2)
+    commit(repo, "a first text")
+    repo.retrieve("text")
+    assert not repo.index.is_open(commit(repo, "one text", "two texts", "three texts"))
+    assert repo.index.is_open(commit(repo, "a last text")) is False  # nobody asked in between
+    assert len(repo.retrieve("text").items) == 5
+
+
+def test_an_old_revision_that_is_asked_does_not_make_a_commit_build_an_index(
+    repo: Repository,
+) -> None:
+    commit(repo, "a first text")
+    first = repo.at()
+    commit(repo, "a second text")
+    first.retrieve("text")
+    assert not repo.index.is_open(commit(repo, "a third text"))
+
+
+def test_what_fails_in_the_index_is_told_to_who_asks_not_to_who_commits(
+    repo: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit(repo, "a first text")
+    repo.retrieve("text")
+
+    def broken(*arguments: object, **options: object) -> None:
+        raise RuntimeError("broken")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Index, "snapshot", broken)
+        commit(repo, "a second text")
+        with pytest.raises(RuntimeError, match="broken"):
+            repo.at().snapshot()
+    assert len(repo.retrieve("text").items) == 2
+
+
+def test_commits_of_a_run_are_followed(repo: Repository) -> None:
+    commit(repo, "a first text")
+    with repo.run("notes") as run:
+        run.retrieve("text")
+        with run.transaction() as tx:
+            tx.add_node("Doc", summary="a second text")
+        assert repo.index.is_open(repo.at().root_cid)
+        assert len(run.retrieve("text").items) == 2
