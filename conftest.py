@@ -2,10 +2,15 @@
 
 from importlib.util import find_spec
 
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-# How long an example takes depends on what else the machine does.
-settings.register_profile("house", deadline=None)
+# How long an example takes, or its making, depends on what else the machine does. What is tried
+# depends on the test alone, so that a change is not judged by luck; `--hypothesis-profile explore`
+# tries what nobody has tried before.
+settings.register_profile(
+    "explore", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=False
+)
+settings.register_profile("house", settings.get_profile("explore"), derandomize=True, database=None)
 settings.load_profile("house")
 pytest_plugins = ["pytester"]
 collect_ignore = [

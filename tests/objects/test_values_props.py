@@ -13,7 +13,9 @@ from ibidem.objects.verify import read_foreign
 from .strategies import VALUES, edges, nodes
 
 QUICK = settings(
-    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=100,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 
 
