@@ -134,7 +134,7 @@ def test_serve_answers_a_clone_until_it_is_interrupted(notes: Run, tmp_path: Pat
         finally:
             server.send_signal(signal.SIGINT)
             try:
-                assert server.wait(10) == 130
+                assert server.wait(120) == 130
             finally:
                 server.kill()
     assert summaries(tmp_path) == summaries(tmp_path / "copy")

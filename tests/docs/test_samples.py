@@ -132,7 +132,7 @@ def test_console_sessions_print_what_the_page_says(
                 stdout=subprocess.PIPE,
                 stdin=subprocess.DEVNULL,
                 text=True,
-                timeout=120,
+                timeout=600,
                 check=False,
             )
             assert matches(command.expected, done.stdout), (

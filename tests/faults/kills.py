@@ -99,7 +99,7 @@ def _write(descriptor: int, data: bytes) -> None:
 
 def _wait_for_more(said: Path, already: int) -> None:
     """Waits until one more is acknowledged, or so long that another check will say why not."""
-    for _ in range(2_000):
+    for _ in range(24_000):
         if len(_names(said)) > already:
             return
         time.sleep(0.005)

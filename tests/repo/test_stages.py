@@ -29,7 +29,7 @@ class Model:
     def rerank(self, text, rendered):
         self.calls += 1
         if self.waits is not None:
-            self.waits.wait(30)
+            self.waits.wait(300)
         return [len(one) for one in rendered]
 
 

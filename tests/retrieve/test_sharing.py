@@ -37,9 +37,9 @@ def test_helpers_that_get_stuck_are_not_waited_for(monkeypatch):
     def work(task):
         if threading.get_ident() != caller:
             stuck.set()
-            go_on.wait(60)
+            go_on.wait(300)
         else:
-            stuck.wait(60)
+            stuck.wait(300)
         return -task
 
     assert shared(work, range(20)) == [-task for task in range(20)]

@@ -40,8 +40,8 @@ class Lying:
             except OSError:
                 return
             with connection:
-                connection.recv(65536)
                 try:
+                    connection.recv(65536)
                     connection.sendall(self._answer)
                 except OSError:
                     continue

@@ -142,6 +142,6 @@ print("done", flush=True)
         child.stdin.flush()
         assert child.stdout.readline() == "done\n"
         child.stdin.close()
-        assert child.wait(20) == 0
+        assert child.wait(300) == 0
         child.stdout.close()
         assert WORD not in path.read_bytes()

@@ -164,7 +164,7 @@ def test_a_process_that_knew_it_does_not_bring_it_back(tmp_path: Path) -> None:
         child.stdin.flush()
         assert child.stdout.readline() == "done\n"
         child.stdin.close()
-        assert child.wait(30) == 0
+        assert child.wait(300) == 0
         child.stdout.close()
         assert places_of(tmp_path, *NEEDLES) == []
         assert repo.fsck().is_clean

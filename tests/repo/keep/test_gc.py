@@ -292,7 +292,7 @@ def test_nothing_is_lost_beside_writers_and_readers(tmp_path: Path, commits: int
             rounds += 1
         repo.tag("done")
         assert [writer.wait() for writer in writers] == [0, 0]
-        assert reader.wait(60) == 0
+        assert reader.wait(300) == 0
         for process in (*writers, reader):
             assert process.stdin is not None
             process.stdin.close()
