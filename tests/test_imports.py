@@ -53,6 +53,26 @@ def test_an_answer_waits_for_no_network_client():
     assert not absent & loaded(call)
 
 
+ELSEWHERE = """
+import sys
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name in {"fcntl", "grp", "pwd", "resource", "termios"}:
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, Absent())
+import importlib, pkgutil, ibidem, ibidem.store.lock
+for found in pkgutil.walk_packages(ibidem.__path__, "ibidem."):
+    if found.name not in OPTIONAL:
+        importlib.import_module(found.name)
+"""
+
+
+def test_no_module_but_the_locks_needs_what_only_unix_has():
+    locks = "import os, sys\nimport fcntl\nimport ibidem.store.lock\ndel sys.modules['fcntl']\n"
+    optional = {"ibidem.__main__", "ibidem.objects.engine_cbrrr", "ibidem.testing.plugin"}
+    loaded(f"{locks}OPTIONAL = {optional!r}\n{ELSEWHERE}")
+
+
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="counts threads as Linux does")
 def test_the_program_starts_no_threads_of_a_blas():
     call = (

@@ -7,7 +7,6 @@ that equal questions can be told from others and nothing else.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ from typing import Any
 from blake3 import blake3
 
 from ibidem.objects.record import record
+from ibidem.store.lock import writer_lock
 
 SESSIONS_MAX = 50
 LOG_BYTES_MAX = 2 << 20
@@ -27,6 +27,7 @@ _KEPT_MAX = 1000
 FOLDER = "local"
 _LAST, _IMPRESSIONS, _SLOW = "last.json", "impressions.jsonl", "slow.jsonl"
 _KEY, _LOCK = "key", "lock"
+_LOCK_SECONDS = 30.0
 
 
 @record
@@ -162,12 +163,8 @@ class Sidecar:
             yield
             return
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor = os.open(self._folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        with writer_lock(self._folder / _LOCK, timeout_seconds=_LOCK_SECONDS):
             yield
-        finally:
-            os.close(descriptor)
 
 
 def _replace(path: Path, data: bytes) -> None:

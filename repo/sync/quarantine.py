@@ -30,6 +30,8 @@ MEMORY_BYTES_MAX = 32 << 20
 """Above this, blocks wait on disk."""
 _PREFIX = "quarantine-"
 _LOCK = "held"
+_CLAIM, _CLAIM_SECONDS = "quarantine.lock", 30.0
+"""Held while one folder is made and what others have left is removed."""
 _ENTRY_BYTES = 200
 """What one block costs in memory beside its bytes."""
 
@@ -111,14 +113,22 @@ class Quarantine(Closing, Mapping[Cid, bytes]):
         from ibidem.store.lmdb import LmdbStore
 
         if self._spilled is None:
-            if self._parent is not None:
-                _sweep(self._parent)
-            self._folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=self._parent))
-            self._lock.enter_context(writer_lock(self._folder / _LOCK, timeout_seconds=0))
-            self._spilled = LmdbStore.create(self._folder / "blocks")
+            self._spilled = LmdbStore.create(self._claimed() / "blocks")
         self._spilled.put(self._pending)
         self._pending = {}
         self._pending_bytes = 0
+
+    def _claimed(self) -> Path:
+        """Returns a new folder that is ours: between the making of one and the taking of its lock,
+        it looks like one that nobody has."""
+        with ExitStack() as alone:
+            if self._parent is not None:
+                claim = writer_lock(self._parent / _CLAIM, timeout_seconds=_CLAIM_SECONDS)
+                alone.enter_context(claim)
+                _sweep(self._parent)
+            self._folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=self._parent))
+            self._lock.enter_context(writer_lock(self._folder / _LOCK, timeout_seconds=0))
+        return self._folder
 
 
 def _sweep(parent: Path) -> None:
