@@ -8,10 +8,13 @@ import click
 
 from ibidem.cli import asking, exits, moves, output, shapes
 from ibidem.cli.session import Session, common_options, complete_revision, pass_session
-from ibidem.cli.trusting import trust_option, trust_options
+from ibidem.cli.trusting import trust_of, trust_option, trust_options
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ibidem.objects.commit import Commit
+    from ibidem.objects.ids import NodeId
     from ibidem.repo.bisect import Bisection
     from ibidem.repo.history_bisect import CommitBisection
     from ibidem.repo.repository import Repository
@@ -19,7 +22,7 @@ if TYPE_CHECKING:
 
 @click.group("bisect", invoke_without_command=True)
 @click.option("--query", metavar="TEXT", help="What is asked at each commit.")
-@click.option("--expect", metavar="NODE", help="Id of a node that should come.")
+@click.option("--expect", metavar="NODE", help="A node that should come: its id, or the beginning.")
 @click.option("--rank-max", type=int, metavar="N", help="The last rank that will do.")
 @click.option(
     "--good",
@@ -69,11 +72,10 @@ def command(
     if query is None or expect is None:
         raise click.UsageError("--query and --expect are needed, or: bisect run COMMAND")
     options = asking.options(session, **given) | trust_options(session)
-    from ibidem.objects.ids import NodeId
-
     with session.open() as repository:
+        wanted = _expected(session, repository, expect, (bad, *([good] if good else [])))
         found = repository.bisect(
-            query, expect=NodeId.parse(expect), rank_max=rank_max, good=good, bad=bad, **options
+            query, expect=wanted, rank_max=rank_max, good=good, bad=bad, **options
         )
         lines = [] if session.json else _lines(repository, found)
     if session.json:
@@ -81,6 +83,21 @@ def command(
     else:
         output.say(*lines)
     context.exit(exits.OK if found.cause is not None else exits.FAILED)
+
+
+def _expected(
+    session: Session, repository: Repository, text: str, revisions: Sequence[str]
+) -> NodeId:
+    """Returns the node that is meant, at the first of some revisions that has it."""
+    from ibidem.objects.errors import ErrorKind, NotFoundError
+
+    for rev in revisions[:-1]:
+        try:
+            return repository.at(rev, trust=trust_of(session)).node_id(text)
+        except NotFoundError as error:
+            if error.kind is ErrorKind.AMBIGUOUS:
+                raise
+    return repository.at(revisions[-1], trust=trust_of(session)).node_id(text)
 
 
 _UNTESTABLE = 125

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from ibidem.cli import output, shapes
+from ibidem.cli.naming import node_at
 from ibidem.cli.session import Session, at_option, common_options, pass_session
 
 
@@ -23,10 +24,8 @@ def command(session: Session, *, node: str, at: str) -> None:
     Example:
       repo blame 4364acf9b54d3abc400fc473a639a07b --at main~3
     """
-    from ibidem.retrieve.trust.policy import ALL
-
     with session.open() as repository:
-        node_id = repository.at(at, trust=ALL).node_id(node)
+        node_id = node_at(session, repository, node, at)
         found = repository.blame(node_id, at)
     if session.json:
         lines = [{"field": one.field, "commit": shapes.commit_json(one.commit)} for one in found]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from ibidem.cli import output, parse
+from ibidem.cli.naming import staged_edge, staged_node
 from ibidem.cli.session import Session, common_options, pass_session
-from ibidem.objects.ids import EdgeId, NodeId
 
 
 @click.group("edge")
@@ -33,7 +33,9 @@ def add(
     prop: tuple[str, ...],
     key: str | None,
 ) -> None:
-    """Stage one edge from SOURCE to TARGET, two node ids, and print its id
+    """Stage one edge from SOURCE to TARGET and print its id
+
+    SOURCE and TARGET are ids of nodes, or the beginnings of such, staged ones too.
 
     \b
     Example:
@@ -41,9 +43,9 @@ def add(
     """
     with session.open() as repository, repository.staging() as tx:
         edge_id = tx.add_edge(
-            NodeId.parse(source),
+            staged_node(session, repository, tx, source),
             etype,
-            NodeId.parse(target),
+            staged_node(session, repository, tx, target),
             weight=weight,
             props=parse.properties(prop),
             key=None if key is None else parse.value(key),
@@ -61,15 +63,19 @@ def add(
 def remove(session: Session, *, edges: tuple[str, ...]) -> None:
     """Stage that each EDGE goes; history keeps it
 
+    An EDGE is an id, or the beginning of one.
+
     \b
     Example:
       repo edge remove 0d6c5a7b9f1e4c0f8a2b3c4d5e6f7081
     """
-    ids = [EdgeId.parse(edge) for edge in edges]
     with session.open() as repository, repository.staging() as tx:
+        ids = [staged_edge(session, repository, tx, edge) for edge in edges]
         for edge in ids:
             tx.remove_edge(edge)
     if session.json:
         output.emit("edge-remove", {"ids": [str(edge) for edge in ids]})
     else:
-        output.say(f"{output.plural(len(ids), 'edge')} to go; repo commit makes it so")
+        output.say(
+            *map(str, ids), f"{output.plural(len(ids), 'edge')} to go; repo commit makes it so"
+        )

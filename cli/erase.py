@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from ibidem.cli import output
+from ibidem.cli.naming import node_at
 from ibidem.cli.session import Session, author_option, common_options, pass_session
 
 SHOWN_MAX = 20
@@ -34,6 +35,9 @@ def command(
     Commits stay and verify; old revisions that had the nodes say that they were erased. Nothing
     brings them back, undo included. `docs/how-to/forget.md` says what cannot be reached.
 
+    An ID is that of a node, or the beginning of one that HEAD has; the question before shows it
+    whole, and so does the answer. What only an older revision has is named by its whole id.
+
     With --finish and no ID, what an erasure has left whose process was killed is destroyed.
 
     \b
@@ -46,11 +50,10 @@ def command(
     if finish:
         _finish(session)
         return
-    from ibidem.objects.ids import NodeId
-
-    nodes = [NodeId.parse(text) for text in ids]
+    with session.open() as repository:
+        nodes = [node_at(session, repository, text) for text in ids]
     if not yes:
-        _confirm(session, f"destroy {output.plural(len(nodes), 'node')} for good?")
+        _confirm(session, [str(node) for node in nodes])
     with session.open() as repository:
         report = repository.erase(nodes, reason=reason, author=session.author(author), sign=sign)
     if session.json:
@@ -70,6 +73,7 @@ def command(
         return
     blocks = output.plural(report.block_count, "block")
     output.say(f"erased {output.plural(len(report.nodes), 'node')}, {blocks}")
+    output.say(*(f"  {node}" for node in report.nodes))
     for name, cid in report.commits.items():
         output.say(f"{name} is now at {cid}")
     if report.shared:
@@ -80,8 +84,9 @@ def command(
         output.note(f"and in {len(report.elsewhere) - SHOWN_MAX:,} more")
 
 
-def _confirm(session: Session, question: str) -> None:
-    """Asks, and ends the program unless the answer is yes; a program that reads JSON is not asked.
+def _confirm(session: Session, nodes: list[str]) -> None:
+    """Asks about each node by its whole id, and ends the program unless the answer is yes; a
+    program that reads JSON is not asked.
 
     Raises:
         UsageError: nobody is there to answer.
@@ -89,7 +94,9 @@ def _confirm(session: Session, question: str) -> None:
     nobody = click.UsageError("nobody was asked: say --yes to erase without a question")
     if session.json:
         raise nobody
+    question = f"destroy {output.plural(len(nodes), 'node')} for good?"
     try:
+        output.note(*nodes)
         click.confirm(question, abort=True, err=True)
     except click.Abort as error:
         if isinstance(error.__context__, EOFError):

@@ -38,7 +38,7 @@ MEANINGS: dict[int, str] = {
     OK: "done",
     FAILED: "a check failed, a merge left conflicts, a replay gave other bytes, or another failure",
     USAGE: "wrong options or invalid input",
-    NOT_FOUND: "no such object or revision",
+    NOT_FOUND: "no such object or revision, or several that begin so",
     NO_REPOSITORY: "no repository here",
     CONFLICT: "someone else changed the same thing first",
     CORRUPT: "stored bytes are damaged",

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 import click
 
 from ibidem.cli import output
+from ibidem.cli.naming import node_among, node_at
 from ibidem.cli.session import Session, author_option, common_options, pass_session
 
 if TYPE_CHECKING:
     from ibidem.memory.recall.feedback import Answer
+    from ibidem.objects.ids import NodeId
     from ibidem.repo.repository import Repository
 
 _SESSION = click.option(
@@ -43,18 +45,20 @@ def vote_command(
 ) -> None:
     """Vote for NODE as an answer to what was asked; the last vote of an author counts
 
+    NODE is an id, or the beginning of one that no other node of the answer has.
+
     \b
     Examples:
-      repo feedback vote 01f5... --session ada
-      repo feedback vote 01f5... --down --receipt bafyr4i...
+      repo feedback vote 01f5a2 --session ada
+      repo feedback vote 01f5a2 --down --receipt bafyr4i...
     """
     from ibidem.memory.recall.feedback import vote
-    from ibidem.objects.ids import NodeId
 
     with session.open() as repository:
         found = _answer(repository, name, receipt)
         value, actor = -1 if down else 1, session.author(author)
-        notes = vote(repository, found, NodeId.parse(node), value, actor=actor)
+        wanted = _returned(session, repository, found, node)
+        notes = vote(repository, found, wanted, value, actor=actor)
     _say(session, "vote", str(notes))
 
 
@@ -77,20 +81,22 @@ def not_useful_command(
 ) -> None:
     """Say that NODES did not help with what was asked; it counts for questions like that one
 
+    Each of NODES is an id, or the beginning of one that no other node of the answer has.
+
     \b
     Examples:
-      repo feedback not-useful 01f5... 77aa...
-      repo feedback not-useful --useful 01f5... --session ada
+      repo feedback not-useful 01f5a2 77aa
+      repo feedback not-useful --useful 01f5a2 --session ada
     """
     from ibidem.memory.recall.feedback import not_useful
-    from ibidem.objects.ids import NodeId
 
     with session.open() as repository:
+        found = _answer(repository, name, receipt)
         notes = not_useful(
             repository,
-            _answer(repository, name, receipt),
-            [NodeId.parse(node) for node in nodes] or None,
-            useful=[NodeId.parse(node) for node in useful] or None,
+            found,
+            [_returned(session, repository, found, node) for node in nodes] or None,
+            useful=[_returned(session, repository, found, node) for node in useful] or None,
             actor=session.author(author),
         )
     _say(session, "not_useful", str(notes))
@@ -105,15 +111,16 @@ def not_useful_command(
 def outcome_command(session: Session, *, node: str, failed: bool, author: str | None) -> None:
     """Say how it went when NODE was used; it counts where --worth is asked for
 
+    NODE is an id, or the beginning of one.
+
     \b
     Example:
-      repo feedback outcome 01f5... --failed
+      repo feedback outcome 01f5a2 --failed
     """
-    from ibidem.objects.ids import NodeId
-
     with session.open() as repository:
         actor = session.author(author)
-        notes = repository.notes().outcome(NodeId.parse(node), not failed, actor=actor)
+        wanted = node_at(session, repository, node)
+        notes = repository.notes().outcome(wanted, not failed, actor=actor)
     _say(session, "outcome", str(notes))
 
 
@@ -135,6 +142,12 @@ def _answer(repository: Repository, name: str | None, receipt: str | None) -> An
     if not isinstance(found, Receipt):
         raise NotFoundError("receipt: it is sealed, expected one that says what was asked")
     return found
+
+
+def _returned(session: Session, repository: Repository, found: Answer, text: str) -> NodeId:
+    """Returns the node of an answer that is meant."""
+    ids = [item.id for item in found.items]
+    return node_among(session, repository, ids, text, where="of the answer")
 
 
 def _say(session: Session, kind: str, notes: str) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ibidem.cli import output, shapes
+from ibidem.cli.naming import node_at
 from ibidem.cli.session import Session, at_option, common_options, pass_session
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 @click.option("--graph", is_flag=True, help="Draw how the commits hang together.")
 @click.option("--path", metavar="PATH", help="Only commits that touched the document of PATH.")
 @click.option("--label", metavar="LABEL", help="Only commits that touched a node of LABEL.")
-@click.option("--node", metavar="NODE", help="Only commits that touched the node of this id.")
+@click.option("--node", metavar="NODE", help="Only commits that touched NODE.")
 @at_option
 @common_options
 @pass_session
@@ -41,7 +42,8 @@ def command(
     """Show the commits that led to a revision, newest first
 
     With --path, --label or --node, those that added, changed or removed such a node; what a merge
-    took over is listed where it was made.
+    took over is listed where it was made. NODE is an id, or the beginning of one that is there
+    at --at.
 
     \b
     Examples:
@@ -50,8 +52,6 @@ def command(
       repo log --path notes/retries.md
       repo log --at main~3
     """
-    from ibidem.objects.ids import NodeId
-
     is_filtered = path is not None or label is not None or node is not None
     if graph and is_filtered:
         raise click.UsageError("--graph draws all commits, so it goes without filters")
@@ -60,7 +60,7 @@ def command(
             start = repository.resolve(at, missing_ok=True)
             lines, commits = _drawn(repository.store, start, limit, oneline=oneline)
         elif is_filtered:
-            wanted = None if node is None else NodeId.parse(node)
+            wanted = None if node is None else node_at(session, repository, node, at)
             found = repository.touching(at, node=wanted, label=label, path=path)
             lines, commits = [], list(islice(found, limit))
         else:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ibidem.cli import output, parse
+from ibidem.cli.naming import node_at
 from ibidem.cli.remembering import (
     TYPES,
     changed,
-    id_of,
     memory_of,
     noted,
     pair_of,
@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 
 @click.group("memory")
 def command() -> None:
-    """Keep records with salience, revise them, and ask for them with what they are tied to"""
+    """Keep records with salience, revise them, and ask for them with what they are tied to
+
+    A RECORD is named by its id, or the beginning of that.
+    """
 
 
 @command.command("add")
@@ -47,11 +50,12 @@ def add_command(
     \b
     Examples:
       repo memory add "Ada Lovelace" --type Entity --name "Ada Lovelace" --name Ada
-      repo memory add "She likes engines" --relate subject_entity=01f5...
+      repo memory add "She likes engines" --relate subject_entity=01f5a2
     """
     record = record_of(text, **given)
-    ties = [(0, etype, id_of(node)) for etype, node in map(pair_of, relate)]
+    pairs = list(map(pair_of, relate))
     with session.open() as repository:
+        ties = [(0, etype, node_at(session, repository, node)) for etype, node in pairs]
         memory = memory_of(session, repository, author)
         changed(session, repository, "add", memory.add(record, relations=ties))
 
@@ -125,18 +129,17 @@ def salience_command(session: Session, /, *, record: str, as_of: str | None, at:
 
     \b
     Examples:
-      repo memory salience 01f5...
-      repo memory salience 01f5... --as-of 2026-12-01T00:00:00Z
+      repo memory salience 01f5a2
+      repo memory salience 01f5a2 --as-of 2026-12-01T00:00:00Z
     """
     with session.open() as repository:
         memory = memory_of(session, repository, None)
-        value = memory.salience(
-            id_of(record), rev=at, trust=trust_of(session), as_of=parse.moment(as_of)
-        )
+        about = node_at(session, repository, record, at)
+        value = memory.salience(about, rev=at, trust=trust_of(session), as_of=parse.moment(as_of))
         head = memory.notes.head
     if session.json:
         notes = None if head is None else str(head)
-        output.emit("memory-salience", {"record": record, "salience": value, "notes": notes})
+        output.emit("memory-salience", {"record": str(about), "salience": value, "notes": notes})
     else:
         output.say(f"{value:.6f}")
 
@@ -154,9 +157,14 @@ def reinforce_command(
 
     \b
     Examples:
-      repo memory reinforce 01f5...
+      repo memory reinforce 01f5a2
     """
-    noted(session, author, lambda notes, who: notes.reinforce(id_of(record), gain=gain, actor=who))
+    noted(
+        session,
+        author,
+        record,
+        lambda notes, about, who: notes.reinforce(about, gain=gain, actor=who),
+    )
 
 
 @command.command("penalize")
@@ -172,9 +180,14 @@ def penalize_command(
 
     \b
     Examples:
-      repo memory penalize 01f5... 0.3
+      repo memory penalize 01f5a2 0.3
     """
-    noted(session, author, lambda notes, who: notes.penalize(id_of(record), amount, actor=who))
+    noted(
+        session,
+        author,
+        record,
+        lambda notes, about, who: notes.penalize(about, amount, actor=who),
+    )
 
 
 def _answer_json(answer: GraphAnswer) -> dict[str, Any]:

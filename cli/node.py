@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ibidem.cli import output, parse
+from ibidem.cli.naming import staged_node
 from ibidem.cli.session import Session, common_options, pass_session
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def add(
 def remove(session: Session, *, nodes: tuple[str, ...]) -> None:
     """Stage that each NODE goes, with its edges and vectors
 
-    History keeps them; `repo erase` destroys.
+    A NODE is an id, or the beginning of one. History keeps them; `repo erase` destroys.
 
     \b
     Example:
@@ -93,7 +94,8 @@ def remove(session: Session, *, nodes: tuple[str, ...]) -> None:
 def tombstone(session: Session, *, nodes: tuple[str, ...], reason: str) -> None:
     """Stage that each NODE is hidden from now on, and does not come back by itself
 
-    Older revisions answer as before. `repo node untombstone` shows it again; `repo erase` destroys.
+    A NODE is an id, or the beginning of one. Older revisions answer as before. `repo node
+    untombstone` shows it again; `repo erase` destroys.
 
     \b
     Example:
@@ -115,6 +117,8 @@ def tombstone(session: Session, *, nodes: tuple[str, ...], reason: str) -> None:
 def untombstone(session: Session, *, nodes: tuple[str, ...]) -> None:
     """Stage that each NODE, on which a tombstone stands, is seen again
 
+    A NODE is an id, or the beginning of one.
+
     \b
     Example:
       repo node untombstone 0d6c5a7b9f1e4c0f8a2b3c4d5e6f7081
@@ -130,13 +134,13 @@ def _stage(
     change: Callable[[Transaction, NodeId], None],
 ) -> None:
     """Stages one change to each of some nodes, all or none, and says so."""
-    from ibidem.objects.ids import NodeId
-
-    ids = [NodeId.parse(node) for node in nodes]
     with session.open() as repository, repository.staging() as tx:
+        ids = [staged_node(session, repository, tx, node) for node in nodes]
         for node in ids:
             change(tx, node)
     if session.json:
         output.emit(name, {"ids": [str(node) for node in ids]})
     else:
-        output.say(f"{output.plural(len(ids), 'node')} {what}; repo commit makes it so")
+        output.say(
+            *map(str, ids), f"{output.plural(len(ids), 'node')} {what}; repo commit makes it so"
+        )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from ibidem.cli import output
+from ibidem.cli.naming import node_at
 from ibidem.cli.session import Session
 
 if TYPE_CHECKING:
@@ -15,6 +17,9 @@ if TYPE_CHECKING:
     from ibidem.memory.graph.record import Record
     from ibidem.objects.ids import NodeId
     from ibidem.repo.repository import Repository
+
+    Named = Callable[[str], NodeId]
+    """From what a person wrote to the record that is meant."""
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 TYPES = ("Working", "Entity", "Semantic", "Competence", "PlanGraph", "Episodic")
@@ -59,12 +64,13 @@ def revised(
     session: Session,
     author: str | None,
     operation: str,
-    change: Callable[[GraphMemory], list[NodeId]],
+    change: Callable[[GraphMemory, Named], list[NodeId]],
 ) -> None:
     """Makes a change, and shows the records that it is about."""
     with session.open() as repository:
         memory = memory_of(session, repository, author)
-        changed(session, repository, operation, change(memory))
+        named = partial(node_at, session, repository)
+        changed(session, repository, operation, change(memory, named))
 
 
 def changed(
@@ -81,11 +87,14 @@ def changed(
         output.note(f"{operation}: {output.plural(len(records), 'record')}")
 
 
-def noted(session: Session, author: str | None, say: Callable[[Any, str], Any]) -> None:
-    """Says something in the notes, and shows where they are then."""
+def noted(
+    session: Session, author: str | None, record: str, say: Callable[[Any, NodeId, str], Any]
+) -> None:
+    """Says something of a record in the notes, and shows where they are then."""
     who = session.author(author)
     with session.open() as repository:
-        head = say(memory_of(session, repository, author).notes, who)
+        about = node_at(session, repository, record)
+        head = say(memory_of(session, repository, author).notes, about, who)
     if session.json:
         output.emit("memory-note", {"notes": str(head)})
     else:
@@ -126,10 +135,3 @@ def pair_of(text: str) -> tuple[str, str]:
     if not sign or not name or not value:
         raise click.UsageError(f"got {text!r}, expected NAME=VALUE")
     return name, value
-
-
-def id_of(text: str) -> NodeId:
-    """Returns the id that a person wrote."""
-    from ibidem.objects.ids import NodeId
-
-    return NodeId.parse(text)

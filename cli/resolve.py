@@ -8,7 +8,8 @@ import click
 
 from ibidem.cli import output, parse, shapes
 from ibidem.cli.session import Session, author_option, common_options, pass_session
-from ibidem.objects.errors import InvalidInputError
+from ibidem.cli.trusting import check_owner
+from ibidem.objects.errors import InvalidInputError, NotFoundError
 
 if TYPE_CHECKING:
     from ibidem.objects.ids import EdgeId, NodeId
@@ -60,7 +61,7 @@ def command(
             hint="run 'repo status' to see what meets",
         )
     with session.open() as repository:
-        found = _conflict_id(repository, id_)
+        found = _conflict_id(session, repository, id_)
         commit = repository.resolve_conflict(
             found,
             take or "value",
@@ -77,16 +78,24 @@ def command(
         output.say(f"{output.plural(left, 'conflict')} left" if left else "no conflict is left")
 
 
-def _conflict_id(repository: Repository, text: str) -> NodeId | EdgeId:
-    """Returns the id of the one conflict that begins so."""
-    found = [each.id for each in repository.conflicts() if text and str(each.id).startswith(text)]
-    if len(found) != 1:
-        raise InvalidInputError(
-            f"id: got {text!r}, which begins {output.plural(len(found), 'id')} in conflict, "
-            "expected one",
+def _conflict_id(session: Session, repository: Repository, text: str) -> NodeId | EdgeId:
+    """Returns the id of the node or edge in conflict that is meant."""
+    from ibidem.repo.beginning import is_beginning, named, sorted_from
+
+    if is_beginning(text):
+        check_owner(session, "a conflict")
+    open_ids = [each.id for each in repository.conflicts()]
+
+    def whole(digits: str) -> NodeId | EdgeId:
+        for one in open_ids:
+            if str(one) == digits:
+                return one
+        raise NotFoundError(
+            f"no node or edge in conflict has the id {digits!r}",
             hint="run 'repo status' to see which are open",
         )
-    return found[0]
+
+    return named(text, whole, sorted_from(open_ids), noun="node or edge", where="in conflict")
 
 
 def _fields(texts: tuple[str, ...]) -> dict[str, Any]:

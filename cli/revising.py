@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ibidem.cli import parse
-from ibidem.cli.remembering import id_of, record_of, record_options, revised
+from ibidem.cli.remembering import record_of, record_options, revised
 from ibidem.cli.session import Session, author_option, common_options, pass_session
 
 if TYPE_CHECKING:
+    from ibidem.cli.remembering import Named
     from ibidem.memory.graph.memory import GraphMemory
     from ibidem.objects.ids import NodeId
 
@@ -29,10 +30,15 @@ def supersede_command(
 
     \b
     Examples:
-      repo memory supersede 01f5... "She prefers tea" --from observation=chat-7
+      repo memory supersede 01f5a2 "She prefers tea" --from observation=chat-7
     """
     made = record_of(text, **given)
-    revised(session, author, "supersede", lambda memory: [memory.supersede(id_of(record), made)])
+    revised(
+        session,
+        author,
+        "supersede",
+        lambda memory, named: [memory.supersede(named(record), made)],
+    )
 
 
 @click.command("fork")
@@ -49,10 +55,10 @@ def fork_command(
 
     \b
     Examples:
-      repo memory fork 01f5... "In winter she prefers cocoa"
+      repo memory fork 01f5a2 "In winter she prefers cocoa"
     """
     made = record_of(text, **given)
-    revised(session, author, "fork", lambda memory: [memory.fork(id_of(record), made)])
+    revised(session, author, "fork", lambda memory, named: [memory.fork(named(record), made)])
 
 
 @click.command("merge")
@@ -69,11 +75,15 @@ def merge_command(
 
     \b
     Examples:
-      repo memory merge "She likes hot drinks" 01f5... 02a7...
+      repo memory merge "She likes hot drinks" 01f5a2 02a7
     """
     made = record_of(text, **given)
-    sources = [id_of(one) for one in records]
-    revised(session, author, "merge", lambda memory: [memory.merge(sources, made)])
+    revised(
+        session,
+        author,
+        "merge",
+        lambda memory, named: [memory.merge([named(one) for one in records], made)],
+    )
 
 
 @click.command("retract")
@@ -86,12 +96,13 @@ def retract_command(session: Session, /, *, record: str, author: str | None) -> 
 
     \b
     Examples:
-      repo memory retract 01f5...
+      repo memory retract 01f5a2
     """
 
-    def retract(memory: GraphMemory) -> list[NodeId]:
-        memory.retract(id_of(record))
-        return [id_of(record)]
+    def retract(memory: GraphMemory, named: Named) -> list[NodeId]:
+        about = named(record)
+        memory.retract(about)
+        return [about]
 
     revised(session, author, "retract", retract)
 
@@ -109,12 +120,13 @@ def contest_command(
 
     \b
     Examples:
-      repo memory contest 01f5... --by 02a7...
+      repo memory contest 01f5a2 --by 02a7
     """
 
-    def contest(memory: GraphMemory) -> list[NodeId]:
-        memory.contest(id_of(record), None if by is None else id_of(by))
-        return [id_of(record)]
+    def contest(memory: GraphMemory, named: Named) -> list[NodeId]:
+        about = named(record)
+        memory.contest(about, None if by is None else named(by))
+        return [about]
 
     revised(session, author, "contest", contest)
 
@@ -134,7 +146,7 @@ def consolidate_command(session: Session, /, *, dry_run: bool, author: str | Non
       repo memory consolidate --dry-run
     """
 
-    def consolidate(memory: GraphMemory) -> list[NodeId]:
+    def consolidate(memory: GraphMemory, _: Named) -> list[NodeId]:
         found = memory.consolidate(dry_run=dry_run)
         return [*found.added, *found.updated]
 
@@ -162,7 +174,7 @@ def prune_command(
         session,
         author,
         "prune",
-        lambda memory: memory.prune(below=below, as_of=moment, dry_run=dry_run),
+        lambda memory, _: memory.prune(below=below, as_of=moment, dry_run=dry_run),
     )
 
 

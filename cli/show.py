@@ -9,9 +9,9 @@ import click
 
 from ibidem.cli import changes, output, shapes
 from ibidem.cli.session import Session, at_option, common_options, pass_session
-from ibidem.cli.trusting import check_owner, trust_of, trust_option
+from ibidem.cli.trusting import check_owner, is_restricted, trust_of, trust_option
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
-from ibidem.objects.ids import EdgeId, NodeId
+from ibidem.repo.beginning import is_beginning
 
 if TYPE_CHECKING:
     from ibidem.objects.cid import Cid
@@ -34,8 +34,8 @@ Shown = tuple[str, dict[str, Any], list[str]]
 def command(session: Session, *, name: str, at: str) -> None:
     """Show the commit, node, edge or block that NAME names
 
-    NAME is a revision, the id of a node or an edge (looked up at --at), or a CID. Revisions and
-    CIDs have no level: they are shown to whoever may see everything.
+    NAME is a revision, the id of a node or an edge or its beginning (looked up at --at), or a CID.
+    Revisions and CIDs have no level: they are shown to whoever may see everything.
 
     \b
     Examples:
@@ -54,12 +54,16 @@ def command(session: Session, *, name: str, at: str) -> None:
 def _find(repository: Repository, session: Session, name: str, at: str) -> Shown:
     if _ID.fullmatch(name):
         return _by_id(repository, session, name, at)
+    if is_beginning(name) and is_restricted(session):
+        return _by_id(repository, session, name, at)
     check_owner(session, "a commit or block")
     try:
         commit = repository.commit_at(name)
     except (NotFoundError, InvalidInputError) as error:
         if error.kind is ErrorKind.AMBIGUOUS:
             raise
+        if is_beginning(name):
+            return _by_id(repository, session, name, at)
         from ibidem.objects.cid import Cid
 
         try:
@@ -73,12 +77,14 @@ def _find(repository: Repository, session: Session, name: str, at: str) -> Shown
 def _by_id(repository: Repository, session: Session, name: str, at: str) -> Shown:
     revision = repository.at(at, trust=trust_of(session))
     try:
-        node = revision.node(NodeId.parse(name))
+        node = revision.node(revision.node_id(name))
     except NotFoundError as error:
+        if error.kind is ErrorKind.AMBIGUOUS:
+            raise
         try:
-            edge = revision.edge(EdgeId.parse(name))
-        except NotFoundError:
-            raise error from None
+            edge = revision.edge(revision.edge_id(name))
+        except NotFoundError as other:
+            raise (other if other.kind is ErrorKind.AMBIGUOUS else error) from None
         return "edge", shapes.edge_json(edge), shapes.edge_lines(edge)
     return "node", shapes.node_json(node), shapes.node_lines(node, revision.locate(node.id))
 

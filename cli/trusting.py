@@ -40,14 +40,19 @@ def trust_options(session: Session) -> dict[str, Any]:
 
 def check_owner(session: Session, what: str) -> None:
     """Raises `InvalidInputError` where somebody is said to ask who may not see everything."""
-    trust = trust_of(session)
-    if trust is not None and not trust.everything:
+    if is_restricted(session):
         from ibidem.objects.errors import InvalidInputError
 
         raise InvalidInputError(
             f"trust: {what} has no level, expected somebody who may see everything",
             hint="show a node by its id, or ask as the owner: --trust all",
         )
+
+
+def is_restricted(session: Session) -> bool:
+    """Tells whether somebody is said to ask who may not see everything."""
+    trust = trust_of(session)
+    return trust is not None and not trust.everything
 
 
 def trust_of(session: Session) -> TrustContext | None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
-from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ibidem.objects.cid import CommitCid, RootCid
@@ -13,7 +11,7 @@ from ibidem.objects.commit import Commit
 from ibidem.objects.config import TRUST_SETTING, Config
 from ibidem.objects.edge import Edge
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError, StorageError
-from ibidem.objects.ids import ID_BYTES, EdgeId, NodeId
+from ibidem.objects.ids import EdgeId, NodeId
 from ibidem.objects.location import Location, locate, source_text
 from ibidem.objects.node import Node
 from ibidem.objects.root import Root
@@ -21,6 +19,7 @@ from ibidem.objects.tombstone import Tombstone
 from ibidem.objects.tree import Tree
 from ibidem.objects.vector import Sparse, Vector
 from ibidem.repo import history
+from ibidem.repo.beginning import named
 from ibidem.repo.checks import check_id
 from ibidem.repo.edits import EDGES, NODES, TOMBSTONES, Family, tree_of
 
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
     from ibidem.retrieve.trust.policy import TrustContext
 
 T = TypeVar("T")
-_BEGINNING = re.compile("[0-9a-f]{4,31}")
 
 
 class Revision:
@@ -108,29 +106,26 @@ class Revision:
             beginning: 4 to 32 hexadecimal digits.
 
         Raises:
-            InvalidInputError: it is something else; kind `ambiguous`: several nodes begin so.
-            NotFoundError: no node does.
+            InvalidInputError: it is something else.
+            NotFoundError: no node begins so; kind `ambiguous`: several do.
         """
-        if len(beginning) == 2 * ID_BYTES:
-            return NodeId.parse(beginning)
-        if _BEGINNING.fullmatch(beginning) is None:
-            raise InvalidInputError(
-                f"node: got {beginning!r}, expected 4 to 32 lower-case hexadecimal digits"
-            )
-        self._check_open()
-        first = bytes.fromhex(beginning.ljust(2 * ID_BYTES, "0"))
-        ids = (NodeId(key) for key, _ in self._tree(NODES).range(first))
-        begins_so = takewhile(lambda id: str(id).startswith(beginning), ids)  # noqa: A006
-        found = list(islice(filter(self._is_seen, begins_so), 2))
-        if not found:
-            raise NotFoundError(f"no node at this revision has an id that begins {beginning!r}")
-        if len(found) > 1:
-            raise InvalidInputError(
-                f"node: got {beginning!r}, with which the ids of several nodes begin",
-                hint="give more digits",
-                kind=ErrorKind.AMBIGUOUS,
-            )
-        return found[0]
+
+        def ids_from(first: bytes) -> Iterator[NodeId]:
+            self._check_open()
+            ids = (NodeId(key) for key, _ in self._tree(NODES).range(first))
+            return filter(self._is_seen, ids)
+
+        return named(beginning, NodeId.parse, ids_from)
+
+    def edge_id(self, beginning: str) -> EdgeId:
+        """Returns the id of the one edge whose id begins so; as `node_id`."""
+
+        def ids_from(first: bytes) -> Iterator[EdgeId]:
+            self._check_open()
+            ids = (EdgeId(key) for key, _ in self._tree(EDGES).range(first))
+            return filter(self._is_edge_seen, ids)
+
+        return named(beginning, EdgeId.parse, ids_from, noun="edge")
 
     def edge(self, id: EdgeId) -> Edge:  # noqa: A002
         """Returns an edge; raises `NotFoundError` when there is none."""
@@ -301,6 +296,10 @@ class Revision:
 
     def _is_seen(self, id: NodeId) -> bool:  # noqa: A002
         """Tells whether whoever asks may know of a node in the tree."""
+        return True
+
+    def _is_edge_seen(self, id: EdgeId) -> bool:  # noqa: A002
+        """Tells whether whoever asks may know of an edge in the tree."""
         return True
 
     def _tree(self, family: Family) -> Tree:

@@ -6,6 +6,8 @@ Everything asked here sees the staged state: an edit where there is one, else th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from heapq import merge
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from ibidem.objects.blocks import Buffer
@@ -19,6 +21,7 @@ from ibidem.objects.text import node_text, text_digest
 from ibidem.objects.tombstone import Tombstone
 from ibidem.objects.tree import EMPTY_TREE, Tree
 from ibidem.objects.vector import Sparse, Vector
+from ibidem.repo.beginning import named
 from ibidem.repo.edits import (
     CONFLICTS,
     EDGES,
@@ -137,6 +140,25 @@ class Draft:
             if staged.get(key, _ABSENT) is not None:
                 yield self._buffer.get(cids[key])
 
+    def node_id(self, beginning: str) -> NodeId:
+        """Returns the id of the one node whose id begins so; as `beginning.named`."""
+        return named(
+            beginning,
+            NodeId.parse,
+            lambda first: map(NodeId, self._keys_from(NODES, first)),
+            where="as staged",
+        )
+
+    def edge_id(self, beginning: str) -> EdgeId:
+        """Returns the id of the one edge whose id begins so; as `beginning.named`."""
+        return named(
+            beginning,
+            EdgeId.parse,
+            lambda first: map(EdgeId, self._keys_from(EDGES, first)),
+            noun="edge",
+            where="as staged",
+        )
+
     def edges_of(self, id: NodeId) -> list[EdgeId]:  # noqa: A002
         """Returns the edges that begin or end at a node."""
         staged = self.edits.of(EDGES)
@@ -250,6 +272,15 @@ class Draft:
                 self.blobs.get(part) or self._buffer.get(part) for part in content
             )
         return text_digest(node_text(node, self._config.fields, content))
+
+    def _keys_from(self, family: Family, first: bytes) -> Iterator[bytes]:
+        """Yields the keys from one on, ascending."""
+        staged = self.edits.of(family)
+        stored = (key for key, _ in self._tree(family).range(first))
+        new = sorted(key for key in staged if key >= first)
+        for key, _ in groupby(merge(stored, new)):
+            if staged.get(key, _ABSENT) is not None:
+                yield key
 
     def _tree(self, family: Family) -> Tree:
         tree = self._trees.get(family)

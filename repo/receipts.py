@@ -9,7 +9,7 @@ there. A receipt that cannot be written does not make an answer fail.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
@@ -103,11 +103,7 @@ class Receipts:
         Raises:
             NotFoundError: kind `not-found`, or `ambiguous`.
         """
-        if not isinstance(text, str) or len(text) < PREFIX_CHARACTERS_MIN:
-            raise InvalidInputError(
-                f"receipt: got {text!r:.80}, "
-                f"expected {PREFIX_CHARACTERS_MIN} or more characters of a CID"
-            )
+        check_beginning(text)
         found = {
             digest: block
             for digest, block in self.blocks()
@@ -119,11 +115,7 @@ class Receipts:
                 hint="the log has the last receipts made here; 'repo receipt keep' keeps one",
             )
         if len(found) > 1:
-            raise NotFoundError(
-                f"receipt {text!r}: {len(found)} begin with it",
-                kind=ErrorKind.AMBIGUOUS,
-                hint="give more characters",
-            )
+            raise ambiguous(text, (ReceiptCid(DAG_CBOR_PREFIX + digest) for digest in found))
         return found.popitem()[1]
 
     def blocks(self) -> Iterator[tuple[bytes, bytes]]:
@@ -136,6 +128,26 @@ class Receipts:
             if path.exists() and path.stat().st_size:
                 with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
                     yield from _frames(data)
+
+
+def check_beginning(text: object) -> None:
+    """Raises `InvalidInputError` for what is too short to name a receipt."""
+    if not isinstance(text, str) or len(text) < PREFIX_CHARACTERS_MIN:
+        raise InvalidInputError(
+            f"receipt: got {text!r:.80}, "
+            f"expected {PREFIX_CHARACTERS_MIN} or more characters of a CID"
+        )
+
+
+def ambiguous(text: str, cids: Iterable[ReceiptCid]) -> NotFoundError:
+    """Returns the error that several receipts begin so."""
+    first, second, *more = sorted(map(str, cids))
+    others = f" and {len(more)} more" if more else ""
+    return NotFoundError(
+        f"receipt {text!r}: {first}, {second}{others} begin with it",
+        kind=ErrorKind.AMBIGUOUS,
+        hint="give more characters",
+    )
 
 
 def _frame(digest: bytes, block: bytes) -> bytes:

@@ -216,6 +216,8 @@ def _state_at(operations: Operations, time: int) -> State:
 
 def _not_found(text: str, reason: str) -> NotFoundError:
     hint = "run 'repo log', 'repo branch' or 'repo tag' to see what there is"
+    if re.match(r"bafyr?[a-z2-7]{0,2}([~^]|$)", text):
+        hint = f"the beginning of a CID has {PREFIX_CHARACTERS_MIN} characters or more"
     if _DAY.match(text):
         hint = "a time has an hour and an offset, such as 2026-01-31T12:00:00Z"
     return NotFoundError(

@@ -151,6 +151,9 @@ class SeenRevision(OwnedRevision):
     def _is_seen(self, id: NodeId) -> bool:  # noqa: A002
         return self._ordinal(id) is not None
 
+    def _is_edge_seen(self, id: EdgeId) -> bool:  # noqa: A002
+        return self._joins(Revision.edge(self, id))
+
     def _ordinal(self, id: NodeId) -> int | None:  # noqa: A002
         return self.asked(lambda snapshot: snapshot.ordinal(check_id("id", id, NodeId)))
 

@@ -8,7 +8,7 @@ every refusal names the call that caused it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import replace as changed
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -168,7 +168,7 @@ class Transaction(Attachments):
             tail,
         )
         if node.id is _PLACEHOLDER:
-            node = _with_id(node, content_node_id(node.to_map()))
+            node = changed(node, id=content_node_id(node.to_map()))
         elif derived is not None and derived != node.id:
             raise InvalidInputError(
                 f"id: got {id}, expected {derived} as the key gives",
@@ -219,7 +219,7 @@ class Transaction(Attachments):
         if content is not KEEP:
             changes["content"], parts = split_content(check_content(content))
             self._draft.blobs.update(parts)
-        self._draft.stage(NODES, id.raw, replace(before, **changes))
+        self._draft.stage(NODES, id.raw, changed(before, **changes))
 
     def remove_node(self, id: NodeId) -> None:  # noqa: A002
         """Stages the removal of a node with its edges, vectors and sparse vectors.
@@ -253,6 +253,11 @@ class Transaction(Attachments):
         """Returns a node as it is staged, None when there is none."""
         cid = self._cid(NODES, id, NodeId)
         return None if cid is None else Node.decode(self._draft.block(cid))
+
+    def node_id(self, beginning: str) -> NodeId:
+        """Returns the id of the one staged node whose id begins so; as `Revision.node_id`."""
+        self._check_open()
+        return self._draft.node_id(beginning)
 
     def nodes(self, *, label: str | None = None) -> Iterator[Node]:
         """Yields the nodes as staged, by id, tombstoned ones too; those of one label if given."""
@@ -305,7 +310,7 @@ class Transaction(Attachments):
         """
         changes = {"weight": weight, "props": props}
         changes = {name: value for name, value in changes.items() if value is not KEEP}
-        self._draft.stage(EDGES, id.raw, replace(self.edge(id), **changes))  # type: ignore[arg-type]
+        self._draft.stage(EDGES, id.raw, changed(self.edge(id), **changes))  # type: ignore[arg-type]
 
     def remove_edge(self, id: EdgeId) -> None:  # noqa: A002
         """Stages the removal of an edge; raises `NotFoundError` when there is none."""
@@ -318,6 +323,11 @@ class Transaction(Attachments):
         if cid is None:
             raise NotFoundError(f"edge {id} is not in the graph")
         return Edge.decode(self._draft.block(cid))
+
+    def edge_id(self, beginning: str) -> EdgeId:
+        """Returns the id of the one staged edge whose id begins so; as `Revision.node_id`."""
+        self._check_open()
+        return self._draft.edge_id(beginning)
 
     def edges_of(self, id: NodeId) -> list[Edge]:  # noqa: A002
         """Returns the edges that begin or end at a node, as staged, by id."""
@@ -383,10 +393,6 @@ class Transaction(Attachments):
                 kind=ErrorKind.FORGOTTEN,
                 hint="call untombstone first, if that is what you want",
             )
-
-
-def _with_id(node: Node, id: NodeId) -> Node:  # noqa: A002
-    return replace(node, id=id)
 
 
 def _same_key(one: object, other: object) -> bool:

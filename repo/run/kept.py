@@ -11,12 +11,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from ibidem.objects.cid import Cid, ReceiptCid
-from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
+from ibidem.objects.errors import InvalidInputError, NotFoundError
 from ibidem.objects.record import record
 from ibidem.objects.view import RECEIPTS, View
 from ibidem.repo import refs
 from ibidem.repo.arguments import checked_time
-from ibidem.repo.receipts import PREFIX_CHARACTERS_MIN
+from ibidem.repo.receipts import ambiguous, check_beginning
 from ibidem.retrieve.receipt import Receipt
 from ibidem.retrieve.sealed import SealedReceipt, read_receipt, seal
 
@@ -150,19 +150,15 @@ def named(repository: Reader, view: View, text: str) -> ReceiptCid | None:
     """Returns the kept receipt whose CID begins with the text, None when none does.
 
     Raises:
+        InvalidInputError: it is too short.
         NotFoundError: kind `ambiguous`.
     """
+    check_beginning(text)
     ref = refs.read(repository.store, view, RECEIPTS + text)
     if ref is not None:
         return ReceiptCid(ref.target.raw)
-    if len(text) < PREFIX_CHARACTERS_MIN:
-        return None
     names = refs.listed(repository.store, view, RECEIPTS)
     found = [ReceiptCid(cid.raw) for name, cid in names.items() if name.startswith(text)]
     if len(found) > 1:
-        raise NotFoundError(
-            f"receipt {text!r}: {len(found)} that are kept begin with it",
-            kind=ErrorKind.AMBIGUOUS,
-            hint="give more characters",
-        )
+        raise ambiguous(text, found)
     return found[0] if found else None

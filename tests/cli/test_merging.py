@@ -93,7 +93,7 @@ def test_a_conflict_is_settled_by_the_beginning_of_its_id(
 def test_wrong_calls_are_refused_and_change_nothing(apart: Run, data: Data):
     apart("merge", "nowhere", code=3)
     apart("cherry-pick", "nowhere", code=3)
-    apart("resolve", MILL, "--ours", code=2)
+    apart("resolve", MILL, "--ours", code=3)
     apart("merge", "side", code=1)
     head = data("status")["head"]
     for wrong in ([], ["--value", "summary"], ["--value", "=1"]):

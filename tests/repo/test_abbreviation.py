@@ -7,7 +7,8 @@ from itertools import pairwise
 import pytest
 
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
-from ibidem.objects.ids import NodeId
+from ibidem.objects.ids import EdgeId, NodeId
+from ibidem.repo.beginning import named, sorted_from
 from ibidem.repo.repository import Repository
 from ibidem.retrieve.trust.policy import ALL, TrustContext, TrustPolicy
 
@@ -29,7 +30,7 @@ def test_enough_digits_name_one_node_and_fewer_none(repo: Repository, ids: list[
     assert shared >= 4
     assert revision.node_id(first[: shared + 1]) == NodeId.parse(first)
     assert revision.node_id(second[: shared + 1]) == NodeId.parse(second)
-    with pytest.raises(InvalidInputError, match="several nodes") as caught:
+    with pytest.raises(NotFoundError, match=f"{first}, {second}.* begin with it") as caught:
         revision.node_id(first[:shared])
     assert caught.value.kind is ErrorKind.AMBIGUOUS
 
@@ -73,7 +74,41 @@ def test_what_a_caller_may_not_see_is_no_node(repo: Repository):
     assert low.node_id(shared) == NodeId.parse(seen)
     with pytest.raises(NotFoundError):
         low.node_id(hidden[: len(shared) + 1])
-    with pytest.raises(InvalidInputError, match="several nodes"):
+    with pytest.raises(NotFoundError, match=hidden):
         repo.at("HEAD", trust=ALL).node_id(shared)
     with pytest.raises(InvalidInputError, match="trust"):
         repo.at("HEAD").node_id(shared)
+
+
+def test_what_is_staged_counts_and_what_is_removed_does_not(repo: Repository, ids: list[str]):
+    with repo.transaction() as tx:
+        new = tx.add_node("Fact", key="new")
+        assert tx.node_id(str(new)[:12]) == new
+        assert tx.node_id(ids[0][:12]) == NodeId.parse(ids[0])
+        tx.remove_node(NodeId.parse(ids[0]))
+        with pytest.raises(NotFoundError, match="as staged"):
+            tx.node_id(ids[0][:12])
+        edge = tx.add_edge(new, "after", NodeId.parse(ids[1]))
+        assert tx.edge_id(str(edge)[:12]) == edge
+    assert repo.at().edge_id(str(edge)[:12]) == edge
+    assert repo.at().edge_id("0" * 32) == EdgeId(bytes(16))
+    with pytest.raises(NotFoundError, match="no edge"):
+        repo.at().edge_id("0123456789ab")
+
+
+def test_an_edge_to_what_a_caller_may_not_see_is_no_edge(repo: Repository):
+    with repo.transaction() as tx:
+        tx.set_trust_policy(TrustPolicy())
+        seen = tx.add_node("Fact", key="seen", props={"level": 1})
+        hidden = tx.add_node("Fact", key="hidden", props={"level": 4})
+        edge = str(tx.add_edge(seen, "about", hidden))
+    assert str(repo.at(trust=ALL).edge_id(edge[:8])) == edge
+    with pytest.raises(NotFoundError, match="no edge"):
+        repo.at(trust=TrustContext(level=1, scopes=())).edge_id(edge[:8])
+
+
+def test_many_candidates_are_named_up_to_a_number():
+    ids = [NodeId(b"\xab\xcd" + bytes([number]) * 14) for number in range(9)]
+    with pytest.raises(NotFoundError, match="and more begin with it") as caught:
+        named("abcd", NodeId.parse, sorted_from(reversed(ids)))
+    assert [str(one) in str(caught.value) for one in ids] == [True] * 4 + [False] * 5

@@ -1,0 +1,56 @@
+"""Which node or edge a person means, who wrote its id or the beginning of that.
+
+Beginnings are looked for among what the caller may see, so that no error tells of anything else. A
+command that takes no `--trust` speaks for who may see everything, unless the environment says who
+asks. What a beginning is, `repo/beginning.py` says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from ibidem.cli.session import Session
+from ibidem.cli.trusting import is_restricted, trust_of
+
+if TYPE_CHECKING:
+    from ibidem.objects.ids import EdgeId, NodeId
+    from ibidem.repo.at import Revision
+    from ibidem.repo.repository import Repository
+    from ibidem.repo.transaction import Transaction
+
+
+def node_at(session: Session, repository: Repository, text: str, at: str = "HEAD") -> NodeId:
+    """Returns the node of a revision that is meant."""
+    return _seen(session, repository, at).node_id(text)
+
+
+def staged_node(session: Session, repository: Repository, tx: Transaction, text: str) -> NodeId:
+    """Returns the node that is meant, of those as a transaction has them."""
+    return node_at(session, repository, text) if is_restricted(session) else tx.node_id(text)
+
+
+def staged_edge(session: Session, repository: Repository, tx: Transaction, text: str) -> EdgeId:
+    """Returns the edge that is meant, of those as a transaction has them."""
+    if is_restricted(session):
+        return _seen(session, repository, "HEAD").edge_id(text)
+    return tx.edge_id(text)
+
+
+def node_among(
+    session: Session, repository: Repository, ids: Iterable[NodeId], text: str, *, where: str
+) -> NodeId:
+    """Returns the node that is meant, of some."""
+    from ibidem.objects.ids import NodeId
+    from ibidem.repo.beginning import named, sorted_from
+
+    if is_restricted(session):
+        knows = _seen(session, repository, "HEAD").snapshot().ordinal
+        ids = [one for one in ids if knows(one) is not None]
+    return named(text, NodeId.parse, sorted_from(ids), where=where)
+
+
+def _seen(session: Session, repository: Repository, at: str) -> Revision:
+    from ibidem.retrieve.trust.policy import ALL
+
+    return repository.at(at, trust=trust_of(session) or ALL)
