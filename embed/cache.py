@@ -145,7 +145,8 @@ def damaged_frames(path: Path) -> tuple[int, int]:
     """Returns how many frames a file of the cache has, and how many of them are not whole.
 
     The width of a frame is not written down; it is the one at which the first whole frame ends. A
-    file without one counts as one damaged frame; zeros stand where a frame was destroyed.
+    file without one counts as one damaged frame; zeros stand where a frame was destroyed, and one
+    that a crash has cut off at the end was never there.
     """
     model, data = bytes.fromhex(path.parent.name), path.read_bytes()
     if not data.strip(b"\0"):
@@ -153,7 +154,7 @@ def damaged_frames(path: Path) -> tuple[int, int]:
     width = _width(model, data)
     if width is None:
         return 1, 1
-    frames = [data[start : start + width] for start in range(0, len(data), width)]
+    frames = [data[start : start + width] for start in range(0, len(data) - width + 1, width)]
     blank = bytes(width)
     damaged = sum(frame != blank and not _is_whole(model, frame) for frame in frames)
     return len(frames), damaged

@@ -100,7 +100,7 @@ def sweep_index(folder: Path, kept: Path | None) -> None:
     if not folder.is_dir():
         return
     for path in list(folder.iterdir()):
-        if path == kept or (kept == folder and path.name in ("segments", "snapshots")):
+        if path == kept or (kept == folder and path.name in ("segments", "snapshots", "lock")):
             continue
         shutil.rmtree(path, ignore_errors=True)
         with suppress(OSError):
@@ -111,8 +111,8 @@ def _sweep_rest(folder: Path, traces: Traces) -> None:
     """Removes files beside the history that quote the nodes: no answer depends on one."""
     for name in ("local", "cache"):
         for path in (folder / name).rglob("*"):
-            if path.is_file():
-                data = path.read_bytes()
+            with suppress(FileNotFoundError):  # replaced meanwhile, or let go of
+                data = path.read_bytes() if path.is_file() else b""
                 if any(text in data for text in traces.quotations):
                     path.unlink(missing_ok=True)
 

@@ -9,19 +9,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ibidem.objects.errors import IbidemError
+from ibidem.objects.errors import IbidemError, StorageError
 from ibidem.objects.verify import read_foreign
 from ibidem.repo.keep.report import Fault, FaultKind
 from ibidem.repo.receipts import HEAD_BYTES, MARK, frame_at
+from ibidem.store.lock import writer_lock
 
 if TYPE_CHECKING:
     from ibidem.repo.reader import Reader
 
 _CUT_OFF = "cut off"
+_WAIT_SECONDS = 5.0
 
 
 def check_layout(folder: Path) -> tuple[list[Fault], int]:
@@ -47,7 +49,10 @@ def check_receipts(folder: Path) -> tuple[list[Fault], list[str], int]:
     count = 0
     for path in sorted(folder.glob("log*")):
         where = f"receipts/{path.name}"
-        for start, stop, problem in _log_parts(path.read_bytes()):
+        data = b""
+        with suppress(FileNotFoundError):  # it took the place of the older one meanwhile
+            data = path.read_bytes()
+        for start, stop, problem in _log_parts(data):
             if problem is None:
                 count += 1
             elif problem == _CUT_OFF:
@@ -115,13 +120,27 @@ def check_embeddings(folder: Path) -> tuple[list[Fault], int]:
     for path in sorted(folder.glob("*/*")) if folder.is_dir() else ():
         if path.name == "lock":
             continue
-        frames, damaged = damaged_frames(path)
+        frames = damaged = 0
+        with suppress(FileNotFoundError):  # let go of meanwhile
+            frames, damaged = damaged_frames(path)
+            if damaged:
+                with _nobody_adding(path.parent):
+                    frames, damaged = damaged_frames(path)
         count += frames
         if damaged:
             where = f"embeddings/{path.parent.name}/{path.name}"
             detail = f"{damaged} of its {frames} frames are damaged"
             faults.append(Fault(FaultKind.CACHE, where, detail))
     return faults, count
+
+
+@contextmanager
+def _nobody_adding(folder: Path) -> Iterator[None]:
+    """Keeps writers away from a folder of the cache, where that is possible."""
+    with ExitStack() as alone:
+        with suppress(StorageError):
+            alone.enter_context(writer_lock(folder / "lock", timeout_seconds=_WAIT_SECONDS))
+        yield
 
 
 def check_index(repository: Reader) -> Iterator[Fault]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 
 _BATCH = 1024
 _TRIES_MAX = 5
+_Named = tuple[FaultKind, str, Cid | None]
+"""What something is wrong with, however it is said."""
 _UNSAFE = "the blocks were not read: a file with such a layout may end whoever reads it"
 
 
@@ -66,18 +69,26 @@ def fsck(repository: Reader, *, progress: Progress | None = None) -> FsckReport:
     """Returns everything that is wrong with a repository, and what was read.
 
     What somebody collects as garbage or erases meanwhile may look as if it were missing; so where
-    something seems wrong and the cells have moved since, it is all read again.
+    something seems wrong and the cells have moved since, it is all read again. Where they never
+    rest, what is wrong is what was wrong each time.
 
     Args:
         repository: its store must be safe to read: `fsck_folder` finds out before it opens one.
         progress: called with how many blocks are done, and of how many.
     """
+    lasting: set[_Named] | None = None
     for _ in range(_TRIES_MAX):
         before = _cells(repository.store)
         report = _checked(repository, progress)
         if report.is_clean or _cells(repository.store) == before:
-            break
-    return report
+            return report
+        found = set(map(_names, report.faults))
+        lasting = found if lasting is None else lasting & found
+    return replace(report, faults=tuple(f for f in report.faults if _names(f) in (lasting or ())))
+
+
+def _names(fault: Fault) -> _Named:
+    return fault.kind, fault.where, fault.cid
 
 
 def _cells(store: Store) -> dict[str, bytes | None]:
