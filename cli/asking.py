@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from ibidem.cli import embedders, parse, recalling
+from ibidem.cli.limit import limit_option
 from ibidem.cli.session import Session
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -92,13 +93,7 @@ def limited(default: int) -> Callable[[Function], Function]:
     """Returns what adds the options of a question, with so many items unless it says another."""
 
     def add(function: Function) -> Function:
-        limit = click.option(
-            "--limit",
-            type=int,
-            default=default,
-            show_default=True,
-            help="Items at most; 0 for all.",
-        )
+        limit = limit_option("Items", default=default)
         for option in reversed((*_OPTIONS, limit)):
             function = option(function)
         return function
@@ -128,7 +123,7 @@ def options(
     adjacency: int | None,
     estimator: str | None,
     budget: int | None,
-    limit: int,
+    limit: int | None,
     depth: int,
     **recall: bool,
 ) -> dict[str, Any]:
@@ -144,7 +139,7 @@ def options(
         ),
         **recalling.taken(recall),
         **_after(valid_at, fusion, mmr, adjacency, estimator),
-        "limit": limit or None,
+        "limit": limit,
         "token_budget": budget,
         "depth": depth,
     }

@@ -32,7 +32,7 @@ def command(
     before: str | None,
     after: str | None,
     query: str | None,
-    limit: int,
+    limit: int | None,
     exit_code: bool,
     **given: Any,
 ) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ibidem.cli import output, shapes
+from ibidem.cli.limit import limit_option
 from ibidem.cli.naming import node_at
 from ibidem.cli.session import Session, at_option, common_options, pass_session
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @click.command("log")
-@click.option("-n", "--limit", type=click.IntRange(min=0), help="Commits at most.")
+@limit_option("Commits", short=True)
 @click.option("--oneline", is_flag=True, help="One line a commit.")
 @click.option("--graph", is_flag=True, help="Draw how the commits hang together.")
 @click.option("--path", metavar="PATH", help="Only commits that touched the document of PATH.")

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from ibidem.cli import output, parse, shapes
+from ibidem.cli.limit import limit_option
 from ibidem.cli.session import Session, at_option, common_options, pass_session
 from ibidem.cli.trusting import trust_of, trust_option
 
@@ -29,7 +30,7 @@ from ibidem.cli.trusting import trust_of, trust_option
     metavar="[-]NAME",
     help="Sort by a property, with - from the greatest; nodes without it come last.",
 )
-@click.option("--limit", type=click.IntRange(min=0), help="Nodes at most.")
+@limit_option("Nodes")
 @click.option("--offset", type=click.IntRange(min=0), default=0, help="Nodes to skip.")
 @click.option("--after", metavar="CURSOR", help="Go on after a page: its `next`.")
 @click.option("--count", is_flag=True, help="Print only how many nodes there are.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from ibidem.cli import output, parse
+from ibidem.cli.limit import limit_option
 from ibidem.cli.session import Session, at_option, common_options, pass_session
 from ibidem.cli.trusting import trust_of, trust_option
 
@@ -17,7 +18,7 @@ from ibidem.cli.trusting import trust_of, trust_option
     metavar="STEPS",
     help="Steps with commas between, each DIRECTION:TYPE: out, in or both, and an edge type or *.",
 )
-@click.option("--limit", type=click.IntRange(0), default=25, show_default=True, help="Paths.")
+@limit_option("Paths", default=25)
 @click.option(
     "--repeats",
     type=click.Choice(["none", "nodes", "all"]),
@@ -30,7 +31,7 @@ from ibidem.cli.trusting import trust_of, trust_option
 @common_options
 @pass_session
 def command(
-    session: Session, *, nodes: tuple[str, ...], path: str, limit: int, repeats: str, at: str
+    session: Session, *, nodes: tuple[str, ...], path: str, limit: int | None, repeats: str, at: str
 ) -> None:
     """Walk from each NODE along edges and show every path
 

@@ -7,6 +7,7 @@ from itertools import islice
 import click
 
 from ibidem.cli import exits, output, shapes
+from ibidem.cli.limit import limit_option
 from ibidem.cli.session import Session, common_options, complete_revision, pass_session
 
 _MARKS = {"good": output.good, "unsigned": output.faint}
@@ -14,7 +15,7 @@ _MARKS = {"good": output.good, "unsigned": output.faint}
 
 @click.command("verify")
 @click.argument("rev", default="HEAD", shell_complete=complete_revision)
-@click.option("-n", "--limit", type=click.IntRange(min=1), help="Commits at most.")
+@limit_option("Commits", short=True, low=1)
 @click.option("--allow-unsigned", is_flag=True, help="A commit without a signature is no failure.")
 @common_options
 @pass_session

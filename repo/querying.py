@@ -85,7 +85,7 @@ def paths(
     starts: NodeId | Iterable[NodeId],
     path: Iterable[str | tuple[str, str]],
     *,
-    limit: int = PATHS_DEFAULT,
+    limit: int | None = PATHS_DEFAULT,
     repeats: str = "none",
     include_tombstoned: bool = False,
 ) -> list[Path]:
@@ -95,7 +95,7 @@ def paths(
         revision: what is walked.
         starts: a node, or several.
         path: steps, each an edge type or (edge type, "out" | "in" | "both"); `*` is any type.
-        limit: paths at most, up to 100,000.
+        limit: paths at most, up to 100,000; None for all, where they are no more than that.
         repeats: what may come twice in one path: `none`, no node; `nodes`, a node but no edge;
             `all`.
         include_tombstoned: whether hidden nodes are walked too.

@@ -71,7 +71,7 @@ def find_paths(
     starts: Iterable[NodeId],
     steps: Sequence[Step],
     *,
-    limit: int = PATHS_DEFAULT,
+    limit: int | None = PATHS_DEFAULT,
     repeats: str = "none",
 ) -> list[Path]:
     """Returns the first paths in canonical order.
@@ -80,7 +80,8 @@ def find_paths(
         view: the nodes that are visible; a start outside it has no path.
         starts: where paths begin; repeats count once.
         steps: what is walked, one edge a step.
-        limit: how many paths are returned at most.
+        limit: how many paths are returned at most; None for all, if they are no more than
+            PATHS_MAX.
         repeats: what may come twice in a path: `none`, no node; `nodes`, a node but no edge; `all`.
 
     Raises:
@@ -88,14 +89,21 @@ def find_paths(
 
     Spec: retrieval 11.2.
     """
-    option.count("limit", limit, high=PATHS_MAX)
+    if limit is not None:
+        option.count("limit", limit, high=PATHS_MAX)
     if repeats not in REPEATS:
         raise InvalidInputError(
             f"repeats: got {option.show(repeats)}, expected one of {', '.join(REPEATS)}"
         )
     walk = _Walk(view, steps, repeats)
     found: list[Path] = []
-    for path in walk.paths(starts) if limit else ():
+    for path in walk.paths(starts) if limit != 0 else ():
+        if limit is None and len(found) == PATHS_MAX:
+            raise InvalidInputError(
+                f"limit: got None, and there are more than {PATHS_MAX} paths",
+                kind=ErrorKind.LIMIT_EXCEEDED,
+                hint="say how many are wanted, or walk fewer steps",
+            )
         found.append(path)
         if len(found) == limit:
             break

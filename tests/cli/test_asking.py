@@ -44,7 +44,9 @@ def test_retrieve_filters_before_it_ranks(notes: Run, data: Data):
         "items"
     ]
     assert len(found) == 2
-    assert len(data("retrieve", "retried request", "--label", "Memo", "--limit", "0")["items"]) == 5
+    assert (
+        len(data("retrieve", "retried request", "--label", "Memo", "--limit", "all")["items"]) == 5
+    )
     assert len(data("retrieve", "--label", "Memo", "--limit", "3")["items"]) == 3
     assert len(data("query", "--label", "Memo", "--limit", "3")["nodes"]) == 3
 

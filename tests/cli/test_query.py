@@ -99,3 +99,29 @@ def test_options_after_the_lanes_reach_the_answer(folder: Path) -> None:
     assert rrf["result"] != asked(folder, "retrieve", "retry")["result"]
     wrong = asked(folder, "retrieve", "retry", "--estimator", "words", code=2)
     assert wrong["message"].startswith("estimator: ")
+
+
+def test_a_limit_means_the_same_everywhere(data, run, notes):
+    paths = ("traverse", data("query", "--label", "Document")["nodes"][0]["id"], "--path", "both:*")
+    run("node", "add", "Note", "--summary", "a deadline")
+    for command, name in (
+        (("retrieve", "deadline request"), "items"),
+        (("packs", "deadline request"), "packs"),
+        (("recall", "deadline request"), "items"),
+        (("query",), "nodes"),
+        (("log",), "commits"),
+        (("log", "--label", "Passage"), "commits"),
+        (("diff",), "changes"),
+        (paths, "paths"),
+    ):
+        every = data(*command, "--limit", "all")[name]
+        assert every or name == "paths"
+        assert data(*command, "--limit", "0")[name] == []
+        assert data(*command, "--limit", "1")[name] == every[:1]
+        for wrong in ("-1", "some", "", "1.5", "9" * 16):
+            told = run(*command, "--limit", wrong, code=2).stderr
+            assert "expected a whole number from 0, or all" in told
+
+
+def test_signatures_of_no_commit_are_not_called_good(notes):
+    assert "from 1, or all" in notes("verify", "--limit", "0", code=2).stderr

@@ -27,7 +27,7 @@ def chain(notes: Run, data: Data) -> list[str]:
     notes("commit")
     found = {
         item["rendered"].split("summary: ")[1].split()[0]: item["id"]
-        for item in (data("retrieve", "zebra gravel tarmac bitumen", "--limit", "0")["items"])
+        for item in (data("retrieve", "zebra gravel tarmac bitumen", "--limit", "all")["items"])
     }
     return [found[word] for word in ("zebra", "gravel", "tarmac", "bitumen")]
 

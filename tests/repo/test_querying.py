@@ -236,6 +236,21 @@ def test_paths_refuse_what_is_wrong():
         assert at.paths(nodes[0], ["*"], limit=0) == []
 
 
+def test_all_paths_are_all_or_refused(monkeypatch: pytest.MonkeyPatch):
+    with ibidem.init("memory:") as repo:
+        with repo.transaction(author="a", message="m") as tx:
+            first, *others = [tx.add_node("N", key=number) for number in range(41)]
+            for other in others:
+                tx.add_edge(first, "to", other)
+        assert len(repo.at().paths(first, ["to"], limit=None)) == 40
+        monkeypatch.setattr("ibidem.retrieve.path.PATHS_MAX", 40)
+        assert len(repo.at().paths(first, ["to"], limit=None)) == 40
+        monkeypatch.setattr("ibidem.retrieve.path.PATHS_MAX", 39)
+        with pytest.raises(InvalidInputError, match="more than 39 paths") as caught:
+            repo.at().paths(first, ["to"], limit=None)
+        assert caught.value.kind is ErrorKind.LIMIT_EXCEEDED
+
+
 def test_dead_ends_cost_what_their_nodes_cost():
     """Ten layers of six have sixty million ways, none of which goes on."""
     with ibidem.init("memory:") as repo:

@@ -1,0 +1,49 @@
+"""The option `--limit`: how many at most, said in the same way wherever there are many.
+
+0 is none and `all` is every one, as 0 and None are in Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+ALL = "all"
+
+
+def limit_option(
+    what: str, *, default: int | str = ALL, short: bool = False, low: int = 0
+) -> Callable[[Function], Function]:
+    """Returns what adds `--limit`, passed on as a number, or as None for all.
+
+    Args:
+        what: the plural of what is counted, as a sentence begins.
+        default: what holds without the option.
+        short: adds `-n` as well.
+        low: the least number that makes sense.
+    """
+
+    def read(context: click.Context, parameter: click.Parameter, value: str) -> int | None:
+        if value == ALL:
+            return None
+        number = int(value) if value.isascii() and value.isdigit() and len(value) < 16 else -1
+        if number < low:
+            raise click.BadParameter(
+                f"got {value!r:.80}, expected a whole number from {low}, or {ALL}",
+                context,
+                parameter,
+            )
+        return number
+
+    names = ("-n", "--limit") if short else ("--limit",)
+    return click.option(
+        *names,
+        metavar=f"N|{ALL}",
+        default=str(default),
+        show_default=True,
+        callback=read,
+        help=f"{what} at most, or {ALL}.",
+    )
