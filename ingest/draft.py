@@ -16,13 +16,10 @@ from ibidem.ingest.outline import Outline, Passage, Section
 from ibidem.objects.codec import Value
 from ibidem.objects.derive import node_id
 from ibidem.objects.ids import NodeId
-from ibidem.objects.location import size_of
+from ibidem.objects.location import DOCUMENT, PASSAGE, SECTION, size_of
 from ibidem.objects.node import Child
 from ibidem.objects.record import record
 from ibidem.objects.text import text_digest
-
-DOCUMENT, SECTION, PASSAGE = "document", "section", "passage"
-"""Namespaces of the keys."""
 
 
 @record

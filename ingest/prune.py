@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ibidem.ingest.draft import DOCUMENT
 from ibidem.ingest.report import Report
 from ibidem.ingest.update import parts_of
+from ibidem.objects.location import DOCUMENT
 from ibidem.objects.node import Node
 
 if TYPE_CHECKING:

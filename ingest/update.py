@@ -13,12 +13,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ibidem.ingest.document import stored_name
-from ibidem.ingest.draft import DOCUMENT, PASSAGE, SECTION, Draft
+from ibidem.ingest.draft import Draft
 from ibidem.ingest.front_matter import read_front_matter
 from ibidem.ingest.mark import BOM
 from ibidem.objects.codec import encode
 from ibidem.objects.errors import ErrorKind, InvalidInputError
 from ibidem.objects.ids import NodeId
+from ibidem.objects.location import DOCUMENT, document_of
 from ibidem.objects.node import Node
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ def parts_of(tx: Transaction, document: Node) -> Iterator[Node]:
                 continue
             seen.add(child.id)
             node = tx.find_node(child.id)
-            if node is not None and _is_part(node, document.id):
+            if node is not None and document_of(node) == document.id:
                 yield node
                 stack.append(node)
 
@@ -133,13 +134,6 @@ def _check_key(node: Node, draft: Draft) -> None:
             kind=ErrorKind.ID_COLLISION,
             hint="another node stands under the id of this document: remove it, or rename the file",
         )
-
-
-def _is_part(node: Node, document_id: NodeId) -> bool:
-    if node.key is None or node.key[0] not in (SECTION, PASSAGE):
-        return False
-    key = node.key[1]
-    return isinstance(key, list) and bool(key) and key[0] == document_id.raw
 
 
 def _is_same(node: Node, draft: Draft) -> bool:

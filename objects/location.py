@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ibidem.objects.errors import CorruptError, InvalidInputError
-from ibidem.objects.ids import NodeId
+from ibidem.objects.ids import ID_BYTES, NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.record import record
 
@@ -20,6 +20,9 @@ CONTAINERS = frozenset({"Document", "Section"})
 """Node types whose source is their children and tail; any other part's source is its summary."""
 
 ANCESTORS_MAX = 64
+
+DOCUMENT, SECTION, PASSAGE = "document", "section", "passage"
+"""Namespaces of the keys of what ingest makes."""
 
 
 @record
@@ -37,6 +40,19 @@ class Location:
     line_start: int
     line_stop: int
     """Half-open range of lines, the first of the source being 1; part of a line is one line."""
+
+
+def document_of(node: Node) -> NodeId | None:
+    """Returns the document that ingest made a node for, of a document itself; None for a node that
+    ingest did not make."""
+    if node.key is None:
+        return None
+    namespace, key = node.key
+    if namespace == DOCUMENT:
+        return node.id
+    is_part = namespace in (SECTION, PASSAGE) and isinstance(key, list) and bool(key)
+    owner = key[0] if is_part and isinstance(key, list) else None
+    return NodeId(owner) if isinstance(owner, bytes) and len(owner) == ID_BYTES else None
 
 
 def size_of(text: str) -> tuple[int, int]:

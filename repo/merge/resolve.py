@@ -1,6 +1,7 @@
 """Settles one conflict at the head of the current branch.
 
-A choice is about the fields in conflict; what else was merged, or changed since, stays.
+A choice is about the fields in conflict; what else was merged, or changed since, stays. The parts
+of a document go with how it is put together.
 
 Spec: merge 5.
 """
@@ -12,8 +13,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ibidem.objects import codec
+from ibidem.objects.block import Block
 from ibidem.objects.blocks import Buffer
-from ibidem.objects.cid import Cid
+from ibidem.objects.cid import Cid, CommitCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.conflict import EDGE, Conflict
 from ibidem.objects.errors import CorruptError, InvalidInputError, NotFoundError
@@ -24,10 +26,11 @@ from ibidem.objects.root import Root
 from ibidem.objects.tree import Tree
 from ibidem.repo.arguments import Signature, random_id
 from ibidem.repo.checks import check_content
-from ibidem.repo.edits import CONFLICTS, EDGES, NODES, Edits
-from ibidem.repo.merge.conflicts import recorded_in
+from ibidem.repo.edits import CONFLICTS, EDGES, NODES, Edits, Publisher
+from ibidem.repo.merge.conflicts import OpenConflict, recorded_in
 from ibidem.repo.merge.element import read
 from ibidem.repo.merge.fields import block_of, class_of, fields_of, with_value
+from ibidem.repo.merge.parts import settled_parts
 from ibidem.repo.moves import branch_of
 from ibidem.repo.publish import BranchPublisher, Tip
 from ibidem.repo.transaction import Transaction
@@ -59,16 +62,51 @@ def resolve(
         raise NotFoundError(
             f"conflict {id}: there is none about it", hint="run 'repo status' to see which are open"
         )
-    case = _Case(repository.store, at.root, at.commit, id, read(repository.store, cid))
+    store = repository.store
+    case = _Case(store, at.root, at.commit, id, read(store, cid))
     chosen = case.chosen(take)
     signed = replace(signature, message=signature.message or f"resolve {id}: {take}")
     begun = Tip(at.commit.cid, at.root_cid, at.root)
     publisher = BranchPublisher(operations, branch_of(operations, None), signed, begun=begun)
-    if chosen is None:
-        if value:
-            raise InvalidInputError(f"value: got fields for {id}, which {take!r} takes away")
-        return _take_away(repository, case, publisher)
-    return publisher.publish(*case.settled(chosen, value or {}))
+    settled, edits, blocks = None, Edits(), dict[Cid, bytes]()
+    if chosen is not None:
+        settled, edits, blocks = case.settled(chosen, value or {})
+    elif value:
+        raise InvalidInputError(f"value: got fields for {id}, which {take!r} takes away")
+    found = OpenConflict(id, case.conflict, case.current)
+    node = settled if isinstance(settled, Node) else None
+    parts = settled_parts(store, at, found, node, since=lambda: case.since(take))
+    with Transaction(
+        store,
+        _Along(publisher, (edits, parts.edits), blocks),
+        incident=lambda root, id: repository.incident(None, root, id),  # noqa: A006
+        random_id=lambda: random_id(0),
+    ) as tx:
+        if settled is None:
+            _take_away(tx, case)
+        for part in parts.removed:
+            tx.remove_node(part)
+    return tx.commit
+
+
+@record
+class _Along:
+    """Publishes edits together with those of a transaction, which touches nothing of theirs."""
+
+    publisher: Publisher
+    edits: tuple[Edits, ...]
+    blocks: Mapping[Cid, bytes]
+
+    def base(self) -> Root:
+        """Returns the root that the transaction begins on."""
+        return self.publisher.base()
+
+    def publish(self, edits: Edits, blocks: Mapping[Cid, bytes]) -> Commit | None:
+        """Publishes all the edits in one commit."""
+        for each in self.edits:
+            for family, entries in each.trees.items():
+                edits.of(family).update(entries)
+        return self.publisher.publish(edits, {**blocks, **self.blocks})
 
 
 @record
@@ -97,7 +135,7 @@ class _Case:
                     hint="choose ours, theirs, or give values",
                 )
             return self.conflict.base
-        recorded = recorded_in(self.source, self.commit.cid, self.id.raw)
+        recorded = self.recorded()
         ours = self._value_at(recorded.parents[0]) if recorded.parents else None
         if take == OURS:
             return ours
@@ -105,23 +143,36 @@ class _Case:
             return self._value_at(recorded.parents[1])
         return self._other_than(ours)
 
-    def settled(self, chosen: Cid, value: Mapping[str, Any]) -> tuple[Edits, dict[Cid, bytes]]:
-        """Returns the edits that settle the conflict, with their blocks."""
+    def recorded(self) -> Commit:
+        """Returns the commit that recorded the conflict."""
+        return recorded_in(self.source, self.commit.cid, self.id.raw)
+
+    def since(self, take: str) -> CommitCid:
+        """Returns the commit from which on back a choice is found as it was."""
+        recorded = self.recorded()
+        if take == THEIRS and len(recorded.parents) == 2:
+            return recorded.parents[1]
+        return recorded.parents[0] if take == OURS and recorded.parents else recorded.cid
+
+    def settled(
+        self, chosen: Cid, value: Mapping[str, Any]
+    ) -> tuple[Block, Edits, dict[Cid, bytes]]:
+        """Returns the value that settles the conflict, and the edits with their blocks."""
         edits, buffer = Edits(), Buffer(self.source)
         nodes = Tree(self.source, self.root.nodes)
         for link in self.conflict.nodes:
             node = Node.decode(self.source.get(link))
             if nodes.get(node.id.raw) is None:
                 edits.of(NODES)[node.id.raw] = node.cid
-        block = self._merged(chosen, value, buffer)
-        cls = class_of(self.conflict.what)
-        cid = cls.CID.of(block)
+        settled = self._merged(chosen, value, buffer)
+        block = settled.encode()
+        cid = settled.CID.of(block)
         buffer.put(cid, block)
         edits.of(EDGES if self.conflict.what == EDGE else NODES)[self.id.raw] = cid
         edits.of(CONFLICTS)[self.id.raw] = None
-        return edits, buffer.new
+        return settled, edits, buffer.new
 
-    def _merged(self, chosen: Cid, value: Mapping[str, Any], buffer: Buffer) -> bytes:
+    def _merged(self, chosen: Cid, value: Mapping[str, Any], buffer: Buffer) -> Block:
         block = self.source.get(self.current or chosen)
         fields, wanted = fields_of(block), fields_of(self.source.get(chosen))
         names = self.conflict.fields
@@ -134,10 +185,9 @@ class _Case:
             fields = with_value(fields, name, {} if item is None else {name: item})
         merged = block_of(block, fields)
         try:
-            class_of(self.conflict.what).decode(merged)
+            return class_of(self.conflict.what).decode(merged)
         except CorruptError as error:
             raise InvalidInputError(f"value: {error}") from error
-        return merged
 
     def _only_side(self) -> Cid:
         if len(self.conflict.sides) > 1:
@@ -166,21 +216,14 @@ class _Case:
         return Tree(self.source, tree).get(self.id.raw)
 
 
-def _take_away(repository: Reader, case: _Case, publisher: BranchPublisher) -> Commit | None:
-    """Publishes that what a conflict is about is not in the graph."""
-    with Transaction(
-        repository.store,
-        publisher,
-        incident=lambda root, id: repository.incident(None, root, id),  # noqa: A006
-        random_id=lambda: random_id(0),
-    ) as tx:
-        if case.current is None:
-            tx.settle(case.id)
-        elif isinstance(case.id, NodeId):
-            tx.remove_node(case.id)
-        else:
-            tx.remove_edge(case.id)
-    return tx.commit
+def _take_away(tx: Transaction, case: _Case) -> None:
+    """Stages that what a conflict is about is not in the graph."""
+    if case.current is None:
+        tx.settle(case.id)
+    elif isinstance(case.id, NodeId):
+        tx.remove_node(case.id)
+    else:
+        tx.remove_edge(case.id)
 
 
 def _encoded(name: str, value: Any, buffer: Buffer) -> bytes | None:

@@ -10,6 +10,7 @@ ORACLE = "tests/oracle/test_merge.py::test_merges_equal_the_oracle_commute_and_r
 MERGING = "tests/repo/merge/test_merging.py::"
 MANY = "tests/repo/merge/test_many_merges.py::"
 LEVELS = "tests/repo/merge/test_levels.py::"
+DOCUMENTS = "tests/repo/merge/test_documents.py::"
 CITED = {
     "1-a": MERGING + "test_a_branch_without_commits_of_its_own_moves",
     "1-b": MANY + "test_merges_are_the_same_to_the_byte_whoever_makes_them",
@@ -33,6 +34,7 @@ CITED = {
     "5-a": MERGING + "test_histories_with_nothing_in_common_merge",
     "5-b": MANY + "test_more_than_sixty_four_sides_are_counted_and_bounded",
     "5-c": MANY + "test_a_conflict_settled_apart_and_differently_is_a_conflict_again",
+    "5-d": DOCUMENTS + "test_settled_for_a_side_the_graph_is_that_of_the_side",
     "6-a": MERGING + "test_no_vector_is_lost_and_vectors_rank_at_once",
     "7-a": ORACLE,
     "7-b": MERGING + "test_two_models_of_one_name_are_both_kept",
