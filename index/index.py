@@ -194,6 +194,11 @@ class Index:
                 self._catalog = None
             return bool(damaged)
 
+    def wait(self) -> None:
+        """Waits for what is written beside the answers: after it, only who asks writes."""
+        with self._lock:
+            self._merger.wait()
+
     def stats(self) -> IndexStats:
         """Returns the segments of the snapshot last used and the size of the directory."""
         with self._lock:

@@ -92,7 +92,10 @@ def embed(
             said = message or f"vectors of {name} for {len(batch)} nodes"
             nodes = [revision.node(each) for each in batch]
             texts = [_text(repository, revision.config, node) for node in nodes]
-            vectors = source.embed(texts)
+            try:
+                vectors = source.embed(texts)
+            finally:
+                _forget_erased(repository, nodes, texts)
             with repository.transaction(author=author, message=said) as tx:
                 if name not in revision.config.models:
                     tx.register_model(name, Model(embedder.dim, digest=embedder.digest))
@@ -117,6 +120,16 @@ def embed(
         embedded_count,
         tuple(commits),
     )
+
+
+def _forget_erased(repository: Reader, nodes: list[Node], texts: list[str]) -> None:
+    """Takes the vectors of nodes out of the cache that were erased since they were read: the
+    erasure may have looked for them before they were put there."""
+    erased = repository.guard.erased().nodes
+    pairs = zip(nodes, texts, strict=True)
+    gone = [text_digest(text) for node, text in pairs if node.id.raw in erased]
+    if gone:
+        repository.vector_cache.discard(gone)
 
 
 def query_vector(

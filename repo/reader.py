@@ -276,9 +276,10 @@ class Reader(Closing):
         self._revision = None
         if compact:
             self.index.compact(self.at().root_cid)
-            return
-        self.index.forget()
-        self.index.build(self.at().root_cid)
+        else:
+            self.index.forget()
+            self.index.build(self.at().root_cid)
+        self._keep_no_older_index()
 
     def index_counts(self) -> tuple[int, int]:
         """Returns how many nodes the index answers for at the head, and how many there are."""
@@ -305,7 +306,7 @@ class Reader(Closing):
             # What was made before an erasure quotes what was erased: no process goes on with it.
             from ibidem.index.index import Index
 
-            self._revision = None
+            self.drop_index()
             folder = self.index_folder
             if erasures != EMPTY_TREE and self.folder is not None:
                 from ibidem.repo.keep.destroy import sweep_index
@@ -314,8 +315,15 @@ class Reader(Closing):
             self._index = (erasures, Index(folder, self.store))
         return self._index[1]
 
+    def _keep_no_older_index(self) -> None:
+        """Sweeps away what was just written where an erasure came first: its own sweep may have
+        been before. Where the erasure comes after this, so does its sweep."""
+        _ = self.index
+
     def drop_index(self) -> None:
-        """Lets go of everything derived that is held in memory; files stay."""
+        """Lets go of everything derived that is held in memory; files stay, and none is added."""
+        if self._index is not None:
+            self._index[1].wait()
         self._revision = None
         self._index = None
 
@@ -352,7 +360,10 @@ class Reader(Closing):
     def _indexed(self, root_cid: RootCid, near: list[RootCid]) -> Snapshot:
         # The head's snapshot stays remembered, however many old revisions are asked.
         self.index.pin([self.at().root_cid])
-        return self.index.snapshot(root_cid, near=near)
+        try:
+            return self.index.snapshot(root_cid, near=near)
+        finally:
+            self._keep_no_older_index()
 
     def _parents(self, commit: Commit | None) -> list[RootCid]:
         """Returns the roots of a commit's parents."""

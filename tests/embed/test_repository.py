@@ -13,6 +13,7 @@ import ibidem
 from ibidem.embed.protocol import identity
 from ibidem.objects.config import Model
 from ibidem.objects.errors import ErrorKind, IbidemError, InvalidInputError
+from ibidem.objects.ids import NodeId
 from ibidem.objects.text import text_digest
 
 
@@ -43,6 +44,18 @@ class Dying(Letters):
         self.calls -= 1
         if self.calls < 0:
             raise KeyboardInterrupt
+        return super().embed(texts)
+
+
+class Erasing(Letters):
+    """Has another one erase a node while its text is being embedded."""
+
+    def __init__(self, other: ibidem.Repository, node: NodeId) -> None:
+        super().__init__()
+        self.other, self.node = other, node
+
+    def embed(self, texts: Sequence[str]) -> np.ndarray:
+        self.other.erase(self.node)
         return super().embed(texts)
 
 
@@ -252,3 +265,15 @@ def test_a_registration_that_differs_is_refused(repo: ibidem.Repository):
     with pytest.raises(InvalidInputError) as caught, repo.transaction() as tx:
         tx.register_model("letters", Model(26, digest=blake3(b"other").digest()))
     assert caught.value.kind is ErrorKind.MODEL_MISMATCH
+
+
+def test_what_is_erased_while_it_is_embedded_is_not_in_the_cache(repo, tmp_path: Path):
+    add(repo, "to be forgotten", "to be kept")
+    node = next(node for node in repo.at().nodes() if node.summary == "to be forgotten")
+    with ibidem.open(tmp_path / "r") as other:
+        model = Erasing(other, node.id)
+        assert repo.embed(model).embedded_count == 1
+    texts = [text_digest(text) for text in model.asked]
+    assert len(texts) == 2
+    assert len(repo.vector_cache.find(model.digest, 26, texts)) == 1
+    assert repo.fsck().is_clean

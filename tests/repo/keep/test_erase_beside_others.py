@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import ibidem
-from ibidem.objects.errors import (
-    InvalidInputError,
-)
+from ibidem.index import family, merger
+from ibidem.index.catalog import Catalog
+from ibidem.index.merger import Merger
+from ibidem.index.state import State
+from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.repo.keep import destroy as destroying
 from ibidem.repo.keep import erase as erasing
@@ -96,6 +99,59 @@ def test_what_another_erases_meanwhile_is_destroyed_before_the_mark_goes(
         assert repo.store.cell(ERASING_CELL) is None
         assert repo.fsck().is_clean
     assert places_of(tmp_path, *NEEDLES) == []
+
+
+def test_who_wrote_an_index_meanwhile_takes_it_away_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The erasure is done when segments are there and their manifest is not: they are put again."""
+    put_missing = Catalog._put_missing
+    with ibidem.init(tmp_path) as repo, ibidem.open(tmp_path) as other:
+        secret = add_secret(repo)
+
+        def put(found: Catalog, state: State) -> None:
+            monkeypatch.undo()
+            other.erase(secret)
+            put_missing(found, state)
+
+        monkeypatch.setattr(Catalog, "_put_missing", put)
+        assert repo.retrieve("harmless").items
+        assert places_of(tmp_path, *NEEDLES) == []
+        assert not repo.retrieve(SECRET).items
+        assert repo.fsck().is_clean
+
+
+def test_a_merge_that_ends_after_all_else_brings_nothing_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {
+        "TAIL_ROWS": 3,
+        "TIER_PARTS": 2,
+        "STEP_ROWS_MAX": 1,
+        "PATIENCE": 99,
+    }.items():
+        monkeypatch.setattr(family, name, value)
+    waiting: list[Callable[[], None]] = []
+
+    def end_all(self: Merger) -> None:
+        while waiting:
+            waiting.pop()()
+
+    monkeypatch.setattr(merger, "STEPS_BEFORE", 0)
+    monkeypatch.setattr(
+        merger, "_start", lambda job, *given: waiting.append(lambda: job.run(*given))
+    )
+    monkeypatch.setattr(Merger, "wait", end_all)
+    with ibidem.init(tmp_path) as repo:
+        secret = add_secret(repo)
+        while not waiting:
+            with repo.transaction() as tx:
+                for _ in range(3):
+                    tx.add_node("Doc", summary="harmless", unique=True)
+            assert repo.retrieve("harmless").items
+        repo.erase(secret)
+        end_all(Merger())
+        assert places_of(tmp_path, *NEEDLES) == []
 
 
 def test_a_commit_that_comes_between_is_seen(repo: Repository) -> None:
