@@ -129,6 +129,7 @@ class Environment:
         """Tells whether somebody still reads a state before the newest; in any process."""
         handle = self._enter()
         try:
+            handle.reader_check()  # one that was killed reads no more
             newest = handle.info()["last_txnid"]
             rows = [line.split() for line in handle.readers().splitlines()]
         except lmdb.Error as error:

@@ -226,6 +226,26 @@ def test_a_killed_writer_leaves_no_lock_behind(tmp_path: Path) -> None:
         store.put(blocks_of(b"a"))
 
 
+def test_a_killed_reader_is_no_reader(tmp_path: Path) -> None:
+    path = tmp_path / "blocks"
+    with LmdbStore.create(path) as store:
+        program = (
+            "import sys, time; from ibidem.store.lmdb import LmdbStore\n"
+            "environment = LmdbStore.open(sys.argv[1])._open_environment()\n"
+            "environment.read(lambda _: (print('reads', flush=True), time.sleep(600)))"
+        )
+        with subprocess.Popen(
+            [sys.executable, "-c", program, str(path)], stdout=subprocess.PIPE, env=environment()
+        ) as child:
+            assert child.stdout is not None
+            assert child.stdout.readline() == b"reads\n"
+            for body in (b"a", b"b"):
+                store.put(blocks_of(body))
+            assert store._open_environment().has_older_readers()
+            child.send_signal(signal.SIGKILL)
+        assert not store._open_environment().has_older_readers()
+
+
 def test_processes_that_race_for_a_cell_lose_nothing(tmp_path: Path) -> None:
     program = """
 import sys
