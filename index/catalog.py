@@ -30,7 +30,7 @@ SNAPSHOTS_MAX = 16
 """Manifests kept beside those of pinned roots."""
 REMEMBER_SECONDS = 0.5
 """What a question waits for others that hold the lock, before it goes on without remembering."""
-REMOVE_SECONDS = 10.0
+REMOVE_SECONDS = 30.0
 """What is waited where files have to go."""
 
 
