@@ -161,8 +161,8 @@ def run(
             {
                 "suspects": [shapes.commit_json(commit) for commit in found.suspects],
                 "last_good": None if found.last_good is None else str(found.last_good.cid),
-                "commits_count": found.commits_count,
-                "evaluations_count": len(found.steps),
+                "commit_count": found.commits_count,
+                "evaluation_count": len(found.steps),
                 "steps": [
                     {"commit": str(step.commit.cid), "holds": step.holds} for step in found.steps
                 ],
@@ -218,8 +218,8 @@ def _json(found: Bisection) -> dict[str, Any]:
         "first_bad": None if first is None else shapes.commit_json(first),
         "last_good": None if last is None else str(last.cid),
         "cause": None if cause is None else moves.cause_json(cause),
-        "commits_count": found.commits_count,
-        "evaluations_count": found.evaluations_count,
+        "commit_count": found.commits_count,
+        "evaluation_count": found.evaluations_count,
         "steps": [{"commit": str(step.commit.cid), "holds": step.holds} for step in found.steps],
     }
 

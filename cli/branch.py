@@ -42,7 +42,7 @@ def command(
         _show(session, current, branches)
     elif session.json:
         made = None if delete else str(target)
-        output.emit("branch", {"name": name, "deleted": delete, "target": made})
+        output.emit("branch", {"name": name, "is_deleted": delete, "target": made})
     elif delete:
         output.say(f"deleted branch {output.one_line(name)}; repo undo brings it back")
     else:
@@ -52,7 +52,7 @@ def command(
 def _show(session: Session, current: str, branches: dict[str, str]) -> None:
     if session.json:
         rows = [{"name": name, "target": target} for name, target in branches.items()]
-        output.emit("branches", {"current": current, "branches": rows})
+        output.emit("branch-list", {"current": current, "branches": rows})
         return
     for name, target in branches.items():
         mark, shown = ("*", output.strong(name)) if name == current else (" ", name)

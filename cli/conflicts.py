@@ -30,7 +30,7 @@ def conflict_json(found: OpenConflict) -> dict[str, Any]:
         "value": None if found.value is None else str(found.value),
         "base": None if conflict.base is None else str(conflict.base),
         "sides": [str(side) for side in conflict.sides],
-        "deleted": conflict.deleted,
+        "is_deleted": conflict.deleted,
         "nodes": [str(node) for node in conflict.nodes],
     }
 

@@ -88,9 +88,9 @@ def _shape(report: CopyReport) -> dict[str, Any]:
             }
             for move in report.moves
         ],
-        "blocks": report.block_count,
+        "block_count": report.block_count,
         "size_bytes": report.size_bytes,
-        "conflicts": report.conflict_count,
-        "erasures": report.erasure_count,
-        "erasures_refused": report.refused_erasure_count,
+        "conflict_count": report.conflict_count,
+        "erasure_count": report.erasure_count,
+        "refused_erasure_count": report.refused_erasure_count,
     }

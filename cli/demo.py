@@ -122,8 +122,8 @@ class Demo:
         seconds = time.monotonic() - started
         stats = repository.stats()
         size_bytes = sum(path.stat().st_size for path in self.documents.iterdir())
-        self.facts["documents"] = document_count
-        self.facts["nodes"] = stats.node_count
+        self.facts["document_count"] = document_count
+        self.facts["node_count"] = stats.node_count
         self.facts["commit"] = str(commit.cid)
         self.say(
             f"   {plural(document_count, 'topic')} of the Python language reference, "
@@ -191,10 +191,10 @@ class Demo:
         self._step(5, "Replay the older answer in another process")
         self.say(f"   $ repo replay {_receipt(result)}")
         replayed = _replay_in_another_process(self.folder, _receipt(result))
-        if replayed.get("result") != str(result.cid) or not replayed.get("identical"):
+        if replayed.get("result") != str(result.cid) or not replayed.get("is_identical"):
             raise ReplayError(f"result: got {replayed.get('result')}, expected {result.cid}")
         size_bytes = len(result.to_bytes())
-        self.facts["replayed_identical"] = True
+        self.facts["is_identical"] = True
         self.say(
             f"   {good('same bytes')}: {size_bytes:,} of them, hash {result.cid}",
             "   The receipt names the root that was asked, so later edits do not matter.",

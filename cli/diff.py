@@ -104,7 +104,7 @@ def _answers(
                 "is_different": is_different,
                 "items": [moves.move_json(move) for move in found.moves],
                 "causes": [moves.cause_json(cause) for cause in found.causes],
-                "evaluations_count": found.evaluations_count,
+                "evaluation_count": found.evaluations_count,
                 "is_related": found.is_related,
             },
         )

@@ -34,7 +34,7 @@ def command(context: click.Context, session: Session, *, full: bool) -> None:
     findings = [*checkup.check_program(), *_repository_findings(session, full=full)]
     failed = any(finding.outcome == "failed" for finding in findings)
     if session.json:
-        output.emit("doctor", {"ok": not failed, "findings": [asdict(f) for f in findings]})
+        output.emit("doctor", {"is_ok": not failed, "findings": [asdict(f) for f in findings]})
     else:
         for finding in findings:
             _show(finding)

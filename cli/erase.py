@@ -109,6 +109,6 @@ def _finish(session: Session) -> None:
     with session.open() as repository:
         finished = repository.finish_erasing()
     if session.json:
-        output.emit("erase-finish", {"finished": finished})
+        output.emit("erase-finish", {"is_finished": finished})
     else:
         output.say("finished" if finished else "no erasure was cut short")

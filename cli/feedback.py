@@ -99,7 +99,7 @@ def not_useful_command(
             useful=[_returned(session, repository, found, node) for node in useful] or None,
             actor=session.author(author),
         )
-    _say(session, "not_useful", str(notes))
+    _say(session, "not-useful", str(notes))
 
 
 @command.command("outcome")
@@ -154,4 +154,4 @@ def _say(session: Session, kind: str, notes: str) -> None:
     if session.json:
         output.emit("feedback", {"kind": kind, "notes": notes})
     else:
-        output.say(f"noted: {kind.replace('_', ' ')}, notes {notes}")
+        output.say(f"noted: {kind.replace('-', ' ')}, notes {notes}")

@@ -66,8 +66,8 @@ def command(context: click.Context, session: Session, *, repair: bool, source: P
 def report_json(report: FsckReport) -> dict[str, object]:
     """Returns a report as `ibidem/fsck/1` has it."""
     return {
-        "clean": report.is_clean,
-        "data_whole": report.is_data_whole,
+        "is_clean": report.is_clean,
+        "is_data_whole": report.is_data_whole,
         "faults": [
             {
                 "kind": str(fault.kind),

@@ -41,7 +41,7 @@ def command(
         output.emit(
             "gc",
             {
-                "dry_run": report.is_dry_run,
+                "is_dry_run": report.is_dry_run,
                 "block_count": report.block_count,
                 "size_bytes": report.size_bytes,
                 "counts": dict(report.counts),

@@ -59,7 +59,7 @@ def list_(session: Session) -> None:
     with session.open() as repository:
         trust, own = repository.keyring.trust(), set(repository.keyring.names())
     if session.json:
-        keys = [{**key_json(key), "private": key.name in own} for key in trust.keys.values()]
+        keys = [{**key_json(key), "has_private": key.name in own} for key in trust.keys.values()]
         output.emit("key-list", {"keys": keys, "signed_refs": list(trust.signed_refs)})
         return
     rows = [
@@ -153,7 +153,7 @@ def key_json(key: TrustedKey) -> dict[str, object]:
         "name": key.name,
         "public": key.public.hex(),
         "may_erase": key.may_erase,
-        "revoked": key.is_revoked,
+        "is_revoked": key.is_revoked,
         "reason": key.reason or None,
         "good_heads": [str(cid) for cid in key.good_heads],
     }

@@ -209,7 +209,7 @@ def _answer_json(answer: GraphAnswer) -> dict[str, Any]:
             for one in answer.nodes
         ],
         "edges": [
-            {"id": str(e.id), "etype": e.etype, "src": str(e.src), "dst": str(e.dst)}
+            {"id": str(e.id), "etype": e.etype, "source": str(e.src), "target": str(e.dst)}
             for e in answer.edges
         ],
         "skipped": dict(answer.skipped),
@@ -220,7 +220,7 @@ def _answer_json(answer: GraphAnswer) -> dict[str, Any]:
             "gap": answer.selection.gap,
             "needs_more": answer.selection.needs_more,
         },
-        "withheld": len(answer.withheld),
+        "withheld_count": len(answer.withheld),
     }
 
 

@@ -52,7 +52,7 @@ def command(
     if session.json:
         made = None if merged.commit is None else shapes.commit_json(merged.commit)
         found = conflicts.merge_json(merged.outcome, merged.changes, merged.conflicts)
-        output.emit("merge", {**found, "commit": made, "dry_run": dry_run})
+        output.emit("merge", {**found, "commit": made, "is_dry_run": dry_run})
     else:
         if merged.commit is not None:
             output.say(f"commit {merged.commit.cid}")

@@ -43,10 +43,10 @@ def cause_json(cause: Cause) -> dict[str, Any]:
     """Returns a commit that changed an answer."""
     return {
         "commit": shapes.commit_json(cause.commit),
-        "commits_count": cause.commits_count,
+        "commit_count": cause.commits_count,
         "moves": [{"kind": str(move.kind), "id": str(move.id)} for move in cause.moves],
         "changes": [changes.change_json(change) for change in cause.changes],
-        "changes_count": cause.changes_count,
+        "change_count": cause.changes_count,
     }
 
 

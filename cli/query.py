@@ -101,6 +101,6 @@ def _row(node: Any, order_by: str | None) -> tuple[str, ...]:
 
 def _print_count(session: Session, count: int) -> None:
     if session.json:
-        output.emit("count", {"count": count})
+        output.emit("query-count", {"count": count})
     else:
         output.say(str(count))

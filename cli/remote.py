@@ -31,7 +31,7 @@ def listed(session: Session) -> None:
             {"name": name, "location": address.location, "token_file": address.token_file}
             for name, address in remotes.items()
         ]
-        output.emit("remotes", {"remotes": rows})
+        output.emit("remote-list", {"remotes": rows})
         return
     output.say(
         *output.table(
@@ -86,7 +86,7 @@ def remove(session: Session, *, name: str) -> None:
 
 def _told(session: Session, name: str, location: str, *, removed: bool) -> None:
     if session.json:
-        output.emit("remote", {"name": name, "location": location, "removed": removed})
+        output.emit("remote", {"name": name, "location": location, "is_removed": removed})
     elif removed:
         output.say(f"removed remote {name}")
     else:

@@ -28,7 +28,7 @@ def tell(
         found = conflicts.merge_json(done.outcome, done.changes, done.conflicts)
         found["commits"] = conflicts.commits_json(done.commits)
         found["dropped"] = conflicts.commits_json(done.dropped)
-        output.emit(name, {**found, "dry_run": dry_run})
+        output.emit(name, {**found, "is_dry_run": dry_run})
     else:
         for commit in done.commits:
             output.say(f"commit {commit.cid}  {output.one_line(commit.message, width=60)}")

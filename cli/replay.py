@@ -51,7 +51,7 @@ def command(
         cid, size_bytes = str(result.receipt.cid), len(result.to_bytes())
         lines = _lines(repository, result, cid) if show else []
     if session.json:
-        facts = {"receipt": cid, "identical": True, "result": str(result.cid)}
+        facts = {"receipt": cid, "is_identical": True, "result": str(result.cid)}
         output.emit("replay", {**facts, "size_bytes": size_bytes})
         return
     output.say(f"{output.good('same bytes')}: {size_bytes:,} of them, hash {result.cid}")

@@ -105,7 +105,7 @@ def replay(session: Session, *, name: str, agent: str | None) -> None:
         counts = check(run)
         found, tip = run.name, str(run.tip)
     if session.json:
-        facts = {"name": found, "tip": tip, "identical": True, "is_agent_run": agent is not None}
+        facts = {"name": found, "tip": tip, "is_identical": True, "is_agent_run": agent is not None}
         output.emit("run-replay", {**facts, "actions": dict(sorted(counts.items()))})
         return
     said = ", ".join(f"{count} {action}" for action, count in sorted(counts.items()))

@@ -30,25 +30,25 @@ def command(session: Session, *, at: str) -> None:
             "stats",
             {
                 "commit": head,
-                "nodes": stats.node_count,
-                "edges": stats.edge_count,
-                "tombstones": stats.tombstone_count,
+                "node_count": stats.node_count,
+                "edge_count": stats.edge_count,
+                "tombstone_count": stats.tombstone_count,
                 "labels": labels,
                 "vectors": dict(stats.vector_counts),
                 "sparse": dict(stats.sparse_counts),
-                "branches": stats.branch_count,
-                "tags": stats.tag_count,
+                "branch_count": stats.branch_count,
+                "tag_count": stats.tag_count,
                 "blocks": {"count": stats.block_count, "size_bytes": stats.store_bytes},
                 "index": {
-                    "current": is_current,
-                    "snapshots": index.snapshot_count,
+                    "is_current": is_current,
+                    "snapshot_count": index.snapshot_count,
                     "size_bytes": index.size_bytes,
                     "families": [
                         {
                             "family": family.name,
-                            "segments": family.segment_count,
-                            "rows": family.row_count,
-                            "rows_dead": family.dead_count,
+                            "segment_count": family.segment_count,
+                            "row_count": family.row_count,
+                            "dead_row_count": family.dead_count,
                             "size_bytes": family.size_bytes,
                         }
                         for family in index.families

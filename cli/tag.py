@@ -41,7 +41,7 @@ def command(
         _show(session, {tag: str(commit) for tag, commit in tags.items()})
     elif session.json:
         made = None if target is None else str(target)
-        output.emit("tag", {"name": name, "deleted": delete, "target": made})
+        output.emit("tag", {"name": name, "is_deleted": delete, "target": made})
     elif delete:
         output.say(f"deleted tag {output.one_line(name)}; repo undo brings it back")
     else:
@@ -51,7 +51,7 @@ def command(
 def _show(session: Session, tags: dict[str, str]) -> None:
     if session.json:
         rows = [{"name": name, "target": target} for name, target in tags.items()]
-        output.emit("tags", {"tags": rows})
+        output.emit("tag-list", {"tags": rows})
     else:
         output.say(
             *output.table([(output.one_line(name), target) for name, target in tags.items()])

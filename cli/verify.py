@@ -42,7 +42,7 @@ def command(
         output.emit(
             "verify",
             {
-                "good": is_good,
+                "is_good": is_good,
                 "commits": [
                     {
                         "commit": str(verdict.commit),

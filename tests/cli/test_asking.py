@@ -75,11 +75,11 @@ def test_an_older_revision_answers_as_it_did(notes: Run, data: Data, tmp_path: P
     assert data("retrieve", "deadline of a call")["result"] != before["result"]
     assert data("retrieve", "deadline of a call", "--at", "main~1")["result"] == before["result"]
     replayed = data("replay", before["receipt"])
-    assert replayed["identical"] is True
+    assert replayed["is_identical"] is True
     assert replayed["result"] == before["result"]
     notes("reindex")
     notes("reindex", "--compact")
-    assert data("stats")["index"]["current"] is True
+    assert data("stats")["index"]["is_current"] is True
     assert "1 segment, " in notes("stats").stdout
     assert data("replay", before["receipt"][:21])["result"] == before["result"]
     assert "same bytes" in notes("replay", before["receipt"]).stdout

@@ -124,7 +124,7 @@ def test_json_lines_come_from_standard_input(notes: Run, data: Data):
         b'{"edge": {"source": "a", "etype": "knows", "target": "b"}}\n'
     )
     report = data("add", "-", stdin=lines)
-    assert (report["nodes"]["added"], report["edges"]) == (2, 1)
+    assert (report["nodes"]["added"], report["edge_count"]) == (2, 1)
     notes("commit")
     assert [n["summary"] for n in data("query", "--label", "Person")["nodes"]] != []
 
@@ -236,9 +236,9 @@ def test_stored_text_cannot_steer_the_terminal(notes: Run, data: Data):
 
 def test_stats_count_what_is_there(notes: Run, data: Data):
     stats = data("stats")
-    assert stats["nodes"] == len(data("query")["nodes"])
+    assert stats["node_count"] == len(data("query")["nodes"])
     assert stats["labels"]["Document"] == 2
-    assert stats["blocks"]["count"] > stats["nodes"]
+    assert stats["blocks"]["count"] > stats["node_count"]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -256,12 +256,12 @@ def test_an_empty_repository_can_be_looked_at(run: Run, data: Data):
     run("init")
     assert data("status")["head"] is None
     assert data("log")["commits"] == []
-    assert data("stats")["nodes"] == 0
+    assert data("stats")["node_count"] == 0
     assert data("query")["nodes"] == []
     assert data("diff")["changes"] == []
     assert data("retrieve", "anything")["items"] == []
-    assert data("branch") == {"schema": "ibidem/branches/1", "current": "main", "branches": []}
-    assert data("doctor", "--full")["ok"] is True
+    assert data("branch") == {"schema": "ibidem/branch-list/1", "current": "main", "branches": []}
+    assert data("doctor", "--full")["is_ok"] is True
     assert "no commit yet" in run("branch").stdout
     run("reindex")
     run("show", code=3)

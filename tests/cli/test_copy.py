@@ -127,7 +127,7 @@ def test_serve_answers_a_clone_until_it_is_interrupted(notes: Run, tmp_path: Pat
             token_file = tmp_path / ".ibidem" / "local" / "serve-token"
             assert token_file.stat().st_mode & 0o077 == 0
             shown = notes("clone", url, "copy", "--token-file", str(token_file), "--json")
-            assert json.loads(shown.stdout_bytes)["blocks"] > 5
+            assert json.loads(shown.stdout_bytes)["block_count"] > 5
             notes("clone", url, "other", code=2)
             token_file.write_text("a wrong token of some length\n")
             notes("fetch", "-R", "copy", code=16)

@@ -18,15 +18,15 @@ Data = Callable[..., dict[str, Any]]
 
 def test_the_demo_ends_with_the_same_bytes_in_another_process(data: Data, run: Run):
     facts = data("demo", "tour")
-    assert facts["replayed_identical"] is True
+    assert facts["is_identical"] is True
     assert facts["answers_differ"] is True
     assert len(facts["questions"]) == len(demo_corpus.QUESTIONS)
     assert all(question["items"] for question in facts["questions"])
-    assert facts["documents"] > 40
+    assert facts["document_count"] > 40
     commits = data("log", "-R", "tour")["commits"]
     assert [commit["cid"] for commit in commits] == [facts["edit_commit"], facts["commit"]]
     assert data("replay", facts["receipt"], "-R", "tour")["result"] == facts["result"]
-    assert data("doctor", "-R", "tour", "--full")["ok"] is True
+    assert data("doctor", "-R", "tour", "--full")["is_ok"] is True
     assert "already holds" in run("demo", "tour", code=2).stderr
 
 

@@ -25,7 +25,7 @@ def outcomes(report: dict[str, Any]) -> dict[str, str]:
 
 def test_a_sound_repository_passes(notes: Run, data: Data):
     report = data("doctor", "--full")
-    assert report["ok"] is True
+    assert report["is_ok"] is True
     assert outcomes(report)["blocks"] == outcomes(report)["index"] == "ok"
     assert "all is well" in notes("doctor").stdout
 
@@ -44,7 +44,7 @@ def test_a_store_that_lost_everything_is_a_finding(notes: Run, data: Data, tmp_p
 
 def test_without_a_repository_only_the_program_is_checked(data: Data):
     report = data("doctor")
-    assert report["ok"] is True
+    assert report["is_ok"] is True
     assert outcomes(report)["repository"] == "note"
 
 
@@ -67,7 +67,7 @@ def test_a_lost_index_is_no_damage(notes: Run, data: Data, tmp_path: Path):
     index = tmp_path / ".ibidem" / "index"
     for path in sorted(index.rglob("*"), reverse=True):
         path.unlink() if path.is_file() else path.rmdir()
-    assert data("doctor")["ok"] is True
+    assert data("doctor")["is_ok"] is True
 
 
 def test_a_newer_format_is_not_called_damage(notes: Run, data: Data, tmp_path: Path):

@@ -56,21 +56,21 @@ def test_vectors_are_made_once_and_asked_with_the_same_model(
     notes: Run, data: Callable[..., dict[str, Any]], asked: list[str]
 ):
     counted = data("embed", "--model", MODEL, "--dry-run")
-    assert counted["wanting"] > 0
-    assert (counted["embedded"], counted["commit"]) == (0, None)
+    assert counted["wanting_count"] > 0
+    assert (counted["embedded_count"], counted["commit"]) == (0, None)
     made = data("embed", "--model", MODEL, "--batch", "2")
-    assert made["embedded"] == made["wanting"] == counted["wanting"]
-    assert made["commits"] == -(-made["wanting"] // 2)
+    assert made["embedded_count"] == made["wanting_count"] == counted["wanting_count"]
+    assert made["commit_count"] == -(-made["wanting_count"] // 2)
     assert data("log")["commits"][0]["cid"] == made["commit"]
     before = len(asked)
-    assert data("embed", "--model", MODEL)["embedded"] == 0
+    assert data("embed", "--model", MODEL)["embedded_count"] == 0
     answer = data("retrieve", "a deadline of thirty seconds", "--model", MODEL)
     # Beside the question, only the text that tells the dimension.
     assert [text for text in asked[before:] if text != "dimension"] == [
         "a deadline of thirty seconds"
     ]
     assert {lane for item in answer["items"] for lane in item["lanes"]} == {"lexical", "dense"}
-    assert data("replay", answer["receipt"])["identical"] is True
+    assert data("replay", answer["receipt"])["is_identical"] is True
 
 
 def test_what_people_read_says_how_many(notes: Run, asked: list[str]):

@@ -96,7 +96,7 @@ def test_bisect_run_finds_the_commit_at_which_a_command_fails(notes, data, monke
     assert notes("bisect", "run", "--bad", "main~4", *command[2:], code=1)
     found = data("bisect", "run", "--good", "main~5", "--json", *command[2:])
     assert found["suspects"][0]["message"] == "commit 3"
-    assert len(found["steps"]) == found["evaluations_count"] <= 3
+    assert len(found["steps"]) == found["evaluation_count"] <= 3
 
 
 def test_bisect_run_says_when_a_command_cannot_tell(notes):

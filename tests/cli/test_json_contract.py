@@ -175,3 +175,39 @@ def test_every_documented_field_is_printed(seen: dict[str, list[dict[str, Any]]]
                 tail = stem.rpartition(".")[2]
                 found = any(f"{tail}." in p or f"{tail}[" in p for p in anywhere)
             assert found, f"{schema}: docs/json.md has {path}, which nothing printed"
+
+
+VERBS = ("is_", "has_", "may_", "needs_", "holds", "answers_")
+MAPS = r"props|status|value|ranks|lanes|counts?|actions|labels|vectors|sparse|paths|key\.key|policy"
+"""What holds names that are not ours, or counts by what is counted."""
+
+
+def test_names_are_made_in_one_way(seen: dict[str, list[dict[str, Any]]]):
+    kinds: dict[str, set[str]] = {}
+    for schema, objects in seen.items():
+        assert re.fullmatch(r"ibidem/[a-z]+(-[a-z]+)*/1", schema)
+        for path, value in (pair for one in objects for pair in named_values(one)):
+            name = path.rpartition(".")[2]
+            if re.search(rf"\b({MAPS})\b", path.rpartition(".")[0]):
+                continue
+            assert re.fullmatch(r"[a-z]+[0-9]*(_[a-z]+)*", name), f"{schema}: {path}"
+            if isinstance(value, bool):
+                assert name.startswith(VERBS), f"{schema}: {path} is true or false"
+            kind = "list" if isinstance(value, list) else "number" if is_number(value) else ""
+            kinds.setdefault(name, set()).add(kind)
+    del kinds["key"]  # holds any value
+    assert [name for name, found in kinds.items() if {"list", "number"} <= found] == []
+
+
+def named_values(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    if isinstance(value, list):
+        for inner in value:
+            yield from named_values(inner, path)
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield f"{path}.{key}", inner
+            yield from named_values(inner, f"{path}.{key}")
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)

@@ -18,8 +18,8 @@ Data = Callable[..., dict[str, Any]]
 
 def test_a_whole_repository(notes: Run, data: Data) -> None:
     report = data("fsck")
-    assert report["clean"] is True
-    assert report["data_whole"] is True
+    assert report["is_clean"] is True
+    assert report["is_data_whole"] is True
     assert "everything is whole" in notes("fsck").stdout
 
 
@@ -62,7 +62,7 @@ def test_gc_counts_before_it_deletes(notes: Run, data: Data) -> None:
     notes("node", "add", "Note", "--summary", "staged and dropped")
     notes("unstage")
     would = data("gc", "--dry-run")
-    assert would["dry_run"] is True
+    assert would["is_dry_run"] is True
     assert would["block_count"] > 0
     assert "would delete" in notes("gc", "--dry-run").stdout
     assert data("gc")["block_count"] == would["block_count"]
@@ -103,11 +103,11 @@ def test_an_erasure_that_was_cut_short_is_said_and_finished(
     with ibidem.open(tmp_path) as repo:
         repo.store.publish({}, {ERASING_CELL: (None, ERASING)})
     said = data("fsck", code=1)
-    assert said["data_whole"] is True
+    assert said["is_data_whole"] is True
     assert [fault["kind"] for fault in said["faults"]] == ["unfinished"]
     assert "run 'repo erase --finish'" in notes("fsck", code=1).stdout
     assert "hint: repo erase --finish" in notes("doctor", "--full", code=1).stdout
-    assert data("erase", "--finish")["finished"] is True
+    assert data("erase", "--finish")["is_finished"] is True
     notes("fsck")
     notes("erase", "00" * 16, "--finish", code=2)
     notes("erase", code=2)
@@ -118,8 +118,8 @@ def test_keys_sign_and_are_trusted_no_more(notes: Run, data: Data) -> None:
     notes("node", "add", "Note", "--summary", "signed")
     notes("commit", "-m", "signed", "--sign", "ada")
     assert "good" in notes("verify", "--limit", "1").stdout
-    assert data("verify", code=1)["good"] is False
-    assert data("verify", "--allow-unsigned")["good"] is True
+    assert data("verify", code=1)["is_good"] is False
+    assert data("verify", "--allow-unsigned")["is_good"] is True
     assert public in notes("key", "list").stdout
     notes("key", "revoke", "ada")
     assert data("verify", "--limit", "1", code=1)["commits"][0]["standing"] == "revoked"

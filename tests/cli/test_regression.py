@@ -49,7 +49,7 @@ def test_bisect_names_the_commit(edited: Run, data: Data):
     asked = ("bisect", "--query", QUESTION, "--label", "Passage", "--expect", wanted)
     found = data(*asked)
     assert found["first_bad"]["message"] == "shorter"
-    assert found["evaluations_count"] == 2
+    assert found["evaluation_count"] == 2
     assert found["cause"]["changes"][0]["id"] == wanted
     assert "first bad commit" in edited(*asked).stdout
     assert "asked 1 of 1 commit" in edited(*asked, "--good", "HEAD~1").stdout

@@ -62,7 +62,7 @@ def test_an_item_says_the_way_from_a_seed(chain: list[str], notes: Run, data: Da
 
 def test_a_walk_is_replayed(chain: list[str], data: Data):
     found = data("retrieve", "zebra", "--graph", "ppr", "--community")
-    assert data("replay", found["receipt"])["identical"] is True
+    assert data("replay", found["receipt"])["is_identical"] is True
 
 
 def test_options_of_a_walk_need_one(notes: Run):
