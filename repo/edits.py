@@ -182,6 +182,11 @@ def check_rebase(source: Source, base: Root, theirs: Root, ours: Edits) -> None:
     for name, model in ours.models.items():
         if others.models.get(name, model) != model:
             raise ConflictError(f"model {name!r}: both sides registered it, and differently")
+    if ours.trust is not None and others.trust not in (None, ours.trust):
+        raise ConflictError(
+            "trust policy: changed here and on the branch since the transaction began, differently",
+            hint="look at the branch as it is now and make the change again",
+        )
     removed = {key for key, cid in ours.of(NODES).items() if cid is None}
     if removed:
         clashes += [key for key, node, _ in _references(source, others) if node in removed]

@@ -77,7 +77,7 @@ def merged_root(
     for position, other in enumerate(bases[1:] if depth_max else (), 1):
         common = _bases(source, bases[:position], (other,))
         before = merged_root(source, common, buffer, depth_max - 1)
-        root = merge_roots(source, before, root, _root(source, other), buffer)
+        root = merge_roots(source, before, root, _root(source, other), buffer, is_base=True)
     return root
 
 

@@ -1,8 +1,8 @@
 """Merges what is no tree: configuration, requirements, unknown fields.
 
-None of it conflicts, so that a root can always be read. Two models that were given one name apart
-and whose vectors cannot stand in one space keep both: the one with the higher encoding gets
-another name.
+None of it is recorded as a conflict, so that a root can always be read. Two models that were given
+one name apart and whose vectors cannot stand in one space keep both: the one with the higher
+encoding gets another name. The trust policy has rules of its own (`policy.py`).
 
 Spec: merge 7.
 """
@@ -16,6 +16,9 @@ from typing import Any
 from blake3 import blake3
 
 from ibidem.objects import codec
+from ibidem.objects.config import TRUST_SETTING
+from ibidem.objects.errors import ConflictError
+from ibidem.repo.merge.policy import merge_policy
 
 Map = Mapping[str, Any]
 _SUFFIX_DIGITS = 8
@@ -30,13 +33,26 @@ class Names:
     theirs: dict[str, str] = field(default_factory=dict)
 
 
-def merge_config(base: Map, ours: Map, theirs: Map) -> tuple[dict[str, Any], Names]:
+def merge_config(
+    base: Map, ours: Map, theirs: Map, *, is_base: bool = False
+) -> tuple[dict[str, Any], Names]:
     """Returns the merged configuration, and which models it calls otherwise.
+
+    Args:
+        is_base: it is for nothing but to be the base of another merge.
+
+    Raises:
+        ConflictError: the trust policies cannot be merged; where `is_base` is set there is none.
 
     Spec: merge 7.
     """
     names = Names()
-    merged = merge_map(*(_without(side, "models") for side in (base, ours, theirs)))
+    sides = [_without(side, "models", TRUST_SETTING) for side in (base, ours, theirs)]
+    merged = merge_map(*sides)
+    policies = [side.get(TRUST_SETTING, _ABSENT) for side in (base, ours, theirs)]
+    policy = _merge_policy(*policies, is_base=is_base)
+    if policy is not _ABSENT:
+        merged[TRUST_SETTING] = policy
     versions = [side["semantics"] for side in (base, ours, theirs) if "semantics" in side]
     if len({*versions}) == 3:
         merged["semantics"] = max(versions[1:])
@@ -67,6 +83,18 @@ def _merge_value(base: Any, ours: Any, theirs: Any) -> Any:
     if one == was or one is None:
         return theirs
     return ours if other is None or one < other else theirs
+
+
+def _merge_policy(base: Any, ours: Any, theirs: Any, *, is_base: bool) -> Any:
+    was, one, other = (_bytes(value) for value in (base, ours, theirs))
+    if None in (one, other) or one == other or was in (one, other):
+        return _merge_value(base, ours, theirs)
+    try:
+        return merge_policy(None if base is _ABSENT else base, ours, theirs)
+    except ConflictError:
+        if is_base:
+            return _ABSENT
+        raise
 
 
 def _merge_models(base: Map, ours: Map, theirs: Map, names: Names) -> dict[str, Any]:

@@ -32,7 +32,13 @@ NO_ROOT = Root(EMPTY_TREE, EMPTY_TREE, EMPTY_TREE, EMPTY_TREE)
 
 
 def merge_roots(
-    source: Source, base: RootCid | None, ours: RootCid, theirs: RootCid, buffer: Buffer
+    source: Source,
+    base: RootCid | None,
+    ours: RootCid,
+    theirs: RootCid,
+    buffer: Buffer,
+    *,
+    is_base: bool = False,
 ) -> RootCid:
     """Returns the merge of two roots, the same whichever of them is called ours.
 
@@ -40,8 +46,11 @@ def merge_roots(
         source: has the blocks of all three.
         base: the root that both came from; None where there is none.
         buffer: gets the new blocks that the merged root needs, and no others.
+        is_base: the result is for nothing but to be the base of another merge, and is made whatever
+            the sides contain.
 
     Raises:
+        ConflictError: both sides changed the trust policy so that neither is stricter.
         NotFoundError: a block is missing.
 
     Spec: merge 1.
@@ -53,7 +62,7 @@ def merge_roots(
     work = Buffer(_Both(buffer, source))
     roots = [Root.decode(work.get(cid)) for cid in (ours, theirs)]
     before = NO_ROOT if base is None else Root.decode(work.get(base))
-    block = _merged(before, roots[0], roots[1], work).encode()
+    block = _merged(before, roots[0], roots[1], work, is_base=is_base).encode()
     root = RootCid.of(block)
     work.put(root, block)
     buffer.put(EMPTY_TREE, EMPTY_TREE_BLOCK)
@@ -79,8 +88,9 @@ def reachable(root: RootCid, blocks: Mapping[Cid, bytes]) -> dict[Cid, bytes]:
     return found
 
 
-def _merged(base: Root, ours: Root, theirs: Root, buffer: Buffer) -> Root:
-    merged_config, names = merge_config(base.config, ours.config, theirs.config)
+def _merged(base: Root, ours: Root, theirs: Root, buffer: Buffer, *, is_base: bool) -> Root:
+    configs = (base.config, ours.config, theirs.config)
+    merged_config, names = merge_config(*configs, is_base=is_base)
     config = Config.from_map(merged_config)
     policy = policy_of(config)
     sensitivity = None if policy is None else Sensitivity(policy)

@@ -16,11 +16,12 @@ from ibidem.objects.blocks import Buffer
 from ibidem.objects.cid import Cid
 
 from . import merge_oracle as oracle
-from .merge_world import POLICIES, Editor, empty_state, known, rooted
+from .merge_world import POLICIES, Editor, empty_state, known, rooted, under_policies
 
 PATH = Path(__file__).parents[2] / "spec" / "vectors" / "merge" / "merge.json"
 CASES = 40
 CASES_WITH_POLICY = 12
+CASES_OF_POLICIES = 12
 
 
 def cases() -> dict[str, Any]:
@@ -30,6 +31,7 @@ def cases() -> dict[str, Any]:
     for policy in range(len(POLICIES)):
         count = CASES_WITH_POLICY // len(POLICIES)
         found += made(count, 2_000_000 + policy * 1_000, policy, source, blocks)
+    found += of_policies(source, blocks)
     return {"blocks": needed(found, source), "cases": found}
 
 
@@ -66,6 +68,31 @@ def made(
                 )
             base = merged
     return found[:count]
+
+
+def of_policies(source: Buffer, blocks: dict[Cid, oracle.Value]) -> list[dict[str, Any]]:
+    """Both sides change the policy: merged by fields, or an error."""
+    found: list[dict[str, Any]] = []
+    for seed in range(3_000_000, 3_000_000 + CASES_OF_POLICIES):
+        states = list(under_policies(random.Random(seed)))
+        for state in states:
+            known(state, blocks)
+        case: dict[str, Any] = {"name": "policies", "spec": "7-c 7-d"}
+        try:
+            states.append(oracle.merge(*states, blocks))
+        except oracle.Refused:
+            case = {"name": "policies refused", "spec": "7-d", "error": "conflict"}
+        for value in blocks.values():
+            source.put(oracle.cid_of(value), oracle.codec.encode(value))
+        names = ("base", "ours", "theirs", "output")
+        found.append(
+            case
+            | {
+                name: hexed(rooted(state, source))
+                for name, state in zip(names, states, strict=False)
+            }
+        )
+    return found
 
 
 def levels_differ(base: oracle.State, *sides: oracle.State) -> bool:

@@ -32,6 +32,10 @@ class State:
     config: Value = field(default_factory=dict)
 
 
+class Refused(Exception):
+    """The policies of two sides cannot be merged."""
+
+
 def cid_of(value: Value) -> Cid:
     return Cid.of(codec.encode(value))
 
@@ -316,8 +320,9 @@ class Merge:
         base, ours, theirs = (side.config for side in self.sides)
         merged = {
             name: self.lower(base.get(name), ours.get(name), theirs.get(name))
-            for name in {*base, *ours, *theirs} - {"models", "semantics"}
+            for name in {*base, *ours, *theirs} - {"models", "semantics", "trust"}
         }
+        merged["trust"] = self.policy(*(side.get("trust") for side in (base, ours, theirs)))
         self.out.config = {name: value for name, value in merged.items() if value is not None}
         versions = [side["semantics"] for side in (base, ours, theirs)]
         is_one_sided = versions[0] in versions[1:]
@@ -347,6 +352,29 @@ class Merge:
                     models[name] = value
         self.out.config["models"] = models
         return names
+
+    def policy(self, base: Any, ours: Any, theirs: Any) -> Any:
+        if ours is None or theirs is None or same(base, ours) or same(base, theirs):
+            return self.lower(base, ours, theirs)
+        merged = {}
+        for name in ours:
+            found = {side[name] for side in (ours, theirs)} - {(base or {}).get(name)}
+            match name, sorted(found):
+                case _, []:
+                    merged[name] = ours[name]
+                case _, [value]:
+                    merged[name] = value
+                case "default_level", [_, value]:
+                    merged[name] = value
+                case "anonymous_level", [value, _]:
+                    merged[name] = value
+                case "unscoped", _:
+                    merged[name] = "deny"
+                case _:
+                    raise Refused
+        if merged["level"] == merged["scope"]:
+            raise Refused
+        return merged
 
     @staticmethod
     def digests_differ(one: Value, other: Value) -> bool:

@@ -31,6 +31,13 @@ POLICIES = tuple(
     TrustPolicy(level=name, default_level=level).form()
     for name, level in (("level", 1), ("level", 3), ("a", 2))
 )
+FIELDS = (
+    ("default_level", range(5)),
+    ("anonymous_level", range(5)),
+    ("unscoped", ("allow", "deny")),
+    ("level", ("level", "a", "scope")),
+    ("scope", ("scope", "b", "level")),
+)
 LEVELS = (0, 1, 2, 3, 4, 4, [0, 3], [], "high", True, None, {"a": 1})
 _TREES = ("nodes", "edges", "tombstones", "conflicts")
 
@@ -52,6 +59,24 @@ def empty_state(*, policy: int | None = None) -> State:
     if policy is not None:
         state.config["trust"] = POLICIES[policy]
     return state
+
+
+def under_policies(random_: random.Random) -> tuple[State, State, State]:
+    """Returns a base and two sides that change its policy, which one of them may lack."""
+    base = Editor(random_, empty_state(policy=random_.randrange(3))).edited(3)
+    sides = []
+    for side in (base, base):
+        changed = copied(side)
+        for name, values in random_.sample(FIELDS, random_.choice((1, 2, 3))):
+            changed.config["trust"] = {**changed.config["trust"], name: random_.choice(values)}
+        policy = changed.config["trust"]
+        if policy["level"] == policy["scope"]:
+            policy["scope"] = "other"
+        sides.append(changed)
+    lacking = random_.choice((base, *sides, None, None, None))
+    if lacking is not None:
+        del lacking.config["trust"]
+    return base, *sides
 
 
 class Editor:

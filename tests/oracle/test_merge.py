@@ -13,12 +13,14 @@ import pytest
 import ibidem
 from ibidem.objects.blocks import Buffer
 from ibidem.objects.cid import Cid, RootCid
+from ibidem.objects.errors import ConflictError, ErrorKind
 from ibidem.objects.links import links
+from ibidem.objects.root import Root
 from ibidem.repo.merge import merge_roots
 
 from . import merge_oracle as oracle
 from .merge_values import boxed, height
-from .merge_world import POLICIES, WORDS, Editor, empty_state, known, rooted
+from .merge_world import POLICIES, WORDS, Editor, empty_state, known, rooted, under_policies
 
 FAST = 100
 FULL = int(os.environ.get("IBIDEM_TEST_MERGES", "4000"))
@@ -54,8 +56,13 @@ def merged(
         source.put(oracle.cid_of(value), oracle.codec.encode(value))
     roots = [rooted(state, source) for state in states]
     buffer, mirrored = Buffer(source), Buffer(source)
+    try:
+        expected = oracle.merge(*states, blocks)
+    except oracle.Refused:
+        check_refused(roots, source)
+        met["refused"] += 1
+        return ours
     found = merge_roots(source, *roots, buffer)
-    expected = oracle.merge(*states, blocks)
     check = Buffer()
     assert found == rooted(expected, check)
     assert merge_roots(source, roots[0], roots[2], roots[1], mirrored) == found
@@ -74,6 +81,20 @@ def merged(
     for conflict in expected.conflicts.values():
         met[f"{conflict['what']}{sorted(conflict.keys() & {'base', 'deleted', 'nodes'})}"] += 1
     return expected
+
+
+def check_refused(roots: list[RootCid], source: Buffer) -> None:
+    """Neither order is merged, and both say the same; as a base they are, and have no policy."""
+    messages, bases = set(), set()
+    for sides in ((roots[1], roots[2]), (roots[2], roots[1])):
+        buffer = Buffer(source)
+        with pytest.raises(ConflictError) as refused:
+            merge_roots(source, roots[0], *sides, buffer)
+        assert buffer.new == {}
+        messages.add(str(refused.value))
+        bases.add(merge_roots(source, roots[0], *sides, buffer, is_base=True))
+        assert all("trust" not in Root.decode(buffer.get(base)).config for base in bases)
+    assert (len(messages), len(bases)) == (1, 1)
 
 
 def check_whole(root: Cid, source: Buffer) -> None:
@@ -157,6 +178,14 @@ def test_of_two_levels_the_stricter_stands_under_any_policy() -> None:
     assert met["settled"] > FAST // 10, met
 
 
+def test_two_policies_merge_field_by_field_or_are_refused() -> None:
+    met: Counter[str] = Counter()
+    for seed in range(FAST * 2):
+        merged(*under_policies(random.Random(seed)), {}, met)
+    assert met["refused"] > FAST // 10, met
+    assert met["merges"] > FAST, met
+
+
 @pytest.mark.slow
 def test_many_merges_equal_the_oracle_commute_and_repeat() -> None:
     """IBIDEM_TEST_MERGES=20000 for all that the acceptance asks for."""
@@ -180,9 +209,12 @@ def test_vectors_of_the_specification(number: int) -> None:
     source = Buffer()
     for cid, block in VECTORS["blocks"].items():
         source.put(Cid(bytes.fromhex(cid)), bytes.fromhex(block))
-    base, ours, theirs, output = (
-        RootCid(bytes.fromhex(case[name])) for name in ("base", "ours", "theirs", "output")
-    )
+    base, ours, theirs = (RootCid(bytes.fromhex(case[name])) for name in ("base", "ours", "theirs"))
+    if case.get("error") is not None:
+        assert case["error"] == ErrorKind.CONFLICT
+        check_refused([base, ours, theirs], source)
+        return
+    output = RootCid(bytes.fromhex(case["output"]))
     for one, other in ((ours, theirs), (theirs, ours)):
         buffer = Buffer(source)
         assert merge_roots(source, base, one, other, buffer) == output

@@ -10,6 +10,7 @@ ORACLE = "tests/oracle/test_merge.py::test_merges_equal_the_oracle_commute_and_r
 MERGING = "tests/repo/merge/test_merging.py::"
 MANY = "tests/repo/merge/test_many_merges.py::"
 LEVELS = "tests/repo/merge/test_levels.py::"
+POLICIES = "tests/repo/merge/test_policies.py::"
 DOCUMENTS = "tests/repo/merge/test_documents.py::"
 CITED = {
     "1-a": MERGING + "test_a_branch_without_commits_of_its_own_moves",
@@ -38,9 +39,12 @@ CITED = {
     "6-a": MERGING + "test_no_vector_is_lost_and_vectors_rank_at_once",
     "7-a": ORACLE,
     "7-b": MERGING + "test_two_models_of_one_name_are_both_kept",
+    "7-c": "tests/oracle/test_merge.py::test_two_policies_merge_field_by_field_or_are_refused",
+    "7-d": POLICIES + "test_two_names_of_a_property_are_refused_and_nothing_changes",
     "8-a": MERGING + "test_properties_merge_one_by_one",
     "8-b": MANY + "test_criss_cross_histories_take_both_bases_into_account",
     "8-c": MANY + "test_deep_criss_cross_is_bounded",
+    "8-d": POLICIES + "test_criss_cross_histories_that_disagree_again_are_refused_again",
 }
 
 
