@@ -150,8 +150,10 @@ def search(
     last_good = candidates[start - 1] if start else known_good
     cause = None
     if last_good is not None:
-        before = answers.get(start - 1) or ask(repository.at(last_good.cid))
-        after = answers.get(start) or ask(repository.at(first_bad.cid))
+        before = answers.get(start - 1)
+        before = ask(repository.at(last_good.cid)) if before is None else before
+        after = answers.get(start)
+        after = ask(repository.at(first_bad.cid)) if after is None else after
         cause = explain_step(repository, last_good, first_bad, (before, after))
     return Bisection(first_bad, last_good, tuple(steps), len(candidates), cause)
 

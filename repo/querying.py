@@ -16,6 +16,7 @@ from ibidem.objects.record import record
 from ibidem.repo.checks import check_id
 from ibidem.repo.revision import microseconds
 from ibidem.retrieve import option
+from ibidem.retrieve.listed import Listed
 from ibidem.retrieve.listing import Order, list_nodes
 from ibidem.retrieve.path import PATHS_DEFAULT, Path, find_paths, parse_steps
 from ibidem.retrieve.query import resolve
@@ -28,14 +29,18 @@ if TYPE_CHECKING:
 
 
 @record
-class Page:
-    """Some nodes of an answer."""
+class Page(Listed[Node]):
+    """Some nodes of an answer, a sequence of them."""
 
     nodes: tuple[Node, ...]
     count: int
     """How many there are on all pages."""
     next: str | None
     """What `after` takes for the next page; None on the last one."""
+
+    @property
+    def _listed(self) -> tuple[Node, ...]:
+        return self.nodes
 
 
 def page(

@@ -21,6 +21,7 @@ from ibidem.objects.node import Node
 from ibidem.objects.record import record
 from ibidem.retrieve.drops import Drops
 from ibidem.retrieve.lane import LaneStatus
+from ibidem.retrieve.listed import Listed
 from ibidem.retrieve.query import Query
 from ibidem.retrieve.rerank import RerankRecord, RerankStatus
 from ibidem.retrieve.warning import Warning  # noqa: A004
@@ -82,8 +83,8 @@ class Item:
 
 
 @record
-class Result:
-    """The answer to one query over one root."""
+class Result(Listed[Item]):
+    """The answer to one query over one root, a sequence of its items."""
 
     root: RootCid
     query: Query
@@ -105,6 +106,10 @@ class Result:
     receipt: Receipt | None = field(default=None, compare=False, repr=False)
     """What replays the answer; the repository puts it here. No part of `to_bytes()`."""
     _lanes: list[bytes] = field(default_factory=list, init=False, compare=False, repr=False)
+
+    @property
+    def _listed(self) -> tuple[Item, ...]:
+        return self.items
 
     @property
     def tokens_budget(self) -> int | None:

@@ -44,7 +44,7 @@ def _answer(session: Any, ask: Model, question: str) -> str:
 def _look_up(session: Any, text: str) -> list[dict[str, str]]:
     """Returns what the memory has on a text: pages, and what was said before."""
     result = session.retrieve(text, limit=3, token_budget=400)
-    return [{"id": str(item.id), "text": item.node.summary or ""} for item in result.items]
+    return [{"id": str(item.id), "text": item.node.summary or ""} for item in result]
 
 
 def _remember(session: Any, question: str, said: dict[str, Any]) -> None:

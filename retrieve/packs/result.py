@@ -18,6 +18,7 @@ from ibidem.objects.ids import NodeId
 from ibidem.objects.record import record
 from ibidem.retrieve.drops import Drops
 from ibidem.retrieve.lane import LaneStatus
+from ibidem.retrieve.listed import Listed
 from ibidem.retrieve.query import Query
 from ibidem.retrieve.rerank import RerankRecord, RerankStatus
 from ibidem.retrieve.result import LaneScore, answer_form, lanes_written
@@ -136,8 +137,8 @@ def pack_cid(
 
 
 @record
-class PackResult:
-    """The packs that answer one query over one root."""
+class PackResult(Listed[Pack]):
+    """The packs that answer one query over one root, a sequence of them."""
 
     root: RootCid
     query: Query
@@ -154,14 +155,9 @@ class PackResult:
     receipt: Receipt | None = field(default=None, compare=False, repr=False)
     """What replays the answer; the repository puts it here. No part of `to_bytes()`."""
 
-    def __iter__(self) -> Iterator[Pack]:
-        return iter(self.packs)
-
-    def __len__(self) -> int:
-        return len(self.packs)
-
-    def __getitem__(self, place: int) -> Pack:
-        return self.packs[place]
+    @property
+    def _listed(self) -> tuple[Pack, ...]:
+        return self.packs
 
     @property
     def tokens_budget(self) -> int | None:
