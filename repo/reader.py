@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ibidem.objects.cid import Cid, CommitCid, RootCid, TreeCid
 from ibidem.objects.commit import Commit
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from ibidem.store.protocol import Store
 
 Clock = Callable[[], int]
+T = TypeVar("T")
 FOLLOWED_BLOCKS_MAX = 1_024
 """A commit of more blocks waits for who asks to be indexed: it would take noticeably longer."""
 
@@ -207,7 +208,7 @@ class Reader(Closing):
 
         With `model=` or `embedder=`, the text is embedded and ranks by closeness too.
         """
-        return self.at().retrieve(text, **options)
+        return self._of_head(lambda head: head.retrieve(text, **options))
 
     def retriever(self, rev: object = revision.HEAD) -> Retriever:
         """Returns a question to put together step by step."""
@@ -217,7 +218,18 @@ class Reader(Closing):
 
     def query(self, **options: Any) -> list[Node]:
         """Returns every node at the head with a label and properties, by id."""
-        return self.at().query(**options)
+        return self._of_head(lambda head: head.query(**options))
+
+    def _of_head(self, ask: Callable[[Revision], T]) -> T:
+        """Returns what is said of the head; of the next one where this was erased from or given up
+        before all of it was read."""
+        head = self.at()
+        try:
+            return ask(head)
+        except NotFoundError:
+            if self.at().root_cid == head.root_cid:
+                raise
+        return self._of_head(ask)
 
     def replay(self, receipt: Receipt | SealedReceipt | Cid | str, **options: Any) -> Result:
         """Asks again what a receipt says was asked; raises `ReplayError` unless the bytes agree.
@@ -275,11 +287,11 @@ class Reader(Closing):
         """
         self._revision = None
         if compact:
-            self.index.compact(self.at().root_cid)
+            self._of_head(lambda head: self.index.compact(head.root_cid))
         else:
             self.index.forget()
-            self.index.build(self.at().root_cid)
-        self._keep_no_older_index()
+            self._of_head(lambda head: self.index.build(head.root_cid))
+        _ = self.index  # see `_indexed`
 
     def index_counts(self) -> tuple[int, int]:
         """Returns how many nodes the index answers for at the head, and how many there are."""
@@ -314,11 +326,6 @@ class Reader(Closing):
                 sweep_index(self.folder / "index", folder)
             self._index = (erasures, Index(folder, self.store))
         return self._index[1]
-
-    def _keep_no_older_index(self) -> None:
-        """Sweeps away what was just written where an erasure came first: its own sweep may have
-        been before. Where the erasure comes after this, so does its sweep."""
-        _ = self.index
 
     def drop_index(self) -> None:
         """Lets go of everything derived that is held in memory; files stay, and none is added."""
@@ -363,7 +370,9 @@ class Reader(Closing):
         try:
             return self.index.snapshot(root_cid, near=near)
         finally:
-            self._keep_no_older_index()
+            # Sweeps away what was just written where an erasure came first, whose own sweep may have
+            # been before. Where the erasure comes after this, so does its sweep.
+            _ = self.index
 
     def _parents(self, commit: Commit | None) -> list[RootCid]:
         """Returns the roots of a commit's parents."""

@@ -42,7 +42,13 @@ from ibidem.repo.edits import Edits, applied, between
 from ibidem.repo.keep.destroy import Known, finish
 from ibidem.repo.keep.log import ERASING, ERASING_CELL
 from ibidem.repo.keep.traces import Traces, find_traces
-from ibidem.repo.operations import ERASES, RETRIES_MAX, lost_every_race
+from ibidem.repo.operations import (
+    ERASES,
+    HEAD_CELL,
+    RETRIES_MAX,
+    is_overtaken,
+    lost_every_race,
+)
 
 if TYPE_CHECKING:
     from ibidem.repo.operations import State
@@ -136,14 +142,20 @@ class _Work:
 
     def run(self, given: Sequence[Erasure]) -> EraseReport:
         for _ in range(RETRIES_MAX):
-            state = self._operations.state()
-            traces = find_traces(self._store, set(self._ids), self._repository.at().config.fields)
-            self._check(traces, given)
+            head = self._store.cell(HEAD_CELL)
             try:
+                state = self._operations.state()
+                fields = self._repository.at().config.fields
+                traces = find_traces(self._store, set(self._ids), fields)
+                self._check(traces, given)
                 pending = self._store.cell(ERASING_CELL)
                 erasures, commits, tree = self._publish(state, traces, given, pending)
             except ConflictError as error:
                 if error.kind is not ErrorKind.HEAD_MOVED:
+                    raise
+                continue
+            except NotFoundError as error:
+                if not is_overtaken(self._store, head, error):
                     raise
                 continue
             # What somebody else has begun, and may have left, is destroyed with the rest.

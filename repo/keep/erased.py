@@ -61,10 +61,14 @@ class ErasureGuard:
         tree = self._operations.state().view.erasures
         last, found = self._last
         if tree != last:
-            found = read_erased(self._operations, tree)
+            tree, found = self._operations.steady(self._newest)
             self._operations.store.renew()  # its buffers may hold what is erased now
             self._last = (tree, found)
         return found
+
+    def _newest(self) -> tuple[TreeCid, Erased]:
+        tree = self._operations.state().view.erasures
+        return tree, read_erased(self._operations, tree)
 
     def refuse(self, cids: Iterable[Cid]) -> None:
         """Raises when one of the blocks was erased.

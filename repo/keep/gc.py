@@ -41,6 +41,7 @@ from ibidem.repo.keep.reach import EMPTY_RAW, LEAVES, Link, expand
 from ibidem.repo.operations import RETRIES_MAX, lost_every_race
 
 if TYPE_CHECKING:
+    from ibidem.repo.operations import State
     from ibidem.repo.reader import Reader
     from ibidem.store.protocol import Store
 
@@ -67,12 +68,11 @@ class GcReport:
 
 
 class Marks:
-    """The blocks that are needed, by their CIDs' bytes; grows, never shrinks."""
+    """The blocks that are needed, by their CIDs' bytes."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self.raws: set[bytes] = {EMPTY_RAW}
-        self._trees: set[tuple[bytes, str]] = set()
 
     def mark(self, links: Iterable[Link]) -> None:
         """Marks what the links lead to.
@@ -92,6 +92,10 @@ class Marks:
             block = self._block(link)
             if block is not None:
                 waiting.extend(expand(link, block))
+
+    def clear(self) -> None:
+        """Forgets all: what a block needs may be unmarked where `mark` has raised."""
+        self.raws = {EMPTY_RAW}
 
     def _block(self, link: Link) -> bytes | None:
         try:
@@ -131,12 +135,12 @@ def collect(
         raise InvalidInputError(f"keep_operations: got {keep_operations}, expected 1 or more")
     if not is_dry_run:
         finish(repository)  # an erasure that was cut short comes first
-    dropped, horizon = _cut(repository, keep_operations)
+    state, dropped, horizon = _cut(repository, keep_operations)
     if not is_dry_run:
         for _ in range(RETRIES_MAX):
-            if horizon is None or _is_cut(repository, horizon, author=author, time=time):
+            if horizon is None or _is_cut(repository, state, horizon, author=author, time=time):
                 break
-            dropped, horizon = _cut(repository, keep_operations)
+            state, dropped, horizon = _cut(repository, keep_operations)
         else:
             raise lost_every_race()
         horizon = None
@@ -166,21 +170,26 @@ def collect(
     )
 
 
-def _cut(repository: Reader, keep: int | None) -> tuple[int, OperationCid | None]:
-    """Returns how many operations go and which one is then the oldest; None where none go."""
+def _cut(repository: Reader, keep: int | None) -> tuple[State, int, OperationCid | None]:
+    """Returns the newest state, how many operations go before it, and which one is then the
+    oldest; None where none go."""
+    operations = repository._operations
     if keep is None:
-        return 0, None
-    cids = [state.cid for state in repository._operations.history()]
-    return (len(cids) - keep, cids[keep - 1]) if len(cids) > keep else (0, None)
+        return operations.state(), 0, None
+    states = operations.steady(lambda: list(operations.history()))
+    is_more = len(states) > keep
+    return states[0], max(0, len(states) - keep), states[keep - 1].cid if is_more else None
 
 
-def _is_cut(repository: Reader, horizon: OperationCid, *, author: str, time: int | None) -> bool:
+def _is_cut(
+    repository: Reader, state: State, horizon: OperationCid, *, author: str, time: int | None
+) -> bool:
     """Gives up what is before an operation, by an operation of its own; False: another came first.
 
     The head moves, so whoever is about to go back behind the horizon loses the race and sees it.
+    That goes for another collection too: what it has given up must not become the horizon again.
     """
     operations = repository._operations
-    state = operations.state()
     try:
         operations.publish(
             state,
@@ -201,7 +210,22 @@ def _is_cut(repository: Reader, horizon: OperationCid, *, author: str, time: int
 def _mark_all(
     store: Store, marks: Marks, horizon: OperationCid | None = None
 ) -> dict[str, bytes | None]:
-    """Marks everything that the cells lead to; returns what they said, all of them."""
+    """Marks everything that the cells lead to; returns what they said, all of them.
+
+    What they said may be given up while it is followed, by another collection: then it begins anew.
+    """
+    for _ in range(RETRIES_MAX):
+        head = store.cell(HEAD_CELL)
+        try:
+            return _mark_once(store, marks, horizon)
+        except (NotFoundError, CorruptError) as error:
+            if error.kind is not ErrorKind.BLOCK_NOT_FOUND or store.cell(HEAD_CELL) == head:
+                raise
+        marks.clear()
+    raise lost_every_race()
+
+
+def _mark_once(store: Store, marks: Marks, horizon: OperationCid | None) -> dict[str, bytes | None]:
     cells = {name: store.cell(name) for name in (HEAD_CELL, HORIZON_CELL, *store.cells())}
     links: list[Link] = []
     for name, value in cells.items():
@@ -226,6 +250,12 @@ def _garbage(store: Store, marks: Marks) -> dict[bytes, tuple[str, int]]:
             continue
         try:
             block = store.get(cid)
+        except NotFoundError:
+            continue  # gone by now
+        except IbidemError:
+            found[cid.raw] = ("damaged", 0)
+            continue
+        try:
             kind = "blob" if cid.is_raw else str(codec.decode(block).get("kind", "unknown"))
             found[cid.raw] = (kind, len(block))
         except IbidemError:
