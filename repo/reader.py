@@ -370,8 +370,8 @@ class Reader(Closing):
         try:
             return self.index.snapshot(root_cid, near=near)
         finally:
-            # Sweeps away what was just written where an erasure came first, whose own sweep may have
-            # been before. Where the erasure comes after this, so does its sweep.
+            # Sweeps away what was just written where an erasure came first, whose own sweep may
+            # have been before. Where the erasure comes after this, so does its sweep.
             _ = self.index
 
     def _parents(self, commit: Commit | None) -> list[RootCid]:
