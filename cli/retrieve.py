@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -72,14 +73,16 @@ def command(
         if erased:
             output.note(f"left out because they were erased: {', '.join(sorted(set(erased)))}")
         if not result.items:
-            output.note(output.faint(_why_nothing(result.candidates_seen)))
+            output.note(output.faint(_why_nothing(result.dropped_counts)))
         lines = answer.answer_lines(
             result, locations, receipt=receipt, explain=explain, is_partial=bool(erased)
         )
         output.say(*lines)
 
 
-def _why_nothing(candidates_seen: int) -> str:
-    if candidates_seen:
+def _why_nothing(dropped_counts: Mapping[str, int]) -> str:
+    if dropped_counts["budget"]:
         return "nothing fits: allow more tokens with --budget"
+    if dropped_counts["limit"]:
+        return "nothing is wanted: allow more items with --limit"
     return "nothing matches: try other words, or fewer filters"

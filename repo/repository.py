@@ -84,7 +84,10 @@ def init(
 
     folder = Path(path) / FOLDER
     if folder.exists():
-        raise InvalidInputError(f"path: {folder} exists, expected a folder without a repository")
+        raise InvalidInputError(
+            f"path: {folder} exists, expected a folder without a repository",
+            hint="open what is there: ibidem.open(path), or any other command of repo",
+        )
     with built_whole(folder) as building:
         with LmdbStore.create(building / "blocks") as store:
             founded(store, config, author, clock)

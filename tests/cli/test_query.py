@@ -125,3 +125,9 @@ def test_a_limit_means_the_same_everywhere(data, run, notes):
 
 def test_signatures_of_no_commit_are_not_called_good(notes):
     assert "from 1, or all" in notes("verify", "--limit", "0", code=2).stderr
+
+
+def test_an_empty_answer_says_what_would_help(notes):
+    assert "--limit" in notes("retrieve", "deadline", "--limit", "0").stderr
+    assert "--budget" in notes("retrieve", "deadline", "--budget", "1").stderr
+    assert "other words" in notes("retrieve", "zebra").stderr
