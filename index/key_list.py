@@ -5,6 +5,7 @@ Columns under a prefix P: P.keys, all keys concatenated; P.ends, (k,) where each
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -13,6 +14,9 @@ from ibidem.index.arrays import Array, Bytes, Columns, offsets
 
 _SMALL_SHARE = 16
 """A list this many times shorter than the other is inserted key by key."""
+_FOUND_BEFORE_SAMPLE = 32
+"""Searches of a list after which it takes a sample of its keys into memory."""
+_SAMPLED_EVERY = 64
 
 
 class Numbering(dict[bytes, int]):
@@ -26,12 +30,14 @@ class Numbering(dict[bytes, int]):
 class KeyList:
     """The keys of an inverted column as a sorted sequence of bytes, read in place."""
 
-    __slots__ = ("_column", "_ends", "blob")
+    __slots__ = ("_column", "_ends", "_found_count", "_sample", "blob")
 
     def __init__(self, blob: Array, ends: Array) -> None:
         self.blob = blob.data
         self._column = ends
         self._ends = ends.data
+        self._found_count = 0
+        self._sample: list[bytes] = []
 
     def __len__(self) -> int:
         return len(self._ends)
@@ -59,6 +65,15 @@ class KeyList:
         """Returns the index of the first key that is not below `key`, from `low` on."""
         blob, ends = self.blob, self._ends
         high = len(ends)
+        if self._found_count < _FOUND_BEFORE_SAMPLE:
+            self._found_count += 1
+        elif high > _SAMPLED_EVERY:
+            # Every so many keys one is in memory, which leaves the last steps to the column.
+            if not self._sample:
+                self._sample = [self[index] for index in range(0, high, _SAMPLED_EVERY)]
+            place = bisect_left(self._sample, key)
+            high = min(high, place * _SAMPLED_EVERY)
+            low = max(low, high - _SAMPLED_EVERY, 0)
         while low < high:
             middle = (low + high) >> 1
             if blob[ends[middle - 1] if middle else 0 : ends[middle]].tobytes() < key:

@@ -17,27 +17,38 @@ from ibidem.index.segment import Segment
 class Term:
     """The rows that have a term, ascending, dead ones included, and what is known of each."""
 
-    __slots__ = ("_index", "_segment", "dense", "frequencies", "impacts", "rows", "top")
+    __slots__ = ("_index", "_segment", "_span", "frequencies", "rows")
 
     def __init__(self, segment: Segment, index: int) -> None:
         column = inverted(segment, "term")
         span = column.span(index)
         assert column.values is not None, "BUG: terms have frequencies"
-        self._segment, self._index = segment, index
+        self._segment, self._index, self._span = segment, index, span
         self.rows: npt.NDArray[np.uint32] = column.rows[span]
         """(m,) uint32, ascending."""
-        self.frequencies = column.values[span]
+        self.frequencies: npt.NDArray[np.unsignedinteger] = column.values[span]
         """(m,) uint8, uint16 or uint32."""
-        self.impacts: npt.NDArray[np.uint8] = segment["term.impacts"][span]
+
+    @property
+    def impacts(self) -> npt.NDArray[np.uint8]:
         """(m,) uint8: bounds what each posting adds, see `impacts.py`."""
-        self.top = int(segment["term.tops"][index])
+        return self._segment["term.impacts"][self._span]
+
+    @property
+    def top(self) -> int:
         """The largest impact."""
-        self.dense: npt.NDArray[np.uint8] | None = None
+        return int(self._segment["term.tops"][self._index])
+
+    @property
+    def dense(self) -> npt.NDArray[np.uint8] | None:
         """(n,) uint8: the impacts by row, where many rows have the term."""
-        wide = segment["dense.terms"]
-        place = int(np.searchsorted(wide, np.uint32(index)))
-        if place < len(wide) and int(wide[place]) == index:
-            self.dense = segment["dense.impacts"][place]
+        places: dict[int, int] | None = self._segment.cache.get("dense places")
+        if places is None:
+            wide = self._segment["dense.terms"].tolist()
+            places = {index: place for place, index in enumerate(wide)}
+            self._segment.cache["dense places"] = places
+        place = places.get(self._index)
+        return None if place is None else self._segment["dense.impacts"][place]
 
     def positions(self) -> tuple[Array, Array]:
         """Returns (ends, positions): posting i stands at positions[ends[i - 1]:ends[i]]."""

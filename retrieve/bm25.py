@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ibidem.objects.record import record
 from ibidem.retrieve.numbers import Float64s
-from ibidem.retrieve.plane import Joined, Plane, Slots, Statistics, shares
+from ibidem.retrieve.plane import Bounds, Joined, Plane, Slots, Statistics, shares
 from ibidem.retrieve.protocol import Bools
 from ibidem.retrieve.query import Query
 from ibidem.retrieve.scope import Scope, cached
@@ -49,6 +49,10 @@ class Scorer:
         """k1 + 1: what a posting adds is below this, times the weight of its term."""
         return self.query.k1 + 1.0
 
+    def bounds(self, term: Weighted) -> Bounds:
+        """Returns what bounds the postings of a term."""
+        return term.joined.bounds(self.plane, self.statistics, self.query.k1, self.query.b)
+
     def scores(self, slots: Slots) -> tuple[Float64s, Bools]:
         """Returns the canonical scores of slots, and which of them have a term.
 
@@ -81,9 +85,10 @@ class Scorer:
         return total
 
     def gains(
-        self, slots: Slots, frequencies: npt.NDArray[np.unsignedinteger], weight: float
+        self, slots: Slots, frequencies: npt.NDArray[np.unsignedinteger], weight: float | Float64s
     ) -> Float64s:
-        """Returns what a term of some weight adds to slots that have it, with its frequencies."""
+        """Returns what a term of some weight adds to slots that have it, with its frequencies; or
+        several terms, each posting with the weight of its own."""
         counts = frequencies.astype(np.float64)
         gains = counts * self.lift
         counts += self._shares(self.plane.lengths.take(slots))

@@ -13,7 +13,7 @@ Spec: retrieval 4.1.1 has the proof.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 import numpy as np
 
@@ -27,8 +27,8 @@ _POSTINGS_MAX = 98_304
 """Postings of a query beyond which bounds are cheaper."""
 _TERMS_MANY = 256
 """Terms of a query from which bounds say little of each: then all postings are added up."""
-_BUILD_AT_ONCE = 16_384
-"""Terms with more postings get their gains when they are asked for a second time."""
+_NEW_MAX = 49_152
+"""Postings of terms that nobody asked for before beyond which bounds are cheaper."""
 _WEIGHTS_KEPT = 4
 """Weights of a term that are remembered; there are others than one where a query repeats it."""
 _GUESS, _GUESS_DEEP, _SHALLOW = 1.05, 0.8, 32
@@ -69,28 +69,48 @@ def best_sums(universe: Universe, scorer: Scorer) -> tuple[Slots, Float64s] | No
 
 
 def _gains(scorer: Scorer) -> list[Gains] | None:
-    """Returns the gains of all terms; None where that is too much, or too early."""
+    """Returns the gains of all terms; None where that is too much."""
     terms = scorer.terms
     if sum(term.joined.count for term in terms) > _POSTINGS_MAX:
         return None
-    found = [term.joined.gains.get(term.weight) for term in terms]
-    if None not in found:
-        return [one for one in found if one is not None]
-    is_early = False
-    for one, term in zip(found, terms, strict=True):
-        joined = term.joined
-        if one is None and joined.count > _BUILD_AT_ONCE and term.weight not in joined.gains:
-            _keep(term, None)
-            is_early = True
-    if is_early:
+    new = {place: term for place, term in enumerate(terms) if term.weight not in term.joined.gains}
+    for term in new.values():
+        _keep(term, None)
+    if sum(term.joined.count for term in new.values()) > _NEW_MAX:
         return None
+    fresh = dict(zip(new, _fresh(scorer, list(new.values())), strict=True)) if new else {}
     return [
-        _made(scorer, term) if one is None else one for one, term in zip(found, terms, strict=True)
+        fresh.get(place) or term.joined.gains[term.weight] or _made(scorer, term)
+        for place, term in enumerate(terms)
     ]
 
 
+def _fresh(scorer: Scorer, terms: Sequence[Weighted]) -> list[Gains]:
+    """Returns the gains of terms that nobody asked for before, made in one go; they are not kept
+    and have no exceptions, since most terms are not asked for again."""
+    parts = [part for term in terms for part in term.joined.parts]
+    slots = np.concatenate([part.rows for _, _, part in parts])
+    sizes = [part.rows.shape[0] for _, _, part in parts]
+    slots += np.repeat(np.array([start for _, start, _ in parts], np.uint32), sizes)
+    frequencies = np.concatenate([part.frequencies for _, _, part in parts])
+    ends = np.array([0, *accumulate(term.joined.count for term in terms)])
+    inside = scorer.plane.inside
+    if inside is not None:
+        places = inside.take(slots).nonzero()[0]
+        slots, frequencies = slots.take(places), frequencies.take(places)
+        ends = places.searchsorted(ends)
+    weights = np.repeat(np.array([term.weight for term in terms]), np.diff(ends))
+    values = scorer.gains(slots, frequencies, weights)
+    found = []
+    for start, stop in pairwise(ends.tolist()):
+        part = values[start:stop]
+        top = float(part.max(initial=0.0))
+        found.append(Gains(slots[start:stop], part, top, top, slots[:0]))
+    return found
+
+
 def _made(scorer: Scorer, term: Weighted) -> Gains:
-    """Returns the gains of a term, and keeps them with it."""
+    """Returns the gains of a term that was asked for before, and keeps them with it."""
     slots, values = _added(scorer, term)
     top = most = float(values.max(initial=0.0))
     exceptions = slots[:0]

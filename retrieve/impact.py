@@ -10,13 +10,11 @@ Spec: retrieval 4.1.1 has the proof.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import numpy.typing as npt
 
 from ibidem.index.arrays import firsts
-from ibidem.retrieve.bm25 import Scorer, Weighted
+from ibidem.retrieve.bm25 import Scorer
 from ibidem.retrieve.numbers import Float64s, kth_largest_at_most
 from ibidem.retrieve.plane import LEVELS, Plane, Slots
 from ibidem.retrieve.scope import Scope, Universe
@@ -53,15 +51,21 @@ class _Scan:
         self.plane: Plane = scorer.plane
         self.depth = universe.query.depth
         self.scope: Scope | None = None if universe.scope is universe.view else universe.scope
-        bounds = [lift * term.weight * term.joined.top for term in scorer.terms]
+        known = [scorer.bounds(term) for term in scorer.terms]
+        bounds = [
+            lift * term.weight * one.top for term, one in zip(scorer.terms, known, strict=True)
+        ]
         self.order = sorted(range(len(bounds)), key=bounds.__getitem__, reverse=True)
         """The place among the scorer's terms of each term here."""
         self.terms = [scorer.terms[place] for place in self.order]
         self.bounds = [bounds[place] for place in self.order]
+        self.known = [known[place] for place in self.order]
+        """What the bounds are made of."""
         self.units = [
-            np.float32(lift * term.weight * term.joined.width / LEVELS) for term in self.terms
+            np.float32(lift * term.weight * one.width / LEVELS)
+            for term, one in zip(self.terms, self.known, strict=True)
         ]
-        self.spread = min(term.joined.spread for term in self.terms)
+        self.spread = min(one.spread for one in known)
         self.loss = lift * sum(term.weight for term in self.terms) / LEVELS
         self.slack = (len(self.terms) + 8) * 2.0**-23
         self.held = self.plane.take()
@@ -80,7 +84,7 @@ class _Scan:
             size = sum(term.joined.count for term in terms[done:stop])
             if (slots.shape[0] + size) * _SHARE > self.plane.size and size > _WORTH:
                 return self._scored(self._whole(done))
-            slots = self._add(slots, terms[done:stop], done)
+            slots = self._add(slots, done, stop)
             left, done = left - size, stop
             found = self._look(slots, done, left)
             if found is not None:
@@ -92,13 +96,14 @@ class _Scan:
         left -= sum(term.joined.count for term in self.terms[done:head])
         return head if left > _WORTH else len(self.terms)
 
-    def _add(self, met: Places, terms: Sequence[Weighted], done: int) -> Places:
+    def _add(self, met: Places, done: int, until: int) -> Places:
         """Adds the postings of terms; returns all slots met, one as often as it has a term."""
+        terms, known = self.terms[done:until], self.known[done:until]
         slots = np.concatenate([term.joined.slots for term in terms], dtype=np.intp)
-        values = np.concatenate([term.joined.impacts for term in terms], dtype=np.float32)
+        values = np.concatenate([one.impacts for one in known], dtype=np.float32)
         stop = 0
-        for term, unit in zip(terms, self.units[done:], strict=False):
-            start, stop = stop, stop + term.joined.count
+        for one, unit in zip(known, self.units[done:until], strict=True):
+            start, stop = stop, stop + one.impacts.shape[0]
             part = values[start:stop]
             np.multiply(part, unit, out=part)
         np.add.at(self.sums, slots, values)
@@ -217,15 +222,15 @@ class _Scan:
 
     def _whole(self, done: int) -> Slots:
         """Adds the terms from `done` on to whole columns; returns the slots that are left."""
-        for term, unit in zip(self.terms[done:], self.units[done:], strict=True):
-            joined = term.joined
-            for piece in joined.pieces:
+        rest = zip(self.terms[done:], self.known[done:], self.units[done:], strict=True)
+        for term, one, unit in rest:
+            for piece in one.pieces:
                 sums = self.sums[piece.start : piece.stop]
                 if piece.dense is not None:
                     sums += piece.dense * unit
                 else:
                     span = slice(piece.first, piece.last)
-                    np.add.at(self.sums, joined.slots[span], joined.impacts[span] * unit)
+                    np.add.at(self.sums, term.joined.slots[span], one.impacts[span] * unit)
         sums = self.sums
         if self.scope is not None:
             # Slots of nobody have any ordinal, and no sum that would let them in.
@@ -243,7 +248,8 @@ class _Scan:
             joined = self.terms[done].joined
             places = joined.slots.searchsorted(slots)
             has = joined.slots.take(places, mode="clip") == slots
-            sums = sums + joined.impacts.take(places, mode="clip") * has * self.units[done]
+            impacts = self.known[done].impacts.take(places, mode="clip")
+            sums = sums + impacts * has * self.units[done]
             done += 1
             self._raise(float(np.partition(sums, -self.depth)[-self.depth]))
             keep = self._above(sums, done)

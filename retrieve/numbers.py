@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from decimal import ROUND_HALF_EVEN, Context, Decimal, DivisionByZero, InvalidOperation, Overflow
+from decimal import Decimal
 from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
+
+from ibidem.retrieve.logarithm import context, ln_quotient
 
 Float64s = npt.NDArray[np.float64]
 Float32s = npt.NDArray[np.float32]
@@ -37,21 +39,6 @@ _CHUNK_TERMS = 1 << 14
 does not ask the system for each time."""
 
 
-def _context() -> Context:
-    """Returns a context of its own a call: the thread's context, its flags and traps play no
-    part."""
-    return Context(
-        prec=DIGITS,
-        rounding=ROUND_HALF_EVEN,
-        Emin=-999_999,
-        Emax=999_999,
-        capitals=1,
-        clamp=0,
-        flags=[],
-        traps=[InvalidOperation, DivisionByZero, Overflow],
-    )
-
-
 @lru_cache(maxsize=65_536)
 def ln_ratio(numerator: int, denominator: int) -> float:
     """Returns ln(numerator / denominator) rounded once to float64; both are positive integers.
@@ -63,9 +50,15 @@ def ln_ratio(numerator: int, denominator: int) -> float:
     >>> ln_ratio(8, 3)
     0.9808292530117262
     """
-    context = _context()
-    quotient = context.divide(Decimal(numerator), Decimal(denominator))
-    return float(quotient.ln(context))
+    found = ln_quotient(numerator, denominator)
+    return ln_decimal(numerator, denominator) if found is None else found
+
+
+def ln_decimal(numerator: int, denominator: int) -> float:
+    """Returns what `ln_ratio` does, as it is defined."""
+    decimals = context(DIGITS)
+    quotient = decimals.divide(Decimal(numerator), Decimal(denominator))
+    return float(quotient.ln(decimals))
 
 
 def ln(value: float) -> float:
@@ -76,7 +69,7 @@ def ln(value: float) -> float:
     >>> ln(2.0)
     0.6931471805599453
     """
-    return float(Decimal(value).ln(_context()))
+    return float(Decimal(value).ln(context(DIGITS)))
 
 
 def exp(value: float) -> float:
@@ -88,7 +81,7 @@ def exp(value: float) -> float:
     >>> exp(1.0)
     2.718281828459045
     """
-    return float(Decimal(value).exp(_context()))
+    return float(Decimal(value).exp(context(DIGITS)))
 
 
 def dots(rows: Float32s, query: Float32s) -> Float64s:

@@ -36,6 +36,8 @@ _CHUNK = 1 << 14
 _MINUS_INFINITY = np.uint32(0xFF800000)
 """The bits of the float32."""
 _DOWN = 1.0 - 2.0**-40
+_NO_SLOTS = np.zeros(0, np.uint32)
+_NO_BYTES = np.zeros(0, np.uint8)
 
 Slots = npt.NDArray[np.uint32]
 Impacts = npt.NDArray[np.uint8]
@@ -95,12 +97,9 @@ class Gains:
 
 
 @record
-class Joined:
-    """A term over all segments."""
+class Bounds:
+    """What bounds the postings of a term, one byte each."""
 
-    slots: Slots
-    """(m,) uint32 ascending, dead rows included."""
-    frequencies: npt.NDArray[np.unsignedinteger]
     impacts: Impacts
     """(m,): a posting's ratio is at most `width` / 255 times its impact."""
     width: float
@@ -108,28 +107,70 @@ class Joined:
     """And at least `width` · `spread` / 255 times its impact less one."""
     top: float
     """No posting's ratio is above this."""
-    frequency: int
-    """Documents of the view that have the term."""
-    idf: float
-    """0.0 where none has."""
     pieces: tuple[Piece, ...]
-    """The same by segment."""
-    count: int
-    """The number of postings."""
-    gains: dict[float, Gains | None] = field(default_factory=dict)
-    """By weight, what was made for it; None where it was only asked for."""
+    """The postings by segment."""
+
+
+class Joined:
+    """A term over all segments; its columns are put together when they are first asked for."""
+
+    __slots__ = ("_bounds", "_frequencies", "_slots", "count", "frequency", "gains", "idf", "parts")
+
+    def __init__(
+        self, parts: Sequence[tuple[int, int, Term]], count: int, frequency: int, idf: float
+    ) -> None:
+        self.parts = parts
+        """By segment that has it: its place, its first slot, and the term there."""
+        self.count = count
+        """The number of postings, dead rows included."""
+        self.frequency = frequency
+        """Documents of the view that have the term."""
+        self.idf = idf
+        """0.0 where none has."""
+        self.gains: dict[float, Gains | None] = {}
+        """By weight, what was made for it; None where it was only asked for."""
+        self._slots: Slots | None = None
+        self._frequencies: npt.NDArray[np.unsignedinteger] | None = None
+        self._bounds: Bounds | None = None
+
+    @property
+    def slots(self) -> Slots:
+        """(m,) uint32 ascending, dead rows included."""
+        if self._slots is None:
+            found = [
+                part.rows + np.uint32(start) if start else part.rows
+                for _, start, part in self.parts
+            ]
+            self._slots = found[0] if len(found) == 1 else np.concatenate([_NO_SLOTS, *found])
+        return self._slots
+
+    @property
+    def frequencies(self) -> npt.NDArray[np.unsignedinteger]:
+        """(m,): how often each row has it."""
+        if self._frequencies is None:
+            found = [part.frequencies for _, _, part in self.parts]
+            self._frequencies = found[0] if len(found) == 1 else np.concatenate([_NO_BYTES, *found])
+        return self._frequencies
+
+    def bounds(self, plane: Plane, statistics: Statistics, k1: float, b: float) -> Bounds:
+        """Returns the bounds of its postings, for what it was made for."""
+        if self._bounds is None:
+            self._bounds = _bounds(plane, statistics, self.parts, k1, b)
+        return self._bounds
 
     def has(self, slots: Slots) -> Bools:
         """Returns which of some slots have the term."""
         if not self.count:
             return np.zeros(slots.shape[0], np.bool_)
-        found: Bools = self.slots.take(self.slots.searchsorted(slots), mode="clip") == slots
+        mine = self.slots
+        found: Bools = mine.take(mine.searchsorted(slots), mode="clip") == slots
         return found
 
     def frequencies_at(self, slots: Slots, out: Float64s) -> None:
         """Writes how often each of some slots has the term."""
-        places = self.slots.searchsorted(slots)
-        has = self.slots.take(places, mode="clip") == slots
+        mine = self.slots
+        places = mine.searchsorted(slots)
+        has = mine.take(places, mode="clip") == slots
         np.multiply(self.frequencies.take(places, mode="clip"), has, out=out)
 
 
@@ -217,7 +258,7 @@ class Plane:
         """Returns a term; one that no row has is empty."""
         found = self._terms.get((text, k1, b))
         if found is None:
-            found = _join(self, statistics, text, k1, b)
+            found = _join(self, statistics, text)
             self.keep(_POSTING_BYTES * found.count)
             self._terms[text, k1, b] = found
         return found
@@ -303,49 +344,50 @@ def shares(lengths: npt.NDArray[np.unsignedinteger], mean: float, k1: float, b: 
     return share
 
 
-def _join(plane: Plane, statistics: Statistics, text: str, k1: float, b: float) -> Joined:
-    pieces: list[Piece] = []
-    slots: list[Slots] = []
-    frequencies: list[npt.NDArray[np.unsignedinteger]] = []
-    impacts: list[Impacts] = []
-    frequency, high, low, top = 0, 1.0, 1.0, 0.0
-    count = 0
-    every = plane.widths(statistics, k1, b)
-    for index, (segment, widths) in enumerate(zip(plane.segments, every, strict=True)):
+def _join(plane: Plane, statistics: Statistics, text: str) -> Joined:
+    parts: list[tuple[int, int, Term]] = []
+    count = frequency = 0
+    for index, (segment, start) in enumerate(zip(plane.segments, plane.starts, strict=True)):
         part = segment.term(text)
-        if part is None:
-            continue
-        start = plane.starts[index]
+        if part is not None:
+            parts.append((index, start, part))
+            size = part.rows.shape[0]
+            count += size
+            frequency += size
+            if segment.name in statistics.masks:
+                frequency -= _gone(statistics, segment.name, part)
+    idf = ln_ratio(2 * statistics.documents + 2, 2 * frequency + 1) if frequency else 0.0
+    return Joined(parts, count, frequency, idf)
+
+
+def _bounds(
+    plane: Plane,
+    statistics: Statistics,
+    parts: Sequence[tuple[int, int, Term]],
+    k1: float,
+    b: float,
+) -> Bounds:
+    pieces: list[Piece] = []
+    impacts: list[Impacts] = [_NO_BYTES]
+    high, low, top, last = 1.0, 1.0, 0.0, 0
+    every = plane.widths(statistics, k1, b)
+    for index, start, part in parts:
+        segment, widths, known = plane.segments[index], every[index], part.impacts
+        first, last = last, last + part.rows.shape[0]
+        is_new = widths is None or known is None
         stop = start + segment.ordinals.shape[0]
-        slots.append(part.rows + np.uint32(start) if start else part.rows)
-        frequencies.append(part.frequencies)
-        frequency += part.rows.shape[0] - _gone(statistics, segment.name, part)
-        first, count = count, count + part.rows.shape[0]
-        is_new = widths is None or part.impacts is None
-        pieces.append(Piece(first, count, start, stop, None if is_new else part.dense))
-        if widths is None or part.impacts is None:
+        pieces.append(Piece(first, last, start, stop, None if is_new else part.dense))
+        if widths is None or known is None:
             lengths = segment.lengths[part.rows]
             made = _impacts(part, shares(lengths, statistics.mean_length, k1, b))
             impacts.append(made)
             top = max(top, float(made.max()) / LEVELS)
         else:
-            impacts.append(part.impacts)
+            impacts.append(known)
             low, high = min(low, widths[0]), max(high, widths[1])
             top = max(top, widths[1] * part.top / LEVELS)
-    one = len(slots) == 1
-    nothing = np.zeros(0, np.uint32)
-    return Joined(
-        slots[0] if one else np.concatenate([nothing, *slots]),
-        frequencies[0] if one else np.concatenate([np.zeros(0, np.uint8), *frequencies]),
-        impacts[0] if one else np.concatenate([np.zeros(0, np.uint8), *impacts]),
-        high,
-        low / high,
-        min(1.0, top),
-        frequency,
-        ln_ratio(2 * statistics.documents + 2, 2 * frequency + 1) if frequency else 0.0,
-        tuple(pieces),
-        count,
-    )
+    joined = impacts[1] if len(parts) == 1 else np.concatenate(impacts)
+    return Bounds(joined, high, low / high, min(1.0, top), tuple(pieces))
 
 
 def _width(segment: LexicalSegment, statistics: Statistics, k1: float, b: float) -> Width:
@@ -374,10 +416,8 @@ def _impacts(part: Term, share: Float64s) -> Impacts:
 
 
 def _gone(statistics: Statistics, name: str, part: Term) -> int:
-    """Returns how many postings of a segment belong to rows that do not count."""
-    mask, gone = statistics.masks.get(name), statistics.gone.get(name)
-    if mask is None:
-        return 0
+    """Returns how many postings of a segment with a mask belong to rows that do not count."""
+    mask, gone = statistics.masks[name], statistics.gone.get(name)
     if part.dense is not None and gone is not None and gone.shape[0] < part.rows.shape[0]:
         return int(np.count_nonzero(part.dense[gone]))
     if part.dense is not None:

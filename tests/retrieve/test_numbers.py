@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ibidem.retrieve import numbers
+from ibidem.retrieve import logarithm, numbers
 
 FLOAT32 = st.floats(width=32, allow_nan=False, allow_infinity=False)
 
@@ -107,6 +107,28 @@ def test_logarithms_and_exponentials_ignore_the_context_of_the_thread():
     narrow = decimal.Context(prec=3, rounding=decimal.ROUND_UP, traps=[decimal.Inexact])
     with decimal.localcontext(narrow):
         assert (numbers.ln(0.1), numbers.exp(-3.7), numbers.ln_ratio(7, 3)) == expected
+
+
+positive = st.one_of(
+    st.integers(1, 300), st.integers(1, 2**24), st.integers(1, 2**200), st.just(2**20_000)
+)
+
+
+@given(positive, positive, st.integers(-3, 3))
+def test_a_logarithm_in_fixed_point_is_that_of_fifty_digits(numerator, denominator, near):
+    for other in (denominator, max(1, numerator + near)):
+        found = logarithm.ln_quotient(numerator, other)
+        if found is not None:
+            assert found == numbers.ln_decimal(numerator, other)
+        else:
+            assert abs(numerator - other) << 50 < other, "only near ln 1 it is not decided"
+
+
+def test_a_logarithm_that_is_not_decided_is_made_from_fifty_digits(monkeypatch):
+    monkeypatch.setattr(numbers, "ln_quotient", lambda *_: None)
+    numbers.ln_ratio.cache_clear()
+    assert numbers.ln_ratio(8, 3) == 0.9808292530117262
+    assert logarithm.ln_quotient(1 << 70_000, 1) is None
 
 
 def test_equal_scores_are_ordered_by_every_byte_of_the_id():
