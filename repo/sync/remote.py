@@ -8,9 +8,9 @@ Spec: sync 5.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from ibidem.objects.cid import Cid, CommitCid, RootCid
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ibidem.repo.reader import Reader
     from ibidem.repo.sync.report import RefMove
 
+T = TypeVar("T")
 Blocks = Iterable[tuple[Cid, bytes]]
 ASKED_MAX = 1024
 """How many commits one question may name."""
@@ -76,8 +77,7 @@ class LocalRemote:
                 f"known: got {len(cids)} commits, expected at most {ASKED_MAX}",
                 kind=ErrorKind.LIMIT_EXCEEDED,
             )
-        known = self._known()
-        return {cid for cid in cids if known.commit(cid)}
+        return self._steady(lambda known: {cid for cid in cids if known.commit(cid)})
 
     def fetch(self, want: Sequence[Cid], have: Sequence[Cid]) -> AbstractContextManager[Blocks]:
         """Returns the blocks behind `want` that are not behind `have`."""
@@ -89,7 +89,9 @@ class LocalRemote:
         Raises:
             NotFoundError: no ref leads to one of those wanted.
         """
-        known = self._known()
+        return self._steady(lambda known: self._packed(known, want, have))
+
+    def _packed(self, known: Known, want: Sequence[Cid], have: Sequence[Cid]) -> Pack:
         erasures = set(erasures_of(self._repository))
         wanted = [cid for cid in want if cid not in erasures]
         for cid in wanted:
@@ -114,8 +116,11 @@ class LocalRemote:
 
         return receive_push(self._repository, push, blocks)
 
-    def _known(self) -> Known:
-        return known_now(self._repository._operations)
+    def _steady(self, read: Callable[[Known], T]) -> T:
+        """Returns what is read of what the refs reach, anew where they reach something else since
+        and what they reached was collected."""
+        operations = self._repository._operations
+        return operations.steady(lambda: read(known_now(operations)))
 
 
 def offer(repository: Reader, prefixes: Sequence[str]) -> Bundle:

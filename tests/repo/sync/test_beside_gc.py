@@ -1,0 +1,58 @@
+"""What is asked of a repository that gives something up meanwhile is asked of what is left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from ibidem.objects.cid import CommitCid
+from ibidem.objects.tree import Tree
+from ibidem.repo.operations import Operations
+from ibidem.repo.repository import Repository
+from ibidem.repo.sync import remote
+from ibidem.repo.sync.known import Known, known_now
+from ibidem.repo.sync.remote import LocalRemote
+
+
+@pytest.fixture
+def given_up(
+    pair: tuple[Repository, Repository], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[list[CommitCid]]:
+    """A branch of the remote, deleted and collected as soon as its refs were read."""
+    _, theirs = pair
+    theirs.branch("aside")
+    with theirs.transaction(branch="aside", message="aside") as tx:
+        tx.add_node("Doc", summary="to be given up")
+    gone: list[CommitCid] = []
+
+    def read(operations: Operations) -> Known:
+        known = known_now(operations)
+        if not gone:
+            gone.append(theirs.branches()["aside"])
+            theirs.delete_branch("aside")
+            theirs.collect_garbage(keep_operations=1)
+            assert not theirs.store.has(gone[0])
+        return known
+
+    monkeypatch.setattr(remote, "known_now", read)
+    yield gone
+    assert gone
+
+
+def test_a_fetch_of_one_branch_is_not_stopped_by_another(
+    pair: tuple[Repository, Repository], given_up: list[CommitCid]
+) -> None:
+    _, theirs = pair
+    main = theirs.branches()["main"]
+    cids = {cid for cid, _ in LocalRemote(theirs).pack([main], [])}
+    nodes = Tree(theirs.store, theirs.at("main").root.nodes)
+    assert {main, *(cid for _, cid in nodes.items())} <= {type(main)(cid.raw) for cid in cids}
+
+
+def test_what_is_known_is_what_is_left(
+    pair: tuple[Repository, Repository], given_up: list[CommitCid]
+) -> None:
+    _, theirs = pair
+    asked = [theirs.branches()["main"], theirs.branches()["aside"]]
+    assert LocalRemote(theirs).known(asked) == {asked[0]}
