@@ -30,7 +30,7 @@ MEMORY_BYTES_MAX = 32 << 20
 """Above this, blocks wait on disk."""
 _PREFIX = "quarantine-"
 _LOCK = "held"
-_CLAIM, _CLAIM_SECONDS = "quarantine.lock", 30.0
+_CLAIM, _CLAIM_SECONDS = "blocks/quarantine.lock", 30.0
 """Held while one folder is made and what others have left is removed."""
 _ENTRY_BYTES = 200
 """What one block costs in memory beside its bytes."""
