@@ -1,7 +1,8 @@
 """Merges the graph: nodes, tombstones and edges, with the conflicts about them.
 
 Nodes come first. What else a side took away together with a node (its edges, vectors, tombstone)
-counts as taken away only where the merged graph is without that node.
+counts as taken away only where the merged graph is without that node. What a node lists as a child
+because of one side is there, where that side has it.
 
 Spec: merge 2, 4.
 """
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 from ibidem.objects.cid import Cid
 from ibidem.objects.conflict import EDGE, NODE, Conflict
 from ibidem.objects.edge import Edge
+from ibidem.objects.node import Node
 from ibidem.repo.merge.element import ABSENT, Element, merge_element, read, union
 from ibidem.repo.merge.fields import Sensitivity
 from ibidem.repo.merge.trees import Triples, lowest, three_way
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 
 Values = dict[bytes, Cid | None]
 Elements = tuple[Element, Element, Element]
+_CHILDREN = b"children"
+"""In the block of a node that has any."""
 
 
 class GraphMerge:
@@ -64,6 +68,7 @@ class GraphMerge:
         edges, nodes = self._conflict_keys()
         for key in self.node_triples.changed.keys() | nodes:
             self._merge_node(key)
+        self._keep_listed()
         for key, triple in self.tombstone_triples.changed.items():
             value, is_both = three_way(self.attached(key, triple))
             if is_both:
@@ -126,6 +131,38 @@ class GraphMerge:
             self.removed.add(key)
             merged = ABSENT
         self.nodes[key], self.conflicts[key] = merged.value, merged.conflict
+
+    def _keep_listed(self) -> None:
+        """Leaves a node in the graph that one side took away and the other did not change where a
+        merged node lists it as a child, and not because of the side that took it away."""
+        gone = {
+            key
+            for key in self.removed - self.erased
+            if (found := self.node_triples.at(key))[0] is not None
+            and found[0] in found[1:]
+            and None in found[1:]
+        }
+        waiting = [key for key, value in self.nodes.items() if value is not None] if gone else []
+        while waiting:
+            parent = waiting.pop()
+            for key in gone.intersection(self._children(self.nodes[parent])):
+                side = 1 if self.node_triples.at(key)[1] is None else 2
+                if key in self._children(self.node_triples.at(parent)[side]):
+                    continue
+                _, *sides = self._elements(self.node_triples, key)
+                kept = sides[2 - side]
+                self.nodes[key], self.conflicts[key] = kept.value, kept.conflict
+                self.kept[side - 1].add(key)
+                self.removed.discard(key)
+                gone.discard(key)
+                waiting.append(key)
+
+    def _children(self, cid: Cid | None) -> frozenset[bytes]:
+        """Returns the ids of the children that a node lists."""
+        block = b"" if cid is None else self._buffer.get(cid)
+        if _CHILDREN not in block:
+            return frozenset()
+        return frozenset(child.id.raw for child in Node.decode(block).children)
 
     def _merged_node(self, base: Element, ours: Element, theirs: Element) -> Element:
         sensitivity = self._sensitivity

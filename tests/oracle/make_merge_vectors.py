@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
+from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -16,12 +17,22 @@ from ibidem.objects.blocks import Buffer
 from ibidem.objects.cid import Cid
 
 from . import merge_oracle as oracle
-from .merge_world import POLICIES, Editor, empty_state, known, rooted, under_policies
+from .merge_values import Refused, same
+from .merge_world import (
+    POLICIES,
+    Editor,
+    empty_state,
+    kept_as_listed,
+    known,
+    rooted,
+    under_policies,
+)
 
 PATH = Path(__file__).parents[2] / "spec" / "vectors" / "merge" / "merge.json"
 CASES = 40
 CASES_WITH_POLICY = 12
 CASES_OF_POLICIES = 12
+CASES_OF_LISTS = 8
 
 
 def cases() -> dict[str, Any]:
@@ -32,6 +43,7 @@ def cases() -> dict[str, Any]:
         count = CASES_WITH_POLICY // len(POLICIES)
         found += made(count, 2_000_000 + policy * 1_000, policy, source, blocks)
     found += of_policies(source, blocks)
+    found += of_lists(source, blocks)
     return {"blocks": needed(found, source), "cases": found}
 
 
@@ -58,14 +70,9 @@ def made(
             is_telling = policy is None or levels_differ(base, ours, theirs)
             if met[name] < 4 and is_telling:
                 met[name] += 1
-                for value in blocks.values():
-                    source.put(oracle.cid_of(value), oracle.codec.encode(value))
-                roots = [rooted(state, source) for state in (base, ours, theirs, merged)]
-                names = ("base", "ours", "theirs", "output")
-                found.append(
-                    {"name": name, "spec": "1-b 1-c" if policy is None else "1-b 1-c 3-e"}
-                    | dict(zip(names, map(hexed, roots), strict=True))
-                )
+                spec = "1-b 1-c" if policy is None else "1-b 1-c 3-e"
+                states = (base, ours, theirs, merged)
+                found.append({"name": name, "spec": spec} | put(states, source, blocks))
             base = merged
     return found[:count]
 
@@ -80,19 +87,38 @@ def of_policies(source: Buffer, blocks: dict[Cid, oracle.Value]) -> list[dict[st
         case: dict[str, Any] = {"name": "policies", "spec": "7-c 7-d"}
         try:
             states.append(oracle.merge(*states, blocks))
-        except oracle.Refused:
+        except Refused:
             case = {"name": "policies refused", "spec": "7-d", "error": "conflict"}
-        for value in blocks.values():
-            source.put(oracle.cid_of(value), oracle.codec.encode(value))
-        names = ("base", "ours", "theirs", "output")
-        found.append(
-            case
-            | {
-                name: hexed(rooted(state, source))
-                for name, state in zip(names, states, strict=False)
-            }
-        )
+        found.append(case | put(states, source, blocks))
     return found
+
+
+def of_lists(source: Buffer, blocks: dict[Cid, oracle.Value]) -> list[dict[str, Any]]:
+    """A side took away what a node lists as a child because of the other."""
+    found: list[dict[str, Any]] = []
+    seed = 4_000_000
+    while len(found) < CASES_OF_LISTS:
+        seed += 1
+        rng = random.Random(seed)
+        base = Editor(rng, empty_state(), has_lists=True).edited(12)
+        sides = [Editor(rng, base, has_lists=True).edited(4) for _ in range(2)]
+        for state in (base, *sides):
+            known(state, blocks)
+        merged = oracle.merge(base, *sides, blocks)
+        if kept_as_listed(merged, base, *sides):
+            case = {"name": "listed as a child", "spec": "1-b 1-c 2-f"}
+            found.append(case | put((base, *sides, merged), source, blocks))
+    return found
+
+
+def put(
+    states: Sequence[oracle.State], source: Buffer, blocks: dict[Cid, oracle.Value]
+) -> dict[str, str]:
+    """Puts up to four states, and returns their roots by the names that a case has for them."""
+    for value in blocks.values():
+        source.put(oracle.cid_of(value), oracle.codec.encode(value))
+    names = ("base", "ours", "theirs", "output")
+    return {name: hexed(rooted(state, source)) for name, state in zip(names, states, strict=False)}
 
 
 def levels_differ(base: oracle.State, *sides: oracle.State) -> bool:
@@ -100,7 +126,7 @@ def levels_differ(base: oracle.State, *sides: oracle.State) -> bool:
     name = base.config["trust"]["level"]
     for key in base.nodes.keys() & sides[0].nodes.keys() & sides[1].nodes.keys():
         found = [side.nodes[key].get("props", {}).get(name) for side in (base, *sides)]
-        if all(not oracle.same([a], [b]) for a, b in combinations(found, 2)):
+        if all(not same([a], [b]) for a, b in combinations(found, 2)):
             return True
     return False
 

@@ -14,7 +14,7 @@ from blake3 import blake3
 from ibidem.objects import codec
 from ibidem.objects.cid import Cid
 
-from .merge_values import Value, boxed, height, whole
+from .merge_values import Value, boxed, height, lists, lower, policy, same, whole
 
 Families = dict[str, dict[bytes, Value]]
 
@@ -32,18 +32,8 @@ class State:
     config: Value = field(default_factory=dict)
 
 
-class Refused(Exception):
-    """The policies of two sides cannot be merged."""
-
-
 def cid_of(value: Value) -> Cid:
     return Cid.of(codec.encode(value))
-
-
-def same(one: Any, other: Any) -> bool:
-    if one is None or other is None:
-        return one is other
-    return codec.encode(one) == codec.encode(other)
 
 
 def merge(base: State, ours: State, theirs: State, blocks: dict[Cid, Value]) -> State:
@@ -63,6 +53,8 @@ class Merge:
         names = self.configuration()
         for key in sorted(self.all_ids("nodes")):
             self.node(key)
+        while self.keep_listed():
+            pass
         for key in sorted(self.all_ids("edges") | self.edge_conflict_ids()):
             self.edge(key)
         for key in self.all_ids("tombstones"):
@@ -136,6 +128,24 @@ class Merge:
             self.out.nodes[key] = self.keep(value)
             if conflict is not None:
                 self.out.conflicts[key] = self.keep(conflict)
+
+    def keep_listed(self) -> bool:
+        """2-f, once over all nodes; tells whether it kept any."""
+        for key, pair in ((key, self.pairs("nodes", key)) for key in self.sides[0].nodes):
+            there = [number for number in (1, 2) if pair[number][0] is not None]
+            if key in self.out.nodes or key in self.erased or len(there) != 1:
+                continue
+            if not same(list(pair[there[0]]), list(pair[0])):
+                continue
+            lacking = self.sides[3 - there[0]].nodes
+            for name, value in self.out.nodes.items():
+                if lists(value, key) and not lists(lacking.get(name), key):
+                    self.out.nodes[key] = self.keep(pair[0][0])
+                    if pair[0][1] is not None:
+                        self.out.conflicts[key] = self.keep(pair[0][1])
+                    self.kept[3 - there[0]].add(key)
+                    return True
+        return False
 
     def edge(self, key: bytes) -> None:
         pairs = self.pairs("edges", key)
@@ -319,14 +329,14 @@ class Merge:
     def configuration(self) -> dict[int, dict[str, str]]:
         base, ours, theirs = (side.config for side in self.sides)
         merged = {
-            name: self.lower(base.get(name), ours.get(name), theirs.get(name))
+            name: lower(base.get(name), ours.get(name), theirs.get(name))
             for name in {*base, *ours, *theirs} - {"models", "semantics", "trust"}
         }
-        merged["trust"] = self.policy(*(side.get("trust") for side in (base, ours, theirs)))
+        merged["trust"] = policy(*(side.get("trust") for side in (base, ours, theirs)))
         self.out.config = {name: value for name, value in merged.items() if value is not None}
         versions = [side["semantics"] for side in (base, ours, theirs)]
         is_one_sided = versions[0] in versions[1:]
-        self.out.config["semantics"] = self.lower(*versions) if is_one_sided else max(versions[1:])
+        self.out.config["semantics"] = lower(*versions) if is_one_sided else max(versions[1:])
         names: dict[int, dict[str, str]] = {1: {}, 2: {}}
         models: dict[str, Any] = {}
         b, o, t = (side["models"] for side in (base, ours, theirs))
@@ -342,48 +352,17 @@ class Merge:
             elif both:
                 was = was or {}
                 mixed = {
-                    key: self.lower(was.get(key), one.get(key), other.get(key))
+                    key: lower(was.get(key), one.get(key), other.get(key))
                     for key in {*was, *one, *other}
                 }
                 models[name] = {key: value for key, value in mixed.items() if value is not None}
             elif name not in models:
-                value = self.lower(was, one, other)
+                value = lower(was, one, other)
                 if value is not None:
                     models[name] = value
         self.out.config["models"] = models
         return names
 
-    def policy(self, base: Any, ours: Any, theirs: Any) -> Any:
-        if ours is None or theirs is None or same(base, ours) or same(base, theirs):
-            return self.lower(base, ours, theirs)
-        merged = {}
-        for name in ours:
-            found = {side[name] for side in (ours, theirs)} - {(base or {}).get(name)}
-            match name, sorted(found):
-                case _, []:
-                    merged[name] = ours[name]
-                case _, [value]:
-                    merged[name] = value
-                case "default_level", [_, value]:
-                    merged[name] = value
-                case "anonymous_level", [value, _]:
-                    merged[name] = value
-                case "unscoped", _:
-                    merged[name] = "deny"
-                case _:
-                    raise Refused
-        if merged["level"] == merged["scope"]:
-            raise Refused
-        return merged
-
     @staticmethod
     def digests_differ(one: Value, other: Value) -> bool:
         return "digest" in one and "digest" in other and one["digest"] != other["digest"]
-
-    @staticmethod
-    def lower(base: Any, ours: Any, theirs: Any) -> Any:
-        if same(ours, theirs) or same(theirs, base):
-            return ours
-        if same(ours, base):
-            return theirs
-        return min((each for each in (ours, theirs) if each is not None), key=codec.encode)

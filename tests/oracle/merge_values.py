@@ -1,8 +1,10 @@
-"""The fields of a block as the second merge sees them, and how they become a block again."""
+"""The fields of a block as the second merge sees them, and what it knows of single values."""
 
 from __future__ import annotations
 
 from typing import Any
+
+from ibidem.objects import codec
 
 Value = dict[str, Any]
 """A block as a map."""
@@ -53,3 +55,50 @@ def height(policy: Value, box: list[Any] | None) -> int:
     found = [each for each in found if not isinstance(each, (list, dict))]
     is_known = [type(each) is int and 0 <= each <= 4 for each in found]
     return max(found) if found and all(is_known) else HIDDEN
+
+
+def same(one: Any, other: Any) -> bool:
+    if one is None or other is None:
+        return one is other
+    return codec.encode(one) == codec.encode(other)
+
+
+def lower(base: Any, ours: Any, theirs: Any) -> Any:
+    if same(ours, theirs) or same(theirs, base):
+        return ours
+    if same(ours, base):
+        return theirs
+    return min((each for each in (ours, theirs) if each is not None), key=codec.encode)
+
+
+def lists(parent: Value | None, child: bytes) -> bool:
+    return any(each[0] == child for each in (parent or {}).get("children", ()))
+
+
+class Refused(Exception):
+    """The policies of two sides cannot be merged."""
+
+
+def policy(base: Any, ours: Any, theirs: Any) -> Any:
+    """Returns two trust policies merged; raises `Refused` where they cannot be."""
+    if ours is None or theirs is None or same(base, ours) or same(base, theirs):
+        return lower(base, ours, theirs)
+    merged = {}
+    for name in ours:
+        found = {side[name] for side in (ours, theirs)} - {(base or {}).get(name)}
+        match name, sorted(found):
+            case _, []:
+                merged[name] = ours[name]
+            case _, [value]:
+                merged[name] = value
+            case "default_level", [_, value]:
+                merged[name] = value
+            case "anonymous_level", [value, _]:
+                merged[name] = value
+            case "unscoped", _:
+                merged[name] = "deny"
+            case _:
+                raise Refused
+    if merged["level"] == merged["scope"]:
+        raise Refused
+    return merged

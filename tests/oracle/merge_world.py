@@ -82,8 +82,9 @@ def under_policies(random_: random.Random) -> tuple[State, State, State]:
 class Editor:
     """Makes random edits to one state, as a transaction would leave them."""
 
-    def __init__(self, random_: random.Random, state: State) -> None:
+    def __init__(self, random_: random.Random, state: State, *, has_lists: bool = False) -> None:
         self.random = random_
+        self.has_lists = has_lists
         self.state = copied(state)
 
     def edited(self, count: int) -> State:
@@ -103,6 +104,8 @@ class Editor:
         )
         if "trust" in self.state.config:
             moves = (*moves, *(self.set_level,) * 24)
+        if self.has_lists:
+            moves = (*moves, *(self.list_children,) * 16, *(self.replace_child,) * 8)
         for _ in range(count):
             self.random.choice(moves)()
         for kind in ("vectors", "sparse"):
@@ -161,6 +164,28 @@ class Editor:
             case "props.b":
                 return self.random.choice((True, 1, 1.0, None, [1], {"a": [word]}))
         return word
+
+    def list_children(self) -> None:
+        """Makes some nodes the children of one."""
+        parent = self.pick(self.state.nodes)
+        if parent is not None:
+            children = self.random.sample(IDS, self.random.randrange(4))
+            self.put_children(parent, [[child, "", 1, 0] for child in children])
+
+    def replace_child(self) -> None:
+        """Takes a node away and out of the children of all others, as ingest does."""
+        before = set(self.state.nodes)
+        self.remove_node()
+        for gone in before - self.state.nodes.keys():
+            for parent, value in list(self.state.nodes.items()):
+                left = [child for child in value.get("children", ()) if child[0] != gone]
+                self.put_children(parent, left)
+
+    def put_children(self, parent: bytes, children: list[object]) -> None:
+        value = {
+            name: each for name, each in self.state.nodes[parent].items() if name != "children"
+        }
+        self.state.nodes[parent] = value | ({"children": children} if children else {})
 
     def remove_node(self) -> None:
         key = self.pick(self.state.nodes)
@@ -320,3 +345,15 @@ def known(state: State, blocks: dict[Cid, Value]) -> None:
     for values in (state.nodes, state.edges, state.conflicts):
         for value in values.values():
             blocks[cid_of(value)] = value
+
+
+def kept_as_listed(merged: State, base: State, ours: State, theirs: State) -> int:
+    """Nothing that a side lists and has is missing; returns how often the other took it away."""
+    count = 0
+    for side, other in ((ours, theirs), (theirs, ours)):
+        for parent, node in merged.nodes.items():
+            was = {each[0] for each in other.nodes.get(parent, {}).get("children", ())}
+            for child in {each[0] for each in node.get("children", ())} & side.nodes.keys() - was:
+                assert child in merged.nodes or child in other.tombstones
+                count += child in base.nodes and child not in other.nodes
+    return count

@@ -19,8 +19,17 @@ from ibidem.objects.root import Root
 from ibidem.repo.merge import merge_roots
 
 from . import merge_oracle as oracle
-from .merge_values import boxed, height
-from .merge_world import POLICIES, WORDS, Editor, empty_state, known, rooted, under_policies
+from .merge_values import Refused, boxed, height, same
+from .merge_world import (
+    POLICIES,
+    WORDS,
+    Editor,
+    empty_state,
+    kept_as_listed,
+    known,
+    rooted,
+    under_policies,
+)
 
 FAST = 100
 FULL = int(os.environ.get("IBIDEM_TEST_MERGES", "4000"))
@@ -28,16 +37,20 @@ ASKED = 20
 """Of so many merges one is asked, which takes longer than merging."""
 
 
-def run(seed: int, met: Counter[str], *, policy: int | None = None) -> None:
+def run(
+    seed: int, met: Counter[str], *, policy: int | None = None, has_lists: bool = False
+) -> None:
     """Merges one random history, up to three merges deep; counts what it met."""
     rng = random.Random(seed)
     blocks: dict[Cid, oracle.Value] = {}
     empty = empty_state(policy=policy)
-    base = Editor(rng, empty).edited(rng.randrange(30))
+    base = Editor(rng, empty, has_lists=has_lists).edited(rng.randrange(30))
     if rng.random() < 0.1:
         base = empty
     for _ in range(rng.choice((1, 1, 2, 3))):
-        ours, theirs = (Editor(rng, base).edited(rng.randrange(1, 12)) for _ in range(2))
+        ours, theirs = (
+            Editor(rng, base, has_lists=has_lists).edited(rng.randrange(1, 12)) for _ in range(2)
+        )
         base = merged(base, ours, theirs, blocks, met)
 
 
@@ -58,7 +71,7 @@ def merged(
     buffer, mirrored = Buffer(source), Buffer(source)
     try:
         expected = oracle.merge(*states, blocks)
-    except oracle.Refused:
+    except Refused:
         check_refused(roots, source)
         met["refused"] += 1
         return ours
@@ -73,6 +86,7 @@ def merged(
     check_kept(expected, *states)
     versions = (expected.config["analyser"], expected.config["semantics"])
     met["settled"] += settled_levels(expected, *states)
+    met["listed"] += kept_as_listed(expected, *states)
     is_open = "trust" not in expected.config
     if met["merges"] % ASKED == 0 and versions == ("english-1", 1) and is_open:
         check_answers(found, buffer, expected)
@@ -138,7 +152,7 @@ def check_kept(
     for side in (ours, theirs):
         for name, vectors in side.vectors.items():
             for key, vector in vectors.items():
-                is_new = not oracle.same(vector, base.vectors.get(name, {}).get(key))
+                is_new = not same(vector, base.vectors.get(name, {}).get(key))
                 if is_new and key in merged.nodes:
                     assert any(key in found for found in merged.vectors.values())
     for edge in merged.edges.values():
@@ -186,16 +200,24 @@ def test_two_policies_merge_field_by_field_or_are_refused() -> None:
     assert met["merges"] > FAST, met
 
 
+def test_what_a_node_lists_because_of_a_side_is_there() -> None:
+    met: Counter[str] = Counter()
+    for seed in range(FAST):
+        run(seed, met, has_lists=True)
+    assert met["listed"] > FAST // 20, met
+
+
 @pytest.mark.slow
 def test_many_merges_equal_the_oracle_commute_and_repeat() -> None:
     """IBIDEM_TEST_MERGES=20000 for all that the acceptance asks for."""
     met: Counter[str] = Counter()
     seed = FAST
     while met["merges"] < FULL:
-        run(seed, met, policy=seed % 6 // 2 if seed % 2 else None)
+        run(seed, met, policy=seed % 6 // 2 if seed % 2 else None, has_lists=seed % 4 == 0)
         seed += 1
     assert met["conflicts"] > FULL // 10, met
     assert met["settled"] > FULL // 20, met
+    assert met["listed"] > FULL // 100, met
 
 
 VECTORS = json.loads(

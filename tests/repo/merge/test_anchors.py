@@ -21,6 +21,7 @@ CITED = {
     "2-c": MERGING + "test_a_tombstone_beats_an_edit_and_a_removal",
     "2-d": MERGING + "test_a_removal_against_an_edit_is_a_conflict_and_the_edit_stands",
     "2-e": ORACLE,
+    "2-f": "tests/oracle/test_merge.py::test_what_a_node_lists_because_of_a_side_is_there",
     "3-a": MANY + "test_a_conflict_settled_apart_and_differently_is_a_conflict_again",
     "3-b": MERGING + "test_properties_merge_one_by_one",
     "3-c": ORACLE,

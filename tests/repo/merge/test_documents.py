@@ -80,6 +80,28 @@ def test_settled_for_a_side_the_graph_is_that_of_the_side(case: str, take: str) 
     assert repo.at().document(DOCUMENT) == EDITS[case][1 + (take == "theirs")]
 
 
+@pytest.mark.parametrize("case", EDITS)
+def test_until_it_is_settled_the_document_is_that_of_one_side(case: str) -> None:
+    found = set()
+    for sides in (EDITS[case][1:], EDITS[case][:0:-1]):
+        repo = forked(EDITS[case][0], *sides)
+        repo.merge("side")
+        assert repo.conflicts()
+        found.add(repo.at().document(DOCUMENT))
+    assert len(found) == 1
+    assert found < set(EDITS[case][1:])
+
+
+def test_what_a_side_took_out_of_the_document_and_changed_nothing_else_stays_out() -> None:
+    repo = forked(BASE, "# T\n\ntwo\n", BASE)
+    with repo.transaction(branch="side") as tx:
+        tx.update_node(named(repo, "two"), set_props={"read": True})
+    repo.merge("side")
+    assert repo.conflicts() == []
+    assert repo.at().document(DOCUMENT) == "# T\n\ntwo\n"
+    assert "one" not in {node.summary for node in nodes(repo).values()}
+
+
 def test_settled_for_the_base_the_document_is_that_of_the_base() -> None:
     repo = forked(BASE, OURS, THEIRS)
     before = repo.at("main~1").root
@@ -239,13 +261,15 @@ PASSAGES = st.lists(st.sampled_from(["red", "green", "blue", "## A", "## B", "# 
 
 @settings(max_examples=25, deadline=None)
 @given(PASSAGES, PASSAGES, PASSAGES, st.sampled_from(["ours", "theirs", "value"]))
-def test_all_settled_alike_only_what_was_kept_against_a_removal_has_no_place(
+def test_a_document_is_whole_and_all_settled_alike_nothing_else_is_left(
     base: list[str], ours: list[str], theirs: list[str], take: str
 ) -> None:
     texts = ["\n\n".join([f"start {n}", *lines]) for n, lines in enumerate((base, ours, theirs))]
     repo = forked(*texts)
     repo.merge("side")
+    assert repo.at().document(DOCUMENT)
     kept = {found.id for found in repo.conflicts() if found.conflict.deleted}
     settle(repo, take)
     assert repo.conflicts() == []
+    assert repo.at().document(DOCUMENT)
     assert unlisted(repo) <= kept
