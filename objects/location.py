@@ -61,6 +61,18 @@ def size_of(text: str) -> tuple[int, int]:
     return size_bytes, text.count("\n")
 
 
+def own_size(part: Node) -> tuple[int, int]:
+    """Returns the bytes and line feeds of a part's whole source, as its children and tail say."""
+    if part.ntype not in CONTAINERS:
+        return size_of(part.summary or "")
+    size_bytes, size_lines = size_of(part.tail)
+    for child in part.children:
+        lead_bytes, lead_feeds = size_of(child.lead)
+        size_bytes += lead_bytes + child.size_bytes
+        size_lines += lead_feeds + child.size_lines
+    return size_bytes, size_lines
+
+
 def source_text(part_id: NodeId, node: Callable[[NodeId], Node]) -> str:
     """Returns the whole source of a document, a section or a passage.
 
@@ -109,7 +121,7 @@ def locate(
         CorruptError: a parent does not list its child, or the parents run in a circle.
     """
     part = node(part_id)
-    size_bytes, size_lines = _own_size(part)
+    size_bytes, size_lines = own_size(part)
     byte_start, feeds = 0, 0
     headings: list[str] = []
     at = part
@@ -144,17 +156,6 @@ def locate(
         line_start=1 + feeds,
         line_stop=2 + feeds + size_lines,
     )
-
-
-def _own_size(part: Node) -> tuple[int, int]:
-    if part.ntype not in CONTAINERS:
-        return size_of(part.summary or "")
-    size_bytes, size_lines = size_of(part.tail)
-    for child in part.children:
-        lead_bytes, lead_feeds = size_of(child.lead)
-        size_bytes += lead_bytes + child.size_bytes
-        size_lines += lead_feeds + child.size_lines
-    return size_bytes, size_lines
 
 
 def _before(parent: Node, part_id: NodeId) -> tuple[int, int, tuple[int, int]]:

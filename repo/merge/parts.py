@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING
 
+import numpy as np
 from pyroaring import BitMap
 
 from ibidem.objects.config import Config
@@ -30,11 +31,12 @@ from ibidem.repo import history
 from ibidem.repo.edits import EDGES, NODES, Edits, edge_at, families, tree_of
 from ibidem.repo.merge.conflicts import OpenConflict, open_conflicts
 from ibidem.repo.merge.fields import LAYOUT
+from ibidem.repo.merge.sizes import resized_above, with_sizes
 
 if TYPE_CHECKING:
     from ibidem.index.snapshot import Snapshot
     from ibidem.objects.blocks import Source
-    from ibidem.objects.cid import CommitCid
+    from ibidem.objects.cid import Cid, CommitCid
     from ibidem.repo.at import Revision
 
 Since = Callable[[], "CommitCid"]
@@ -47,8 +49,12 @@ COMMITS_MAX = 1000
 class Parts:
     """What settling does to the parts of a document."""
 
+    settled: Node | None
+    """The value that shall stand, with the sizes that its parts have."""
     edits: Edits = field(default_factory=Edits)
-    """Puts parts back, with their edges and vectors; every value is stored already."""
+    """Puts parts back, with their edges and vectors, and sizes right."""
+    blocks: dict[Cid, bytes] = field(default_factory=dict)
+    """What these need and is not stored."""
     removed: tuple[NodeId, ...] = ()
     """Parts to take away with theirs, ascending."""
 
@@ -70,17 +76,25 @@ def settled_parts(
     if conflict.what != NODE or not (
         not conflict.fields or conflict.deleted or LAYOUT in conflict.fields
     ):
-        return Parts()
+        return Parts(settled)
     cids = {*conflict.sides, conflict.base, found.value}
     values = [Node.decode(source.get(cid)) for cid in cids if cid is not None]
     owner = document_of(values[0])
     if owner is None:
-        return Parts()
+        return Parts(settled)
     work = _Settling(source, at, NodeId(found.id.raw), owner)
     kept = work.put_back(() if settled is None else _listed(settled), since)
     removed = work.removed({raw for value in values for raw in _listed(value)}, kept)
     work.put_back_attached(removed)
-    return Parts(work.edits, tuple(NodeId(raw) for raw in sorted(removed)))
+    parts = Parts(settled, work.edits, removed=tuple(NodeId(raw) for raw in sorted(removed)))
+    if settled is not None:
+        parts.settled = with_sizes(settled, work.part)
+        for above in resized_above(parts.settled, work.part, work.parent):
+            block = above.encode()
+            cid = Node.CID.of(block)
+            parts.blocks[cid] = block
+            work.edits.of(NODES)[above.id.raw] = cid
+    return parts
 
 
 class _Graph:
@@ -175,6 +189,23 @@ class _Settling:
                     stand = all(raw in self._back or self._graph.has(raw) for raw in ends)
                     if stand and ends & self._back.keys() and not ends & removed:
                         self.edits.of(EDGES)[key] = there
+
+    def part(self, id: NodeId) -> Node | None:  # noqa: A002
+        """Returns a part as it is once the conflict is settled."""
+        back = self.edits.of(NODES).get(id.raw)
+        return self._graph.part(id.raw) if back is None else Node.decode(self._source.get(back))
+
+    def parent(self, id: NodeId) -> NodeId | None:  # noqa: A002
+        """Returns the node that lists another one in the graph as it is."""
+
+        def above(snapshot: Snapshot) -> NodeId | None:
+            ordinal = snapshot.ordinal(id)
+            found = None if ordinal is None else snapshot.parent(ordinal)
+            if found is None:
+                return None
+            return NodeId(snapshot.node_ids(np.array([found[0]], np.uint32))[0].tobytes())
+
+        return self._at.asked(above)
 
     def _is_forgotten(self, raw: bytes) -> bool:
         return self._tombstones.get(raw) is not None

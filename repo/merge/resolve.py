@@ -76,9 +76,15 @@ def resolve(
     found = OpenConflict(id, case.conflict, case.current)
     node = settled if isinstance(settled, Node) else None
     parts = settled_parts(store, at, found, node, since=lambda: case.since(take))
+    stands = parts.settled or settled
+    if stands is not None:
+        block = stands.encode()
+        cid = stands.CID.of(block)
+        blocks[cid] = block
+        edits.of(EDGES if case.conflict.what == EDGE else NODES)[id.raw] = cid
     with Transaction(
         store,
-        _Along(publisher, (edits, parts.edits), blocks),
+        _Along(publisher, (edits, parts.edits), {**blocks, **parts.blocks}),
         incident=lambda root, id: repository.incident(None, root, id),  # noqa: A006
         random_id=lambda: random_id(0),
     ) as tx:
@@ -157,7 +163,7 @@ class _Case:
     def settled(
         self, chosen: Cid, value: Mapping[str, Any]
     ) -> tuple[Block, Edits, dict[Cid, bytes]]:
-        """Returns the value that settles the conflict, and the edits with their blocks."""
+        """Returns the value that settles the conflict, and what else is edited, with its blocks."""
         edits, buffer = Edits(), Buffer(self.source)
         nodes = Tree(self.source, self.root.nodes)
         for link in self.conflict.nodes:
@@ -165,10 +171,6 @@ class _Case:
             if nodes.get(node.id.raw) is None:
                 edits.of(NODES)[node.id.raw] = node.cid
         settled = self._merged(chosen, value, buffer)
-        block = settled.encode()
-        cid = settled.CID.of(block)
-        buffer.put(cid, block)
-        edits.of(EDGES if self.conflict.what == EDGE else NODES)[self.id.raw] = cid
         edits.of(CONFLICTS)[self.id.raw] = None
         return settled, edits, buffer.new
 

@@ -13,6 +13,7 @@ from ibidem.ingest.draft import document_id
 from ibidem.ingest.ingest import ingest_text
 from ibidem.objects.errors import NotFoundError
 from ibidem.objects.ids import NodeId
+from ibidem.objects.location import own_size
 from ibidem.objects.node import Child, Node
 from ibidem.objects.tree import Tree
 from ibidem.repo.repository import Repository
@@ -61,6 +62,17 @@ def named(repo: Repository, summary: str, rev: str = "main") -> NodeId:
     return next(node.id for node in nodes(repo, rev).values() if node.summary == summary)
 
 
+def missized(repo: Repository) -> list[NodeId]:
+    """The parts whose parent says another size than they have."""
+    found = nodes(repo)
+    return [
+        child.id
+        for node in found.values()
+        for child in node.children
+        if (child.size_bytes, child.size_lines) != own_size(found[child.id])
+    ]
+
+
 def unlisted(repo: Repository) -> set[NodeId]:
     """The parts that no node lists."""
     found = nodes(repo)
@@ -100,6 +112,19 @@ def test_what_a_side_took_out_of_the_document_and_changed_nothing_else_stays_out
     assert repo.conflicts() == []
     assert repo.at().document(DOCUMENT) == "# T\n\ntwo\n"
     assert "one" not in {node.summary for node in nodes(repo).values()}
+
+
+@pytest.mark.parametrize("take", ["ours", "theirs", "value"])
+def test_changes_to_two_sections_are_both_there_and_places_are_right(take: str) -> None:
+    base = "# T\n\none\n\n# U\n\ntwo\n\n# V\n\nthree\n"
+    repo = forked(base, base.replace("one", "one here"), base.replace("two", "two\n\nthere"))
+    repo.merge("side")
+    settle(repo, take)
+    text = repo.at().document(DOCUMENT)
+    assert text == base.replace("one", "one here").replace("two", "two\n\nthere")
+    place = repo.at().locate(named(repo, "three"))
+    assert place is not None
+    assert text.encode()[place.byte_start : place.byte_stop] == b"three"
 
 
 def test_settled_for_the_base_the_document_is_that_of_the_base() -> None:
@@ -272,4 +297,5 @@ def test_a_document_is_whole_and_all_settled_alike_nothing_else_is_left(
     settle(repo, take)
     assert repo.conflicts() == []
     assert repo.at().document(DOCUMENT)
+    assert missized(repo) == []
     assert unlisted(repo) <= kept
