@@ -17,7 +17,7 @@ class Packing(Reader):
 
     def packs(self, text: str | None = None, **options: Any) -> PackResult:
         """Returns hits at the head with what stands around them; `repo.packing` has the options."""
-        return self.at().packs(text, **options)
+        return self._of_head(lambda head: head.packs(text, **options))
 
     def prompt(
         self,
@@ -34,7 +34,7 @@ class Packing(Reader):
             packs: the sources; without them, those that `packs(question, **options)` finds.
             style: `qa`, or `summarize`.
         """
-        return self.at().prompt(question, packs, style=style, **options)
+        return self._of_head(lambda head: head.prompt(question, packs, style=style, **options))
 
     def verify_citation(self, citation: Citation, *, trust: TrustContext | None = None) -> bool:
         """Tells whether a citation is true of what is kept here, and may be seen by who asks."""
