@@ -141,6 +141,10 @@ def _note_outside(session: Session, paths: Sequence[Path], folder: Path) -> None
     if session.json or not files:
         return
     where = output.one_line(str(files[0])) + (f" and {len(files) - 1:,} more" * (len(files) > 1))
-    how = "by its name alone" if files[0].is_file() else "by their path below it"
+    how = (
+        "a document is named by its name alone"
+        if files[0].is_file()
+        else "documents are named by their path below it"
+    )
     outside = output.one_line(os.path.abspath(folder))  # noqa: PTH100
-    output.note(output.faint(f"{where}: outside of {outside}, so documents are named {how}"))
+    output.note(output.faint(f"{where}: outside of {outside}, so {how}"))
