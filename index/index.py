@@ -102,6 +102,17 @@ class Index:
             self._keep(found)
             return found
 
+    def prepare(self, root: RootCid, *, near: Sequence[RootCid]) -> None:
+        """Makes the snapshot of a root where one near it is open and nobody else is at work; raises
+        as `snapshot` does."""
+        if not self._lock.acquire(blocking=False):
+            return
+        try:
+            if any(one in self._open for one in near):
+                self.snapshot(root, near=near)
+        finally:
+            self._lock.release()
+
     def build(self, root: RootCid) -> Snapshot:
         """Builds the snapshot of a root from nothing, in few large segments; raises as `snapshot`
         does."""
@@ -121,11 +132,6 @@ class Index:
             if self._catalog is not None and not self._is_read_only:
                 self._catalog.sweep()
             return found
-
-    def is_open(self, root: RootCid) -> bool:
-        """Tells whether the snapshot of a root is in memory."""
-        with self._lock:
-            return root in self._open
 
     def is_remembered(self, root: RootCid) -> bool:
         """Tells whether the snapshot of a root is there: asking it will not wait for its making."""

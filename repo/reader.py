@@ -346,7 +346,9 @@ class Reader(Closing):
     def snapshot(self, root_cid: RootCid, commit: Commit | None) -> Snapshot:
         """Returns the index snapshot of a root; the roots of the commit's parents are near it."""
         self._is_asked = True
-        return self._indexed(root_cid, self._parents(commit))
+        # The head's snapshot stays remembered, however many old revisions are asked.
+        self.index.pin([self.at().root_cid])
+        return self.index.snapshot(root_cid, near=self._parents(commit))
 
     def follow(self, block_count: int) -> None:
         """Brings the index to the head after a small commit, where somebody has asked since the
@@ -360,19 +362,8 @@ class Reader(Closing):
             # The commit is made, whatever comes of this; who asks next is told.
             with suppress(Exception):
                 head = self.at()
-                near = self._parents(head.commit)
-                if any(map(self.index.is_open, near)):
-                    self._indexed(head.root_cid, near)
-
-    def _indexed(self, root_cid: RootCid, near: list[RootCid]) -> Snapshot:
-        # The head's snapshot stays remembered, however many old revisions are asked.
-        self.index.pin([self.at().root_cid])
-        try:
-            return self.index.snapshot(root_cid, near=near)
-        finally:
-            # Sweeps away what was just written where an erasure came first, whose own sweep may
-            # have been before. Where the erasure comes after this, so does its sweep.
-            _ = self.index
+                self.index.pin([head.root_cid])
+                self.index.prepare(head.root_cid, near=self._parents(head.commit))
 
     def _parents(self, commit: Commit | None) -> list[RootCid]:
         """Returns the roots of a commit's parents."""

@@ -15,7 +15,7 @@ COMMIT_NODES = 50_000
 
 class Ours:
     lanes = ("lexical", "dense", "hybrid")
-    packages = ("ibidem", "numpy", "lmdb", "simsimd", "pyroaring")
+    packages = ("ibidem", "numpy", "lmdb", "numkong", "pyroaring")
     note = "a durable commit every 50,000 nodes; exact; answers are rendered nodes with receipts"
 
     def __init__(self, folder: str) -> None:
