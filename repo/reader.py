@@ -291,7 +291,7 @@ class Reader(Closing):
         else:
             self.index.forget()
             self._of_head(lambda head: self.index.build(head.root_cid))
-        _ = self.index  # see `_indexed`
+        _ = self.index  # see `_indexing`
 
     def index_counts(self) -> tuple[int, int]:
         """Returns how many nodes the index answers for at the head, and how many there are."""
@@ -346,9 +346,8 @@ class Reader(Closing):
     def snapshot(self, root_cid: RootCid, commit: Commit | None) -> Snapshot:
         """Returns the index snapshot of a root; the roots of the commit's parents are near it."""
         self._is_asked = True
-        # The head's snapshot stays remembered, however many old revisions are asked.
-        self.index.pin([self.at().root_cid])
-        return self.index.snapshot(root_cid, near=self._parents(commit))
+        near = self._parents(commit)
+        return self._indexing(lambda index: index.snapshot(root_cid, near=near))
 
     def follow(self, block_count: int) -> None:
         """Brings the index to the head after a small commit, where somebody has asked since the
@@ -362,8 +361,18 @@ class Reader(Closing):
             # The commit is made, whatever comes of this; who asks next is told.
             with suppress(Exception):
                 head = self.at()
-                self.index.pin([head.root_cid])
-                self.index.prepare(head.root_cid, near=self._parents(head.commit))
+                near = self._parents(head.commit)
+                self._indexing(lambda index: index.prepare(head.root_cid, near=near))
+
+    def _indexing(self, work: Callable[[Index], T]) -> T:
+        # The head's snapshot stays remembered, however many old revisions are asked.
+        self.index.pin([self.at().root_cid])
+        try:
+            return work(self.index)
+        finally:
+            # Sweeps away what was just written where an erasure came first, whose own sweep may
+            # have been before. Where the erasure comes after this, so does its sweep.
+            _ = self.index
 
     def _parents(self, commit: Commit | None) -> list[RootCid]:
         """Returns the roots of a commit's parents."""
