@@ -36,7 +36,7 @@ from ibidem.objects.errors import (
 )
 from ibidem.objects.record import record
 from ibidem.repo.keep.destroy import finish
-from ibidem.repo.keep.log import HEAD_CELL, HORIZON_CELL, cell_links, kept_operations
+from ibidem.repo.keep.log import CELLS, HEAD_CELL, HORIZON_CELL, cell_links, kept_operations
 from ibidem.repo.keep.reach import EMPTY_RAW, LEAVES, Link, expand
 from ibidem.repo.operations import RETRIES_MAX, lost_every_race
 
@@ -210,23 +210,31 @@ def _is_cut(
 def _mark_all(
     store: Store, marks: Marks, horizon: OperationCid | None = None
 ) -> dict[str, bytes | None]:
-    """Marks everything that the cells lead to; returns what they said, all of them.
+    """Marks everything that the cells lead to; returns what they said, all of them, also of those
+    that are not there: one that comes, such as a first stage, holds what nobody has marked.
 
     What they said may be given up while it is followed, by another collection: then it begins anew.
     """
     for _ in range(RETRIES_MAX):
-        head = store.cell(HEAD_CELL)
+        cells = {name: store.cell(name) for name in (*CELLS, *store.cells())}
         try:
-            return _mark_once(store, marks, horizon)
+            _mark_once(store, marks, cells, horizon)
         except (NotFoundError, CorruptError) as error:
-            if error.kind is not ErrorKind.BLOCK_NOT_FOUND or store.cell(HEAD_CELL) == head:
+            now = {name: store.cell(name) for name in cells}
+            if error.kind is not ErrorKind.BLOCK_NOT_FOUND or now == cells:
                 raise
+        else:
+            return cells
         marks.clear()
     raise lost_every_race()
 
 
-def _mark_once(store: Store, marks: Marks, horizon: OperationCid | None) -> dict[str, bytes | None]:
-    cells = {name: store.cell(name) for name in (HEAD_CELL, HORIZON_CELL, *store.cells())}
+def _mark_once(
+    store: Store,
+    marks: Marks,
+    cells: Mapping[str, bytes | None],
+    horizon: OperationCid | None,
+) -> None:
     links: list[Link] = []
     for name, value in cells.items():
         if value is not None and name not in (HEAD_CELL, HORIZON_CELL):
@@ -239,7 +247,6 @@ def _mark_once(store: Store, marks: Marks, horizon: OperationCid | None) -> dict
     for cid, _ in kept_operations(store, OperationCid(head), horizon):
         links.append(Link(cid.raw, "operation", "", f"operation {cid}"))
     marks.mark(links)
-    return cells
 
 
 def _garbage(store: Store, marks: Marks) -> dict[bytes, tuple[str, int]]:

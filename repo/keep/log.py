@@ -36,10 +36,10 @@ def cell_links(name: str, value: bytes) -> Iterator[Link]:
         FormatError: a cell whose meaning this program does not know.
         CorruptError: its value is not what it should be.
     """
-    read = _CELLS.get(name)
+    read = CELLS.get(name)
     if read is None:
         raise FormatError(
-            f"cell {name!r:.80}: expected one of {sorted(_CELLS)}",
+            f"cell {name!r:.80}: expected one of {sorted(CELLS)}",
             hint="a newer release of ibidem may know it",
         )
     yield from read(value)
@@ -90,10 +90,11 @@ def _stage(value: bytes) -> Iterator[Link]:
         yield Link(link.raw, kind, "", "the stage")
 
 
-_CELLS: Mapping[str, Callable[[bytes], Iterator[Link]]] = {
+CELLS: Mapping[str, Callable[[bytes], Iterator[Link]]] = {
     HEAD_CELL: _pointer(HEAD_CELL, "operation"),
     HORIZON_CELL: _pointer(HORIZON_CELL, "operation"),
     ORIGIN_CELL: _pointer(ORIGIN_CELL, "root"),
     STAGE_CELL: _stage,
     ERASING_CELL: _erasing,
 }
+"""Every cell that there may be, with what reads its value."""

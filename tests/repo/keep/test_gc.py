@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -232,6 +233,35 @@ def test_a_branch_at_a_condemned_commit_survives_whole_or_is_refused(
     assert bool(refused) == (at > 1)
     if not refused:
         assert repo.at("saved").retrieve("unusual phrase").items
+
+
+@pytest.mark.parametrize("is_committed", [False, True])
+@pytest.mark.parametrize("at", [1, 2])
+def test_a_first_stage_that_comes_meanwhile_keeps_what_it_holds(
+    at: int, monkeypatch: pytest.MonkeyPatch, is_committed: bool
+) -> None:
+    monkeypatch.setattr(gc, "BATCH_BLOCKS", 2)
+    store = founded(Interrupted(), None, "", lambda: 1)
+    repo, other = Repository(store, None, lambda: 1), Repository(store, None, lambda: 1)
+    with repo.transaction() as tx:
+        tx.add_node("Doc", summary="committed", key="committed")
+    abandoned(repo)
+    list_garbage = gc._garbage
+
+    def staged(*arguments: Any) -> dict[bytes, tuple[str, int]]:
+        """Lists as garbage what is staged after all was marked."""
+        with other.staging() as tx:
+            tx.add_node("Doc", summary="staged", key="staged")
+        return list_garbage(*arguments)
+
+    monkeypatch.setattr(gc, "_garbage", staged)
+    store.at, store.happening = at, [lambda: is_committed and other.commit_stage(message="late")]
+    repo.collect_garbage(keep_operations=1)
+    assert repo.fsck().is_clean
+    if not is_committed:
+        assert len(list(repo.staged_changes())) == 1
+        repo.commit_stage(message="later")
+    assert repo.retrieve("staged").items
 
 
 LEASH = """
