@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ibidem.objects.record import record
+from ibidem.retrieve.joined import Bounds, Joined, Slots, shares
 from ibidem.retrieve.numbers import Float64s
-from ibidem.retrieve.plane import Bounds, Joined, Plane, Slots, Statistics, shares
+from ibidem.retrieve.plane import Plane, Statistics
 from ibidem.retrieve.protocol import Bools
 from ibidem.retrieve.query import Query
 from ibidem.retrieve.scope import Scope, cached

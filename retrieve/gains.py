@@ -19,8 +19,9 @@ import numpy as np
 
 from ibidem.index.arrays import firsts
 from ibidem.retrieve.bm25 import Scorer, Weighted
+from ibidem.retrieve.joined import Gains, Slots
 from ibidem.retrieve.numbers import Float64s, kth_largest_at_most
-from ibidem.retrieve.plane import Gains, Plane, Slots
+from ibidem.retrieve.plane import Plane
 from ibidem.retrieve.scope import Scope, Universe
 
 _POSTINGS_MAX = 98_304

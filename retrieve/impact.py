@@ -15,8 +15,9 @@ import numpy.typing as npt
 
 from ibidem.index.arrays import firsts
 from ibidem.retrieve.bm25 import Scorer
+from ibidem.retrieve.joined import LEVELS, Slots
 from ibidem.retrieve.numbers import Float64s, kth_largest_at_most
-from ibidem.retrieve.plane import LEVELS, Plane, Slots
+from ibidem.retrieve.plane import Plane
 from ibidem.retrieve.scope import Scope, Universe
 
 Float32s = npt.NDArray[np.float32]

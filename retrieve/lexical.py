@@ -19,11 +19,12 @@ from ibidem.retrieve.bm25 import Scorer, weighted
 from ibidem.retrieve.fuzzy import near_terms
 from ibidem.retrieve.gains import best_sums
 from ibidem.retrieve.impact import best_slots
+from ibidem.retrieve.joined import Slots
 from ibidem.retrieve.lane import LaneStatus, LaneTop, empty_top
 from ibidem.retrieve.match import AND
 from ibidem.retrieve.numbers import Float64s, rank
 from ibidem.retrieve.phrase import phrases_of, with_phrase
-from ibidem.retrieve.plane import Plane, Slots, Statistics, plane_of, statistics_of
+from ibidem.retrieve.plane import Plane, Statistics, plane_of, statistics_of
 from ibidem.retrieve.query import Query
 from ibidem.retrieve.scope import Scope, Universe
 

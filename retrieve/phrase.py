@@ -13,7 +13,8 @@ import numpy.typing as npt
 
 from ibidem.index.analysis import analyse_positions
 from ibidem.index.arrays import ranges
-from ibidem.retrieve.plane import Plane, Slots
+from ibidem.retrieve.joined import Slots
+from ibidem.retrieve.plane import Plane
 from ibidem.retrieve.protocol import LexicalSegment, Rows
 
 _SHIFT = np.uint64(32)
