@@ -7,6 +7,9 @@ class TestMemoryStore(StoreSuite):
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Iterable, Mapping
 
@@ -263,6 +266,23 @@ def run_together(*calls: object) -> None:
         thread.join()
     if errors:
         raise errors[0]
+
+
+def run_python(program: str, *arguments: str) -> None:
+    """Runs a program in a process of its own, which must end well and without a warning."""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program, *arguments],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def environment() -> dict[str, str]:
+    """Returns the environment of a process that imports what this one does."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
 
 
 class RecordingStore:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import subprocess
-import sys
 import threading
 from collections import UserDict
 from collections.abc import Iterator
@@ -26,7 +25,7 @@ from ibidem.store import lmdb as lmdb_store
 from ibidem.store.environment import DATA_FILE
 from ibidem.store.lmdb import LmdbStore
 from ibidem.store.numbering import FIRST_TRANSACTION
-from ibidem.store.testing import StoreSuite, blocks_of, run_together
+from ibidem.store.testing import StoreSuite, blocks_of, run_python, run_together
 
 
 class TestLmdbStore(StoreSuite):
@@ -296,18 +295,3 @@ def test_a_network_file_system_is_refused(tmp_path: Path, monkeypatch: pytest.Mo
     with pytest.raises(StorageError, match="nfs4"):
         LmdbStore.create(tmp_path / "blocks")
     assert list(tmp_path.iterdir()) == []
-
-
-def environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-
-
-def run_python(program: str, *arguments: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", program, *arguments],
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr

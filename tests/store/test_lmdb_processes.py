@@ -19,7 +19,7 @@ from ibidem.objects.errors import (
 )
 from ibidem.store.lmdb import LOCK_FILE, LmdbStore
 from ibidem.store.lock import writer_lock
-from ibidem.store.testing import blocks_of, run_together
+from ibidem.store.testing import blocks_of, environment, run_python, run_together
 
 
 def test_a_second_writer_waits_for_the_first(tmp_path: Path) -> None:
