@@ -28,8 +28,8 @@ from ibidem.repo.repository import Repository
 
 DIM = 384
 TOKENS = 80
-LOAD_BATCH = 50_000
-"""Nodes in one transaction of a load, some 200 MB: each rewrites most of the two trees, so that few
+LOAD_BATCH = 100_000
+"""Nodes in one transaction of a load, some 400 MB: each rewrites most of the two trees, so that few
 large ones cost less than many."""
 BATCH = 20_000
 MODEL = "m"

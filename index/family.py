@@ -1,10 +1,10 @@
 """A row family: the parts that together hold its live rows, and how they grow and are merged.
 
 A family changes by replacing its tuple of parts; segments and bitmaps are never changed. At most
-one row is live for an ordinal. New rows join the last part, the tail, while it is small, so a
-commit writes a few hundred rows at most; a step that a commit waits for moves at most
-STEP_ROWS_MAX. Larger merges go on beside the commits (`merger.py`); what they leave is for
-`compact`.
+one row is live for an ordinal. New rows join the last part while it has a few, so that a commit
+writes these again and no more; then it joins the part before it, the tail, while that is small. A
+step that a commit waits for moves at most STEP_ROWS_MAX. Larger merges go on beside the commits
+(`merger.py`); what they leave is for `compact`.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ from ibidem.index.merge import Part
 from ibidem.index.segment import Segment
 from ibidem.index.shelf import Shelf
 
-TAIL_ROWS = 512
+FRESH_ROWS = 32
 """New rows are merged into the last part while it stays within this."""
+TAIL_ROWS = 512
+"""And that into the one before it while it stays within this."""
 STEP_ROWS_MAX = 4_096
 """Rows that a merge inside a commit moves at most: the bound of its pause."""
 TIER_ROWS = (4_096, 32_768, 65_536)
@@ -56,14 +58,17 @@ def appended(parts: Parts, columns: Columns, merge: Merge, shelf: Shelf) -> Part
     count = len(columns["ordinals"])
     if not count:
         return parts
-    if parts and parts[-1].live_count + count <= TAIL_ROWS:
-        fresh = Part(Segment("new", columns, {}, 0))
-        return (*parts[:-1], Part(shelf.put(merge((parts[-1], fresh)))))
-    return joined(parts, Part(shelf.put(columns)), merge, shelf)
+    if parts and parts[-1].live_count + count <= FRESH_ROWS:
+        new = Part(Segment("new", columns, {}, 0))
+        return (*parts[:-1], Part(shelf.put(merge((parts[-1], new)))))
+    fresh = Part(shelf.put(columns))
+    if len(parts) > 1 and parts[-2].live_count + parts[-1].live_count <= TAIL_ROWS:
+        return (*parts[:-2], Part(shelf.put(merge(parts[-2:]))), fresh)
+    return joined(parts, fresh, merge, shelf)
 
 
 def joined(parts: Parts, part: Part, merge: Merge, shelf: Shelf) -> Parts:
-    """Returns the parts with one more, the new tail, after a small merge where one is due."""
+    """Returns the parts with one more, the last, after a small merge where one is due."""
     return _stepped([*parts, part], merge, shelf)
 
 

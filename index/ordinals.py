@@ -14,6 +14,8 @@ from ibidem.objects.errors import IndexUnavailableError
 ORDINALS_MAX = (1 << 32) - 2
 IDENTITIES_MERGED_MAX = 65_536
 """Ids that are moved in one step at most."""
+_FEW = 64
+"""Ids that are worth remembering one by one."""
 
 
 class OrdinalTable:
@@ -22,6 +24,9 @@ class OrdinalTable:
     def __init__(self, segments: tuple[Segment, ...], shelf: Shelf) -> None:
         self._identities = Identities(segments)
         self._shelf = shelf
+        self._met: dict[bytes, int] = {}
+        """The ordinals of ids that were asked for a few at a time: a commit asks for its own again
+        and again."""
 
     @property
     def segments(self) -> tuple[Segment, ...]:
@@ -30,16 +35,22 @@ class OrdinalTable:
 
     def known(self, ids: Bytes) -> Array:
         """Returns (m,) int64 ordinals, -1 for ids that were never seen."""
-        return self._identities.ordinals(ids)
+        if len(ids) > _FEW:
+            return self._identities.ordinals(ids)
+        raws = [one.tobytes() for one in ids]
+        if not all(raw in self._met for raw in raws):
+            self._met.update(zip(raws, self._identities.ordinals(ids).tolist(), strict=True))
+        return np.array([self._met[raw] for raw in raws], dtype=np.int64)
 
     def assign(self, ids: Bytes) -> Array:
         """Returns (m,) int64 ordinals of (m, 16) ids; new ids get the next ones in ascending order
         of id."""
-        found = self._identities.ordinals(ids)
+        found = self.known(ids)
         missing = np.flatnonzero(found < 0)
         if len(missing):
             self._append(_distinct(ids[missing]))
-            found[missing] = self._identities.ordinals(ids[missing])
+            self._met.clear()
+            found[missing] = self.known(ids[missing])
         return found
 
     def _append(self, ids: Bytes) -> None:

@@ -39,10 +39,28 @@ def grown(counts):
 
 @pytest.mark.parametrize("counts", [[40], [40, 3, 5], [3, 40, 2], [40, 41, 42], [2, 3]])
 def test_parts_are_those_made_without_a_thread(counts, monkeypatch):
+    monkeypatch.setattr(family, "FRESH_ROWS", 2)
     monkeypatch.setattr(family, "TAIL_ROWS", 8)
     alone = grown(counts)
     monkeypatch.setattr(growth_module, "BESIDE_ROWS", 32)
     assert grown(counts) == alone
+
+
+def test_new_rows_join_the_last_part_and_that_the_tail_before_it(monkeypatch):
+    monkeypatch.setattr(family, "FRESH_ROWS", 2)
+    monkeypatch.setattr(family, "TAIL_ROWS", 5)
+    sizes = [[len(rows) for rows in grown([9] + [1] * count)] for count in range(9)]
+    assert sizes == [
+        [9],
+        [9, 1],
+        [9, 2],
+        [9, 2, 1],
+        [9, 2, 2],
+        [9, 4, 1],
+        [9, 4, 2],
+        [9, 4, 2, 1],
+        [9, 4, 2, 2],
+    ]
 
 
 def test_small_additions_start_no_thread(monkeypatch):

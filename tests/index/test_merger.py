@@ -23,6 +23,7 @@ from .model import check
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(family, "FRESH_ROWS", 1)
     monkeypatch.setattr(family, "TAIL_ROWS", 3)
     monkeypatch.setattr(family, "TIER_PARTS", 2)
     monkeypatch.setattr(family, "STEP_ROWS_MAX", 1)

@@ -24,6 +24,7 @@ def _tiers(request: pytest.FixtureRequest):
     """Runs all with bounds so small that every kind of merge happens, and with the real ones."""
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "tiny tiers":
+            patch.setattr(family, "FRESH_ROWS", 1)
             patch.setattr(family, "TAIL_ROWS", 3)
             patch.setattr(family, "TIER_ROWS", (6, 12))
             patch.setattr(family, "TIER_PARTS", 2)

@@ -125,6 +125,7 @@ def test_a_merge_that_ends_after_all_else_brings_nothing_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in {
+        "FRESH_ROWS": 1,
         "TAIL_ROWS": 3,
         "TIER_PARTS": 2,
         "STEP_ROWS_MAX": 1,
