@@ -33,7 +33,8 @@ class Hits:
         return Hits(self.place[index], self.query[index], self.lower[index], self.upper[index])
 
     def reached(self, depths: npt.NDArray[np.intp]) -> tuple[npt.NDArray[np.intp], Float64s]:
-        """Returns the queries that have as many hits as are wanted, and what so many reach.
+        """Returns the queries that may have as many hits as are wanted, and what so many or more
+        reach: -inf for those that have not.
 
         Hits of one query are together here, in the order of the queries.
         """
@@ -44,6 +45,10 @@ class Hits:
             table = np.full((count, int(sizes.max(initial=0))), -np.inf)
             first = np.repeat(np.cumsum(sizes) - sizes, sizes)
             table[self.query, np.arange(len(first)) - first] = self.lower
+        width = table.shape[1] // (_BLOCKS * int(depths.max(initial=1)))
+        if width > 1:
+            blocks = table.shape[1] // width
+            table = table[:, : width * blocks].reshape(count, width, blocks).max(axis=1)
         places = table.shape[1] - depths
         enough = np.flatnonzero(places >= 0)
         places = places[enough]
