@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibidem.objects.record import record
-from ibidem.retrieve.numbers import Float64s
+from ibidem.retrieve.numbers import Float64s, block_maxima
 
 _BLOCKS = 4
 """Maxima of so many blocks for every wanted row give a first bound."""
@@ -38,23 +38,20 @@ class Hits:
 
         Hits of one query are together here, in the order of the queries.
         """
-        table = self.lower[None, :]
+        table = self.lower[:, None]
         count = len(depths)
         if count > 1:
             sizes = np.bincount(self.query, minlength=count)
-            table = np.full((count, int(sizes.max(initial=0))), -np.inf)
+            table = np.full((int(sizes.max(initial=0)), count), -np.inf)
             first = np.repeat(np.cumsum(sizes) - sizes, sizes)
-            table[self.query, np.arange(len(first)) - first] = self.lower
-        width = table.shape[1] // (_BLOCKS * int(depths.max(initial=1)))
-        if width > 1:
-            blocks = table.shape[1] // width
-            table = table[:, : width * blocks].reshape(count, width, blocks).max(axis=1)
-        places = table.shape[1] - depths
+            table[np.arange(len(first)) - first, self.query] = self.lower
+        table = _fewer(table, int(depths.max(initial=1)))
+        places = len(table) - depths
         enough = np.flatnonzero(places >= 0)
         places = places[enough]
         if places.shape[0]:
-            table = np.partition(table, sorted(set(places.tolist())), axis=1)
-        return enough, table[enough, places]
+            table = np.partition(table, sorted(set(places.tolist())), axis=0)
+        return enough, table[places, enough]
 
 
 def joined(parts: Sequence[Hits], *, single: bool) -> Hits:
@@ -74,10 +71,14 @@ def joined(parts: Sequence[Hits], *, single: bool) -> Hits:
 def tops(values: npt.NDArray[Any], count: int) -> Float64s:
     """Returns what at least `count` of each column of (n, m) values reach, n being enough: of the
     maxima of blocks, which are fewer, where there are blocks enough."""
-    width = len(values) // (_BLOCKS * count)
-    if width > 1:
-        blocks = len(values) // width
-        values = values[: width * blocks].reshape(width, blocks, -1).max(axis=0)
+    values = _fewer(values, count)
     place = len(values) - count
     found: Float64s = np.partition(values, place, axis=0)[place].astype(np.float64)
     return found
+
+
+def _fewer(values: npt.NDArray[Any], count: int) -> npt.NDArray[Any]:
+    """Returns the maxima of blocks of (n, m) values, at least `count` and some more, where there
+    are blocks enough; else the values."""
+    width = len(values) // (_BLOCKS * count)
+    return block_maxima(values, width) if width > 1 else values

@@ -15,6 +15,7 @@ import math
 from collections.abc import Callable
 from decimal import Decimal
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -215,6 +216,18 @@ def rank(scores: Float64s, ids: Ids) -> npt.NDArray[np.intp]:
     return np.lexsort((words[:, 1], words[:, 0], -scores))
 
 
+def block_maxima(values: npt.NDArray[Any], width: int) -> npt.NDArray[Any]:
+    """Returns (n // width, ...) the largest of each `width` of (n, ...) values; what is over is
+    left out.
+
+    Numbers that so many of them reach, so many of the values reach.
+    """
+    blocks = values.shape[0] // width
+    shape = (width, blocks, *values.shape[1:])
+    found: npt.NDArray[Any] = values[: width * blocks].reshape(shape).max(axis=0)
+    return found
+
+
 def kth_largest_at_most(values: Float64s | Float32s, count: int) -> float:
     """Returns a number that at least `count` of `values` reach; -inf when there are too few.
 
@@ -227,9 +240,8 @@ def kth_largest_at_most(values: Float64s | Float32s, count: int) -> float:
         return -math.inf
     width = min(64, size // (4 * count))
     if width >= 4:
-        blocks = size // width
-        values = values[: blocks * width].reshape(width, blocks).max(axis=0)
-        size = blocks
+        values = block_maxima(values, width)
+        size = values.shape[0]
     else:
         values = values.copy()
     values.partition(size - count)
