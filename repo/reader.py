@@ -287,11 +287,10 @@ class Reader(Closing):
         """
         self._revision = None
         if compact:
-            self._of_head(lambda head: self.index.compact(head.root_cid))
+            self._of_head(lambda head: self._indexing(lambda index: index.compact(head.root_cid)))
         else:
             self.index.forget()
-            self._of_head(lambda head: self.index.build(head.root_cid))
-        _ = self.index  # see `_indexing`
+            self._of_head(lambda head: self._indexing(lambda index: index.build(head.root_cid)))
 
     def index_counts(self) -> tuple[int, int]:
         """Returns how many nodes the index answers for at the head, and how many there are."""
