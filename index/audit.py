@@ -128,7 +128,7 @@ def _manifest_problems(
     path: Path,
     manifest: Manifest | None,
     shelf: DiskShelf,
-    damaged: Collection[str],
+    damaged: set[str],
     blocks: Blocks,
     whole: Collection[RootCid],
 ) -> Iterator[str]:
@@ -138,7 +138,7 @@ def _manifest_problems(
     missing = manifest.names() - set(shelf.names())
     if missing:
         yield f"its segment {min(missing)} is not there"
-    elif not manifest.names() & set(damaged):
+    elif not manifest.names() & damaged:
         yield from _snapshot_problems(manifest, shelf, blocks, whole)
 
 

@@ -234,16 +234,22 @@ def test_few_rows_are_summed(monkeypatch):
     assert 0 < sum(marked) < len(collection.plain(text="w2 w58 w59 w60", depth=3000)) / 2
 
 
-def test_the_gains_of_many_postings_are_made_the_second_time(monkeypatch):
-    monkeypatch.setattr(gains, "_NEW_MAX", 100)
-    rng = random.Random(2)
-    collection = Collection([[" ".join(words(rng, 30)) for _ in range(600)]])
-    made, build = [], bm25.Scorer.gains
+@pytest.fixture
+def made(monkeypatch):
+    """How many postings each making of gains was for."""
+    sizes, build = [], bm25.Scorer.gains
     monkeypatch.setattr(
         bm25.Scorer,
         "gains",
-        lambda self, slots, *rest: (made.append(len(slots)), build(self, slots, *rest))[1],
+        lambda self, slots, *rest: (sizes.append(len(slots)), build(self, slots, *rest))[1],
     )
+    return sizes
+
+
+def test_the_gains_of_many_postings_are_made_the_second_time(made, monkeypatch):
+    monkeypatch.setattr(gains, "_NEW_MAX", 100)
+    rng = random.Random(2)
+    collection = Collection([[" ".join(words(rng, 30)) for _ in range(600)]])
     for expected in (0, 2, 2):
         collection.top(text="w1 w50", depth=10)
         assert len(made) == expected
@@ -251,15 +257,9 @@ def test_the_gains_of_many_postings_are_made_the_second_time(monkeypatch):
     assert len(made) == 2
 
 
-def test_the_gains_of_new_terms_are_made_in_one_go_and_not_kept(monkeypatch):
+def test_the_gains_of_new_terms_are_made_in_one_go_and_not_kept(made):
     rng = random.Random(2)
     collection = Collection([[" ".join(words(rng, 30)) for _ in range(300)] for _ in range(2)])
-    made, build = [], bm25.Scorer.gains
-    monkeypatch.setattr(
-        bm25.Scorer,
-        "gains",
-        lambda self, slots, *rest: (made.append(len(slots)), build(self, slots, *rest))[1],
-    )
     for expected in (1, 3, 3):
         collection.top(text="w1 w50", depth=10)
         assert len(made) == expected
