@@ -1,7 +1,12 @@
-"""Keeps pytest from importing the root folders a second time, under names that are not ours."""
+"""What tests share: the folders that are collected, Hypothesis profiles, codec engines, workers.
 
+The root folders can be imported as themselves and as `ibidem.*`; only the latter is collected.
+"""
+
+from collections.abc import Iterator
 from importlib.util import find_spec
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # How long an example takes, or its making, depends on what else the machine does. What is tried
@@ -17,6 +22,29 @@ collect_ignore = [
     *("cli", "embed", "index", "ingest", "memory", "objects", "repo", "retrieve", "serve", "store"),
     *("testing", "bench", "examples"),
 ]
-if find_spec("cbrrr") is None:
-    # An optional engine; without it there is nothing to import the adapter for.
+ENGINES = [name for name in ("cbor2", "cbrrr") if find_spec(name) is not None]
+"""The codec engines that are installed; `cbrrr` is optional."""
+if "cbrrr" not in ENGINES:
     collect_ignore.append("src/ibidem/objects/engine_cbrrr.py")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Collects a test that takes `engine_name`, or `engine`, once for each installed engine."""
+    if "engine_name" in metafunc.fixturenames:
+        metafunc.parametrize("engine_name", ENGINES)
+
+
+@pytest.fixture
+def engine(engine_name: str) -> Iterator[str]:
+    """Selects an engine for one test and yields its name."""
+    from ibidem.objects import codec
+
+    before = codec.engine_name()
+    codec.use_engine(engine_name)
+    yield engine_name
+    codec.use_engine(before)
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """Runs the whole suite on every core, and a part of it that was named in one process."""
+    return None if config.args == config.getini("testpaths") else 0
