@@ -61,7 +61,7 @@ def test_an_option_without_effect_is_refused(
 
 
 def test_an_option_that_nobody_knows_is_refused(memory: GraphMemory, facts: list[NodeId]):
-    with pytest.raises(InvalidInputError, match="^colour"):
+    with pytest.raises(InvalidInputError, match=r"^colour"):
         memory.retrieve_graph("gate", colour="red")
 
 
