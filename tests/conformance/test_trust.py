@@ -160,6 +160,7 @@ CITED = {
         "1-b": "tests/memory/graph/test_trust.py::test_tr2_an_unknown_level_is_refused",
         "1-c": "tests/memory/graph/test_trust.py::test_a_receipt_says_who_asked",
         "1-d": "tests/memory/graph/test_trust.py::test_tr3_without_a_context",
+        "1-e": "tests/memory/test_derived_labels.py::test_a_summary_is_as_sensitive",
         "2-a": "tests/conformance/test_trust.py::test_decisions",
         "2-b": "tests/conformance/test_trust.py::test_decisions",
         "3-a": "tests/oracle/test_trust_view.py::test_tr4_a_view_answers",
