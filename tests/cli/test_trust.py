@@ -47,6 +47,34 @@ def test_with_a_policy_every_question_says_who_asks(run):
     assert "secret" in run("retrieve", "tea").stdout
 
 
+def test_threads_are_read_as_a_caller_sees_them(run):
+    run("init")
+    run("trust", "enable")
+    said = [
+        {"role": "user", "text": "the printer is on fire"},
+        {"role": "user", "text": "the printer code is 4711", "props": {"level": 3}},
+        {"role": "assistant", "text": "the fire is out"},
+    ]
+    run("thread", "append", "a", "--stdin", stdin="\n".join(map(json.dumps, said)))
+    run("thread", "compact", "a", "0", "1", "the printer with code 4711 burnt")
+    reading = (
+        ("thread", "list"),
+        ("thread", "show", "a"),
+        ("thread", "show", "a", "--raw"),
+        ("thread", "select", "a", "printer"),
+        ("thread", "select", "a"),
+    )
+    for command in reading:
+        assert "who asks" in run(*command, code=2).stderr
+        owner = run(*command, "--trust", "all").stdout
+        low = run(*command, "--trust", "low").stdout
+        assert "4711" not in low
+        if command[1] != "list":
+            assert "4711" in owner
+            assert "printer is on fire" in low
+    assert run("thread", "list", "--trust", "low").stdout.startswith("a ")
+
+
 def test_history_and_blocks_are_for_who_may_see_everything(run):
     run("init")
     run("trust", "enable")
