@@ -4,7 +4,11 @@ An event is a node that is only ever added, so two histories of events merge wit
 travel and are erased as everything else is. Nothing that reads events asks for the newest ones by
 itself: it names one commit, the notes head, and what it says follows from that commit alone.
 
-Spec: notes 1.
+The id of an event begins with its place in that history. So events of one time are in the order in
+which they were added, and two writers of equal events at the same microsecond both count: the one
+who is second adds its own after the other's.
+
+Spec: memory 1.
 """
 
 from __future__ import annotations
@@ -115,7 +119,7 @@ class Log:
 
     head: CommitCid | None
     events: tuple[Event, ...]
-    """By time, then id."""
+    """By time, then id: of one time in the order in which they were added."""
     _by_target: Mapping[NodeId, tuple[Event, ...]] = field(default_factory=dict)
     _nodes: TreeCid = EMPTY_TREE
 

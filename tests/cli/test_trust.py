@@ -157,3 +157,22 @@ def test_records_are_kept_asked_for_and_revised(run):
     run("memory", "supersede", tea, "x", "--from", "nonsense", code=2)
     run("memory", "supersede", tea, "likes water", "--from", "observation=chat", code=2)
     assert run("memory", "salience", ada).stdout == "1.000000\n"
+
+
+def test_help_says_that_the_caller_is_a_courtesy_and_what_is_the_boundary(run):
+    for command in (("retrieve",), ("thread", "show"), ("memory", "graph")):
+        words = " ".join(run(*command, "--help").stdout.split())
+        assert "You choose it yourself: it keeps nothing from anybody who can read" in words
+        assert "IBIDEM_TRUST" in words
+
+
+def test_nodes_that_are_no_records_are_named_by_prune_and_consolidate(run):
+    run("init")
+    broken = json.loads(
+        run("node", "add", "Working", "--summary", "w", "--prop", "salience=9", "--json").stdout
+    )["id"]
+    run("node", "add", "Entity", "--summary", "Ada")
+    run("commit", "-m", "plain nodes")
+    for command in ("prune", "consolidate"):
+        told = run("memory", command).stderr
+        assert f"left out: node {broken} is no record: salience" in told
