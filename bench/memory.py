@@ -12,7 +12,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import count
 from math import fsum
 
 import ibidem
@@ -119,9 +118,8 @@ class Quality:
 
 def memory() -> tuple[GraphMemory, dict[str, str]]:
     """Returns the memory, and the keys of its records by id."""
-    # Ids begin with the time: a clock that moves puts equal scores in the order of adding.
-    clock = count(1_767_225_600_000_000, 1_000)
-    found = GraphMemory(ibidem.init("memory:", clock=lambda: next(clock)))
+    # Ids are in the order of adding, and so are equal scores.
+    found = GraphMemory(ibidem.init("memory:", clock=lambda: 1_767_225_600_000_000))
     keys = list(RECORDS)
     records = [
         Record(

@@ -11,9 +11,9 @@ from ibidem.cli.naming import node_among, node_at
 from ibidem.cli.session import Session, author_option, common_options, pass_session
 
 if TYPE_CHECKING:
-    from ibidem.memory.recall.feedback import Answer
     from ibidem.objects.ids import NodeId
     from ibidem.repo.repository import Repository
+    from ibidem.retrieve.receipt import Receipt
 
 _SESSION = click.option(
     "--session", "name", help="Whose last answer it is about; the newest of all if not given."
@@ -124,7 +124,7 @@ def outcome_command(session: Session, *, node: str, failed: bool, author: str | 
     _say(session, "outcome", str(notes))
 
 
-def _answer(repository: Repository, name: str | None, receipt: str | None) -> Answer:
+def _answer(repository: Repository, name: str | None, receipt: str | None) -> Receipt:
     """Returns the receipt of the answer that is meant."""
     from ibidem.memory.recall.sidecar import Sidecar
     from ibidem.objects.errors import NotFoundError
@@ -144,7 +144,7 @@ def _answer(repository: Repository, name: str | None, receipt: str | None) -> An
     return found
 
 
-def _returned(session: Session, repository: Repository, found: Answer, text: str) -> NodeId:
+def _returned(session: Session, repository: Repository, found: Receipt, text: str) -> NodeId:
     """Returns the node of an answer that is meant."""
     ids = [item.id for item in found.items]
     return node_among(session, repository, ids, text, where="of the answer")

@@ -37,7 +37,9 @@ def command(
 ) -> None:
     """Ask QUERY and remember the answer, so that feedback can refer to it
 
-    What is remembered holds no word of QUERY, and no later answer depends on it.
+    What is remembered of a session (.ibidem/local) holds no word of QUERY. The receipt, which
+    feedback needs, holds QUERY as that of `repo retrieve` does, and stays in the log of receipts
+    (.ibidem/receipts) until newer ones take its place. No later answer depends on either.
 
     \b
     Examples:

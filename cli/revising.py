@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ibidem.cli import parse
+from ibidem.cli import output, parse
 from ibidem.cli.remembering import record_of, record_options, revised
 from ibidem.cli.session import Session, author_option, common_options, pass_session
 
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from ibidem.cli.remembering import Named
     from ibidem.memory.graph.memory import GraphMemory
     from ibidem.objects.ids import NodeId
+
+_NAMED_MAX = 5
+"""Nodes that were left out and are named."""
 
 
 @click.command("supersede")
@@ -148,6 +152,7 @@ def consolidate_command(session: Session, /, *, dry_run: bool, author: str | Non
 
     def consolidate(memory: GraphMemory, _: Named) -> list[NodeId]:
         found = memory.consolidate(dry_run=dry_run)
+        _note_unreadable(found.unreadable)
         return [*found.added, *found.updated]
 
     revised(session, author, "consolidate", consolidate)
@@ -170,12 +175,20 @@ def prune_command(
       repo memory prune --dry-run
     """
     moment = parse.moment(as_of)
-    revised(
-        session,
-        author,
-        "prune",
-        lambda memory, _: memory.prune(below=below, as_of=moment, dry_run=dry_run),
-    )
+
+    def prune(memory: GraphMemory, _: Named) -> list[NodeId]:
+        _note_unreadable(memory.read().unreadable)
+        return memory.prune(below=below, as_of=moment, dry_run=dry_run)
+
+    revised(session, author, "prune", prune)
+
+
+def _note_unreadable(unreadable: Mapping[NodeId, str]) -> None:
+    """Says which nodes of a record's type were left out, and why."""
+    for reason in list(unreadable.values())[:_NAMED_MAX]:
+        output.note(f"left out: {output.one_line(reason)}")
+    if len(unreadable) > _NAMED_MAX:
+        output.note(f"left out: {len(unreadable) - _NAMED_MAX} more")
 
 
 REVISIONS = (

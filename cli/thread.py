@@ -16,6 +16,7 @@ from ibidem.cli.session import (
     common_options,
     pass_session,
 )
+from ibidem.cli.trusting import trust_of, trust_option
 from ibidem.objects.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ def command() -> None:
 
 
 @command.command("list")
+@trust_option
 @at_option
 @common_options
 @pass_session
@@ -58,6 +60,7 @@ def listed(session: Session, *, at: str) -> None:
 @click.argument("thread")
 @click.option("--raw", is_flag=True, help="All messages, without summaries in their place.")
 @click.option("--as-of", metavar="TIME", help="Without what is of later or has expired by then.")
+@trust_option
 @at_option
 @common_options
 @pass_session
@@ -150,6 +153,7 @@ def append(
 @click.option("--window", type=int, metavar="N", help="Only from the newest so many messages.")
 @click.option("--as-of", metavar="TIME", help="As if it were then; the commit's time if not given.")
 @model_option
+@trust_option
 @at_option
 @common_options
 @pass_session
@@ -259,7 +263,9 @@ def _memory(
     from ibidem.memory.conversation.conversations import Conversations
 
     embedder = embedders.embedder(session, model) if model else None
-    return Conversations(repository, embedder=embedder, author=session.author(author))
+    return Conversations(
+        repository, embedder=embedder, author=session.author(author), trust=trust_of(session)
+    )
 
 
 def _read_lines() -> list[Any]:

@@ -48,7 +48,8 @@ def command() -> None:
 def enable_command(session: Session, /, *, author: str | None, **given: str) -> None:
     """Commit a policy: from then on every question needs --trust
 
-    A level is public, low, medium, high or hyper, or 0 to 4.
+    A level is public, low, medium, high or hyper, or 0 to 4. The policy decides what is told to a
+    caller, who says itself which one it is; what keeps others from the files is their permissions.
 
     \b
     Examples:

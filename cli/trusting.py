@@ -1,4 +1,8 @@
-"""Who asks: the option `--trust`, and what a person writes there."""
+"""Who asks: the option `--trust`, and what a person writes there.
+
+It is a courtesy, not a boundary: whoever can run the command can say `all`. What keeps others out
+is the permissions of the files, or the token of a server.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +32,8 @@ def trust_option(function: Function) -> Function:
         expose_value=False,
         callback=keep,
         help="Who asks, where there is a trust policy: a level such as medium or 2, then scopes "
-        "with commas, or * for every one; `all` sees everything [env IBIDEM_TRUST].",
+        "with commas, or * for every one; `all` sees everything. You choose it yourself: it keeps "
+        "nothing from anybody who can read the repository's files [env IBIDEM_TRUST].",
     )(function)
 
 

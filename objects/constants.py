@@ -60,6 +60,15 @@ NODE_ID_DOMAIN = b"ibidem:node:1\x00"
 NODE_CONTENT_ID_DOMAIN = b"ibidem:node-content:1\x00"
 """Prefix of the bytes hashed into the id of a node without a key. Spec: format 3."""
 
+NODE_ACT_ID_DOMAIN = b"ibidem:node-act:1\x00"
+"""Prefix of the bytes hashed into the end of the id of a node added as new. Spec: format 3."""
+
+EVENT_ID_DOMAIN = b"ibidem:event:1\x00"
+"""Prefix of the bytes hashed into the end of an event's id. Spec: memory 1."""
+
+EVENT_PLACE_BYTES = 6
+"""Of an event's id: its place among the events, big-endian. Spec: memory 1."""
+
 EDGE_ID_DOMAIN = b"ibidem:edge:1\x00"
 """Prefix of the bytes hashed into an edge's id. Spec: format 3."""
 

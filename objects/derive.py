@@ -5,20 +5,26 @@ Spec: format 3.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from blake3 import blake3
 
 from ibidem.objects import codec
 from ibidem.objects.constants import (
     EDGE_ID_DOMAIN,
+    EVENT_ID_DOMAIN,
+    EVENT_PLACE_BYTES,
+    NODE_ACT_ID_DOMAIN,
     NODE_CONTENT_ID_DOMAIN,
     NODE_ID_DOMAIN,
     REF_KEY_DOMAIN,
 )
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import ID_BYTES, EdgeId, NodeId
+
+if TYPE_CHECKING:
+    from ibidem.objects.cid import CommitCid
 
 
 def node_id(namespace: str, key: object) -> NodeId:
@@ -39,9 +45,42 @@ def content_node_id(fields: Mapping[str, Any]) -> NodeId:
 
     Spec: format 3.
     """
-    return NodeId(
-        _digest(NODE_CONTENT_ID_DOMAIN, {name: fields[name] for name in fields if name != "id"})
-    )
+    return NodeId(_digest(NODE_CONTENT_ID_DOMAIN, _without_id(fields)))
+
+
+def act_node_id(act: Sequence[object], time: int, index: int, fields: Mapping[str, Any]) -> NodeId:
+    """Returns the id of a node that an act adds as a new one, though an equal one may be there.
+
+    It begins with the time and the index, so that ids sort as nodes were added.
+
+    Args:
+        act: who adds it and to which root; any values of the codec.
+        time: of the act, microseconds since 1970 UTC; before that as 1970.
+        index: how many nodes the act has added so before; the largest that fits into 2 bytes
+            stands first for any beyond it.
+        fields: the node's map (`Node.to_map`); `id` in it is ignored.
+
+    Spec: format 3.
+    """
+    digest = _digest(NODE_ACT_ID_DOMAIN, (list(act), time, index, _without_id(fields)))
+    return NodeId(_counted(max(0, time) // 1000, 6) + _counted(index, 2) + digest[:8])
+
+
+def event_node_id(
+    place: int, head: CommitCid | None, index: int, fields: Mapping[str, Any]
+) -> NodeId:
+    """Returns the id of an event, which begins with its place, so that ids sort as events came.
+
+    Args:
+        place: in the history of the notes, from 0; the largest that fits stands for any beyond it.
+        head: the notes head that the event is added to, None for the first.
+        index: how many events are before it in its commit.
+        fields: the node's map; `id` in it is ignored.
+
+    Spec: memory 1.
+    """
+    digest = _digest(EVENT_ID_DOMAIN, (head, index, _without_id(fields)))
+    return NodeId(_counted(place, EVENT_PLACE_BYTES) + digest[: ID_BYTES - EVENT_PLACE_BYTES])
 
 
 def edge_id(src: NodeId, etype: str, dst: NodeId, key: object = None) -> EdgeId:
@@ -59,6 +98,15 @@ def ref_key(name: str) -> bytes:
     Spec: format 3.
     """
     return blake3(REF_KEY_DOMAIN + name.encode()).digest()[:ID_BYTES]
+
+
+def _counted(count: int, size: int) -> bytes:
+    """Returns a count in so many bytes, big-endian; the largest that fits for any beyond it."""
+    return min(count, (1 << 8 * size) - 1).to_bytes(size, "big")
+
+
+def _without_id(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: fields[name] for name in fields if name != "id"}
 
 
 def _digest(domain: bytes, value: object) -> bytes:

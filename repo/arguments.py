@@ -1,17 +1,19 @@
-"""Arguments that the repository's calls share: who commits and when, and ids made at random."""
+"""Arguments that the repository's calls share: who commits and when, and ids of new nodes."""
 
 from __future__ import annotations
 
-import os
+from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from ibidem.objects.derive import act_node_id
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.record import record
 from ibidem.repo.revision import microseconds
 
 if TYPE_CHECKING:
+    from ibidem.objects.root import Root
     from ibidem.repo.sign.key import SigningKey
 
 
@@ -59,8 +61,30 @@ def checked_time(time: int | datetime | None) -> int | None:
     return time
 
 
-def random_id(time: int) -> NodeId:
-    """Returns an id in the form of a UUID version 7: milliseconds first, then random bits."""
-    value = (time // 1000 & (1 << 48) - 1) << 80 | int.from_bytes(os.urandom(10), "big")
-    value = value & ~(0xF << 76) & ~(0x3 << 62) | 0x7 << 76 | 0x2 << 62
-    return NodeId(value.to_bytes(16, "big"))
+class UniqueIds:
+    """Ids for the nodes that one transaction adds as new ones, though equal ones may be there.
+
+    An id follows from the act, that is from the root it begins on, who commits and when, from the
+    node, and from how many the transaction has named before. So the same run with the same clock
+    gives the same ids; two acts share one only where they agree in all of that.
+
+    Spec: format 3.
+    """
+
+    def __init__(self, base: Root, signed: Signature, time: Callable[[], int]) -> None:
+        """Reads nothing yet; `time` says when the act is, and is asked at most once."""
+        self._base = base
+        self._signed = signed
+        self._read_time = time
+        self._act: tuple[object, ...] = ()
+        self._time = 0
+        self._count = 0
+
+    def __call__(self, fields: Mapping[str, Any]) -> NodeId:
+        """Returns the id of a node, given as its map."""
+        if not self._act:
+            signed, self._time = self._signed, self._read_time()
+            self._act = (self._base.cid, signed.author, signed.agent, signed.task)
+        made = act_node_id(self._act, self._time, self._count, fields)
+        self._count += 1
+        return made

@@ -46,6 +46,8 @@ class Edits:
 
     trees: dict[Family, dict[bytes, Cid | None]] = field(default_factory=dict)
     models: dict[str, Model] = field(default_factory=dict)
+    fresh: set[bytes] = field(default_factory=set)
+    """Ids of nodes that must not be there before, whatever they are."""
     trust: dict[str, Any] | None = None
     """The form of the trust policy that is set, empty for none; None where it stays as it is."""
 

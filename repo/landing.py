@@ -16,6 +16,7 @@ from ibidem.objects.config import Config
 from ibidem.objects.errors import ConflictError, InvalidInputError
 from ibidem.objects.record import record
 from ibidem.objects.root import Root
+from ibidem.objects.tree import Tree
 from ibidem.repo.edits import Edits, check_rebase, laid_on
 
 if TYPE_CHECKING:
@@ -73,8 +74,8 @@ class Landing:
             on_conflict: RECORD, or RAISE to refuse where both sides touched the same thing.
 
         Raises:
-            ConflictError: both sides gave one name to models whose vectors cannot be compared; or
-                what RAISE refuses.
+            ConflictError: both sides gave one name to models whose vectors cannot be compared, or
+                both added the same node as a new one; or what RAISE refuses.
         """
         if now == self._begun:
             return Landed(self._root_cid, self._buffer.new)
@@ -85,9 +86,21 @@ class Landing:
             before = Root.decode(self._source.get(self._begun))
             check_rebase(self._buffer, before, after, self._edits)
         _check_models(after, self._edits)
+        self._check_fresh(after)
         merged = Buffer(self._buffer)
         root_cid = merge_roots(self._buffer, self._begun, now, self._root_cid, merged)
         return Landed(root_cid, reachable(root_cid, {**self._buffer.new, **merged.new}))
+
+    def _check_fresh(self, now: Root) -> None:
+        """Refuses to let a node that is to be new become one with a node that is there."""
+        fresh = sorted(self._edits.fresh)
+        for raw, cid in zip(fresh, Tree(self._source, now.nodes).get_many(fresh), strict=True):
+            if cid is not None:
+                raise ConflictError(
+                    f"node {raw.hex()}: got the same new node from another writer, with the same "
+                    "author and time",
+                    hint="add it again: on the newer state it is a node of its own",
+                )
 
 
 def _check_models(now: Root, edits: Edits) -> None:

@@ -4,35 +4,43 @@ An event is a node that is only ever added, so two histories of events merge wit
 travel and are erased as everything else is. Nothing that reads events asks for the newest ones by
 itself: it names one commit, the notes head, and what it says follows from that commit alone.
 
-Spec: notes 1.
+The id of an event begins with its place in that history. So events of one time are in the order in
+which they were added, and two writers of equal events at the same microsecond both count: the one
+who is second adds its own after the other's.
+
+Spec: memory 1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field, replace
 from datetime import datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ibidem.objects.block import empty
+from ibidem.objects.blocks import Buffer
 from ibidem.objects.cid import Cid, CommitCid, TreeCid
 from ibidem.objects.commit import Commit
+from ibidem.objects.constants import EVENT_PLACE_BYTES
+from ibidem.objects.derive import event_node_id
 from ibidem.objects.errors import CorruptError, IbidemError, InvalidInputError
-from ibidem.objects.ids import NodeId
+from ibidem.objects.ids import ID_BYTES, NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.record import record
 from ibidem.objects.root import Root
 from ibidem.objects.tree import EMPTY_TREE, Tree, diff
 from ibidem.repo import refs
-from ibidem.repo.arguments import checked_time, random_id, signature
+from ibidem.repo.arguments import Signature, checked_time, signature
+from ibidem.repo.backoff import until_published
 from ibidem.repo.checks import check_id, check_text
-from ibidem.repo.publish import BranchPublisher
+from ibidem.repo.edits import NODES, Edits, laid_on
+from ibidem.repo.publish import commit_of, move, tip
 
 if TYPE_CHECKING:
     from ibidem.repo.operations import Operations
     from ibidem.repo.reader import Reader
-    from ibidem.repo.transaction import Transaction
 
 NOTES = "notes/"
 EVENT = "Event"
@@ -61,7 +69,7 @@ class Event:
     detail: Mapping[str, Any] = field(default_factory=empty)
     """What else its kind has; any values of the codec."""
     id: NodeId | None = None
-    """Given by the store when it is added."""
+    """Given when it is added; it begins with the event's place in the history of the notes."""
 
     def props(self) -> dict[str, Any]:
         """Returns the properties of the node that it is."""
@@ -111,7 +119,7 @@ class Log:
 
     head: CommitCid | None
     events: tuple[Event, ...]
-    """By time, then id."""
+    """By time, then id: of one time in the order in which they were added."""
     _by_target: Mapping[NodeId, tuple[Event, ...]] = field(default_factory=dict)
     _nodes: TreeCid = EMPTY_TREE
 
@@ -200,11 +208,9 @@ class Notes:
             _checked(one)
         subject = message or f"{found[0].kind}, {len(found)} event{'s' * (len(found) != 1)}"
         signed = signature(author, subject, now, None, None)
-        with self._begin(BranchPublisher(self._operations, NOTES + self.space, signed)) as tx:
-            for one in found:
-                tx.add_node(EVENT, props=one.props(), unique=True)
-        assert tx.commit is not None, "BUG: a new event changed nothing"
-        return tx.commit.cid
+        return until_published(
+            self._operations.store, lambda: self._add_on_head(found, signed, now)
+        )
 
     def reinforce(
         self,
@@ -260,16 +266,35 @@ class Notes:
             raise InvalidInputError(f"ok: got {ok!r:.80}, expected True or False")
         return self._one(OUTCOME, target, 1.0 if ok else 0.0, actor, time)
 
-    def _begin(self, publisher: BranchPublisher) -> Transaction:
-        from ibidem.repo.transaction import Transaction
-
-        repository, operations = self._repository, self._operations
-        return Transaction(
-            repository.store,
-            publisher,
-            incident=lambda root, id: repository.incident(None, root, id),  # noqa: A006
-            random_id=lambda: random_id(operations.time(None)),
+    def _add_on_head(self, events: Sequence[Event], signed: Signature, time: int) -> CommitCid:
+        """Adds events after all that are there; another writer who is first is read again."""
+        operations, full_name = self._operations, NOTES + self.space
+        state = operations.state()
+        now = tip(operations, state, full_name)
+        buffer, edits = Buffer(operations.store), Edits()
+        last = Tree(operations.store, now.root.nodes).last
+        place = 0 if last is None else 1 + int.from_bytes(last[:EVENT_PLACE_BYTES], "big")
+        for index, event in enumerate(events):
+            unnamed = Node(NodeId(bytes(ID_BYTES)), EVENT, props=event.props())
+            made = event_node_id(place + index, now.commit, index, unnamed.to_map())
+            node = replace(unnamed, id=made)
+            edits.of(NODES)[made.raw] = node.cid
+            buffer.put(node.cid, node.encode())
+        root = laid_on(now.root, edits, buffer)
+        buffer.put(root.cid, root.encode())
+        parents = () if now.commit is None else (now.commit,)
+        commit = commit_of(signed, root.cid, parents, time)
+        move(
+            operations,
+            state,
+            full_name,
+            commit,
+            buffer,
+            description=f"commit on {full_name}",
+            author=signed.author,
+            time=time,
         )
+        return commit.cid
 
     def _one(
         self,

@@ -13,7 +13,6 @@ from ibidem.retrieve.packs.option import EDGES, LIMIT_DEFAULT, SCORE, EdgeWalk, 
 from ibidem.retrieve.packs.result import PackResult, pack_cid
 from ibidem.retrieve.prompt import Citation, Prompt, assemble, cited_digest
 from ibidem.retrieve.tokens import HEURISTIC
-from ibidem.retrieve.trust.policy import ALL
 
 if TYPE_CHECKING:
     from ibidem.repo.at import Revision
@@ -103,19 +102,23 @@ def prompt(
 
 
 def verify(repository: Reader, citation: Citation, *, trust: TrustContext | None = None) -> bool:
-    """Tells whether what a citation says is true: the commit has the root, the root has the nodes,
-    their texts have the hashes, and the pack is made of them.
+    """Tells whether what a citation says is true for whoever asks: the commit has the root, the
+    root has the nodes, their texts have the hashes, and the pack is made of them.
 
-    The marker, the path and the headings are for people and not checked.
+    The nodes are read as the caller sees them, so a citation tells nobody whether a guess of a
+    hidden text is right, and what was cited to a caller is true for the same caller. The marker,
+    the path and the headings are for people and not checked.
 
     Args:
-        trust: who asks, where the root has a trust policy.
+        trust: who asks; required where the root has a trust policy.
+
+    Raises:
+        InvalidInputError: kind `trust-required`.
     """
     if not isinstance(citation, Citation):
         raise InvalidInputError(f"citation: got {type(citation).__name__}, expected a Citation")
     try:
-        # Who has a citation has seen its text: only whether it is true is told.
-        revision = repository.at(citation.root, trust=ALL)
+        revision = repository.at(citation.root, trust=trust)
         if citation.commit is not None and (
             repository.commit_at(citation.commit).root != citation.root
         ):

@@ -1,7 +1,7 @@
 """The repository: where store, index and retrieval are put together, and the face that users see.
 
 Opening reads a small file and one cell; whatever grows is read when it is asked for. Readers never
-wait. Time comes from `clock`, randomness from `os.urandom`, and both are used here and above only.
+wait. Time comes from `clock`, which is read here and above only; nothing is random.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ibidem.objects.cid import CommitCid
 from ibidem.objects.commit import Commit
@@ -24,7 +24,7 @@ from ibidem.objects.errors import (
     NotFoundError,
 )
 from ibidem.repo import moves, refs, revision
-from ibidem.repo.arguments import checked_time, random_id, signature
+from ibidem.repo.arguments import Signature, UniqueIds, checked_time, signature
 from ibidem.repo.faces.keeping import Keeping
 from ibidem.repo.faces.merging import Merging
 from ibidem.repo.faces.noting import Noting
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from ibidem.embed.protocol import Embedder
     from ibidem.objects.config import Config
     from ibidem.objects.operation import Operation
+    from ibidem.repo.edits import Publisher
     from ibidem.repo.embedding import EmbedReport
     from ibidem.repo.history import Change
     from ibidem.repo.transaction import Transaction
@@ -181,15 +182,15 @@ class Repository(Keeping, Merging, Noting, Packing, Running, Telling, Syncing):
 
         choice = checked_choice(on_conflict)
         full_name = self._branch(branch)
-        return self._transaction(
-            BranchPublisher(self._operations, full_name, signed, on_conflict=choice)
-        )
+        publisher = BranchPublisher(self._operations, full_name, signed, on_conflict=choice)
+        return self._transaction(publisher, signed)
 
     def staging(self) -> Transaction:
         """Begins a transaction whose changes go on the stage, to be committed later."""
         from ibidem.repo.stage import StagePublisher
 
-        return self._transaction(StagePublisher(self._operations, self._branch(None)))
+        publisher = StagePublisher(self._operations, self._branch(None))
+        return self._transaction(publisher, signature("", "", None, None, None))
 
     def commit_stage(
         self,
@@ -328,14 +329,16 @@ class Repository(Keeping, Merging, Noting, Packing, Running, Telling, Syncing):
         self.use_embedder(embedder, model=report.model)
         return report
 
-    def _transaction(self, publisher: Any) -> Transaction:
+    def _transaction(self, publisher: Publisher, signed: Signature) -> Transaction:
         from ibidem.repo.transaction import Transaction
 
         return Transaction(
             self.store,
             publisher,
             incident=lambda root, id: self.incident(None, root, id),  # noqa: A006
-            random_id=lambda: random_id(self._operations.time(None)),
+            unique_id=UniqueIds(
+                publisher.base(), signed, lambda: self._operations.time(signed.time)
+            ),
             landed=self.follow,
         )
 

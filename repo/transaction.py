@@ -52,11 +52,15 @@ class Transaction(Attachments):
         publisher: Publisher,
         *,
         incident: Incident,
-        random_id: Callable[[], NodeId],
+        unique_id: Callable[[Mapping[str, Any]], NodeId] | None = None,
         landed: Callable[[int], None] | None = None,
     ) -> None:
-        """Begins on the publisher's root; `landed` is told of how many blocks what was published
-        consists."""
+        """Begins on the publisher's root.
+
+        Args:
+            unique_id: gives the id of a node that is to be new, from its map; None where none is.
+            landed: is told of how many blocks what was published consists.
+        """
         base = publisher.base()
         super().__init__(Draft(source, base, incident))
         self.base = base
@@ -64,7 +68,7 @@ class Transaction(Attachments):
         self.commit: Commit | None = None
         """What was published; None before, and when nothing changed."""
         self._publisher = publisher
-        self._random_id = random_id
+        self._unique_id = unique_id
         self._landed = landed
 
     def __enter__(self) -> Self:
@@ -134,13 +138,15 @@ class Transaction(Attachments):
     ) -> NodeId:
         """Stages a node and returns its id.
 
-        The id comes from (namespace, key) where there is a key, from `id` where that is given, at
-        random with `unique`, else from the content. Adding what is there already changes nothing.
+        The id comes from (namespace, key) where there is a key, from `id` where that is given, else
+        from the content. Adding what is there already changes nothing.
 
         Args:
             ntype: the label, such as "Document".
             content: bytes, or text that is kept as UTF-8.
             key: any value of the codec; kept in the node.
+            unique: makes a new node though an equal one may be there: the id also depends on the
+                root that the transaction began on, on who commits, and when.
             replace: lets the new value take the place of another one under the same id.
 
         Raises:
@@ -155,9 +161,8 @@ class Transaction(Attachments):
             raise InvalidInputError(f"namespace: got {namespace!r}, expected a key with it")
         inline, parts = split_content(check_content(content))
         derived = None if key is None else node_id(namespace, key)
-        made = self._random_id() if unique else derived or _PLACEHOLDER
         node = Node(
-            made if id is None else id,
+            id or derived or _PLACEHOLDER,
             ntype,
             summary,
             context_sentence,
@@ -167,7 +172,11 @@ class Transaction(Attachments):
             tuple(children),
             tail,
         )
-        if node.id is _PLACEHOLDER:
+        if unique:
+            assert self._unique_id is not None, "BUG: a transaction that names no nodes"
+            node = changed(node, id=self._unique_id(node.to_map()))
+            self._draft.edits.fresh.add(node.id.raw)
+        elif node.id is _PLACEHOLDER:
             node = changed(node, id=content_node_id(node.to_map()))
         elif derived is not None and derived != node.id:
             raise InvalidInputError(

@@ -134,11 +134,15 @@ class Conversations:
     ) -> Written:
         """Keeps a summary that stands for the messages first..last, both included; these stay.
 
+        It has the greatest level of the messages, and their scope: who may not see one of them does
+        not see the summary.
+
         Args:
             model: what made the text, kept with it.
 
         Raises:
-            InvalidInputError: not a range of messages; kind `id-collision`: it overlaps another.
+            InvalidInputError: not a range of messages, or messages of several scopes of a trust
+                policy; kind `id-collision`: it overlaps another.
         """
         name, now = checked_name(thread), self._repository.now(time)
         option.count("first", first)

@@ -25,13 +25,15 @@ from ibidem.memory.conversation.message import (
     stored,
     thread_id,
 )
+from ibidem.objects.config import Config
 from ibidem.objects.derive import node_id
 from ibidem.objects.errors import ConflictError, ErrorKind, InvalidInputError
 from ibidem.objects.location import size_of
 from ibidem.objects.node import Child
 from ibidem.objects.record import record
 from ibidem.repo.backoff import pause
-from ibidem.retrieve.trust.policy import ALL
+from ibidem.retrieve.trust.derived import derived_labels
+from ibidem.retrieve.trust.policy import ALL, policy_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -204,8 +206,11 @@ def summarize(
 ) -> NodeId:
     """Stages a summary that stands for messages first..last, both included.
 
+    Whoever may see all of the messages may see it.
+
     Raises:
-        InvalidInputError: not a range of messages of the thread, or another summary shares one.
+        InvalidInputError: not a range of messages of the thread, another summary shares one, or
+            they are of several scopes of a trust policy.
     """
     state = _existing(tx, thread)
     stop = _count(state, "next")
@@ -227,13 +232,16 @@ def summarize(
                 f"{other[0]} to {other[1]}",
                 kind=ErrorKind.ID_COLLISION,
             )
-    found = [tx.find_node(message_id(thread, place)) for place in range(first, last + 1)]
+    places = range(first, last + 1)
+    found = [node for place in places if (node := tx.find_node(message_id(thread, place)))]
+    policy = policy_of(Config.from_map(tx.base.config))
     props: dict[str, Any] = {
+        **derived_labels(policy, (node.props for node in found)),
         "thread": thread,
         "first": first,
         "last": last,
         "created_at": now,
-        "sources": [node.cid for node in found if node is not None],
+        "sources": [node.cid for node in found],
     }
     if model is not None:
         props["model"] = model

@@ -14,10 +14,11 @@ from ibidem.memory.graph.selector import Selection
 from ibidem.objects import codec
 from ibidem.objects.block import empty
 from ibidem.objects.cid import Cid, CommitCid, NodeCid, ReceiptCid, ResultCid, RootCid
-from ibidem.objects.errors import CorruptError
+from ibidem.objects.errors import CorruptError, InvalidInputError
 from ibidem.objects.ids import EdgeId, NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.record import record
+from ibidem.retrieve.rerank import RerankRecord
 
 
 @record
@@ -102,6 +103,8 @@ class GraphAnswer:
     """Nodes and edges that a limit kept out, by the limit's name."""
     withheld: tuple[Withheld, ...] = ()
     commit: CommitCid | None = None
+    rerank: RerankRecord | None = None
+    """What the reranker said, where one was asked; no part of `to_bytes()`."""
 
     def to_bytes(self) -> bytes:
         """Returns the canonical bytes.
@@ -132,7 +135,7 @@ class GraphAnswer:
     @property
     def receipt(self) -> GraphReceipt:
         """What it takes to ask again and compare."""
-        return GraphReceipt(self.root, self.request, self.cid, self.commit)
+        return GraphReceipt(self.root, self.request, self.cid, self.commit, self.rerank)
 
 
 @record
@@ -143,6 +146,8 @@ class GraphReceipt:
     request: Request
     result: ResultCid
     commit: CommitCid | None = None
+    rerank: RerankRecord | None = None
+    """What the reranker said; a replay takes it in the model's place."""
 
     def encode(self) -> bytes:
         """Returns the canonical bytes."""
@@ -155,6 +160,8 @@ class GraphReceipt:
         }
         if self.commit is not None:
             fields["commit"] = self.commit
+        if self.rerank is not None:
+            fields["rerank"] = self.rerank.form()
         return codec.encode(fields)
 
     @property
@@ -169,14 +176,15 @@ class GraphReceipt:
         if not isinstance(fields, dict) or fields.get("kind") != "graph-receipt":
             raise CorruptError(f"receipt: got {str(fields)[:60]}, expected a graph-receipt")
         try:
-            commit = fields.get("commit")
+            commit, said = fields.get("commit"), fields.get("rerank")
             found = cls(
                 RootCid(_link(fields["root"])),
                 Request.from_form(fields["request"]),
                 ResultCid(_link(fields["result"])),
                 None if commit is None else CommitCid(_link(commit)),
+                None if said is None else RerankRecord.from_form(said),
             )
-        except (KeyError, TypeError) as error:
+        except (InvalidInputError, KeyError, TypeError, ValueError) as error:
             raise CorruptError(f"receipt: {error}") from error
         if found.encode() != block:
             raise CorruptError("receipt: got fields that do not write back to themselves")

@@ -23,6 +23,7 @@ from ibidem.memory.graph.request import Request
 from ibidem.memory.graph.salience import last_reinforced, salience
 from ibidem.memory.graph.selector import Candidate, Selection, select
 from ibidem.memory.graph.walk import walk
+from ibidem.objects.block import EMPTY
 from ibidem.objects.cid import CommitCid, NodeCid
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
@@ -30,6 +31,9 @@ from ibidem.repo.notes import OUTCOME, Event, Log
 from ibidem.retrieve.execute import execute
 from ibidem.retrieve.protocol import Snapshot
 from ibidem.retrieve.query import Query
+from ibidem.retrieve.recall.adjust import Opinions
+from ibidem.retrieve.rerank import LANE as RERANK
+from ibidem.retrieve.rerank import Reranker, RerankRecord
 from ibidem.retrieve.result import Result
 from ibidem.retrieve.scope import universe
 from ibidem.retrieve.trust.policy import Reveal, TrustPolicy, policy_of
@@ -53,6 +57,9 @@ def ask(
     load: Load,
     content: Callable[[Node], bytes | None],
     commit: CommitCid | None = None,
+    *,
+    reranker: Reranker | RerankRecord | None = None,
+    opinions: Opinions = EMPTY,
 ) -> GraphAnswer:
     """Returns the answer to a request.
 
@@ -61,6 +68,8 @@ def ask(
         log: the events at `request.notes_head`.
         load: reads a node. content: its whole content.
         commit: recorded in the receipt.
+        reranker: the one that the query names, or the record of what it said before.
+        opinions: of the notes that the query names, where it counts some.
 
     Raises:
         InvalidInputError: as `retrieve.execute.execute`.
@@ -69,8 +78,11 @@ def ask(
     asking = _Asking(view, request, log, loader(view, load))
     result = None
     if request.query.has_ranker:
-        result = execute(view, request.query, load, content)
+        result = execute(view, request.query, load, content, reranker=reranker, opinions=opinions)
+    said = None if result is None else result.rerank
     asking.rank(result)
+    if said is not None:
+        asking.status[RERANK] = str(said.status)
     roots = asking.roots()
     walked = walk(view, roots, asking.may_return, request)
     nodes = sorted(
@@ -88,6 +100,7 @@ def ask(
         skipped=MappingProxyType(walked.skipped),
         withheld=_withheld(view, nodes, load),
         commit=commit,
+        rerank=said,
     )
 
 
@@ -163,7 +176,9 @@ class _Asking:
         if ordinal not in self._salience:
             record = self.record(ordinal)
             events = self.events(ordinal)
-            self._salience[ordinal] = salience(record, events, self.request.as_of)
+            self._salience[ordinal] = salience(
+                record, events, self.request.as_of, undated=self.request.undated
+            )
         return self._salience[ordinal]
 
     def events(self, ordinal: int) -> Sequence[Event]:

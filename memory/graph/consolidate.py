@@ -44,6 +44,8 @@ class Consolidated:
     """Records that have more sources than before, by id."""
     commit: CommitCid | None
     """None where nothing changed, and on a dry run."""
+    unreadable: Mapping[NodeId, str]
+    """Nodes that have the type of a record and are none, by id, each with the reason."""
 
 
 @record
@@ -61,9 +63,10 @@ class _Proposal:
 
 def consolidate(memory: GraphMemory, *, dry_run: bool, time: int | datetime | None) -> Consolidated:
     """Derives records from the episodes at the head; see `GraphMemory.consolidate`."""
+    read = memory.read()
     episodes = [
         record
-        for record in memory.records()
+        for record in read.found
         if record.type is RecordType.EPISODIC
         and record.status in STANDING
         and record.payload.get("outcome") == SUCCESS
@@ -81,9 +84,10 @@ def consolidate(memory: GraphMemory, *, dry_run: bool, time: int | datetime | No
             (added if outcome else updated).append(proposal.id)
     if dry_run:
         tx.rollback()
-        return Consolidated(tuple(added), tuple(updated), None)
+        return Consolidated(tuple(added), tuple(updated), None, read.unreadable)
     commit = tx.publish()
-    return Consolidated(tuple(added), tuple(updated), None if commit is None else commit.cid)
+    head = None if commit is None else commit.cid
+    return Consolidated(tuple(added), tuple(updated), head, read.unreadable)
 
 
 def _stage(tx: Transaction, proposal: _Proposal, policy: TrustPolicy) -> bool | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ibidem.memory.graph import revise
@@ -22,19 +23,49 @@ from ibidem.objects.cid import CommitCid, RootCid
 from ibidem.objects.errors import InvalidInputError, ReplayError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
+from ibidem.objects.record import record
 from ibidem.repo.notes import SPACE_DEFAULT, read_log
+from ibidem.repo.opinions import opinions
 from ibidem.repo.retrieving import ask as ask_repository
 from ibidem.repo.revision import HEAD
 from ibidem.retrieve.trust.policy import ALL, TrustContext, TrustPolicy, policy_of
 
 if TYPE_CHECKING:
+    from ibidem.index.snapshot import Snapshot
     from ibidem.memory.graph.consolidate import Consolidated
     from ibidem.memory.graph.metrics import Metrics
     from ibidem.repo.at import Revision
     from ibidem.repo.repository import Repository
     from ibidem.repo.transaction import Transaction
+    from ibidem.retrieve.rerank import Reranker, RerankRecord
 
 Time = int | datetime | None
+_OWN: Mapping[str, str] = MappingProxyType(
+    {"label": "types", "limit": "root_limit or node_limit", "valid_at": "as_of"}
+)
+"""Options of `retrieve` that go by another name here."""
+_WITHOUT_EFFECT = (
+    "adjacency",
+    "content_chars",
+    "direct",
+    "estimator",
+    "packs",
+    "strict",
+    "token_budget",
+)
+"""Options that shape an answer of nodes, which a graph is not."""
+
+
+@record
+class Records:
+    """The records of one revision."""
+
+    found: tuple[Record, ...]
+    """By id."""
+    unreadable: Mapping[NodeId, str]
+    """Nodes that have the type of a record and are none, by id, each with the reason."""
+    time: int | None
+    """Of the commit, which is that of records without a time; None where there is no commit."""
 
 
 class GraphMemory:
@@ -170,14 +201,21 @@ class GraphMemory:
             notes: the notes head whose events count, the newest unless given.
             depth: records that each lane puts forward.
             top_min: a best selector score below this needs more. gap_min: or a gap below this.
-            options: of `Revision.retrieve`, such as `vector`, `embedder` or `where`.
+            options: those of `Revision.retrieve` that rank or narrow, such as `vector`, `embedder`,
+                `where`, `graph`, `feedback`, `recency` or `rerank`. Ages are those at `as_of`, and
+                opinions those of `notes`. Options that shape an answer of nodes are refused.
 
         Raises:
-            InvalidInputError: an option is wrong; kind `trust-required`.
+            InvalidInputError: an option is wrong, or would have no effect; kind `trust-required`.
         """
+        _check_options(options)
         revision = self.repository.at(rev).seen_by(trust)
         head = self.notes.head if notes is None else notes
         moment = self.moment(revision, as_of, head)
+        if options.get("recency") or options.get("worth"):
+            options["as_of"] = moment
+        if options.get("feedback") or options.get("worth"):
+            options["notes"] = head
         resolved = ask_repository(
             self.repository,
             revision,
@@ -191,6 +229,7 @@ class GraphMemory:
         request = Request(
             query=ranked_query(resolved.query, depth),
             as_of=moment,
+            undated=_undated(revision),
             notes_head=head,
             min_salience=min_salience,
             root_limit=root_limit,
@@ -201,13 +240,13 @@ class GraphMemory:
             **{name: value for name, value in limits.items() if value is not None},
         )
         commit = None if revision.commit is None else revision.commit.cid
-        return self._answer(revision, request, commit)
+        return self._answer(revision, request, commit, resolved.reranker)
 
     def replay(self, receipt: GraphReceipt | bytes) -> GraphAnswer:
         """Asks again what a receipt says was asked; raises `ReplayError` unless it is the same."""
         asked = GraphReceipt.decode(receipt) if isinstance(receipt, bytes) else receipt
         revision = self.repository.at(RootCid(asked.root.raw)).seen_by(asked.request.query.trust)
-        answer = self._answer(revision, asked.request, asked.commit)
+        answer = self._answer(revision, asked.request, asked.commit, asked.rerank)
         if answer.cid != asked.result:
             raise ReplayError(
                 f"receipt: the answer is {answer.cid}, expected {asked.result}",
@@ -237,7 +276,8 @@ class GraphMemory:
         found = self.record(record, trust=trust, rev=rev)
         head = self.notes.head if notes is None else notes
         log = self.notes.at(head)
-        return salience(found, log.about(record), self.moment(revision, as_of, head))
+        moment = self.moment(revision, as_of, head)
+        return salience(found, log.about(record), moment, undated=_commit_time(revision))
 
     def metrics(self, *, rev: object = HEAD, as_of: Time = None) -> Metrics:
         """Returns how the memory fares, in numbers: of all records, whoever may see them."""
@@ -250,11 +290,24 @@ class GraphMemory:
         return self.repository.at(rev).seen_by(ALL)
 
     def records(self, rev: object = HEAD) -> list[Record]:
-        """Returns every record of a revision, whoever may see it, by id."""
+        """Returns every record of a revision, whoever may see it, by id.
+
+        Nodes that have the type of a record and are none are left out; `read` names them.
+        """
+        return list(self.read(rev).found)
+
+    def read(self, rev: object = HEAD) -> Records:
+        """Returns every record of a revision, and which nodes of their types are no records."""
         revision = self.whole(rev)
         policy = policy_of(revision.config) or NEUTRAL_POLICY
-        found = revision.query(label=[str(one) for one in LAYERS])
-        return [Record.of(node, policy) for node in found]
+        found: list[Record] = []
+        unreadable: dict[NodeId, str] = {}
+        for node in revision.query(label=[str(one) for one in LAYERS]):
+            try:
+                found.append(Record.of(node, policy))
+            except InvalidInputError as error:
+                unreadable[node.id] = str(error)
+        return Records(tuple(found), MappingProxyType(unreadable), _commit_time(revision))
 
     def policy(self, tx: Transaction) -> TrustPolicy:
         """Returns the policy that names the properties of records."""
@@ -267,7 +320,7 @@ class GraphMemory:
         know of, be it the commit or the notes; never the clock's."""
         if as_of is not None:
             return self.repository.now(as_of)
-        times = [0 if revision.commit is None else revision.commit.time]
+        times = [_commit_time(revision) or 0]
         if notes is not None:
             times.append(self.repository.commit_at(notes).time)
         return max(times)
@@ -275,7 +328,11 @@ class GraphMemory:
     # -- private -------------------------------------------------------------------------------
 
     def _answer(
-        self, revision: Revision, request: Request, commit: CommitCid | None
+        self,
+        revision: Revision,
+        request: Request,
+        commit: CommitCid | None,
+        reranker: Reranker | RerankRecord | None,
     ) -> GraphAnswer:
         repository, get = self.repository, self.repository.store.get
         log = read_log(repository, request.notes_head, repository.note_logs.setdefault("", {}))
@@ -287,6 +344,8 @@ class GraphMemory:
                 lambda cid: Node.decode(get(cid)),
                 repository.content_of,
                 commit,
+                reranker=reranker,
+                opinions=opinions(repository, request.query),
             )
         )
 
@@ -307,6 +366,19 @@ class GraphMemory:
         return [RecordType(one) for one in found]
 
 
+def _check_options(options: Mapping[str, object]) -> None:
+    """Raises `InvalidInputError` for an option of `retrieve` that would have no effect."""
+    for name in sorted(options):
+        if name in _OWN:
+            raise InvalidInputError(f"{name}: got it for a graph, expected {_OWN[name]}")
+        if name in _WITHOUT_EFFECT:
+            raise InvalidInputError(
+                f"{name}: got it for a graph, where it has no effect; expected an option that "
+                "ranks or narrows",
+                hint="leave it out, or ask with retrieve",
+            )
+
+
 def _standing(
     include: Iterable[Status | str], where: Mapping[str, object] | None
 ) -> Mapping[str, object]:
@@ -319,6 +391,24 @@ def _standing(
     if where is not None and "status" in where:
         raise InvalidInputError("where: got a condition on status, expected include_status")
     return {**(where or {}), "status": {"in": sorted({*map(str, STANDING), *map(str, given)})}}
+
+
+def _undated(revision: Revision) -> int | None:
+    """Returns the time of the records that have none, None where all that are seen have one.
+
+    So an answer about dated records alone does not say when the commit was made.
+    """
+
+    def lacks(snapshot: Snapshot) -> bool:
+        dated = snapshot.exists("time")
+        return any((snapshot.label(one) & snapshot.live) - dated for one in LAYERS)
+
+    return _commit_time(revision) if revision.asked(lacks) else None
+
+
+def _commit_time(revision: Revision) -> int | None:
+    """Returns the time of the commit that is asked; None where a root is asked."""
+    return None if revision.commit is None else revision.commit.time
 
 
 def _end(ids: Sequence[NodeId], end: object) -> NodeId:

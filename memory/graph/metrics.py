@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from ibidem.memory.graph.record import RecordType
 from ibidem.memory.graph.revise import DERIVED_FROM, SUPERSEDES
-from ibidem.memory.graph.salience import salience
+from ibidem.memory.graph.salience import record_time, salience
+from ibidem.objects.ids import NodeId
 from ibidem.objects.record import record
 from ibidem.repo.notes import OUTCOME, REINFORCE
 
@@ -39,6 +40,8 @@ class Metrics:
     """Records of the last day."""
     salience_counts: tuple[int, ...]
     """Records by salience: five bins of 0.2."""
+    unreadable: Mapping[NodeId, str]
+    """Nodes that have the type of a record and are none, by id, each with the reason."""
 
 
 def metrics(memory: GraphMemory, *, rev: object, as_of: int | datetime | None) -> Metrics:
@@ -46,10 +49,15 @@ def metrics(memory: GraphMemory, *, rev: object, as_of: int | datetime | None) -
     revision = memory.whole(rev)
     log = memory.notes.log()
     moment = memory.moment(revision, as_of, log.head)
-    records = memory.records(rev)
+    read = memory.read(rev)
+    records, undated = read.found, moment if read.time is None else read.time
     events = [one for one in log.events if one.time <= moment]
     revisions = Counter(edge.etype for edge in revision.edges())
-    saliences = [salience(one, log.about(one.id), moment) for one in records if one.id is not None]
+    saliences = [
+        salience(one, log.about(one.id), moment, undated=undated)
+        for one in records
+        if one.id is not None
+    ]
     bins = Counter(min(BINS - 1, int(value * BINS)) for value in saliences)
     shares: list[float] = []
     runs: list[int] = []
@@ -77,6 +85,7 @@ def metrics(memory: GraphMemory, *, rev: object, as_of: int | datetime | None) -
         revision_rate=made / len(records) if records else 0.0,
         competence_success=sum(shares) / len(shares) if shares else None,
         plan_executions=sum(runs) / len(runs) if runs else None,
-        grown_day=sum(moment - DAY < one.time <= moment for one in records),
+        grown_day=sum(moment - DAY < record_time(one, undated) <= moment for one in records),
         salience_counts=tuple(bins[place] for place in range(BINS)),
+        unreadable=read.unreadable,
     )

@@ -8,14 +8,13 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from ibidem.memory.graph.record import Deletion, Record
+from ibidem.memory.graph.record import Deletion
 from ibidem.memory.graph.salience import salience
 from ibidem.objects.ids import NodeId
 from ibidem.retrieve import option
 
 if TYPE_CHECKING:
     from ibidem.memory.graph.memory import GraphMemory
-    from ibidem.repo.notes import Log
 
 REASON = "pruned: its salience faded"
 
@@ -32,11 +31,12 @@ def prune(
     option.number("below", below, high=1.0)
     now = memory.repository.now(time)
     moment = now if as_of is None else memory.repository.now(as_of)
-    log = memory.notes.log()
+    log, records = memory.notes.log(), memory.read()
     found = [
         record.id
-        for record in memory.records()
-        if record.id is not None and _is_faded(record, record.id, log, moment, below)
+        for record in records.found
+        if record.id is not None and record.deletion is Deletion.AUTO_PRUNE and not record.pinned
+        if salience(record, log.about(record.id), moment, undated=records.time) < below
     ]
     if found and not dry_run:
         message = f"prune {len(found)} records"
@@ -44,9 +44,3 @@ def prune(
             for one in found:
                 tx.tombstone(one, reason=REASON)
     return found
-
-
-def _is_faded(record: Record, id_: NodeId, log: Log, as_of: int, below: float) -> bool:
-    if record.deletion is not Deletion.AUTO_PRUNE or record.pinned:
-        return False
-    return salience(record, log.about(id_), as_of) < below

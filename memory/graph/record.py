@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ibidem.index.analysis import UNICODE, analyse
-from ibidem.objects.block import empty
+from ibidem.objects.block import EMPTY, empty
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
@@ -110,7 +110,7 @@ class Record:
     provenance: Sequence[Mapping[str, Any]] = ()
     """Where it is from: `{kind, ref}` each, and what else is known."""
     time: int = 0
-    """When it came to be, microseconds since 1970 UTC."""
+    """When it came to be, microseconds since 1970 UTC; 0 where it does not say."""
     id: NodeId | None = None
     """Of a record that was read."""
 
@@ -141,7 +141,7 @@ class Record:
                 f"valid_to: got {self.valid_to}, expected a time after {self.valid_from}"
             )
         put(self, "tags", _tags(self.tags))
-        put(self, "provenance", tuple(_source(one) for one in self.provenance))
+        put(self, "provenance", _sources(self.provenance))
         put(self, "payload", _payload(self.type, self.payload))
         option.count("time", self.time, low=-(2**63), high=2**63 - 1)
 
@@ -175,27 +175,39 @@ class Record:
         for name in ("max_age_seconds", "valid_from", "valid_to"):
             if getattr(self, name) is not None:
                 fields[name] = getattr(self, name)
-        return {name: value for name, value in fields.items() if value not in ([], {})}
+        return {
+            name: value
+            for name, value in fields.items()
+            if value not in ([], {}) and (name != "time" or value)
+        }
 
     @classmethod
     def of(cls, node: Node, policy: TrustPolicy) -> Record:
-        """Returns the record that a node is.
+        """Returns the record that a node is; what the node does not say has its default.
+
+        The name of an entity that gives none is its text, so a plain node of that type is a record.
 
         Raises:
-            InvalidInputError: it is no record.
+            InvalidInputError: it is no record; the message names the node.
         """
         props = node.props
         if node.ntype not in tuple(RecordType):
             raise InvalidInputError(f"node {node.id}: got {node.ntype!r:.40}, expected a record")
         known = {name: props[name] for name in _READ if name in props}
-        return cls(
-            type=RecordType(node.ntype),
-            text=node.summary or "",
-            scope=props.get(policy.scope, ""),
-            level=props.get(policy.level, policy.default_level),
-            id=node.id,
-            **known,
-        )
+        payload = known.get("payload", EMPTY)
+        if node.ntype == RecordType.ENTITY and isinstance(payload, Mapping):
+            known["payload"] = {"canonical_name": node.summary, **payload}
+        try:
+            return cls(
+                type=RecordType(node.ntype),
+                text=node.summary or "",
+                scope=props.get(policy.scope, ""),
+                level=props.get(policy.level, policy.default_level),
+                id=node.id,
+                **known,
+            )
+        except InvalidInputError as error:
+            raise InvalidInputError(f"node {node.id} is no record: {error}") from error
 
 
 _READ = (
@@ -258,6 +270,12 @@ def _payload(type_: RecordType, payload: object) -> Mapping[str, Any]:
         if name in payload:
             option.count(f"payload.{name}", payload[name])
     return payload
+
+
+def _sources(sources: object) -> tuple[Mapping[str, Any], ...]:
+    if not isinstance(sources, (list, tuple)):
+        raise InvalidInputError(f"provenance: got {option.show(sources)}, expected a list of maps")
+    return tuple(map(_source, sources))
 
 
 def _source(source: object) -> Mapping[str, Any]:

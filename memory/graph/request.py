@@ -30,6 +30,9 @@ class Request:
     """What ranks, and which records may be returned at all; trust is part of it."""
     as_of: int
     """Salience and recency are those of this time, microseconds since 1970 UTC."""
+    undated: int | None = None
+    """The time of records that have none: that of the commit. None where there was no commit, for
+    `as_of`; or where every record that is seen has one."""
     notes_head: CommitCid | None = None
     """The events that count; None for none."""
     min_salience: float = 0.0
@@ -42,7 +45,8 @@ class Request:
     gap_min: float = GAP_MIN
 
     def __post_init__(self) -> None:
-        option.count("as_of", self.as_of, low=-(2**63), high=2**63 - 1)
+        for name in ("as_of",) if self.undated is None else ("as_of", "undated"):
+            option.count(name, getattr(self, name), low=-(2**63), high=2**63 - 1)
         for name in ("root_limit", "node_limit", "edge_limit"):
             option.count(name, getattr(self, name), high=COUNT_MAX)
         option.count("hops", self.hops, high=HOPS_MAX)
@@ -83,6 +87,7 @@ class Request:
 
 _PLAIN = (
     "as_of",
+    "undated",
     "min_salience",
     "root_limit",
     "node_limit",

@@ -17,7 +17,9 @@ from ibidem.retrieve.recall.votes import halved
 SECOND = 1_000_000
 
 
-def salience(record: Record, events: Iterable[Event], as_of: int) -> float:
+def salience(
+    record: Record, events: Iterable[Event], as_of: int, *, undated: int | None = None
+) -> float:
     """Returns the salience of a record at a time, from 0 to 1.
 
     Between events it halves with the record's half-life and never falls below its floor; a
@@ -26,16 +28,16 @@ def salience(record: Record, events: Iterable[Event], as_of: int) -> float:
 
     Args:
         record: what it begins with, and how it fades.
-        events: by time, then id; other kinds than the two, and what comes after `as_of`, count for
+        events: in their order; other kinds than the two, and what comes after `as_of`, count for
             nothing.
         as_of: microseconds since 1970 UTC.
+        undated: the time of a record that has none: that of the commit that is asked; `as_of`
+            where there is no commit.
     """
-    if (
-        record.max_age_seconds is not None
-        and as_of - record.time >= record.max_age_seconds * SECOND
-    ):
+    time = record_time(record, as_of if undated is None else undated)
+    if record.max_age_seconds is not None and as_of - time >= record.max_age_seconds * SECOND:
         return 0.0
-    value, time = max(record.floor, record.salience), record.time
+    value = max(record.floor, record.salience)
     for event in events:
         if event.time > as_of:
             break
@@ -48,6 +50,11 @@ def salience(record: Record, events: Iterable[Event], as_of: int) -> float:
         value = min(1.0, max(record.floor, _faded(record, value, event.time - time) + change))
         time = max(time, event.time)
     return _faded(record, value, as_of - time)
+
+
+def record_time(record: Record, undated: int) -> int:
+    """Returns when a record came to be, `undated` where it does not say."""
+    return record.time or undated
 
 
 def last_reinforced(events: Iterable[Event], as_of: int) -> int | None:

@@ -1,7 +1,8 @@
 """Recall: an answer as `retrieve` gives it, shown as fully as it needs to be, and remembered.
 
 Nothing that is remembered counts for a later answer: what a session asked last is only what
-feedback refers to.
+feedback refers to. The sidecar holds no word of the question; the answer's receipt does, as every
+receipt, and is in the log of receipts.
 """
 
 from __future__ import annotations

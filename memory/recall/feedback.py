@@ -11,37 +11,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from ibidem.objects.cid import Cid, CommitCid
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.repo.notes import SPACE_DEFAULT
 from ibidem.repo.opinions import not_useful_event, vote_detail
+from ibidem.retrieve.packs.result import PackResult
+from ibidem.retrieve.receipt import Receipt
+from ibidem.retrieve.result import Result
 
 if TYPE_CHECKING:
     from ibidem.repo.repository import Repository
-    from ibidem.retrieve.query import Query
 
-
-class Item(Protocol):
-    """A returned node."""
-
-    @property
-    def id(self) -> NodeId:
-        """Its id."""
-
-
-class Answer(Protocol):
-    """An answer, or its receipt."""
-
-    @property
-    def query(self) -> Query:
-        """What was asked."""
-
-    @property
-    def items(self) -> tuple[Item, ...]:
-        """What was returned."""
+Answer = Result | PackResult | Receipt
+"""An answer of nodes or of packs, or the receipt of one."""
 
 
 def vote(
@@ -55,6 +40,8 @@ def vote(
     time: int | datetime | None = None,
 ) -> CommitCid:
     """Says that a node of an answer was right, 1, or wrong, -1; returns the new notes head.
+
+    Of an answer of packs, the nodes are the hits: what stands around them was not ranked.
 
     A later vote of the same actor on the same node for a question of the same words takes the
     place of this one.
@@ -83,13 +70,14 @@ def not_useful(
 
     Args:
         nodes: those that did not, or
-        useful: those that did, one or more; all others of the answer did not.
+        useful: those that did, one or more; all others of the answer did not. Of an answer of
+            packs, these are the best hits of the packs that no useful node is a hit of.
 
     Raises:
         InvalidInputError: neither or both are given, none is left, one is not in the answer, or
             nobody says it.
     """
-    text, returned = _asked(answer), [item.id for item in answer.items]
+    text = _asked(answer)
     if (nodes is None) == (useful is None):
         given = "none" if nodes is None else "both"
         raise InvalidInputError(
@@ -101,7 +89,8 @@ def not_useful(
     if not actor:
         raise InvalidInputError("actor: got nothing, expected who says it")
     _check_returned(answer, named)
-    chosen = named if nodes is not None else [node for node in returned if node not in named]
+    others = [group[0] for group in _returned(answer) if not set(group) & set(named)]
+    chosen = named if nodes is not None else others
     if not chosen:
         raise InvalidInputError("useful: got every node of the answer, expected one left over")
     about = _cid(answer)
@@ -115,14 +104,20 @@ def _asked(answer: Answer) -> str:
     return answer.query.text
 
 
+def _returned(answer: Answer) -> list[tuple[NodeId, ...]]:
+    """Returns the nodes of an answer: one a group, or the hits of a pack with the best first."""
+    if isinstance(answer, PackResult):
+        return [tuple(hit.id for hit in pack.hits) for pack in answer.packs]
+    return [(item.id,) for item in answer.items]
+
+
 def _check_returned(answer: Answer, nodes: Iterable[NodeId]) -> None:
-    returned = {item.id for item in answer.items}
+    known = {node for group in _returned(answer) for node in group}
     for node in nodes:
-        if node not in returned:
+        if node not in known:
             raise InvalidInputError(f"nodes: got {node}, expected nodes of the answer")
 
 
 def _cid(answer: Answer) -> Cid:
     """Returns the CID of the answer, which a receipt names."""
-    found = getattr(answer, "result", None)
-    return found if isinstance(found, Cid) else answer.cid  # type: ignore[attr-defined]
+    return answer.result if isinstance(answer, Receipt) else answer.cid

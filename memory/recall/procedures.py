@@ -9,20 +9,25 @@ Spec: recall 6.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ibidem.index.analysis.fold import fold
+from ibidem.objects.config import Config
+from ibidem.objects.derive import node_id
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.record import record
 from ibidem.retrieve.recall.words import shared, words
+from ibidem.retrieve.trust.derived import derived_labels, scopes_of
+from ibidem.retrieve.trust.policy import TrustPolicy, policy_of
 
 if TYPE_CHECKING:
     from ibidem.objects.commit import Commit
     from ibidem.repo.at import Revision
     from ibidem.repo.repository import Repository
+    from ibidem.repo.transaction import Transaction
 
 PROCEDURE, STEP = "Procedure", "Step"
 ACTIVE, PENDING, RETIRED = "active", "pending_review", "retired"
@@ -31,6 +36,8 @@ WORDS_SHARE, INTENT_SHARE, SCORE_MIN = 0.55, 0.45, 0.04
 LIMIT_DEFAULT, LIMIT_MAX = 2, 10
 OCCURRENCES_DEFAULT, STEPS_MIN, STEPS_MAX = 3, 2, 6
 NAMESPACE = "procedure"
+Cluster = tuple[str, tuple[str, ...], str]
+"""What attempts have in common: the goal, the entities, and the scope where there are several."""
 _ACTIONS = frozenset(
     (
         *("add", "build", "configure", "create", "deploy", "fix", "install", "migrate", "release"),
@@ -150,7 +157,9 @@ def mine(
 ) -> Commit | None:
     """Adds a procedure for each goal that was reached often enough, to be looked at by somebody.
 
-    The same goal with the same entities is the same procedure: mining again changes nothing.
+    The same goal with the same entities is the same procedure: mining again changes nothing. It has
+    the greatest level of the nodes that tell of the attempts, and their scope; attempts of several
+    scopes make a procedure in each, or none.
 
     Args:
         attempts: what was done, in any order.
@@ -164,40 +173,55 @@ def mine(
         raise InvalidInputError(
             f"occurrences_min: got {occurrences_min!r:.80}, expected an integer from 0 on"
         )
-    clusters: dict[tuple[str, tuple[str, ...]], list[Attempt]] = {}
-    for attempt in sorted(attempts, key=lambda one: one.source):
-        place = _plain(attempt.goal), tuple(sorted(set(attempt.entities)))
-        clusters.setdefault(place, []).append(attempt)
     with repository.transaction(author=author, message="procedures mined") as tx:
-        for (goal, entities), found in sorted(clusters.items()):
+        for cluster, found in sorted(_clusters(tx, attempts).items()):
             done = [attempt for attempt in found if attempt.is_success]
             is_often = 0 < occurrences_min <= len(found)
-            if not is_often or not goal or len(done) < success_min * len(found):
+            if not is_often or not cluster[0] or len(done) < success_min * len(found):
                 continue
             steps = max(done, key=lambda one: (len(one.steps), one.source)).steps[:STEPS_MAX]
-            if len(steps) < STEPS_MIN:
-                continue
-            sources = [attempt.source for attempt in found]
-            _add_mined(tx, goal, entities, steps, sources)
+            if len(steps) >= STEPS_MIN:
+                _add_mined(tx, cluster, steps, [one.source for one in found])
     return tx.commit
 
 
-def _add_mined(
-    tx: object,
-    goal: str,
-    entities: tuple[str, ...],
-    steps: Sequence[str],
-    sources: Sequence[NodeId],
-) -> None:
-    from ibidem.objects.derive import node_id
-    from ibidem.repo.transaction import Transaction
+def _clusters(tx: Transaction, attempts: Iterable[Attempt]) -> dict[Cluster, list[Attempt]]:
+    """Returns attempts by goal, entities and scope, each list by source.
 
-    assert isinstance(tx, Transaction), "BUG: mining needs a transaction"
-    key = _key(goal, entities)
+    The scope is empty where the sources of a goal have one scope at most, which a procedure can
+    have; otherwise it is that of the attempt's own source.
+    """
+    found: dict[tuple[str, tuple[str, ...]], list[Attempt]] = {}
+    for attempt in sorted(attempts, key=lambda one: one.source):
+        place = _plain(attempt.goal), tuple(sorted(set(attempt.entities)))
+        found.setdefault(place, []).append(attempt)
+    names = policy_of(Config.from_map(tx.base.config)) or TrustPolicy()
+    clusters: dict[Cluster, list[Attempt]] = {}
+    for (goal, entities), group in found.items():
+        scopes = [scopes_of(names, _props_of(tx, [one.source])) for one in group]
+        is_one = len({scope for each in scopes for scope in each}) <= 1
+        for attempt, own in zip(group, scopes, strict=True):
+            if is_one or len(own) <= 1:
+                scope = "" if is_one else "".join(own)
+                clusters.setdefault((goal, entities, scope), []).append(attempt)
+    return clusters
+
+
+def _add_mined(
+    tx: Transaction, cluster: Cluster, steps: Sequence[str], sources: Sequence[NodeId]
+) -> None:
+    goal, entities, scope = cluster
+    key = _key(goal, entities, scope)
     if tx.find_node(node_id(NAMESPACE, key)) is not None:
         return
-    props = _props(goal, entities, steps, PENDING, sources, None)
+    labels = derived_labels(policy_of(Config.from_map(tx.base.config)), _props_of(tx, sources))
+    props = {**labels, **_props(goal, entities, steps, PENDING, sources, None)}
     tx.add_node(PROCEDURE, summary=goal, props=props, key=key, namespace=NAMESPACE)
+
+
+def _props_of(tx: Transaction, nodes: Iterable[NodeId]) -> list[Mapping[str, Any]]:
+    """Returns the properties of the nodes that are there."""
+    return [found.props for node in nodes if (found := tx.find_node(node))]
 
 
 def _props(
@@ -227,8 +251,8 @@ def _check_status(status: object) -> None:
         raise InvalidInputError(f"status: got {status!r:.80}, expected one of {expected}")
 
 
-def _key(goal: str, entities: Sequence[str]) -> list[object]:
-    return [_plain(goal), list(entities)]
+def _key(goal: str, entities: Sequence[str], scope: str = "") -> list[object]:
+    return [_plain(goal), list(entities), *([scope] if scope else [])]
 
 
 def _plain(goal: str) -> str:

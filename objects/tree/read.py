@@ -95,6 +95,12 @@ class Tree:
         return (self._top or self._load_top()).entry_count
 
     @property
+    def last(self) -> bytes | None:
+        """The greatest key, None in the empty tree."""
+        top = self._top or self._load_top()
+        return top.last if top.size else None
+
+    @property
     def height(self) -> int:
         """How many levels of blocks there are, at least 1."""
         return (self._top or self._load_top()).level + 1

@@ -37,7 +37,11 @@ class Packing(Reader):
         return self._of_head(lambda head: head.prompt(question, packs, style=style, **options))
 
     def verify_citation(self, citation: Citation, *, trust: TrustContext | None = None) -> bool:
-        """Tells whether a citation is true of what is kept here, and may be seen by who asks."""
+        """Tells whether a citation is true of what is kept here, as a caller sees it.
+
+        Args:
+            trust: who asks; required where the cited root has a trust policy.
+        """
         from ibidem.repo import packing
 
         return packing.verify(self, citation, trust=trust)

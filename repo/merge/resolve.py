@@ -24,7 +24,7 @@ from ibidem.objects.node import Node, split_content
 from ibidem.objects.record import record
 from ibidem.objects.root import Root
 from ibidem.objects.tree import Tree
-from ibidem.repo.arguments import Signature, random_id
+from ibidem.repo.arguments import Signature
 from ibidem.repo.checks import check_content
 from ibidem.repo.edits import CONFLICTS, EDGES, NODES, Edits, Publisher
 from ibidem.repo.merge.conflicts import OpenConflict, recorded_in
@@ -86,7 +86,6 @@ def resolve(
         store,
         _Along(publisher, (edits, parts.edits), {**blocks, **parts.blocks}),
         incident=lambda root, id: repository.incident(None, root, id),  # noqa: A006
-        random_id=lambda: random_id(0),
     ) as tx:
         if settled is None:
             _take_away(tx, case)

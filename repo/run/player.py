@@ -178,11 +178,11 @@ class Replay(Session):
             self._store,
             _Comparing(self, step.root),
             incident=lambda root, id: self._repository.incident(None, root, id),  # noqa: A006
-            random_id=self._random_id,
+            unique_id=self._recorded_id,
         )
 
-    def _random_id(self) -> NodeId:
-        step = self._take("random", "made a random id")
+    def _recorded_id(self, _: Mapping[str, Any]) -> NodeId:
+        step = self._take("random", "named a new node")
         return NodeId(unpack(self._store, step.answer))
 
     def _event(

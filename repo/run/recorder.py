@@ -17,7 +17,7 @@ from ibidem.objects.blocks import Buffer
 from ibidem.objects.cid import Cid, ReceiptCid, RootCid
 from ibidem.objects.errors import IbidemError, InvalidInputError
 from ibidem.repo import moves, publish
-from ibidem.repo.arguments import random_id, signature
+from ibidem.repo.arguments import UniqueIds, signature
 from ibidem.repo.at import Revision
 from ibidem.repo.edits import Edits, laid_on
 from ibidem.repo.landing import checked_choice
@@ -163,13 +163,18 @@ class Run(Session):
             self._live.store,
             _Recording(self, publisher, begun),
             incident=lambda root, id: self._live.incident(None, root, id),  # noqa: A006
-            random_id=self._random_id,
+            unique_id=self._recorded(UniqueIds(begun.root, signed, lambda: operations.time(time))),
             landed=self._live.follow,
         )
 
-    def _random_id(self) -> NodeId:
-        made = random_id(self._operations.time(None))
-        self._append("random", answer=made.raw)
+    def _recorded(self, ids: UniqueIds) -> Callable[[Mapping[str, Any]], NodeId]:
+        """Returns what gives ids and records them: a replay has another clock."""
+
+        def made(fields: Mapping[str, Any]) -> NodeId:
+            found = ids(fields)
+            self._append("random", answer=found.raw)
+            return found
+
         return made
 
     def _event(

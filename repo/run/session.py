@@ -2,8 +2,8 @@
 
 Both the recorder and the replay are sessions, so agent code runs on either and cannot tell them
 apart. Whatever an agent learns from the outside passes through one of a few doors: reading a
-revision, a retrieval, a commit, a random id, an event, a call. Everything else is not offered, so
-that nothing unrecorded can slip into a run.
+revision, a retrieval, a commit, the id of a new node, an event, a call. Everything else is not
+offered, so that nothing unrecorded can slip into a run.
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ def _asked(store: Store, step: Step, request: Any) -> str:
         case "commit":
             return "committed" if step.commit is not None else "committed nothing"
         case "random":
-            return "made a random id"
+            return "named a new node"
         case "event":
             return event(step.name, request)
         case "call":

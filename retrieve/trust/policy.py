@@ -220,7 +220,7 @@ def decide(policy: TrustPolicy, trust: TrustContext, props: Mapping[str, Any]) -
     if trust.everything:
         return Decision.FULL
     level = strictness(policy, props)
-    scopes = _members(props, policy.scope, "")
+    scopes = members(props, policy.scope, "")
     is_named = all(type(scope) is str and trust.has_scope(scope, policy) for scope in scopes)
     if not scopes or not is_named or level == NOBODY or level > trust.cap(policy) + 1:
         return Decision.DENIED
@@ -233,7 +233,7 @@ def strictness(policy: TrustPolicy, props: Mapping[str, Any]) -> int:
 
     Spec: trust 2.
     """
-    levels = _members(props, policy.level, policy.default_level)
+    levels = members(props, policy.level, policy.default_level)
     if levels and all(type(one) is int and 0 <= one <= Level.HYPER for one in levels):
         return int(max(levels))
     return NOBODY
@@ -251,7 +251,7 @@ def level_of(field: str, value: object) -> Level:
     )
 
 
-def _members(props: Mapping[str, Any], name: str, default: Any) -> list[Any]:
+def members(props: Mapping[str, Any], name: str, default: Any) -> list[Any]:
     """Returns the scalar values of a property as an index has them; none for maps alone."""
     if name not in props:
         return [default]

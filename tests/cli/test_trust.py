@@ -47,6 +47,34 @@ def test_with_a_policy_every_question_says_who_asks(run):
     assert "secret" in run("retrieve", "tea").stdout
 
 
+def test_threads_are_read_as_a_caller_sees_them(run):
+    run("init")
+    run("trust", "enable")
+    said = [
+        {"role": "user", "text": "the printer is on fire"},
+        {"role": "user", "text": "the printer code is 4711", "props": {"level": 3}},
+        {"role": "assistant", "text": "the fire is out"},
+    ]
+    run("thread", "append", "a", "--stdin", stdin="\n".join(map(json.dumps, said)))
+    run("thread", "compact", "a", "0", "1", "the printer with code 4711 burnt")
+    reading = (
+        ("thread", "list"),
+        ("thread", "show", "a"),
+        ("thread", "show", "a", "--raw"),
+        ("thread", "select", "a", "printer"),
+        ("thread", "select", "a"),
+    )
+    for command in reading:
+        assert "who asks" in run(*command, code=2).stderr
+        owner = run(*command, "--trust", "all").stdout
+        low = run(*command, "--trust", "low").stdout
+        assert "4711" not in low
+        if command[1] != "list":
+            assert "4711" in owner
+            assert "printer is on fire" in low
+    assert run("thread", "list", "--trust", "low").stdout.startswith("a ")
+
+
 def test_history_and_blocks_are_for_who_may_see_everything(run):
     run("init")
     run("trust", "enable")
@@ -129,3 +157,22 @@ def test_records_are_kept_asked_for_and_revised(run):
     run("memory", "supersede", tea, "x", "--from", "nonsense", code=2)
     run("memory", "supersede", tea, "likes water", "--from", "observation=chat", code=2)
     assert run("memory", "salience", ada).stdout == "1.000000\n"
+
+
+def test_help_says_that_the_caller_is_a_courtesy_and_what_is_the_boundary(run):
+    for command in (("retrieve",), ("thread", "show"), ("memory", "graph")):
+        words = " ".join(run(*command, "--help").stdout.split())
+        assert "You choose it yourself: it keeps nothing from anybody who can read" in words
+        assert "IBIDEM_TRUST" in words
+
+
+def test_nodes_that_are_no_records_are_named_by_prune_and_consolidate(run):
+    run("init")
+    broken = json.loads(
+        run("node", "add", "Working", "--summary", "w", "--prop", "salience=9", "--json").stdout
+    )["id"]
+    run("node", "add", "Entity", "--summary", "Ada")
+    run("commit", "-m", "plain nodes")
+    for command in ("prune", "consolidate"):
+        told = run("memory", command).stderr
+        assert f"left out: node {broken} is no record: salience" in told

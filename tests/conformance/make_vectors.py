@@ -1,5 +1,5 @@
-"""Writes `spec/vectors/format/{cid,id,codec,block,link}.json`; the trees have a script of their
-own.
+"""Writes `spec/vectors/format/{cid,id,codec,block,link}.json` and `memory/event.json`; the trees
+have a script of their own.
 
     PYTHONPATH=src python -m tests.conformance.make_vectors
 
@@ -97,6 +97,23 @@ def id_cases() -> list[Case]:
         cases.append(
             case(f"content of {len(fields)} fields", "3-b", {"node": block}, output=output)
         )
+    fields = {"kind": "node", "v": 1, "ntype": "Passage", "summary": "s"}
+    block = codec.encode({**fields, "id": bytes(16)}).hex()
+    for who, time, index in (
+        (["", None, None], 0, 0),
+        (["ada", "bot", "t-1"], 1_767_225_600_000_999, 1),
+        (["ada", None, None], -1, 65_535),
+        (["ada", None, None], (1 << 63) - 1, 65_536),
+    ):
+        given = {"node": block, "root": codec.cid_text(link.raw), "who": who, "time": time}
+        cases.append(
+            case(
+                f"act {index} at {time}",
+                "3-f",
+                {**given, "index": index},
+                output=reader.act_node_id(link, who, time, index, fields).hex(),
+            )
+        )
     src, dst = reader.node_id("", "a"), reader.node_id("", "b")
     for ends in ((src, dst), (dst, src), (src, src)):
         given = {"src": ends[0].hex(), "etype": "cites", "dst": ends[1].hex()}
@@ -109,6 +126,33 @@ def id_cases() -> list[Case]:
     return cases + [
         case(f"ref {name}", "3-e", {"ref": name}, output=reader.ref_key(name).hex())
         for name in ("branch/main", "tag/v1", "é")
+    ]
+
+
+def event_cases() -> list[Case]:
+    head = Link(codec.cid_of(b"\xf6"))
+    props = {"kind": "vote", "targets": [bytes(16)], "actor": "ada", "time": 5, "value": -1.0}
+    fields = {"kind": "node", "v": 1, "ntype": "Event", "props": props}
+    block = codec.encode({**fields, "id": bytes(16)}).hex()
+    return [
+        case(
+            f"event {index} of a commit, in place {place}",
+            "memory 1",
+            {
+                "place": place,
+                "head": None if before is None else codec.cid_text(before.raw),
+                "index": index,
+                "node": block,
+            },
+            output=reader.event_node_id(place, before, index, fields).hex(),
+        )
+        for place, before, index in (
+            (0, None, 0),
+            (1, None, 1),
+            (258, head, 0),
+            ((1 << 48) - 1, head, 0),
+            (1 << 48, head, 1),
+        )
     ]
 
 
@@ -263,6 +307,7 @@ def documents() -> dict[str, str]:
         "codec.json": codec_cases(),
         "block.json": block_cases(),
         "link.json": link_cases(),
+        "../memory/event.json": event_cases(),
     }
     return {
         name: json.dumps(cases, indent=1, ensure_ascii=False) + "\n" for name, cases in made.items()

@@ -32,6 +32,20 @@ def content_node_id(fields: dict) -> bytes:
     return derived_id(b"ibidem:node-content:1\x00", rest)
 
 
+def act_node_id(root: Link, who: list, time: int, index: int, fields: dict) -> bytes:
+    rest = {name: value for name, value in fields.items() if name != "id"}
+    digest = derived_id(b"ibidem:node-act:1\x00", [[root, *who], time, index, rest])
+    first = min(max(0, time) // 1000, 2**48 - 1).to_bytes(6, "big")
+    return first + min(index, 2**16 - 1).to_bytes(2, "big") + digest[:8]
+
+
+def event_node_id(place: int, head: Link | None, index: int, fields: dict) -> bytes:
+    """Memory 1."""
+    rest = {name: value for name, value in fields.items() if name != "id"}
+    digest = derived_id(b"ibidem:event:1\x00", [head, index, rest])
+    return min(place, 2**48 - 1).to_bytes(6, "big") + digest[:10]
+
+
 def edge_id(src: bytes, etype: str, dst: bytes, *key) -> bytes:
     return derived_id(b"ibidem:edge:1\x00", [src, etype, dst, *key])
 

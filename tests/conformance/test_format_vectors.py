@@ -68,6 +68,14 @@ def test_id(case):
 def _ids(given):
     if "ref" in given:
         return derive.ref_key(given["ref"]), mini_reader.ref_key(given["ref"])
+    if "who" in given:
+        block, root = bytes.fromhex(given["node"]), given["root"]
+        who, time, index = given["who"], given["time"], given["index"]
+        link = mini_codec.Link(mini_codec.parse_cid(root))
+        return (
+            derive.act_node_id([Cid.parse(root), *who], time, index, codec.decode(block)).raw,
+            mini_reader.act_node_id(link, who, time, index, mini_codec.decode(block)),
+        )
     if "node" in given:
         block = bytes.fromhex(given["node"])
         fields = mini_codec.decode(block)

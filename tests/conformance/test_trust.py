@@ -14,9 +14,14 @@ import pytest
 from ibidem.memory.graph.record import Record
 from ibidem.memory.graph.salience import salience
 from ibidem.memory.graph.selector import Candidate, select
+from ibidem.objects import codec
+from ibidem.objects.cid import CommitCid
+from ibidem.objects.derive import event_node_id
 from ibidem.objects.ids import NodeId
 from ibidem.repo.notes import Event
 from ibidem.retrieve.trust.policy import TrustContext, TrustPolicy, decide
+
+from . import mini_codec, mini_reader
 
 SPEC = Path(__file__).parents[2] / "spec"
 VECTORS = SPEC / "vectors"
@@ -88,7 +93,8 @@ def test_salience(given: Any, output: str):
     def faded(value: float, age: int) -> float:
         return value if record["pinned"] else max(record["floor"], value * halved(age, life))
 
-    value, at = max(record["floor"], record["salience"]), record["time"]
+    began = record["time"] or (as_of if given["undated"] is None else given["undated"])
+    value, at = max(record["floor"], record["salience"]), began
     for kind, time, amount in given["events"]:
         if time > as_of or kind not in ("reinforce", "penalize"):
             continue
@@ -98,7 +104,7 @@ def test_salience(given: Any, output: str):
         at = max(at, time)
     value = faded(value, as_of - at)
     age = record["max_age_seconds"]
-    if age is not None and as_of - record["time"] >= age * 1_000_000:
+    if age is not None and as_of - began >= age * 1_000_000:
         value = 0.0
     assert value.hex() == output
     node = NodeId(b"a" * 16)
@@ -106,7 +112,19 @@ def test_salience(given: Any, output: str):
         Event(kind, (node,), "", time, amount, id=node) for kind, time, amount in given["events"]
     ]
     ours = Record("Semantic", "x", scope="", **record)  # type: ignore[arg-type]
-    assert salience(ours, events, as_of).hex() == output
+    assert salience(ours, events, as_of, undated=given["undated"]).hex() == output
+
+
+@pytest.mark.parametrize(("given", "output"), cases("memory/event"))
+def test_ids_of_events(given: Any, output: str):
+    block, head = bytes.fromhex(given["node"]), given["head"]
+    place, index = given["place"], given["index"]
+    link = None if head is None else mini_codec.Link(mini_codec.parse_cid(head))
+    by_the_page = mini_reader.event_node_id(place, link, index, mini_codec.decode(block))
+    ours = event_node_id(
+        place, None if head is None else CommitCid.parse(head), index, codec.decode(block)
+    )
+    assert by_the_page.hex() == str(ours) == output
 
 
 @pytest.mark.parametrize(("given", "output"), cases("memory/selector"))
@@ -142,6 +160,7 @@ CITED = {
         "1-b": "tests/memory/graph/test_trust.py::test_tr2_an_unknown_level_is_refused",
         "1-c": "tests/memory/graph/test_trust.py::test_a_receipt_says_who_asked",
         "1-d": "tests/memory/graph/test_trust.py::test_tr3_without_a_context",
+        "1-e": "tests/memory/test_derived_labels.py::test_a_summary_is_as_sensitive",
         "2-a": "tests/conformance/test_trust.py::test_decisions",
         "2-b": "tests/conformance/test_trust.py::test_decisions",
         "3-a": "tests/oracle/test_trust_view.py::test_tr4_a_view_answers",
@@ -152,6 +171,9 @@ CITED = {
     },
     "memory": {
         "1-a": "tests/repo/test_notes.py::test_an_older_head",
+        "1-b": "tests/conformance/test_trust.py::test_salience",
+        "1-c": "tests/conformance/test_trust.py::test_ids_of_events",
+        "1-d": "tests/memory/graph/test_plain_nodes.py::test_a_node_that_is_no_record",
         "2-a": "tests/conformance/test_trust.py::test_salience",
         "2-b": "tests/conformance/test_trust.py::test_salience",
         "2-c": "tests/conformance/test_trust.py::test_salience",

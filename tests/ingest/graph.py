@@ -65,7 +65,7 @@ class Graph:
             return [edge.id for edge in edges if node_id in (edge.src, edge.dst)]
 
         return Transaction(
-            self.blocks, self, incident=incident, random_id=lambda: NodeId(bytes(16))
+            self.blocks, self, incident=incident, unique_id=lambda _: NodeId(bytes(16))
         )
 
     def ingest(self, *paths, **options):

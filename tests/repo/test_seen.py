@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 import ibidem
+from ibidem.objects.errors import ErrorKind, InvalidInputError
 from ibidem.objects.ids import NodeId
+from ibidem.objects.node import Child
 from ibidem.repo.repository import Repository
 from ibidem.retrieve.trust.policy import ALL, TrustContext, TrustPolicy
 
@@ -91,7 +93,39 @@ def test_the_owner_goes_on_as_before(kept, name: str):
 def test_a_citation_can_be_verified(kept):
     repo, _, _ = kept
     (citation,) = repo.prompt("tea", trust=LOW).citations
-    assert repo.verify_citation(citation)
+    assert repo.verify_citation(citation, trust=LOW)
+    assert repo.at(trust=LOW).verify_citation(citation)
+    assert repo.verify_citation(citation, trust=ALL)
+    with pytest.raises(InvalidInputError, match=r"^trust") as refused:
+        repo.verify_citation(citation)
+    assert refused.value.kind is ErrorKind.TRUST_REQUIRED
+
+
+def test_a_guess_of_a_hidden_text_is_not_confirmed():
+    with ibidem.init("memory:") as repo:
+        with repo.transaction() as tx:
+            tx.set_trust_policy(TrustPolicy())
+            tx.add_node("Fact", summary="the vault code is 4711", props={"level": 3})
+        (true,) = repo.prompt("vault", trust=ALL).citations
+        assert repo.verify_citation(true, trust=ALL)
+        assert not repo.verify_citation(true, trust=LOW)
+        assert not repo.at(trust=LOW).verify_citation(true)
+
+
+def test_a_callers_own_citation_is_true_where_its_container_has_a_hidden_part():
+    with ibidem.init("memory:") as repo:
+        with repo.transaction() as tx:
+            tx.set_trust_policy(TrustPolicy())
+            parts = [
+                tx.add_node("Passage", summary=text, props={"level": level})
+                for text, level in (("it is served at five", 1), ("the code is 4711", 3))
+            ]
+            children = tuple(Child(part, "", 0, 0) for part in parts)
+            box = tx.add_node("Box", summary="how tea is served", children=children)
+        (citation,) = repo.prompt("tea", trust=LOW, expand="edges").citations
+        assert [span.id for span in citation.spans] == [box]
+        assert repo.verify_citation(citation, trust=LOW)
+        assert repo.at(trust=LOW).verify_citation(citation)
 
 
 def test_a_whole_copy_keeps_the_policy(kept, tmp_path: Path):

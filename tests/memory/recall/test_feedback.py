@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import ibidem
+from ibidem.ingest.ingest import ingest_text
 from ibidem.memory.recall.feedback import not_useful, vote
 from ibidem.objects.errors import InvalidInputError
 from ibidem.repo.notes import VOTE
@@ -143,3 +144,33 @@ def test_ar19_concurrent_votes_are_all_there(tmp_path: Path) -> None:
 
 
 VOTES_EACH = 5
+
+
+def test_a_vote_is_about_a_hit_of_a_pack(repo: Repository) -> None:
+    text = "The mill grinds.\n\nIt has four stones.\n\nThe stones are old.\n\nA cat sleeps.\n"
+    with repo.transaction(author="ada") as tx:
+        ingest_text(tx, text, path="mill.txt")
+        ingest_text(tx, "One of the stones fell.\n", path="news.txt")
+    packs = repo.packs("stones", per_hit_neighbors=1)
+    assert len(packs) == 2
+    hits = [hit.id for pack in packs for hit in pack.hits]
+    assert len(hits) == 3
+    for hit in hits:
+        vote(repo, packs, hit, 1, actor="ada")
+    assert set(shares(repo.retrieve("stones", feedback=True), "feedback").values()) == {1.05}
+    around = next(member.id for pack in packs for member in pack.members if member.id not in hits)
+    with pytest.raises(InvalidInputError, match=r"^nodes: got .*, expected nodes of the answer"):
+        vote(repo, packs, around, 1, actor="ada")
+
+
+def test_packs_without_a_useful_hit_did_not_help(repo: Repository) -> None:
+    with repo.transaction(author="ada") as tx:
+        ingest_text(tx, "It has four stones.\n\nThe stones are old.\n", path="mill.txt")
+        ingest_text(tx, "One of the stones fell.\n", path="news.txt")
+    packs = repo.packs("stones", per_hit_neighbors=1)
+    mill = next(pack for pack in packs if len(pack.hits) == 2)
+    news = next(pack for pack in packs if pack is not mill)
+    not_useful(repo, packs, useful=[mill.hits[1].id], actor="ada")
+    [event] = repo.notes().log().of_kind("not_useful")
+    assert event.targets == (news.entry.id,)
+    assert event.about == packs.cid

@@ -9,6 +9,7 @@ import pytest
 from blake3 import blake3
 
 import ibidem
+from ibidem.cli.recall import command
 from ibidem.memory.recall.asking import recall
 from ibidem.memory.recall.feedback import not_useful, vote
 from ibidem.memory.recall.sidecar import SESSIONS_MAX, LastRecall, Sidecar
@@ -43,7 +44,7 @@ def test_ar20_last_recall(tmp_path: Path) -> None:
             newest.session = "changed"  # type: ignore[misc]
 
 
-def test_ar21_nothing_keeps_the_words_of_a_question(tmp_path: Path) -> None:
+def test_ar21_nothing_but_the_receipt_keeps_the_words_of_a_question(tmp_path: Path) -> None:
     canary = "zyzzogeton"
     with ibidem.init(tmp_path, clock=lambda: NOW) as repo:
         (node,) = add(repo, "alpha")
@@ -56,12 +57,18 @@ def test_ar21_nothing_keeps_the_words_of_a_question(tmp_path: Path) -> None:
     secrets = [canary.encode()]
     for digest in (plain, word, unkeyed):
         secrets += [digest.digest(), digest.hexdigest().encode()]
-    places = [tmp_path / ".ibidem" / "local", tmp_path / ".ibidem" / "blocks"]
-    files = [path for place in places for path in place.rglob("*") if path.is_file()]
+    folder = tmp_path / ".ibidem"
+    files = [path for path in folder.rglob("*") if path.is_file()]
     assert any(path.name == "impressions.jsonl" for path in files)
-    for path in files:
-        data = path.read_bytes()
-        assert not [secret for secret in secrets if secret in data], path
+    keeping = {
+        path.relative_to(folder).parts[0]
+        for path in files
+        if any(secret in path.read_bytes() for secret in secrets)
+    }
+    assert keeping == {"receipts"}
+    told = " ".join((command.help or "").split())
+    assert "The receipt, which feedback needs, holds QUERY" in told
+    assert "(.ibidem/local) holds no word of QUERY" in told
 
 
 def test_ar21_the_sidecar_decides_nothing(tmp_path: Path) -> None:

@@ -1,0 +1,104 @@
+"""Which options of `retrieve` a question to a graph memory takes, and which it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from blake3 import blake3
+
+from ibidem.memory.graph import GraphMemory
+from ibidem.memory.recall.feedback import not_useful
+from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.ids import NodeId
+
+from .conftest import DAY, EPOCH, record
+
+
+class Backwards:
+    """A reranker that prefers what comes last, and counts how often it is asked."""
+
+    name = "backwards"
+    digest = blake3(b"backwards").digest()
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def rerank(self, text: str, rendered: Sequence[str]) -> list[float]:
+        self.calls += 1
+        return [float(place) for place in range(len(rendered))]
+
+
+@pytest.fixture
+def facts(memory: GraphMemory) -> list[NodeId]:
+    return memory.add(
+        [record(text="the gate is green"), record(text="the old gate by the river is red")],
+        time=EPOCH,
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("token_budget", 10),
+        ("limit", 1),
+        ("content_chars", 100),
+        ("adjacency", 1),
+        ("direct", True),
+        ("estimator", "heuristic"),
+        ("packs", {}),
+        ("strict", True),
+        ("label", "Semantic"),
+        ("valid_at", EPOCH),
+    ],
+)
+@pytest.mark.parametrize("text", ["gate", None])
+def test_an_option_without_effect_is_refused(
+    memory: GraphMemory, facts: list[NodeId], name: str, value: object, text: str | None
+):
+    with pytest.raises(InvalidInputError, match=f"^{name}: got it for a graph"):
+        memory.retrieve_graph(text, **{name: value})  # type: ignore[arg-type]
+
+
+def test_an_option_that_nobody_knows_is_refused(memory: GraphMemory, facts: list[NodeId]):
+    with pytest.raises(InvalidInputError, match=r"^colour"):
+        memory.retrieve_graph("gate", colour="red")
+
+
+def test_feedback_moves_the_roots_of_a_graph(memory: GraphMemory, facts: list[NodeId]):
+    before = memory.retrieve_graph("gate")
+    assert before.root_ids[0] == facts[0]
+    found = memory.repository.retrieve("gate")
+    for number in range(9):
+        not_useful(memory.repository, found, [facts[0]], actor=f"actor {number}")
+    head = memory.notes.head
+    answer = memory.retrieve_graph("gate", feedback=True)
+    assert answer.root_ids[0] == facts[1]
+    not_useful(memory.repository, found, [facts[1]], actor="actor")
+    assert memory.replay(answer.receipt.encode()).to_bytes() == answer.to_bytes()
+    again = memory.retrieve_graph("gate", feedback=True, notes=head)
+    assert again.root_ids == answer.root_ids
+
+
+def test_worth_and_recency_count_at_the_time_of_the_question(
+    memory: GraphMemory, facts: list[NodeId]
+):
+    for _ in range(3):
+        memory.notes.outcome(facts[1], True, time=EPOCH + DAY)
+    early = memory.retrieve_graph("gate", worth=True, recency=True, as_of=EPOCH)
+    late = memory.retrieve_graph("gate", worth=True, recency=True, as_of=EPOCH + 2 * DAY)
+    assert early.root_ids[0] == facts[0]
+    assert late.root_ids[0] == facts[1]
+    assert memory.replay(late.receipt.encode()).to_bytes() == late.to_bytes()
+
+
+def test_a_reranker_is_asked_once_and_a_replay_takes_what_it_said(
+    memory: GraphMemory, facts: list[NodeId]
+):
+    model = Backwards()
+    answer = memory.retrieve_graph("gate", rerank=model)
+    assert answer.status["rerank"] == "ok"
+    assert answer.root_ids[0] == facts[1]
+    again = memory.replay(answer.receipt.encode())
+    assert again.to_bytes() == answer.to_bytes()
+    assert model.calls == 1

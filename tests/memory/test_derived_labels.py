@@ -1,0 +1,138 @@
+"""Who may see what is derived: whoever may see every source, and nobody else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+import ibidem
+from ibidem.memory.conversation.conversations import Conversations
+from ibidem.memory.conversation.message import SUMMARY, Message
+from ibidem.memory.recall.procedures import PROCEDURE, Attempt, mine
+from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.ids import NodeId
+from ibidem.objects.node import Node
+from ibidem.repo.repository import Repository
+from ibidem.retrieve.trust.derived import derived_labels
+from ibidem.retrieve.trust.policy import ALL, TrustContext, TrustPolicy
+
+Props = Mapping[str, Any]
+POLICY = TrustPolicy(level="secrecy", scope="team")
+
+
+def guarded(policy: TrustPolicy | None = POLICY) -> Repository:
+    repo = ibidem.init("memory:")
+    if policy is not None:
+        with repo.transaction() as tx:
+            tx.set_trust_policy(policy)
+    return repo
+
+
+def labels(secrecy: int, team: str = "") -> Props:
+    return {"secrecy": secrecy, "team": team} if team else {"secrecy": secrecy}
+
+
+def compacted(repo: Repository, sources: Sequence[Props]) -> Node:
+    memory = Conversations(repo, trust=ALL)
+    memory.append("a", [Message("user", f"{n}", props=props) for n, props in enumerate(sources)])
+    memory.compact("a", 0, len(sources) - 1, "it was about the vault")
+    (found,) = repo.at(trust=ALL).query(label=SUMMARY)
+    return found
+
+
+def attempts(repo: Repository, sources: Sequence[Props]) -> list[Attempt]:
+    with repo.transaction() as tx:
+        nodes = [
+            tx.add_node("Episode", summary=f"{number}", props=props)
+            for number, props in enumerate(sources)
+        ]
+    return [Attempt("open the vault", (), ("dial 4711", "pull"), True, node) for node in nodes]
+
+
+def mined(repo: Repository, sources: Sequence[Props]) -> list[Node]:
+    mine(repo, attempts(repo, sources))
+    return repo.at(trust=ALL).query(label=PROCEDURE)
+
+
+def test_a_summary_is_as_sensitive_as_the_most_sensitive_message_and_in_its_scope():
+    repo = guarded()
+    found = compacted(repo, [labels(0), labels(3, "east"), {}])
+    assert (found.props["secrecy"], found.props["team"]) == (3, "east")
+    assert repo.at(trust=TrustContext(level=3, scopes=("east",))).node(found.id).summary
+    for level, scopes in ((2, ("east",)), (4, ("west",))):
+        caller = repo.at(trust=TrustContext(level=level, scopes=scopes))
+        with pytest.raises(LookupError):
+            caller.node(found.id)
+
+
+def test_a_mined_procedure_is_as_sensitive_as_the_most_sensitive_attempt_and_in_its_scope():
+    repo = guarded()
+    (found,) = mined(repo, [labels(0), labels(4, "east"), labels(1)])
+    assert (found.props["secrecy"], found.props["team"]) == (4, "east")
+    with pytest.raises(LookupError):
+        repo.at(trust=TrustContext(level=3, scopes=("east",))).node(found.id)
+
+
+def test_nothing_is_summarised_across_scopes():
+    repo = guarded()
+    memory = Conversations(repo, trust=ALL)
+    said = [Message("user", team, props=labels(1, team)) for team in ("east", "west")]
+    memory.append("a", said)
+    before = repo.head
+    with pytest.raises(InvalidInputError, match=r"^team: got sources of 'east', 'west'"):
+        memory.compact("a", 0, 1, "both")
+    assert repo.head == before
+    assert memory.compact("a", 0, 0, "one").commit is not None
+
+
+def test_attempts_of_several_scopes_make_a_procedure_in_each_that_has_enough():
+    sources = [labels(2, "east")] * 3 + [labels(3, "west")] * 3 + [labels(4), labels(1, "north")]
+    numbered = [{**props, "n": number} for number, props in enumerate(sources)]
+    repo = guarded()
+    found = sorted((one.props["team"], one.props["secrecy"]) for one in mined(repo, numbered))
+    assert found == [("east", 2), ("west", 3)]
+    head = repo.head
+    again = [
+        Attempt("open the vault", (), ("dial 4711", "pull"), True, one.id)
+        for one in repo.at(trust=ALL).query(label="Episode")
+    ]
+    assert mine(repo, again) is None
+    assert repo.head == head
+
+
+def test_without_a_policy_levels_and_a_scope_are_carried_over_for_a_later_one():
+    found = compacted(guarded(None), [{"level": 3, "scope": "east"}, {}])
+    assert (found.props["level"], found.props["scope"]) == (3, "east")
+    plain = compacted(guarded(None), [{}, {"level": "debug"}])
+    assert "level" not in plain.props
+    assert "scope" not in plain.props
+
+
+def test_sources_without_labels_leave_them_to_the_defaults():
+    found = compacted(guarded(), [{}, {}])
+    assert not {"secrecy", "team"} & set(found.props)
+
+
+def test_a_node_without_a_scope_is_the_narrowest_where_such_nodes_are_for_nobody():
+    denying = TrustPolicy(unscoped="deny")
+    assert derived_labels(denying, [{"scope": "east"}, {}]) == {}
+    assert derived_labels(denying, [{"scope": "east"}]) == {"scope": "east"}
+
+
+def test_a_source_that_nobody_may_see_is_refused():
+    with pytest.raises(InvalidInputError, match=r"^level"):
+        derived_labels(TrustPolicy(), [{"level": "top"}])
+
+
+def test_a_missing_source_says_nothing():
+    repo = guarded()
+    found = [*attempts(repo, [labels(3, "east")] * 1)]
+    gone = [
+        Attempt("open the vault", (), ("dial 4711", "pull"), True, NodeId(bytes([n]) * 16))
+        for n in (1, 2)
+    ]
+    mine(repo, [*found, *gone])
+    (procedure,) = repo.at(trust=ALL).query(label=PROCEDURE)
+    assert (procedure.props["secrecy"], procedure.props["team"]) == (3, "east")
