@@ -17,6 +17,7 @@ from ibidem.objects.view import RECEIPTS, View
 from ibidem.repo import refs
 from ibidem.repo.arguments import checked_time
 from ibidem.repo.receipts import ambiguous, check_beginning
+from ibidem.repo.view_check import is_target
 from ibidem.retrieve.receipt import Receipt
 from ibidem.retrieve.sealed import SealedReceipt, read_receipt, seal
 
@@ -119,10 +120,12 @@ def drop(
 
 
 def listed(repository: Reader, view: View) -> Iterator[KeptReceipt]:
-    """Yields the receipts that are kept, by CID text."""
-    for cid in refs.listed(repository.store, view, RECEIPTS).values():
-        kept = ReceiptCid(cid.raw)
-        yield KeptReceipt(kept, read_receipt(repository.store.get(kept)))
+    """Yields the receipts that are kept, by CID text; a ref that points to something else is left
+    out, and `repo fsck` names it."""
+    for name, cid in refs.listed(repository.store, view, RECEIPTS).items():
+        if is_target(repository.store, RECEIPTS + name, cid):
+            kept = ReceiptCid(cid.raw)
+            yield KeptReceipt(kept, read_receipt(repository.store.get(kept)))
 
 
 def found(repository: Reader, receipt: Cid | str) -> tuple[ReceiptCid, Receipt | SealedReceipt]:
