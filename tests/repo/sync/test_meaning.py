@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import random
+from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -14,6 +16,7 @@ import ibidem
 from ibidem.objects import codec
 from ibidem.objects.blocks import Buffer
 from ibidem.objects.cid import Cid, CommitCid, RootCid
+from ibidem.objects.commit import Commit
 from ibidem.objects.config import Config, Model
 from ibidem.objects.conflict import Conflict
 from ibidem.objects.derive import edge_id, node_id
@@ -23,11 +26,12 @@ from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Child, Node
 from ibidem.objects.root import Root
 from ibidem.objects.tombstone import Tombstone
-from ibidem.objects.tree import mutate
+from ibidem.objects.tree import Tree, mutate
 from ibidem.objects.vector import Sparse, Vector
 from ibidem.repo.founding import founded
 from ibidem.repo.repository import Repository
 from ibidem.repo.sync.bundle import Push, Update
+from ibidem.repo.sync.delta import root_needs
 from ibidem.repo.sync.exchange import fetch
 from ibidem.repo.sync.remote import LocalRemote
 from ibidem.store.memory import MemoryStore
@@ -370,6 +374,85 @@ def test_the_checks_of_a_small_fetch_read_what_it_changed_and_not_the_rest():
             assert len(store.read) < 60 + 10 * count
             kinds = {codec.decode(store.get(cid))["kind"] for cid in list(store.read)}
             assert "vector" not in kinds
+
+
+# -- all of it together --------------------------------------------------------------------------
+
+
+def test_a_copy_takes_in_what_fsck_calls_whole_and_no_more():
+    """Entries of a root's trees are removed, exchanged and put elsewhere, at random, on top of a
+    commit that is here and alone: a copy refuses the result exactly where fsck finds a fault once
+    it was put there without asking."""
+    rng, seen = random.Random(1), Counter[bool]()
+    with ibidem.init(clock=lambda: 0) as repo:
+        filled(repo, 12)
+        with_conflicts(repo)
+        root = head_root(repo)
+        entries = {name: dict(Tree(repo.store, tree).items()) for name, tree in trees_of(root)}
+        keys = sorted({key for held in entries.values() for key in held})
+        values = {name: sorted(set(held.values())) for name, held in entries.items()}
+        before = state(repo)
+        for number in range(100):
+            forge = Forge()
+            edits: dict[str, dict[bytes, Cid | None]] = {}
+            for _ in range(rng.choice((1, 1, 2, 3))):
+                name = rng.choice(sorted(entries))
+                key = rng.choice(keys if rng.random() < 0.3 else sorted(entries[name]))
+                edits.setdefault(name, {})[key] = rng.choice([None, *values[name]])
+            commit = on_top(repo, forge, **edits)
+            commit = with_needs(repo, forge, commit, is_alone=number % 2 == 1)
+            try:
+                repo.import_(io.BytesIO(bundle(forge.blocks, commit)))
+                is_taken = True
+            except CorruptError:
+                assert state(repo) == before
+                is_taken = False
+                below(repo, forge, commit)
+            assert (repo.fsck().faults == ()) == is_taken, edits
+            seen[is_taken] += 1
+            repo.delete_branch("evil")
+            repo.collect_garbage(keep_operations=1)
+            before = state(repo)
+    assert min(seen.values()) > 12
+
+
+def with_conflicts(repo: Repository) -> None:
+    """Leaves a conflict about a node, about an edge, and about an edge that lacks a node."""
+    edge = edge_id(key_id(1), "cites", key_id(2))
+    repo.branch("side")
+    with repo.transaction() as tx:
+        tx.update_node(key_id(1), summary="ours")
+        tx.update_edge(edge, weight=2.0)
+        tx.remove_node(key_id(8))
+    repo.switch("side")
+    with repo.transaction() as tx:
+        tx.update_node(key_id(1), summary="theirs")
+        tx.update_edge(edge, weight=3.0)
+        tx.add_edge(key_id(0), "needs", key_id(8))
+    repo.switch("main")
+    repo.merge("side")
+    assert len(list(repo.conflicts())) == 3
+
+
+def trees_of(root: Root) -> list[tuple[str, Any]]:
+    named = [(name, next(iter(getattr(root, name).values()))) for name in ("vectors", "sparse")]
+    plain = ("nodes", "edges", "tombstones", "conflicts")
+    return [*named, *((name, getattr(root, name)) for name in plain)]
+
+
+def with_needs(repo: Repository, forge: Forge, commit: CommitCid, *, is_alone: bool) -> CommitCid:
+    """Forges every block that a commit needs and, if it is alone, the commit without parents."""
+    root = Commit.decode(forge.blocks[commit]).root
+    source = Buffer(repo.store)
+    source.new.update(forge.blocks)
+    bases = [] if is_alone else [head_root(repo)]
+    forge.blocks.update(
+        {need.cid: source.get(need.cid) for need in root_needs(source, root, bases)}
+    )
+    if not is_alone:
+        return commit
+    del forge.blocks[commit]
+    return forge.commit(root)
 
 
 # -- configuration -------------------------------------------------------------------------------
