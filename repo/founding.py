@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from ibidem.objects.cid import OperationCid, RootCid, ViewCid
-from ibidem.objects.config import Config
+from ibidem.objects.config import TRUST_SETTING, Config
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.operation import Operation
 from ibidem.objects.root import Root
@@ -14,6 +14,7 @@ from ibidem.objects.tree.block import EMPTY_TREE, EMPTY_TREE_BLOCK
 from ibidem.objects.view import View
 from ibidem.repo import refs
 from ibidem.repo.operations import HEAD_CELL, ORIGIN_CELL, Operations
+from ibidem.repo.root_check import checked_config
 from ibidem.store.protocol import Store
 
 S = TypeVar("S", bound=Store)
@@ -24,7 +25,11 @@ def founded(store: S, config: Config | None, author: str, clock: Callable[[], in
     chosen = Config.default() if config is None else config
     if not isinstance(chosen, Config):
         raise InvalidInputError(f"config: got {chosen!r:.80}, expected a Config")
-    root = Root(EMPTY_TREE, EMPTY_TREE, EMPTY_TREE, EMPTY_TREE, config=chosen.to_map()).encode()
+    trees = (EMPTY_TREE, EMPTY_TREE, EMPTY_TREE, EMPTY_TREE)
+    requires = (TRUST_SETTING,) if TRUST_SETTING in chosen.extra else ()
+    first = Root(*trees, config=chosen.to_map(), requires=requires)
+    checked_config(first)
+    root = first.encode()
     view = View(EMPTY_TREE, refs.HEADS + refs.DEFAULT_BRANCH, EMPTY_TREE).encode()
     time = Operations(store, clock).time(None)
     operation = Operation(ViewCid.of(view), author=author, time=time, description="init").encode()

@@ -47,6 +47,8 @@ _UNDONE = "undoes"
 _REDONE = "redoes"
 ERASES = "erases"
 """The field of an operation that erased something: nobody undoes it."""
+LINK_FIELDS = (_UNDONE, _REDONE, ERASES)
+"""Fields of operations that this program adds; each is a link."""
 _VERBS = {_UNDONE: "undo", _REDONE: "redo"}
 
 
@@ -303,16 +305,29 @@ def lost_every_race() -> ConflictError:
     )
 
 
+def linked(operation: Operation, name: str) -> Cid | None:
+    """Returns the link in one of `LINK_FIELDS`, None where there is no such field.
+
+    Raises:
+        CorruptError: it is no link to a block.
+    """
+    value = operation.extra.get(name)
+    if value is None:
+        return None
+    if not isinstance(value, Cid) or value.is_raw:
+        raise CorruptError(f"operation.{name}: got {value!r:.80}, expected a link to a block")
+    return value
+
+
 def _undo_target(operations: Operations, state: State) -> tuple[State, State]:
     """Returns the operation to undo and the state to restore; undos and redos cancel out."""
     while True:
         state = _last_change(operations, state)
         if _UNDONE in state.operation.extra:
-            undone = operations.at(OperationCid(state.operation.extra[_UNDONE].raw))
-            state = operations.before(undone)
+            state = operations.before(_at(operations, state, _UNDONE))
         elif _REDONE in state.operation.extra:
-            undo = operations.at(OperationCid(state.operation.extra[_REDONE].raw))
-            state = operations.at(OperationCid(undo.operation.extra[_UNDONE].raw))
+            undo = _at(operations, state, _REDONE)
+            state = _at(operations, undo, _UNDONE)
             break
         else:
             break
@@ -333,11 +348,19 @@ def _redo_target(operations: Operations, state: State) -> tuple[State, State]:
     """Returns the undo to take back and the state to restore, the one it undid."""
     state = _last_change(operations, state)
     while _REDONE in state.operation.extra:
-        undo = operations.at(OperationCid(state.operation.extra[_REDONE].raw))
+        undo = _at(operations, state, _REDONE)
         state = _last_change(operations, operations.before(undo))
     if _UNDONE not in state.operation.extra:
         raise InvalidInputError("redo: nothing was undone since the last change")
-    return state, operations.at(OperationCid(state.operation.extra[_UNDONE].raw))
+    return state, _at(operations, state, _UNDONE)
+
+
+def _at(operations: Operations, state: State, name: str) -> State:
+    """Returns the state that an operation's field names; raises `CorruptError` where it is none."""
+    cid = linked(state.operation, name)
+    if cid is None:
+        raise CorruptError(f"operation {state.cid}: got no field {name!r}, expected a link")
+    return operations.at(OperationCid(cid.raw))
 
 
 def _says(view: View) -> tuple[object, ...]:

@@ -6,7 +6,7 @@ grows is read when it is asked for, and readers never wait.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -396,4 +396,15 @@ class Reader(Closing):
             if self._asked is None or self._asked[0] is not root:
                 self._asked = root, root.cid
             root_cid = self._asked[1]
-        return incident.incident_edges(self, root_cid, root, id)
+        return incident.incident_edges(self, root_cid, root, (id,))
+
+    def incident_to(self, root_cid: RootCid, nodes: Sequence[bytes]) -> list[bytes]:
+        """Returns the ids of the edges of a root here that begin or end at some nodes, by id."""
+        from ibidem.objects.root import Root
+        from ibidem.repo import incident
+
+        root = Root.decode(self.store.get(root_cid))
+        if root.edges == EMPTY_TREE:
+            return []
+        ids = [NodeId(raw) for raw in nodes]
+        return [edge.raw for edge in incident.incident_edges(self, root_cid, root, ids)]

@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from ibidem.objects.block import empty
 from ibidem.objects.config import Config
-from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.errors import CorruptError, InvalidInputError
 from ibidem.objects.record import record
 from ibidem.retrieve import option
 from ibidem.retrieve.last import Last
@@ -62,6 +62,15 @@ class Fusion:
         return self.weights.get(lane, 1.0)
 
 
+def configured_fusion(config: Config) -> Fusion:
+    """Returns the fusion that a root's configuration names, for questions that name none.
+
+    Raises:
+        CorruptError: `config.fusion` is of the wrong form.
+    """
+    return _CONFIGURED(config)
+
+
 def resolve_fusion(
     config: Config, name: str | None, k: float | None, weights: Mapping[str, float] | None
 ) -> Fusion:
@@ -70,31 +79,35 @@ def resolve_fusion(
 
     Raises:
         InvalidInputError: an option is of the wrong form, or does not go with the method.
+        CorruptError: the configuration is of the wrong form.
     """
+    own = configured_fusion(config)
     if name is None and k is None and weights is None:
-        return _DEFAULT(config)
-    return _resolved(config, name, k, weights)
-
-
-def _resolved(
-    config: Config, name: str | None, k: float | None, weights: Mapping[str, float] | None
-) -> Fusion:
-    given = config.fusion
-    chosen = option.name("fusion", given.get("name", "rrf") if name is None else name)
+        return own
+    chosen = own.name if name is None else option.name("fusion", name)
     if k is not None and chosen in SCORED:
         raise InvalidInputError(
             f"rrf_k: got one with fusion {chosen!r}, expected 'rrf' or 'weighted_rrf'"
         )
-    damping = given.get("k", RRF_K) if k is None else k
-    own = given.get("weights", {}) if chosen == given.get("name", "rrf") else {}
-    return Fusion(
-        chosen,
-        option.number("rrf_k", damping, high=1e9),
-        checked_weights(own if weights is None else weights),
-    )
+    if weights is None:
+        weights = own.weights if chosen == own.name else {}
+    damping = own.k if k is None else option.number("rrf_k", k, high=1e9)
+    return Fusion(chosen, damping, checked_weights(weights))
 
 
-_DEFAULT: Last[Config, Fusion] = Last(lambda config: _resolved(config, None, None, None))
+def _configured(config: Config) -> Fusion:
+    given = config.fusion
+    try:
+        return Fusion(
+            option.name("fusion", given.get("name", "rrf")),
+            option.number("rrf_k", given.get("k", RRF_K), high=1e9),
+            checked_weights(given.get("weights", {})),
+        )
+    except InvalidInputError as error:
+        raise CorruptError(f"config.fusion: {error}") from error
+
+
+_CONFIGURED: Last[Config, Fusion] = Last(_configured)
 
 
 def checked_weights(weights: object) -> Mapping[str, float]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -17,9 +18,10 @@ from typing import TYPE_CHECKING
 
 from ibidem.objects.cid import Cid, OperationCid, RootCid
 from ibidem.objects.errors import CorruptError, FormatError, IbidemError, NotFoundError
+from ibidem.objects.view import View
 from ibidem.repo.keep import files
 from ibidem.repo.keep.erased import Erased
-from ibidem.repo.keep.history_check import RootCheck, check_log, in_order
+from ibidem.repo.keep.history_check import HistoryCheck, in_order
 from ibidem.repo.keep.log import (
     ERASING_CELL,
     HEAD_CELL,
@@ -31,7 +33,7 @@ from ibidem.repo.keep.log import (
 from ibidem.repo.keep.reach import Link
 from ibidem.repo.keep.report import Fault, FaultKind, FsckReport
 from ibidem.repo.keep.walking import Progress, Walk
-from ibidem.repo.sign.key import signer_of
+from ibidem.repo.view_check import check_log, check_view
 
 if TYPE_CHECKING:
     from ibidem.objects.operation import Operation
@@ -111,7 +113,7 @@ def _checked(repository: Reader, progress: Progress | None) -> FsckReport:
     walk.run(Link(cid.raw, "operation", "", f"operation {cid}") for cid, _ in operations)
     faults += walk.faults
     faults += _check_erased(repository, erased)
-    faults += check_log(store, operations, horizon)
+    faults += _check_views(store, operations, horizon)
     faults += _check_roots(store, walk)
     unreachable = list(_check_rest(store, walk))
     faults += filter(None, unreachable)
@@ -143,8 +145,7 @@ def _erased(repository: Reader) -> Erased:
 
 
 def _check_erased(repository: Reader, erased: Erased) -> Iterator[Fault]:
-    """Yields an erasure that was cut short, erased blocks that are here without one, and erasures
-    whose signatures do not fit."""
+    """Yields an erasure that was cut short, or erased blocks that are here without one."""
     store = repository.store
     here = [raw for raw in erased.cids if store.has(Cid(raw))]
     cid = Cid(here[0]) if here else None
@@ -154,10 +155,24 @@ def _check_erased(repository: Reader, erased: Erased) -> Iterator[Fault]:
     elif here:
         detail = f"{len(here)} blocks that were erased are here again"
         yield Fault(FaultKind.ERASURE, "erasure", detail, cid)
-    for erasure in erased.erasures:
-        if erasure.signature is not None and signer_of(erasure) is None:
-            detail = "its signature is not valid"
-            yield Fault(FaultKind.ERASURE, f"erasure {erasure.cid}", detail, erasure.cid)
+
+
+def _check_views(
+    store: Store, operations: list[tuple[OperationCid, Operation]], horizon: OperationCid | None
+) -> list[Fault]:
+    """Returns what is wrong with the refs and erasures of the views that are kept, and with how
+    these follow one another; what could not be read was told of by the walk."""
+    faults: list[Fault] = []
+    readable: list[tuple[OperationCid, Operation]] = []
+    newer: View | None = None
+    for cid, operation in operations:
+        with suppress(NotFoundError, CorruptError, FormatError):
+            view, before = View.decode(store.get(operation.view)), newer
+            readable.append((cid, operation))
+            newer = view
+            check_view(store, view, before, faults.append, owner=f"operation {cid}")
+    check_log(store, readable, horizon, faults.append)
+    return faults
 
 
 def _check_cells(
@@ -206,7 +221,7 @@ def _kept(
 
 
 def _check_roots(store: Store, walk: Walk) -> list[Fault]:
-    check = RootCheck(store, walk.erased)
+    check = HistoryCheck(store, lambda cid: cid.raw in walk.erased)
     roots: dict[bytes, RootCid] = {}
     for cid, commit in in_order(store, walk.by_kind["commit"]):
         before = roots.get(commit.parents[0].raw) if commit.parents else None
@@ -214,6 +229,7 @@ def _check_roots(store: Store, walk: Walk) -> list[Fault]:
         roots[cid.raw] = commit.root
     for raw in walk.by_kind["root"]:
         check.check(RootCid(raw), None, "the stage, the origin or a receipt")
+    check.finish()
     return check.faults
 
 

@@ -18,7 +18,7 @@ Spec: format 8, 9.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING
 
@@ -39,8 +39,10 @@ from ibidem.repo.keep.destroy import finish
 from ibidem.repo.keep.log import CELLS, HEAD_CELL, HORIZON_CELL, cell_links, kept_operations
 from ibidem.repo.keep.reach import EMPTY_RAW, LEAVES, Link, expand
 from ibidem.repo.operations import RETRIES_MAX, lost_every_race
+from ibidem.repo.view_check import has_wrong_ref
 
 if TYPE_CHECKING:
+    from ibidem.objects.view import View
     from ibidem.repo.operations import State
     from ibidem.repo.reader import Reader
     from ibidem.store.protocol import Store
@@ -61,7 +63,8 @@ class GcReport:
     """Deleted blocks by kind."""
     kept_count: int = 0
     operation_count: int = 0
-    """Operations of the log that were given up."""
+    """Operations of the log that were given up: as asked for, or because of a ref that points to
+    what its name does not say."""
     snapshot_count: int = 0
     """Index snapshots of roots that are gone."""
     is_dry_run: bool = False
@@ -172,13 +175,32 @@ def collect(
 
 def _cut(repository: Reader, keep: int | None) -> tuple[State, int, OperationCid | None]:
     """Returns the newest state, how many operations go before it, and which one is then the
-    oldest; None where none go."""
+    oldest; None where none go.
+
+    Those with a ref that should not be there go too, unless the newest still has it.
+    """
     operations = repository._operations
-    if keep is None:
-        return operations.state(), 0, None
-    states = operations.steady(lambda: list(operations.history()))
-    is_more = len(states) > keep
-    return states[0], max(0, len(states) - keep), states[keep - 1].cid if is_more else None
+
+    def read() -> tuple[list[State], int]:
+        states = list(operations.history())
+        return states, _right_count(repository.store, states)
+
+    states, right = operations.steady(read)
+    count = min(len(states) if keep is None else keep, right or len(states))
+    is_more = len(states) > count
+    return states[0], max(0, len(states) - count), states[count - 1].cid if is_more else None
+
+
+def _right_count(store: Store, states: Sequence[State]) -> int:
+    """Returns how many of the newest operations have no ref that points to what its name does not
+    say: nobody may go back to one that has, and once the ref is dropped nothing holds what it
+    points to."""
+    newer: View | None = None
+    for at, state in enumerate(states):
+        if has_wrong_ref(store, state.view, newer):
+            return at
+        newer = state.view
+    return len(states)
 
 
 def _is_cut(

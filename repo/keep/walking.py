@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterable
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from ibidem.objects import codec
 from ibidem.objects.cid import BlobCid, Cid
-from ibidem.objects.derive import ref_key
-from ibidem.objects.erasure import Erasure
 from ibidem.objects.errors import (
     CorruptError,
     ErrorKind,
@@ -23,12 +22,11 @@ from ibidem.objects.errors import (
     InvalidInputError,
     NotFoundError,
 )
-from ibidem.objects.ids import StableId
 from ibidem.objects.tree.block import decode
 from ibidem.objects.verify import read_foreign
-from ibidem.objects.view import Ref
 from ibidem.repo.keep.reach import EMPTY_RAW, TREE, Link, expand
 from ibidem.repo.keep.report import Fault, FaultKind
+from ibidem.repo.root_check import place_problem
 
 if TYPE_CHECKING:
     from ibidem.objects.block import Block
@@ -146,19 +144,9 @@ class Walk:
                     "as its parent says"
                 )
         elif link.key and value is not None:
-            key = _key_of(value)
-            if key is not None and key != link.key:
-                raise CorruptError(f"{value.KIND} {key.hex()} stands at key {link.key.hex()}")
-
-
-def _key_of(value: Block) -> bytes | None:
-    """Returns the key that a value must stand under in its tree, where it says so itself."""
-    if isinstance(value, Ref):
-        return ref_key(value.name)
-    if isinstance(value, Erasure):
-        return value.key
-    found = getattr(value, "id", None)
-    return found.raw if isinstance(found, StableId) else None
+            problem = place_problem(link.kind, link.key, codec.decode(block))
+            if problem is not None:
+                raise CorruptError(problem)
 
 
 def _noun(link: Link) -> str:

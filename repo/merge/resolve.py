@@ -33,6 +33,7 @@ from ibidem.repo.merge.fields import block_of, class_of, fields_of, with_value
 from ibidem.repo.merge.parts import settled_parts
 from ibidem.repo.moves import branch_of
 from ibidem.repo.publish import BranchPublisher, Tip
+from ibidem.repo.root_check import conflict_problem
 from ibidem.repo.transaction import Transaction
 
 if TYPE_CHECKING:
@@ -63,7 +64,14 @@ def resolve(
             f"conflict {id}: there is none about it", hint="run 'repo status' to see which are open"
         )
     store = repository.store
-    case = _Case(store, at.root, at.commit, id, read(store, cid))
+    conflict = read(store, cid)
+    problem = conflict_problem(store, id.raw, conflict)
+    if problem is not None:
+        raise CorruptError(
+            f"conflict {id}: {problem}",
+            hint="'repo undo' takes back what brought it here, and 'repo fsck' names it",
+        )
+    case = _Case(store, at.root, at.commit, id, conflict)
     chosen = case.chosen(take)
     signed = replace(signature, message=signature.message or f"resolve {id}: {take}")
     begun = Tip(at.commit.cid, at.root_cid, at.root)

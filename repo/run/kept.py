@@ -17,6 +17,7 @@ from ibidem.objects.view import RECEIPTS, View
 from ibidem.repo import refs
 from ibidem.repo.arguments import checked_time
 from ibidem.repo.receipts import ambiguous, check_beginning
+from ibidem.repo.view_check import is_target
 from ibidem.retrieve.receipt import Receipt
 from ibidem.retrieve.sealed import SealedReceipt, read_receipt, seal
 
@@ -104,12 +105,13 @@ def drop(
     Raises:
         NotFoundError: kind `not-found`: no such receipt is kept; or `ambiguous`.
     """
-    cid = operations.steady(lambda: named(repository, repository.view, str(receipt)))
-    if cid is None:
+    found = operations.steady(lambda: named(repository, repository.view, str(receipt)))
+    if found is None:
         raise NotFoundError(f"receipt {str(receipt)!r:.80} is not among those kept")
+    name, cid = found
 
     def make(state: State, buffer: Buffer) -> View:
-        moved = refs.changed(state.view, {RECEIPTS + str(cid): None}, buffer)
+        moved = refs.changed(state.view, {RECEIPTS + name: None}, buffer)
         return replace(state.view, refs=moved)
 
     operations.change(
@@ -119,10 +121,12 @@ def drop(
 
 
 def listed(repository: Reader, view: View) -> Iterator[KeptReceipt]:
-    """Yields the receipts that are kept, by CID text."""
-    for cid in refs.listed(repository.store, view, RECEIPTS).values():
-        kept = ReceiptCid(cid.raw)
-        yield KeptReceipt(kept, read_receipt(repository.store.get(kept)))
+    """Yields the receipts that are kept, by CID text; a ref that points to something else is left
+    out, and `repo fsck` names it."""
+    for name, cid in refs.listed(repository.store, view, RECEIPTS).items():
+        if is_target(repository.store, RECEIPTS + name, cid):
+            kept = ReceiptCid(cid.raw)
+            yield KeptReceipt(kept, read_receipt(repository.store.get(kept)))
 
 
 def found(repository: Reader, receipt: Cid | str) -> tuple[ReceiptCid, Receipt | SealedReceipt]:
@@ -140,14 +144,15 @@ def find(repository: Reader, text: str) -> bytes:
     """
 
     def read() -> bytes:
-        cid = named(repository, repository.view, text)
-        return repository.receipts.find(text) if cid is None else repository.store.get(cid)
+        found = named(repository, repository.view, text)
+        return repository.receipts.find(text) if found is None else repository.store.get(found[1])
 
     return repository._operations.steady(read)
 
 
-def named(repository: Reader, view: View, text: str) -> ReceiptCid | None:
-    """Returns the kept receipt whose CID begins with the text, None when none does.
+def named(repository: Reader, view: View, text: str) -> tuple[str, ReceiptCid] | None:
+    """Returns the name that a receipt is kept under, which is its CID, and what is kept there; None
+    where no name begins with the text.
 
     Raises:
         InvalidInputError: it is too short.
@@ -156,9 +161,9 @@ def named(repository: Reader, view: View, text: str) -> ReceiptCid | None:
     check_beginning(text)
     ref = refs.read(repository.store, view, RECEIPTS + text)
     if ref is not None:
-        return ReceiptCid(ref.target.raw)
+        return text, ReceiptCid(ref.target.raw)
     names = refs.listed(repository.store, view, RECEIPTS)
-    found = [ReceiptCid(cid.raw) for name, cid in names.items() if name.startswith(text)]
+    found = [(name, ReceiptCid(cid.raw)) for name, cid in names.items() if name.startswith(text)]
     if len(found) > 1:
-        raise ambiguous(text, found)
+        raise ambiguous(text, (cid for _, cid in found))
     return found[0] if found else None

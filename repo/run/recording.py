@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ibidem.objects.cid import StepCid
-from ibidem.objects.errors import CorruptError, IbidemError
+from ibidem.objects.errors import CorruptError, FormatError, IbidemError
 from ibidem.objects.record import record
 from ibidem.objects.step import Step
 from ibidem.objects.view import RUNS
@@ -140,9 +140,17 @@ def summaries(repository: Reader) -> list[RunSummary]:
     def read() -> list[RunSummary]:
         tips = refs.listed(repository.store, repository.view, RUNS)
         names = sorted(tips, key=_order)
-        return [Recording(repository, name, tip=tips[name]).summary() for name in names]
+        return [_summary(Recording(repository, name, tip=tips[name])) for name in names]
 
     return repository._operations.steady(read)
+
+
+def _summary(recording: Recording) -> RunSummary:
+    """Returns what a run was; of one that is not well-formed, that, so that the others are seen."""
+    try:
+        return recording.summary()
+    except (CorruptError, FormatError) as error:
+        return RunSummary(recording.name, recording.tip, 0, "", "", "", 0, None, str(error))
 
 
 def drop(

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from ibidem.objects.blocks import Buffer
 from ibidem.objects.cid import Cid, OperationCid, TreeCid
-from ibidem.objects.derive import ref_key
 from ibidem.objects.erasure import Erasure
 from ibidem.objects.errors import CorruptError
 from ibidem.objects.operation import Operation
@@ -22,12 +21,14 @@ from ibidem.objects.tree import diff
 from ibidem.objects.tree.block import EMPTY_TREE
 from ibidem.objects.view import Ref, View
 from ibidem.repo.operations import HEAD_CELL, HORIZON_CELL
-from ibidem.repo.sync.check import check_tree
+from ibidem.repo.root_check import refuse, tree_problem
+from ibidem.repo.sync.closure import kind_of
 from ibidem.repo.sync.delta import tree_needs
 from ibidem.repo.sync.known import Known
 from ibidem.repo.sync.quarantine import Chosen, Layered, Quarantine, missing_from_pack
 from ibidem.repo.sync.receive import Intake
 from ibidem.repo.sync.report import Move, RefMove
+from ibidem.repo.view_check import NEVER_ERASED, check_log, check_view
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
@@ -47,23 +48,26 @@ class LocalLog:
             is_last: whether to stop at an operation that has parents; gets also its CID.
 
         Raises:
-            CorruptError: a tree is not in its one form, or a ref is not at the key of its name.
+            CorruptError: a tree is not in its one form; or what `view_check` says.
         """
         self._source = source
         self.cids: dict[Cid, None] = {}
         """Operations, views, blocks of their trees, refs and erasures."""
         self.targets: dict[Cid, None] = {}
         """What the refs of all views point to."""
-        self.erasures: list[Erasure] = []
-        """Of all views."""
+        self.erased: set[Cid] = set()
+        """What the erasures of all views name."""
         self.newest = View.decode(source.get(Operation.decode(source.get(newest)).view))
+        operations: list[tuple[OperationCid, Operation]] = []
         at, newer = newest, None
         while True:
             operation = Operation.decode(source.get(at))
+            operations.append((at, operation))
             view = View.decode(source.get(operation.view))
             self.cids[at] = self.cids[operation.view] = None
             for name in ("refs", "erasures"):
                 self._read_tree(getattr(view, name), getattr(newer, name, EMPTY_TREE), name)
+            check_view(source, view, newer, refuse, owner=f"operation {at}")
             newer = view
             if not operation.parents or is_last(operation, at):
                 break
@@ -71,23 +75,23 @@ class LocalLog:
         self.oldest = at
         self.is_whole = not operation.parents
         """Whether the log goes back to the first operation."""
+        check_log(source, operations, None if self.is_whole else at, refuse)
 
     def _read_tree(self, tree: TreeCid, newer: TreeCid, name: str) -> None:
         if tree == newer:
             return
         self.cids.update(dict.fromkeys(tree_needs(self._source, tree, [newer])))
-        check_tree(self._source, tree, newer)
-        for key, _, cid in diff(self._source, newer, tree):
+        problem = tree_problem(self._source, tree, newer)
+        if problem is not None:
+            raise CorruptError(f"tree of {name} {tree}: {problem}")
+        for _, _, cid in diff(self._source, newer, tree):
             if cid is None or cid in self.cids:
                 continue
             self.cids[cid] = None
             if name == "refs":
-                ref = Ref.decode(self._source.get(cid))
-                if ref_key(ref.name) != key:
-                    raise CorruptError(f"ref: got {ref.name!r:.80} at the key of another name")
-                self.targets[ref.target] = None
+                self.targets[Ref.decode(self._source.get(cid)).target] = None
             else:
-                self.erasures.append(Erasure.decode(self._source.get(cid)))
+                self.erased.update(Erasure.decode(self._source.get(cid)).cids)
 
 
 def local_log(store: Store) -> LocalLog:
@@ -107,15 +111,18 @@ def restore(repository: Reader, quarantine: Quarantine, newest: OperationCid) ->
     sent = Layered(quarantine, Buffer())
     log = LocalLog(sent, newest, lambda operation, _: operation.parents[0] not in quarantine)
     found = Intake(repository, quarantine)
-    erased = {cid.raw for erasure in log.erasures for cid in erasure.cids}
-    found.inspect(log.targets, is_erased=lambda cid: cid.raw in erased)
+    for cid in log.erased:
+        if cid in quarantine and not cid.is_raw and kind_of(quarantine[cid]) in NEVER_ERASED:
+            raise CorruptError(f"erasure: got the {kind_of(quarantine[cid])} {cid}, which stays")
+    found.inspect(log.targets, is_erased=log.erased.__contains__)
     for cid in log.cids:
         if cid not in quarantine and cid != EMPTY_TREE:
             raise missing_from_pack(cid, "block")
     cells: dict[str, Swap] = {HEAD_CELL: (store.cell(HEAD_CELL), newest.raw)}
     if not log.is_whole:
         cells[HORIZON_CELL] = (None, log.oldest.raw)
-    store.publish(Chosen(quarantine, [*found.accepted.cids, *log.cids]), cells)
+    kept = (cid for cid in (*found.accepted.cids, *log.cids) if cid not in log.erased)
+    store.publish(Chosen(quarantine, kept), cells)
     known = Known(store, log.newest)
     return [
         RefMove(name, None, ref.target, Move.CREATED) for name, ref in sorted(known.refs.items())

@@ -20,8 +20,7 @@ from ibidem.objects.constants import FORMAT_VERSION
 from ibidem.objects.errors import CorruptError
 from ibidem.objects.record import record
 from ibidem.objects.view import require_sequence, target_class
-from ibidem.repo import refs
-from ibidem.repo.sync.names import check_ref
+from ibidem.repo.sync.names import check_head, check_ref
 
 REFS_MAX = 10_000
 _BUNDLE_KNOWN = frozenset(("refs", "head", "config", "requires", "erasures", "operation"))
@@ -73,7 +72,7 @@ class Bundle(Block):
         put(self, "refs", _checked_names("bundle", "refs", self.refs))
         for name, tip in self.refs.items():
             _check_tip("bundle.refs", name, tip)
-        _check_head(self.head)
+        check_head("bundle.head", self.head)
         put(self, "config", frozen("bundle", "config", self.config))
         put(self, "requires", _ascending("bundle", "requires", self.requires, CommitCid))
         put(self, "erasures", _ascending("bundle", "erasures", self.erasures, Cid))
@@ -196,12 +195,6 @@ def _check_tip(owner: str, name: str, tip: Tip) -> None:
     cls = target_class(name)
     require(type(tip.target) is cls, owner, name, tip.target, f"a {cls.__name__}")
     require_sequence(owner, tip.seq)
-
-
-def _check_head(head: object) -> None:
-    valid = isinstance(head, str) and head.startswith(refs.HEADS)
-    require(valid, "bundle", "head", head, f"a name that begins with {refs.HEADS!r}")
-    check_ref("bundle.head", head)
 
 
 def _ascending(owner: str, name: str, value: object, cls: type[Cid]) -> tuple[Any, ...]:

@@ -2,37 +2,33 @@
 
 That each block is what its CID says was checked as it came in. Here it is shown that the blocks
 belong together: that nothing that should have come is missing, even where the store happens to have
-it for other reasons; that every tree is the one tree of its entries; and that every value is of the
-kind, and under the key, that its place demands.
+it for other reasons. What each root must mean is asked of `root_check`, as `repo fsck` does.
 
 Spec: sync 4, 5.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from ibidem.objects import codec
-from ibidem.objects.blocks import Buffer
-from ibidem.objects.cid import Cid, CommitCid, RootCid, TreeCid
+from ibidem.objects.cid import Cid, CommitCid, RootCid
 from ibidem.objects.commit import Commit
-from ibidem.objects.config import Config
 from ibidem.objects.errors import CorruptError
 from ibidem.objects.root import Root
-from ibidem.objects.tree import diff, mutate, verify
 from ibidem.objects.tree.block import EMPTY_TREE
+from ibidem.repo.root_check import Incident, RootCheck, refuse
 from ibidem.repo.sync.ancestry import parents_first
 from ibidem.repo.sync.closure import needs_of, records_behind, split_targets
-from ibidem.repo.sync.delta import Need, families
+from ibidem.repo.sync.delta import VALUE_KINDS, Need
 from ibidem.repo.sync.quarantine import Quarantine, missing_from_pack
+from ibidem.repo.view_check import NEVER_ERASED
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
     from ibidem.repo.sync.known import Known
 
-_KEYED = frozenset(("node", "edge"))
-"""Kinds whose blocks hold the id that they stand under."""
 _BY_PLACE = frozenset(("tree", "part", "step", "receipt", "result", "commit"))
 """Kinds that the walk to them has read already."""
 
@@ -57,12 +53,18 @@ class Inspection:
         source: Source,
         known: Known,
         is_erased: Callable[[Cid], bool],
+        incident: Incident,
     ) -> None:
+        """Checks nothing yet.
+
+        Args:
+            incident: finds the edges at nodes of roots that are known here.
+        """
         self._quarantine = quarantine
         self._source: Source = quarantine.over(source)
         self._known = known
         self._is_erased = is_erased
-        self._models: Mapping[str, int] = {}
+        self._roots = RootCheck(self._source, refuse, incident=incident)
         self._accepted = Accepted()
 
     def run(self, targets: Iterable[Cid]) -> Accepted:
@@ -73,10 +75,12 @@ class Inspection:
             CorruptError, FormatError: something is not what its place demands.
         """
         accepted = self._accepted
-        wanted = [target for target in targets if not self._is_known(target)]
+        given = list(targets)
+        wanted = [target for target in given if not self._is_known(target)]
         for target in wanted:
             if target not in self._quarantine:
                 raise missing_from_pack(target, "ref target")
+        split_targets(self._source, given)  # what is known must be of the kind that is asked for
         heads, records = split_targets(self._source, wanted)
         chain = records_behind(self._source, records, self._is_had)
         accepted.commits = self._commits([*heads, *chain.commits], accepted)
@@ -86,9 +90,10 @@ class Inspection:
             accepted.commits,
             chain,
             lambda root: root in covered or self._is_built_on(root, self._known.root(root)),
-            after_root=self._check_root,
+            after_root=self._roots.end,
         ):
             self._check(need, accepted)
+        self._roots.finish()
         return accepted
 
     def _is_known(self, target: Cid) -> bool:
@@ -143,7 +148,9 @@ class Inspection:
         if not is_here:
             if need.kind == "tree" and need.cid == EMPTY_TREE:
                 return
-            if self._is_erased(need.cid):
+            if need.kind not in NEVER_ERASED and self._is_erased(need.cid):
+                if need.kind in VALUE_KINDS.values():
+                    self._roots.value(need.kind, need.key, need.name, need.cid, None)
                 return
             raise missing_from_pack(need.cid, need.kind)
         accepted.cids.append(need.cid)
@@ -152,56 +159,7 @@ class Inspection:
         if need.cid.is_raw:
             raise CorruptError(f"{need.kind}: got the raw block {need.cid}, expected a value")
         fields = codec.decode(block)
-        if fields["kind"] != need.kind:
-            raise CorruptError(
-                f"block {need.cid}: got kind {fields['kind']!r}, "
-                f"expected {need.kind!r} in its place"
-            )
         if need.kind == "root":
-            self._read_models(fields)
-        elif need.kind in _KEYED and fields["id"] != need.key:
-            raise CorruptError(
-                f"{need.kind} {need.cid}: got id {fields['id'].hex()}, "
-                f"expected that of its key {need.key.hex()}"
-            )
-        elif need.kind == "vector" and fields["dim"] != self._models.get(need.name):
-            raise CorruptError(
-                f"vector of {need.key.hex()} in model {need.name!r:.80}: got dimension "
-                f"{fields['dim']}, expected {self._models.get(need.name)} as the root's config says"
-            )
-
-    def _read_models(self, fields: dict[str, Any]) -> None:
-        models = Config.from_map(fields.get("config", {})).models
-        self._models = {name: model.dim for name, model in models.items()}
-        for name in fields.get("vectors", {}):
-            if name not in self._models:
-                raise CorruptError(
-                    f"root.vectors: got model {name!r:.80}, expected one of the root's config"
-                )
-
-    def _check_root(self, cid: RootCid, bases: Sequence[Root]) -> None:
-        """Shows that each tree is, block for block, the one that its entries make."""
-        before = [families(base) for base in bases]
-        for family, tree in families(Root.decode(self._source.get(cid))).items():
-            olds = [trees[family] for trees in before if family in trees]
-            if tree not in olds:
-                check_tree(self._source, tree, olds[0] if olds else EMPTY_TREE)
-
-
-def check_tree(source: Source, tree: TreeCid, old: TreeCid) -> None:
-    """Raises unless a tree is what building it from its entries gives.
-
-    Args:
-        old: a tree that is. The differences, laid on it, must give the same tree: trees have one
-            form only, so this is proof, and it costs what differs.
-    """
-    if old == EMPTY_TREE:
-        verify(source, tree)
-        return
-    edits = {key: after for key, _, after in diff(source, old, tree)}
-    again = mutate(old, edits, Buffer(source))
-    if again != tree:
-        raise CorruptError(
-            f"tree {tree}: got blocks in another form than its {len(edits)} changes give, "
-            f"expected {again}"
-        )
+            self._roots.begin(RootCid(need.cid.raw), Root.from_map(fields))
+        else:
+            self._roots.value(need.kind, need.key, need.name, need.cid, fields)

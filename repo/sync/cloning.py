@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from ibidem.objects.blocks import Buffer
 from ibidem.objects.config import Config
-from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.errors import CorruptError, InvalidInputError
 from ibidem.repo import refs, repository
 from ibidem.repo.founding import founded
 from ibidem.repo.sync.backup import restore
@@ -29,6 +29,7 @@ from ibidem.repo.sync.quarantine import Quarantine
 from ibidem.repo.sync.receive import intake
 from ibidem.repo.sync.remotes import RemoteAddress, Remotes
 from ibidem.repo.sync.report import CopyReport, Move, RefMove
+from ibidem.repo.view_check import erasure_problem
 
 if TYPE_CHECKING:
     from ibidem.repo.reader import Clock
@@ -117,7 +118,12 @@ def _fill(made: repository.Repository, remote: Remote, offered: Bundle, author: 
             moves = restore(made, quarantine, offered.operation)
         return CopyReport(tuple(moves), counted.block_count, counted.size_bytes)
     # Nothing is here that an erasure could destroy; it is taken for what it says is gone.
-    SentErasures(tuple(fetched_erasures(made, remote, offered.erasures))).carry_out(made)
+    erasures = fetched_erasures(made, remote, offered.erasures)
+    for erasure in erasures:
+        problem = erasure_problem(erasure, erasure.key)
+        if problem is not None:
+            raise CorruptError(f"erasure {erasure.cid}: {problem}")
+    SentErasures(tuple(erasures)).carry_out(made)
     wanted = sorted({tip.target for tip in offered.refs.values()})
     with remote.fetch(wanted, ()) as blocks, intake(made, counted.of(blocks), wanted) as found:
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ibidem.objects import codec
-from ibidem.objects.cid import Cid, CommitCid, RootCid
+from ibidem.objects.cid import Cid, CommitCid, ReceiptCid, RootCid, StepCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.errors import CorruptError
 from ibidem.objects.links import check_kind, links
@@ -23,6 +23,10 @@ from ibidem.repo.sync.delta import Need, root_needs
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
+
+
+_TARGET_KINDS: Mapping[type[Cid], tuple[str, ...]] = {StepCid: ("step",), ReceiptCid: ("receipt",)}
+_ANY_TARGET = ("commit", "step", "receipt")
 
 
 @dataclass(slots=True)
@@ -42,11 +46,29 @@ def kind_of(block: bytes) -> str:
 
 
 def split_targets(source: Source, targets: Iterable[Cid]) -> tuple[list[CommitCid], list[Cid]]:
-    """Returns which of some targets of refs are commits, and which steps or receipts."""
+    """Returns which of some targets of refs are commits, and which steps or receipts.
+
+    Args:
+        targets: of the class that the name of their ref says; a plain `Cid` where no name is known.
+
+    Raises:
+        CorruptError: a block is of another kind than its class says, or nothing that a ref may
+            point to.
+    """
     commits: list[CommitCid] = []
     records: list[Cid] = []
     for target in targets:
-        if isinstance(target, CommitCid) or kind_of(source.get(target)) == "commit":
+        if isinstance(target, CommitCid):
+            commits.append(target)  # whoever walks from it decodes it as one
+            continue
+        found = "raw block" if target.is_raw else kind_of(source.get(target))
+        expected = _TARGET_KINDS.get(type(target), _ANY_TARGET)
+        if found not in expected:
+            raise CorruptError(
+                f"ref target {target}: got a {found}, expected a {' or '.join(expected)}",
+                hint="the name of a ref says what it points to; 'repo fsck' names refs that differ",
+            )
+        if found == "commit":
             commits.append(CommitCid(target.raw))
         else:
             records.append(target)
@@ -93,22 +115,22 @@ def needs_of(
     records: Records,
     is_covered: Callable[[RootCid], bool],
     *,
-    after_root: Callable[[RootCid, list[Root]], None] | None = None,
+    after_root: Callable[[Mapping[RootCid, Root]], None] | None = None,
 ) -> Iterator[Need]:
     """Yields every block that commits, steps and receipts need beyond what is had.
 
     Args:
         commits: parents before children; the parents that are not among them are had.
         is_covered: whether a root that only steps and receipts name is had, or is behind `commits`.
-        after_root: called with each root, and those that it was compared with, after its needs.
+        after_root: called after the needs of each root with those that it was compared with.
     """
     yield from records.needs
 
     def of_root(cid: RootCid, before: list[RootCid]) -> Iterator[Need]:
-        bases = [Root.decode(source.get(base)) for base in before]
-        yield from root_needs(source, cid, bases)
+        bases = {base: Root.decode(source.get(base)) for base in before}
+        yield from root_needs(source, cid, list(bases.values()))
         if after_root is not None:
-            after_root(cid, bases)
+            after_root(bases)
 
     for cid, commit in commits.items():
         yield Need(cid, "commit")

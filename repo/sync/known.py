@@ -14,6 +14,7 @@ from ibidem.objects.tree import Tree
 from ibidem.objects.view import Ref, View
 from ibidem.repo.sync.ancestry import Reachable, commits_between
 from ibidem.repo.sync.closure import Records, records_behind, split_targets
+from ibidem.repo.view_check import is_target
 
 if TYPE_CHECKING:
     from ibidem.repo.operations import Operations
@@ -37,8 +38,13 @@ class Known:
             for ref in (Ref.decode(store.get(cid)) for _, cid in Tree(store, view.refs).items())
         }
         """By full name."""
+        self.wrong = frozenset(
+            name for name, ref in self.refs.items() if not is_target(store, name, ref.target)
+        )
+        """Names of refs that point to what their name does not say; nothing counts as known for
+        them, and no copy takes them along."""
         self._commits, self._records = split_targets(
-            store, (ref.target for ref in self.refs.values())
+            store, (ref.target for name, ref in self.refs.items() if name not in self.wrong)
         )
         self._reachable = Reachable(store, self._commits)
 

@@ -43,6 +43,31 @@ def check_ref(field: str, name: object) -> str:
     )
 
 
+def check_head(field: str, name: object) -> str:
+    """Returns the full name of a branch; raises `InvalidInputError` for another name."""
+    if not isinstance(name, str) or not name.startswith(refs.HEADS):
+        raise InvalidInputError(
+            f"{field}: got {name!r:.80}, expected a name that begins with {refs.HEADS!r}"
+        )
+    return check_ref(field, name)
+
+
+def check_local(field: str, name: object) -> str:
+    """Returns the full name of a ref that a repository may have: one that travels, or where a
+    branch or notes of a remote were last seen.
+
+    Raises:
+        InvalidInputError: another name.
+    """
+    if isinstance(name, str) and name.startswith(REMOTES):
+        remote, _, rest = name.removeprefix(REMOTES).partition("/")
+        check_remote(remote)
+        if rest.startswith((refs.HEADS, NOTES)):
+            check_ref(field, rest)
+            return name
+    return check_ref(field, name)
+
+
 def check_remote(name: object) -> str:
     """Returns the name of a remote: lower-case letters, digits, `_` and `-`, 63 at most."""
     if not isinstance(name, str) or not _REMOTE.fullmatch(name):

@@ -65,7 +65,9 @@ class Intake:
         store = self._operations.store
         known = known_now(self._operations)
         allowed = is_erased_in(self._repository) if is_erased is None else is_erased
-        self.accepted = Inspection(self._quarantine, store, known, allowed).run(targets)
+        self.accepted = Inspection(
+            self._quarantine, store, known, allowed, self._repository.incident_to
+        ).run(targets)
 
     def publish(
         self,

@@ -132,7 +132,7 @@ def offer(repository: Reader, prefixes: Sequence[str]) -> Bundle:
         refs={
             name: Tip(ref.target, ref.seq)
             for name, ref in sorted(known.refs.items())
-            if name.startswith(tuple(prefixes))
+            if name.startswith(tuple(prefixes)) and name not in known.wrong
         },
         head=known.head,
         config=origin.config,

@@ -70,7 +70,7 @@ class TrustPolicy:
         option.name("trust.scope", self.scope)
         if self.level == self.scope:
             raise InvalidInputError(f"trust.scope: got {self.scope!r}, expected another property")
-        for name in ("default_level", "anonymous_level"):
+        for name in _LEVELS:
             object.__setattr__(self, name, int(level_of(f"trust.{name}", getattr(self, name))))
         if self.unscoped not in ("allow", "deny"):
             raise InvalidInputError(
@@ -87,9 +87,12 @@ class TrustPolicy:
         if not isinstance(form, Mapping) or set(form) != set(_POLICY_FIELDS):
             raise CorruptError(f"config.trust: got {form!r:.80}, expected {_POLICY_FIELDS}")
         try:
-            return cls(**form)
+            policy = cls(**form)
         except InvalidInputError as error:
-            raise CorruptError(f"config: {error}") from error
+            raise CorruptError(f"config.{error}") from error
+        if policy.form() != form or any(type(form[name]) is not int for name in _LEVELS):
+            raise CorruptError(f"config.trust: got {form!r:.200}, expected levels as integers")
+        return policy
 
     def check_labels(self, props: Mapping[str, Any]) -> None:
         """Refuses properties whose level or scope nobody could be allowed to see.
@@ -110,7 +113,8 @@ class TrustPolicy:
             )
 
 
-_POLICY_FIELDS = ("level", "scope", "default_level", "anonymous_level", "unscoped")
+_LEVELS = ("default_level", "anonymous_level")
+_POLICY_FIELDS = ("level", "scope", *_LEVELS, "unscoped")
 _MISSING: Final[Any] = object()
 ALL_SCOPES: Final = "*"
 """Stands for every scope where it is given in the place of a list."""
@@ -180,8 +184,9 @@ def policy_of(config: Config) -> TrustPolicy | None:
 
 
 def _policy(config: Config) -> TrustPolicy | None:
-    form = config.extra.get(TRUST_SETTING)
-    return None if form is None else TrustPolicy.from_form(form)
+    if TRUST_SETTING not in config.extra:
+        return None
+    return TrustPolicy.from_form(config.extra[TRUST_SETTING])
 
 
 _POLICY = Last(_policy)

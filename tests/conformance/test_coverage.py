@@ -21,6 +21,16 @@ CITED = {
     "5.1-d": "tests/objects/test_config_text.py::"
     "test_text_joins_the_fields_that_exist_in_the_order_asked_for",
     "5.6-a": "tests/objects/tree/test_build.py::test_insertion_order_does_not_change_the_tree",
+    "5.6-b": "tests/repo/sync/test_meaning.py::"
+    "test_a_configuration_of_another_form_is_refused_and_named",
+    "5.6-c": "tests/repo/sync/test_meaning.py::"
+    "test_an_edge_a_vector_and_a_sparse_vector_without_a_node_are_refused",
+    "5.8-a": "tests/repo/sync/test_targets.py::"
+    "test_fsck_names_a_ref_that_points_to_what_its_name_does_not_say",
+    "5.9-a": "tests/repo/sync/test_full_copies.py::"
+    "test_a_full_copy_with_a_log_that_fsck_would_fault_is_refused",
+    "5.13-b": "tests/repo/sync/test_meaning.py::"
+    "test_a_conflict_whose_part_is_a_version_of_another_is_refused",
     "6.1-a": "tests/objects/tree/test_vectors.py::test_block",
     "6.1-b": "tests/objects/tree/test_build.py::test_no_block_holds_more_than_256_entries",
     "6.1-c": "tests/objects/tree/test_verify.py::test_a_block_of_another_width_is_refused",

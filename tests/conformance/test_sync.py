@@ -27,12 +27,18 @@ ERASURES = "tests/repo/sync/test_erasures.py::"
 REMOTE = "tests/serve/test_remote.py::"
 CITED = {
     "3-a": HOSTILE + "test_a_name_that_could_mislead_is_refused",
+    "3-b": "tests/repo/sync/test_full_copies.py::"
+    "test_a_full_copy_with_a_log_that_fsck_would_fault_is_refused",
     "4-a": HOSTILE + "test_every_missing_block_is_noticed",
     "4-b": HOSTILE + "test_a_block_that_happens_to_be_here_must_be_sent_all_the_same",
     "5-a": HOSTILE
     + "test_every_flipped_byte_of_a_bundle_is_refused_or_changes_nothing_but_its_message",
     "5-b": BLOCKS + "test_a_tree_on_a_commit_with_another_boundary_is_refused",
     "5-c": BLOCKS + "test_a_tree_that_is_not_the_tree_of_its_entries_is_refused",
+    "5-d": "tests/repo/sync/test_targets.py::"
+    "test_a_copy_whose_ref_points_to_what_its_name_does_not_say_is_refused",
+    "5-e": "tests/repo/sync/test_meaning.py::"
+    "test_a_copy_takes_in_what_fsck_calls_whole_and_no_more",
     "6-a": EXCHANGE + "test_a_push_that_was_decided_on_an_older_state_is_refused",
     "6-b": ERASURES + "test_what_was_only_fetched_is_not_thereby_let_in",
     "7-a": REMOTE + "test_a_name_that_is_not_ours_is_not_answered",

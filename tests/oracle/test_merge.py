@@ -16,6 +16,8 @@ from ibidem.objects.cid import Cid, RootCid
 from ibidem.objects.errors import ConflictError, ErrorKind
 from ibidem.objects.links import links
 from ibidem.objects.root import Root
+from ibidem.repo.keep.history_check import HistoryCheck
+from ibidem.repo.keep.report import Fault
 from ibidem.repo.merge import merge_roots
 
 from . import merge_oracle as oracle
@@ -54,6 +56,14 @@ def run(
         base = merged(base, ours, theirs, blocks, met)
 
 
+def faults(source: Buffer, root: RootCid) -> list[Fault]:
+    """Returns what a copy would refuse a root for; states of these tests have no `requires`."""
+    check = HistoryCheck(source, lambda _: False)
+    check.check(root, None, "the merge")
+    check.finish()
+    return [fault for fault in check.faults if "root.requires" not in fault.detail]
+
+
 def merged(
     base: oracle.State,
     ours: oracle.State,
@@ -78,6 +88,7 @@ def merged(
     found = merge_roots(source, *roots, buffer)
     check = Buffer()
     assert found == rooted(expected, check)
+    assert faults(buffer, found) == []
     assert merge_roots(source, roots[0], roots[2], roots[1], mirrored) == found
     for each in (buffer, mirrored):
         check_whole(found, each)

@@ -1,0 +1,180 @@
+"""What refs, views and the log of operations must mean: one check for copies and for `repo fsck`.
+
+A ref points to what its name says, stands under the key of its name and has a name that can be
+typed; an erasure stands under the hash of its block and carries no false signature; a view has a
+branch as its current one; operations and their views follow one another.
+
+Spec: format 5.8, 5.9, 5.10, 5.14; sync 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from ibidem.objects import codec
+from ibidem.objects.cid import Cid, OperationCid, TreeCid
+from ibidem.objects.derive import ref_key
+from ibidem.objects.erasure import Erasure
+from ibidem.objects.errors import CorruptError, InvalidInputError, NotFoundError
+from ibidem.objects.links import check_kind
+from ibidem.objects.operation import Operation
+from ibidem.objects.tree import EMPTY_TREE, diff
+from ibidem.objects.view import Ref, View
+from ibidem.repo.keep.reach import target_kind
+from ibidem.repo.keep.report import Fault, FaultKind
+from ibidem.repo.operations import LINK_FIELDS, linked
+from ibidem.repo.root_check import Report
+from ibidem.repo.sign.key import signer_of
+from ibidem.repo.sync.names import check_head, check_local
+
+if TYPE_CHECKING:
+    from ibidem.objects.blocks import Source
+
+NEVER_ERASED = frozenset(("commit", "root", "tree", "view", "ref", "operation", "erasure"))
+"""Kinds of blocks that no erasure names (format 5.14): without them nothing verifies."""
+
+
+def is_target(source: Source, name: str, target: Cid) -> bool:
+    """Tells whether a ref of that full name may point to a block.
+
+    Raises:
+        NotFoundError: the block is not there.
+        CorruptError, FormatError: it is no block of ours.
+    """
+    return not target.is_raw and target_kind(name) == _kind(source, target)
+
+
+def target_problem(source: Source, name: str, target: Cid) -> str | None:
+    """Returns why a ref of that full name may not point to a block, None where it may.
+
+    Raises:
+        NotFoundError: the block is not there.
+        CorruptError, FormatError: it is no block of ours.
+
+    Spec: format 5.8-a.
+    """
+    if is_target(source, name, target):
+        return None
+    found = "raw block" if target.is_raw else _kind(source, target)
+    return f"it points to the {found} {target}, expected a {target_kind(name)} as its name says"
+
+
+def has_wrong_ref(source: Source, view: View, newer: View | None) -> bool:
+    """Tells whether a view has a ref that points to what its name does not say, among those that
+    `newer` has not; raises as `target_problem`, but for a target that is not there."""
+    for _, cid in _added(source, view.refs, EMPTY_TREE if newer is None else newer.refs):
+        ref = Ref.decode(source.get(cid))
+        with suppress(NotFoundError):
+            if not is_target(source, ref.name, ref.target):
+                return True
+    return False
+
+
+def check_view(
+    source: Source, view: View, newer: View | None, report: Report, *, owner: str = ""
+) -> None:
+    """Checks a view, as far as it differs from one that was checked.
+
+    Args:
+        newer: None for none.
+
+    Raises:
+        NotFoundError: a ref, an erasure or a block of a tree is missing.
+        CorruptError, FormatError: one of them is not well-formed by itself.
+    """
+    try:
+        check_head("view.head", view.head)
+    except InvalidInputError as error:
+        report(Fault(FaultKind.LOG, owner or f"view {view.cid}", str(error), view.cid))
+    for key, cid in _added(source, view.refs, EMPTY_TREE if newer is None else newer.refs):
+        ref = Ref.decode(source.get(cid))
+        problem = _ref_problem(source, ref, key)
+        if problem is not None:
+            report(Fault(FaultKind.REF, f"ref {ref.name:.260}", problem, cid, owner))
+    old = EMPTY_TREE if newer is None else newer.erasures
+    for key, cid in _added(source, view.erasures, old):
+        erasure = Erasure.decode(source.get(cid))
+        problem = erasure_problem(erasure, key)
+        if problem is not None:
+            report(Fault(FaultKind.ERASURE, f"erasure {erasure.cid}", problem, cid, owner))
+
+
+def erasure_problem(erasure: Erasure, key: bytes) -> str | None:
+    """Returns what is wrong with an erasure under a key, None for nothing."""
+    if key != erasure.key:
+        return f"it stands at key {key.hex()}, expected {erasure.key.hex()}"
+    if erasure.signature is not None and signer_of(erasure) is None:
+        return "its signature is not valid"
+    return None
+
+
+def check_log(
+    source: Source,
+    operations: Sequence[tuple[OperationCid, Operation]],
+    horizon: OperationCid | None,
+    report: Report,
+) -> None:
+    """Checks how operations and views follow one another.
+
+    Args:
+        operations: those that are kept, newest first.
+        horizon: the oldest that is kept, where there were older ones.
+
+    Raises:
+        NotFoundError, CorruptError, FormatError: a view is missing or not well-formed by itself.
+    """
+    views = {cid: View.decode(source.get(operation.view)) for cid, operation in operations}
+    for cid, operation in operations:
+        for detail in _log_problems(cid, operation, views, is_oldest=cid == horizon):
+            report(Fault(FaultKind.LOG, f"operation {cid}", detail, cid))
+
+
+def _log_problems(
+    cid: OperationCid,
+    operation: Operation,
+    views: dict[OperationCid, View],
+    *,
+    is_oldest: bool,
+) -> Iterable[str]:
+    view = views[cid]
+    if len(operation.parents) > 1:
+        yield f"it has {len(operation.parents)} parents, expected one at most"
+    for name in LINK_FIELDS:
+        try:
+            linked(operation, name)
+        except CorruptError as error:
+            yield str(error)
+    if not operation.parents and view.previous is not None and not is_oldest:
+        yield "it is the first, and its view has one before"
+    for parent in operation.parents:
+        before = views.get(parent)
+        if before is not None and (view.previous != before.cid or view.seq != before.seq + 1):
+            yield "its view does not follow that of its parent"
+
+
+def _ref_problem(source: Source, ref: Ref, key: bytes) -> str | None:
+    if key != ref_key(ref.name):
+        return f"it stands at key {key.hex()}, which is that of another name"
+    try:
+        check_local("ref.name", ref.name)
+    except InvalidInputError as error:
+        return str(error)
+    try:
+        return target_problem(source, ref.name, ref.target)
+    except NotFoundError:
+        return None  # whether it may be missing is not decided here
+
+
+def _added(source: Source, tree: TreeCid, before: TreeCid) -> Iterable[tuple[bytes, Cid]]:
+    for key, _, cid in diff(source, before, tree):
+        if cid is not None:
+            yield key, cid
+
+
+def _kind(source: Source, cid: Cid) -> str:
+    try:
+        return check_kind(codec.decode(source.get(cid)))
+    except CorruptError as error:
+        raise CorruptError(f"ref target {cid}: {error}") from error
