@@ -1,9 +1,10 @@
-"""Arguments that the repository's calls share: who commits and when, and ids made at random."""
+"""Arguments that the repository's calls share: who commits and when, paths, ids made at random."""
 
 from __future__ import annotations
 
 import os
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ibidem.objects.errors import InvalidInputError
@@ -57,6 +58,18 @@ def checked_time(time: int | datetime | None) -> int | None:
             f"time: got {time!r:.80}, expected microseconds since 1970 UTC, or a datetime"
         )
     return time
+
+
+def checked_path(field: str, path: object) -> Path:
+    """Returns a path that a caller gave.
+
+    Raises:
+        InvalidInputError: it is neither text nor a path, is empty, or no system can have it.
+    """
+    text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
+    if not isinstance(text, str) or not text or "\0" in text:
+        raise InvalidInputError(f"{field}: got {path!r:.80}, expected a path")
+    return Path(text)
 
 
 def random_id(time: int) -> NodeId:

@@ -24,7 +24,7 @@ from ibidem.objects.errors import (
     NotFoundError,
 )
 from ibidem.repo import moves, refs, revision
-from ibidem.repo.arguments import checked_time, random_id, signature
+from ibidem.repo.arguments import checked_path, checked_time, random_id, signature
 from ibidem.repo.faces.keeping import Keeping
 from ibidem.repo.faces.merging import Merging
 from ibidem.repo.faces.noting import Noting
@@ -80,10 +80,11 @@ def init(
 
         return Repository(founded(MemoryStore(), config, author, clock), None, clock)
     from ibidem.repo.founding import founded
-    from ibidem.store.lmdb import LmdbStore, built_whole
+    from ibidem.store.files import built_whole
+    from ibidem.store.lmdb import LmdbStore
 
-    folder = Path(path) / FOLDER
-    if folder.exists():
+    folder = checked_path("path", path) / FOLDER
+    if os.path.lexists(folder):
         raise InvalidInputError(
             f"path: {folder} exists, expected a folder without a repository",
             hint="open what is there: ibidem.open(path), or any other command of repo",
@@ -105,22 +106,21 @@ def open(path: str | os.PathLike[str], *, clock: Clock = system_clock) -> Reposi
     """
     from ibidem.store.lmdb import LmdbStore
 
-    folder = Path(path) / FOLDER
+    folder = checked_path("path", path) / FOLDER
     check_format(folder)
     return Repository(LmdbStore.open(folder / "blocks"), folder, clock)
 
 
 def write_format(folder: Path) -> None:
     """Writes the file that says which layout a new repository has."""
-    with (folder / _FORMAT_FILE).open("x") as file:
-        file.write(json.dumps({"version": LAYOUT_VERSION}) + "\n")
-        file.flush()
-        os.fsync(file.fileno())
+    from ibidem.store.files import write_file
+
+    write_file(folder / _FORMAT_FILE, (json.dumps({"version": LAYOUT_VERSION}) + "\n").encode())
 
 
 def check_format(folder: Path) -> None:
     """Raises as `open` does unless the folder is a repository that this program reads."""
-    from ibidem.store.environment import medium_error
+    from ibidem.store.files import medium_error
 
     try:
         found = json.loads((folder / _FORMAT_FILE).read_bytes())["version"]
