@@ -6,6 +6,7 @@ import click
 
 from ibidem.cli import output
 from ibidem.cli.session import Session, author_option, common_options, pass_session
+from ibidem.repo.operations import OPERATIONS_KEPT
 
 
 @click.command("gc")
@@ -14,18 +15,19 @@ from ibidem.cli.session import Session, author_option, common_options, pass_sess
     "--keep-operations",
     metavar="N",
     type=click.IntRange(min=1),
+    default=OPERATIONS_KEPT,
+    show_default=True,
     help="Give up undo beyond the newest N operations, and what only they held.",
 )
 @author_option
 @common_options
 @pass_session
-def command(
-    session: Session, *, dry_run: bool, keep_operations: int | None, author: str | None
-) -> None:
+def command(session: Session, *, dry_run: bool, keep_operations: int, author: str | None) -> None:
     """Delete the blocks that nothing needs any more
 
     What a branch, a tag, a kept receipt, a run, the stage or an operation of the log leads to
-    stays; so without --keep-operations only what never became visible goes. Others may read and
+    stays. The log is bounded here: operations before the newest N are given up, and what only they
+    held goes; with a log that is shorter, only what never became visible does. Others may read and
     write meanwhile. Something of a newer version stops it before anything is deleted.
 
     \b

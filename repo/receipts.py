@@ -100,7 +100,7 @@ class Receipts:
     def _append(self, path: Path, frame: bytes) -> None:
         with self._locked(path):
             size = self._ready(path)
-            if size and size + len(frame) > self._log_bytes_max:
+            while size and size + len(frame) > self._log_bytes_max:
                 self._turn(path)
                 size = self._ready(path)
             assert self._log is not None, "BUG: the log is open"

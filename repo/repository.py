@@ -22,6 +22,7 @@ from ibidem.objects.errors import (
     FormatError,
     InvalidInputError,
     NotFoundError,
+    StorageError,
 )
 from ibidem.repo import moves, refs, revision
 from ibidem.repo.arguments import checked_path, checked_time, random_id, signature
@@ -72,7 +73,7 @@ def init(
 
     Raises:
         InvalidInputError: there is a repository already.
-        StorageError: the disk refuses.
+        StorageError: the disk refuses; nothing was made, unless the message says that it was.
     """
     if path == MEMORY:
         from ibidem.repo.founding import founded
@@ -93,7 +94,16 @@ def init(
         with LmdbStore.create(building / "blocks") as store:
             founded(store, config, author, clock)
         write_format(building)
-    return open(path, clock=clock)
+    try:
+        return open(path, clock=clock)
+    except StorageError as error:
+        failure = StorageError(
+            f"{error}; the repository was made and is whole",
+            kind=error.kind,
+            hint="open it: ibidem.open(path), or any other command of repo",
+        )
+        failure.errno = error.errno
+        raise failure from error
 
 
 def open(path: str | os.PathLike[str], *, clock: Clock = system_clock) -> Repository:  # noqa: A001

@@ -64,6 +64,8 @@ class Environment:
                 if error.code != errno.ENOMEM or size <= MAP_BYTES_MIN:
                     raise storage_error(self.path, error) from error
                 size //= 4
+            except OSError as error:
+                raise medium_error(self.path, error) from error
         try:
             _fill_up(self.path, handle)
             handle.reader_check()
