@@ -20,7 +20,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 
@@ -98,7 +98,8 @@ class Receipts:
                 self._last = digest
 
     def _append(self, path: Path, frame: bytes) -> None:
-        with self._locked(path):
+        lock = self._locked(path)
+        try:
             size = self._ready(path)
             while size and size + len(frame) > self._log_bytes_max:
                 self._turn(path)
@@ -106,10 +107,12 @@ class Receipts:
             assert self._log is not None, "BUG: the log is open"
             append_whole(self._log, frame, size_bytes=size)
             self._end = size + len(frame)
+        finally:
+            unlock(lock)
 
-    @contextmanager
-    def _locked(self, path: Path) -> Iterator[None]:
-        """Holds the lock of the folder; its file stays open, as opening costs more than a frame.
+    def _locked(self, path: Path) -> int:
+        """Locks the folder and returns the descriptor to unlock; its file stays open, as opening
+        costs more than a frame.
 
         Raises:
             OSError: another process has it for longer than a receipt is worth waiting for.
@@ -122,29 +125,25 @@ class Receipts:
         while True:
             try:
                 try_lock(self._lock)
-                break
             except (BlockingIOError, PermissionError):
                 now = time.monotonic()
                 deadline = now + _PATIENCE_SECONDS if deadline is None else deadline
                 if now >= deadline:
                     raise
                 time.sleep(_PAUSE_SECONDS)
-        try:
-            yield
-        finally:
-            unlock(self._lock)
+            else:
+                return self._lock
 
     def _ready(self, path: Path) -> int:
         """Opens the log where it is not open, or was removed, and cuts off a torn end; returns its
         size."""
-        if self._log is not None and not os.fstat(self._log).st_nlink:
-            os.close(self._log)
-            self._log = None
-        if self._log is None:
+        status = None if self._log is None else os.fstat(self._log)
+        if self._log is None or status is None or not status.st_nlink:
+            self._close_log()
             flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)
             self._log = os.open(path, flags | getattr(os, "O_BINARY", 0), 0o666)
-            self._end = 0
-        size = os.fstat(self._log).st_size
+            self._end, status = 0, os.fstat(self._log)
+        size = status.st_size
         if size == self._end:
             return size
         with mmap(self._log, 0, access=ACCESS_READ) as data:
@@ -158,14 +157,18 @@ class Receipts:
         assert self._log is not None, "BUG: a log that is not open was turned"
         if os.path.samestat(os.fstat(self._log), path.stat()):
             path.replace(path.with_name(OLDER_FILE))
-        os.close(self._log)
-        self._log = None
+        self._close_log()
+
+    def _close_log(self) -> None:
+        if self._log is not None:
+            os.close(self._log)
+            self._log = None
 
     def _close(self) -> None:
-        for descriptor in (self._log, self._lock):
-            if descriptor is not None:
-                os.close(descriptor)
-        self._log = self._lock = None
+        self._close_log()
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
 
     def after_fork(self) -> None:
         """Lets go of what a child process has of its parent: a lock of both would lock neither."""

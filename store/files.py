@@ -141,10 +141,10 @@ def append_whole(descriptor: int, data: bytes, *, size_bytes: int) -> None:
         descriptor: open to append.
         size_bytes: of the file before; it has that size again where an `OSError` is raised.
     """
-    rest = memoryview(data)
     try:
-        while rest:
-            rest = rest[os.write(descriptor, rest) :]
+        done = os.write(descriptor, data)
+        while done < len(data):
+            done += os.write(descriptor, data[done:])
     except BaseException:
         os.ftruncate(descriptor, size_bytes)
         raise

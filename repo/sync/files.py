@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -33,12 +33,13 @@ def existing_file(path: Path) -> Iterator[BinaryIO]:
         StorageError: it cannot be read.
     """
     try:
-        # A pipe that nobody writes to must not hold us up.
+        # A pipe that nobody writes to must not hold us up, and a folder can be opened too.
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-        with os.fdopen(descriptor, "rb") as file:
+        with ExitStack() as stack:
+            stack.callback(os.close, descriptor)
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise InvalidInputError(f"file: {path} is not a plain file")
-            yield file
+            yield stack.enter_context(os.fdopen(descriptor, "rb", closefd=False))
     except (FileNotFoundError, NotADirectoryError) as error:
         raise NotFoundError(f"file: there is no {path}") from error
     except OSError as error:
