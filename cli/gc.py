@@ -6,7 +6,6 @@ import click
 
 from ibidem.cli import output
 from ibidem.cli.session import Session, author_option, common_options, pass_session
-from ibidem.repo.operations import OPERATIONS_KEPT
 
 
 @click.command("gc")
@@ -15,14 +14,14 @@ from ibidem.repo.operations import OPERATIONS_KEPT
     "--keep-operations",
     metavar="N",
     type=click.IntRange(min=1),
-    default=OPERATIONS_KEPT,
-    show_default=True,
-    help="Give up undo beyond the newest N operations, and what only they held.",
+    help="Give up undo beyond the newest N operations, and what only they held [default: 10000].",
 )
 @author_option
 @common_options
 @pass_session
-def command(session: Session, *, dry_run: bool, keep_operations: int, author: str | None) -> None:
+def command(
+    session: Session, *, dry_run: bool, keep_operations: int | None, author: str | None
+) -> None:
     """Delete the blocks that nothing needs any more
 
     What a branch, a tag, a kept receipt, a run, the stage or an operation of the log leads to
@@ -35,9 +34,13 @@ def command(session: Session, *, dry_run: bool, keep_operations: int, author: st
       repo gc --dry-run
       repo gc --keep-operations 100
     """
+    from ibidem.repo.operations import OPERATIONS_KEPT
+
     with session.open() as repository:
         report = repository.collect_garbage(
-            keep_operations=keep_operations, is_dry_run=dry_run, author=session.author(author)
+            keep_operations=OPERATIONS_KEPT if keep_operations is None else keep_operations,
+            is_dry_run=dry_run,
+            author=session.author(author),
         )
     if session.json:
         output.emit(
