@@ -14,7 +14,7 @@ from ibidem.cli.session import Session, author_option, common_options, pass_sess
     "--keep-operations",
     metavar="N",
     type=click.IntRange(min=1),
-    help="Give up undo beyond the newest N operations, and what only they held.",
+    help="Give up undo beyond the newest N operations, and what only they held [default: 10000].",
 )
 @author_option
 @common_options
@@ -25,7 +25,8 @@ def command(
     """Delete the blocks that nothing needs any more
 
     What a branch, a tag, a kept receipt, a run, the stage or an operation of the log leads to
-    stays; so without --keep-operations only what never became visible goes. Others may read and
+    stays. The log is bounded here: operations before the newest N are given up, and what only they
+    held goes; with a log that is shorter, only what never became visible does. Others may read and
     write meanwhile. Something of a newer version stops it before anything is deleted.
 
     \b
@@ -33,9 +34,13 @@ def command(
       repo gc --dry-run
       repo gc --keep-operations 100
     """
+    from ibidem.repo.operations import OPERATIONS_KEPT
+
     with session.open() as repository:
         report = repository.collect_garbage(
-            keep_operations=keep_operations, is_dry_run=dry_run, author=session.author(author)
+            keep_operations=OPERATIONS_KEPT if keep_operations is None else keep_operations,
+            is_dry_run=dry_run,
+            author=session.author(author),
         )
     if session.json:
         output.emit(

@@ -79,8 +79,7 @@ def remove(session: Session, *, name: str) -> None:
       repo remote remove backup
     """
     with session.open() as repository:
-        location = repository.remotes.get(name).location
-        repository.remotes.remove(name)
+        location = repository.remotes.remove(name).location
     _told(session, name, location, removed=True)
 
 

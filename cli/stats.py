@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from ibidem.cli import output
 from ibidem.cli.session import Session, at_option, common_options, pass_session
+
+if TYPE_CHECKING:
+    from ibidem.repo.statistics import LogSize
 
 
 @click.command("stats")
@@ -13,7 +18,7 @@ from ibidem.cli.session import Session, at_option, common_options, pass_session
 @common_options
 @pass_session
 def command(session: Session, *, at: str) -> None:
-    """Count nodes, labels, edges, vectors, blocks and bytes
+    """Count nodes, labels, edges, vectors, blocks and bytes, and what the logs hold
 
     \b
     Example:
@@ -24,6 +29,7 @@ def command(session: Session, *, at: str) -> None:
         is_current = repository.index.is_remembered(repository.at(at).root_cid)
         labels = dict(sorted(repository.at(at).snapshot().labels().items()))
         index = repository.index.stats()
+        logs = repository.log_stats()
     head = None if stats.head is None else str(stats.head)
     if session.json:
         output.emit(
@@ -39,6 +45,16 @@ def command(session: Session, *, at: str) -> None:
                 "branch_count": stats.branch_count,
                 "tag_count": stats.tag_count,
                 "blocks": {"count": stats.block_count, "size_bytes": stats.store_bytes},
+                "receipt_log": {
+                    "count": logs.receipts.count,
+                    "size_bytes": logs.receipts.size_bytes,
+                    "size_bytes_max": logs.receipts.size_bytes_max,
+                },
+                "operation_log": {
+                    "count": logs.operations.count,
+                    "size_bytes": logs.operations.size_bytes,
+                    "count_max": logs.operations.count_max,
+                },
                 "index": {
                     "is_current": is_current,
                     "snapshot_count": index.snapshot_count,
@@ -70,6 +86,8 @@ def command(session: Session, *, at: str) -> None:
         *((f"sparse {output.one_line(name)}", f"{n:,}") for name, n in stats.sparse_counts.items()),
         ("branches, tags", f"{stats.branch_count:,}, {stats.tag_count:,}"),
         ("blocks", f"{stats.block_count:,} of all revisions, {stats.store_bytes:,} bytes on disk"),
+        ("receipt log", _receipts_told(logs.receipts)),
+        ("operation log", _operations_told(logs.operations)),
         (
             "index",
             f"{output.plural(index.snapshot_count, 'snapshot')}, {index.size_bytes:,} bytes, "
@@ -91,3 +109,13 @@ def command(session: Session, *, at: str) -> None:
         ),
     ]
     output.say(*output.pairs(rows))
+
+
+def _receipts_told(log: LogSize) -> str:
+    count = output.plural(log.count, "receipt")
+    return f"{count}, {log.size_bytes:,} of at most {log.size_bytes_max:,} bytes"
+
+
+def _operations_told(log: LogSize) -> str:
+    count = output.plural(log.count, "operation")
+    return f"{count}, {log.size_bytes:,} bytes; 'repo gc' keeps the newest {log.count_max:,}"

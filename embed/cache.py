@@ -19,10 +19,9 @@ from numpy.typing import NDArray
 from ibidem.embed.protocol import Embedder, Float32s, batches, checked
 from ibidem.objects.errors import StorageError
 from ibidem.objects.text import text_digest
-from ibidem.store.lock import writer_lock
+from ibidem.store.files import folder_lock, medium_error
 
 _CHECK_BYTES = 16
-_LOCK_SECONDS = 30.0
 _WIDTHS = range(32 + 4 + _CHECK_BYTES, 32 + 4 * 4096 + _CHECK_BYTES + 1, 4)
 _TRIED_FRAMES = 4
 
@@ -64,8 +63,8 @@ class VectorCache:
             by_file.setdefault(text[0], []).append(body + _check(model, body))
         folder = self._folder / model.hex()
         with suppress(OSError, StorageError):
-            folder.mkdir(parents=True, exist_ok=True)
-            with writer_lock(folder / "lock", timeout_seconds=_LOCK_SECONDS):
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            with folder_lock(folder):
                 for number, frames in by_file.items():
                     _append(folder / f"{number:02x}", frames)
 
@@ -81,11 +80,16 @@ class VectorCache:
         if self._folder is None or not self._folder.is_dir():
             return
         numbers = {f"{text[0]:02x}" for text in gone}
-        for folder in (path for path in self._folder.iterdir() if path.is_dir()):
-            with writer_lock(folder / "lock", timeout_seconds=_LOCK_SECONDS):
-                for path in folder.iterdir():
-                    if path.name in numbers:
-                        _blank(path, gone)
+        try:
+            for folder in (path for path in self._folder.iterdir() if path.is_dir()):
+                with folder_lock(folder):
+                    for path in folder.iterdir():
+                        if path.name in numbers:
+                            _blank(path, gone)
+        except OSError as error:
+            if isinstance(error, StorageError):
+                raise
+            raise medium_error(self._folder, error) from error
 
     def _frames(self, model: bytes, dim: int, number: int) -> NDArray[Any] | None:
         assert self._folder is not None, "BUG: frames are in files"

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from ibidem.embed import safetensors
 from ibidem.embed.encoder import prepare
 from ibidem.embed.files import sha256_of
 from ibidem.objects.errors import CorruptError
+from ibidem.store.files import write_file
 
 ALGORITHM = "bert-exact-1"
 """Names the arithmetic of `encoder.py`; another arithmetic has another name."""
@@ -75,15 +75,12 @@ def _kept(
     """Writes the cache and returns it mapped; None where it cannot be written."""
     data, manifest = cache_files(weights)
     ordered = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    with contextlib.suppress(OSError), tempfile.TemporaryDirectory(dir=weights.parent) as folder:
-        new_data, new_manifest = Path(folder) / "data", Path(folder) / "manifest"
-        safetensors.write(new_data, ordered, {"algorithm": ALGORITHM, "weights": sha256})
+    with contextlib.suppress(OSError):
+        # Until the manifest is there the hash does not fit, and the cache is made once more.
+        safetensors.write(data, ordered, {"algorithm": ALGORITHM, "weights": sha256})
         hasher = blake3()
-        hasher.update_mmap(new_data)
-        new_manifest.write_text(json.dumps(_manifest(sha256, hasher.hexdigest())))
-        # Between the two moves the hash does not fit, and the cache is made once more.
-        new_data.replace(data)
-        new_manifest.replace(manifest)
+        hasher.update_mmap(data)
+        write_file(manifest, json.dumps(_manifest(sha256, hasher.hexdigest())).encode())
         return safetensors.read(data)[0]
     return None
 

@@ -8,7 +8,6 @@ every field of it is checked before it is believed.
 from __future__ import annotations
 
 import json
-import os
 import struct
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ibidem.objects.errors import CorruptError, StorageError
+from ibidem.store.files import whole_file
 
 HEADER_BYTES_MAX = 1 << 24
 _TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I8": "|i1"}
@@ -59,8 +59,11 @@ def read(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
 def write(path: Path, arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]) -> None:
     """Writes arrays under their names, in the order of the mapping, each on a 64 byte boundary.
 
-    The file is durable on return; a crash in the middle leaves an incomplete one, so write it under
-    another name and move it. The same arguments give the same bytes.
+    The file is durable on return, and whole under its name whenever it is there. The same arguments
+    give the same bytes.
+
+    Raises:
+        StorageError: the disk refuses.
     """
     header: dict[str, Any] = {"__metadata__": dict(metadata)}
     at = 0
@@ -73,14 +76,12 @@ def write(path: Path, arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str,
         }
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-(8 + len(text)) % _ALIGNMENT)
-    with path.open("wb") as file:
+    with whole_file(path) as file:
         file.write(struct.pack("<Q", len(text)) + text)
         for array in arrays.values():
             block = np.ascontiguousarray(array)
             file.write(block.data)
             file.write(bytes(-block.nbytes % _ALIGNMENT))
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def _view(name: str, entry: object, body: NDArray[np.uint8]) -> NDArray[Any]:

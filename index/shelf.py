@@ -10,13 +10,13 @@ damaged means "build again", never a wrong answer.
 
 from __future__ import annotations
 
+import errno
 import itertools
 import mmap
 import os
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from io import FileIO
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -26,6 +26,7 @@ from blake3 import blake3
 from ibidem.index.arrays import Columns
 from ibidem.index.segment import ALIGNMENT, Piece, Segment, read_segment, segment_pieces
 from ibidem.objects.errors import CorruptError, StorageError
+from ibidem.store import files
 
 SMALL_BYTES = 2 << 20
 """Files up to this size are not flushed and are hashed at open: 0.2 ms at most."""
@@ -221,38 +222,22 @@ def map_file(path: Path) -> mmap.mmap:
         raise StorageError(f"index file {path}: {error.strerror}") from error
 
 
-def write_file(path: Path, pieces: Iterable[Piece], *, is_flushed: bool) -> None:
+def write_file(path: Path, pieces: Sequence[Piece], *, is_flushed: bool) -> None:
     """Writes a file in one step: under its name it is whole, or not there.
+
+    Its folder is made where there is none, or no more.
 
     Raises:
         StorageError: the medium refused; the temporary file is removed.
     """
-    temporary = path.with_name(f".{path.name[:40]}.{os.getpid()}.{next(_temporary)}")
     try:
-        with _opened(temporary) as file:
-            for piece in pieces:
-                rest = memoryview(piece)
-                while rest:
-                    rest = rest[file.write(rest) :]
-            if is_flushed:
-                os.fsync(file.fileno())
-        temporary.replace(path)
-    except OSError as error:
-        unlink(temporary)
-        raise StorageError(
-            f"index file {path}: {error.strerror}", hint="free space or check the permissions"
-        ) from error
+        files.write_file(path, pieces, is_durable=is_flushed)
+    except StorageError as error:
+        if error.errno != errno.ENOENT:
+            raise
+        make_folder(path.parent)
+        files.write_file(path, pieces, is_durable=is_flushed)
 
 
-def _opened(path: Path) -> FileIO:
-    """Opens a new file; its folder is made where there is none."""
-    try:
-        return path.open("wb", buffering=0)
-    except FileNotFoundError:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return path.open("wb", buffering=0)
-
-
-_temporary = itertools.count()
 _memory_names = itertools.count()
 """Over all shelves: a name stands for the same columns wherever it is met."""

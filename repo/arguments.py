@@ -1,9 +1,11 @@
-"""Arguments that the repository's calls share: who commits and when, and ids of new nodes."""
+"""Arguments that the repository's calls share: who commits and when, paths, ids of new nodes."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ibidem.objects.derive import act_node_id
@@ -88,3 +90,15 @@ class UniqueIds:
         made = act_node_id(self._act, self._time, self._count, fields)
         self._count += 1
         return made
+
+
+def checked_path(field: str, path: object) -> Path:
+    """Returns a path that a caller gave.
+
+    Raises:
+        InvalidInputError: it is neither text nor a path, is empty, or no system can have it.
+    """
+    text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
+    if not isinstance(text, str) or not text or "\0" in text:
+        raise InvalidInputError(f"{field}: got {path!r:.80}, expected a path")
+    return Path(text)

@@ -38,6 +38,9 @@ HORIZON_CELL = "horizon"
 """Names the oldest operation that is kept, where `gc` gave up older ones."""
 ORIGIN_CELL = "origin"
 """Names the root of a repository without commits: empty trees and the configuration."""
+OPERATIONS_KEPT = 10_000
+"""How many of the newest operations `gc` keeps by default: months of undo for a person, and 4 MB of
+operations and views (350 bytes each, measured)."""
 RETRIES_MAX = 1000
 """Lost races in a row before giving up; each loss means that another writer got on."""
 

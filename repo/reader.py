@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from ibidem.repo.notes import Log
     from ibidem.repo.retrieving import Retriever
     from ibidem.repo.sign.key import SigningKey
-    from ibidem.repo.statistics import RepositoryStats
+    from ibidem.repo.statistics import LogStats, RepositoryStats
     from ibidem.retrieve.receipt import Receipt
     from ibidem.retrieve.result import Result
     from ibidem.retrieve.sealed import SealedReceipt
@@ -200,6 +200,12 @@ class Reader(Closing):
         from ibidem.repo import statistics
 
         return statistics.repository_stats(self, rev)
+
+    def log_stats(self) -> LogStats:
+        """Returns how large the logs of receipts and of operations are, and what bounds them."""
+        from ibidem.repo import statistics
+
+        return statistics.log_stats(self)
 
     # -- asking --------------------------------------------------------------------------------
 

@@ -22,9 +22,10 @@ from ibidem.objects.errors import (
     FormatError,
     InvalidInputError,
     NotFoundError,
+    StorageError,
 )
 from ibidem.repo import moves, refs, revision
-from ibidem.repo.arguments import Signature, UniqueIds, checked_time, signature
+from ibidem.repo.arguments import Signature, UniqueIds, checked_path, checked_time, signature
 from ibidem.repo.faces.keeping import Keeping
 from ibidem.repo.faces.merging import Merging
 from ibidem.repo.faces.noting import Noting
@@ -73,7 +74,7 @@ def init(
 
     Raises:
         InvalidInputError: there is a repository already.
-        StorageError: the disk refuses.
+        StorageError: the disk refuses; nothing was made, unless the message says that it was.
     """
     if path == MEMORY:
         from ibidem.repo.founding import founded
@@ -81,10 +82,11 @@ def init(
 
         return Repository(founded(MemoryStore(), config, author, clock), None, clock)
     from ibidem.repo.founding import founded
-    from ibidem.store.lmdb import LmdbStore, built_whole
+    from ibidem.store.files import built_whole
+    from ibidem.store.lmdb import LmdbStore
 
-    folder = Path(path) / FOLDER
-    if folder.exists():
+    folder = checked_path("path", path) / FOLDER
+    if os.path.lexists(folder):
         raise InvalidInputError(
             f"path: {folder} exists, expected a folder without a repository",
             hint="open what is there: ibidem.open(path), or any other command of repo",
@@ -93,7 +95,16 @@ def init(
         with LmdbStore.create(building / "blocks") as store:
             founded(store, config, author, clock)
         write_format(building)
-    return open(path, clock=clock)
+    try:
+        return open(path, clock=clock)
+    except StorageError as error:
+        failure = StorageError(
+            f"{error}; the repository was made and is whole",
+            kind=error.kind,
+            hint="open it: ibidem.open(path), or any other command of repo",
+        )
+        failure.errno = error.errno
+        raise failure from error
 
 
 def open(path: str | os.PathLike[str], *, clock: Clock = system_clock) -> Repository:  # noqa: A001
@@ -106,22 +117,21 @@ def open(path: str | os.PathLike[str], *, clock: Clock = system_clock) -> Reposi
     """
     from ibidem.store.lmdb import LmdbStore
 
-    folder = Path(path) / FOLDER
+    folder = checked_path("path", path) / FOLDER
     check_format(folder)
     return Repository(LmdbStore.open(folder / "blocks"), folder, clock)
 
 
 def write_format(folder: Path) -> None:
     """Writes the file that says which layout a new repository has."""
-    with (folder / _FORMAT_FILE).open("x") as file:
-        file.write(json.dumps({"version": LAYOUT_VERSION}) + "\n")
-        file.flush()
-        os.fsync(file.fileno())
+    from ibidem.store.files import write_file
+
+    write_file(folder / _FORMAT_FILE, (json.dumps({"version": LAYOUT_VERSION}) + "\n").encode())
 
 
 def check_format(folder: Path) -> None:
     """Raises as `open` does unless the folder is a repository that this program reads."""
-    from ibidem.store.environment import medium_error
+    from ibidem.store.files import medium_error
 
     try:
         found = json.loads((folder / _FORMAT_FILE).read_bytes())["version"]

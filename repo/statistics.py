@@ -1,4 +1,4 @@
-"""A repository in numbers, read from the counts that trees and store keep."""
+"""A repository in numbers: trees and store from the counts that they keep, logs by reading them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ibidem.objects.record import record
 from ibidem.objects.tree import Tree
+from ibidem.repo.operations import OPERATIONS_KEPT
 
 if TYPE_CHECKING:
     from ibidem.objects.cid import CommitCid, TreeCid
@@ -33,6 +34,48 @@ class RepositoryStats:
     """Of all revisions."""
     store_bytes: int
     """What the block store occupies on disk."""
+
+
+@record
+class LogSize:
+    """How large a log is, and what bounds it."""
+
+    count: int
+    size_bytes: int
+    count_max: int | None = None
+    """Entries that stay when the log is cut; None where its bytes are bounded."""
+    size_bytes_max: int | None = None
+    """Bytes that it never exceeds; None where its entries are bounded."""
+
+
+@record
+class LogStats:
+    """The logs of a repository: both grow with use, and both are bounded."""
+
+    receipts: LogSize
+    """What answers left beside the history; the files are cut as they grow. Kept receipts are
+    blocks, and not counted."""
+    operations: LogSize
+    """What can be undone: operations with their views, without what these hold. `collect_garbage`
+    cuts this log."""
+
+
+def log_stats(repository: Reader) -> LogStats:
+    """Returns the sizes of the logs; reads both, some 30 microseconds for an operation."""
+    operations = repository._operations
+
+    def sizes() -> list[int]:
+        return [
+            len(state.operation.encode()) + len(state.view.encode())
+            for state in operations.history()
+        ]
+
+    found = operations.steady(sizes)
+    count, size_bytes = repository.receipts.size()
+    return LogStats(
+        receipts=LogSize(count, size_bytes, size_bytes_max=repository.receipts.bound_bytes),
+        operations=LogSize(len(found), sum(found), count_max=OPERATIONS_KEPT),
+    )
 
 
 def repository_stats(repository: Reader, rev: object) -> RepositoryStats:

@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 import lmdb
 
 from ibidem.objects.errors import CorruptError, ErrorKind, NotFoundError, StorageError
+from ibidem.store.files import medium_error
 
 MAP_BYTES = 1 << 40
 """Address space reserved for one store where the system allows it."""
@@ -63,6 +64,8 @@ class Environment:
                 if error.code != errno.ENOMEM or size <= MAP_BYTES_MIN:
                     raise storage_error(self.path, error) from error
                 size //= 4
+            except OSError as error:
+                raise medium_error(self.path, error) from error
         try:
             _fill_up(self.path, handle)
             handle.reader_check()
@@ -258,15 +261,6 @@ def storage_error(path: Path, error: lmdb.Error) -> StorageError | CorruptError:
     failure = StorageError(f"{path}: {said}", hint="check the disk's space and permissions")
     if error.code > 0:
         failure.errno = errno.ENOSPC if error.code == errno.EIO and _is_full(path) else error.code
-    return failure
-
-
-def medium_error(path: Path, error: OSError) -> StorageError:
-    """Returns our error for one of the system's, with its `errno`."""
-    failure = StorageError(
-        f"{path}: {error.strerror}", hint="check the disk's space and permissions"
-    )
-    failure.errno = error.errno
     return failure
 
 

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import os
 import re
-import threading
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Self
 
 from ibidem.objects.cid import Cid
-from ibidem.objects.errors import InvalidInputError, StorageError
+from ibidem.objects.errors import StorageError
 from ibidem.store.closing import Closing
-from ibidem.store.environment import Environment, acquire, medium_error, release
+from ibidem.store.environment import Environment, acquire, release
+from ibidem.store.files import built_whole
 from ibidem.store.lock import writer_lock
 from ibidem.store.numbering import number_transactions
 from ibidem.store.protocol import (
@@ -311,33 +311,6 @@ class LmdbStore(Closing):
         return environment.read(read)
 
 
-@contextmanager
-def built_whole(target: Path) -> Iterator[Path]:
-    """Yields a folder to build in, which becomes `target` when all went well and vanishes if not.
-
-    Raises:
-        InvalidInputError: `target` exists and is not an empty folder.
-        StorageError: the disk refuses.
-    """
-    building = target.with_name(f".{target.name}.{os.getpid()}.{threading.get_ident()}.new")
-    try:
-        building.mkdir(parents=True)
-        yield building
-        for folder in (*(path for path in building.rglob("*") if path.is_dir()), building):
-            sync_folder(folder)
-        building.replace(target)
-        sync_folder(target.parent)
-    except BaseException as error:
-        import shutil  # brings every compressor along
-
-        shutil.rmtree(building, ignore_errors=True)
-        if isinstance(error, StorageError) or not isinstance(error, OSError):
-            raise
-        if target.exists():
-            raise InvalidInputError(f"path: {target} exists, expected a new folder") from error
-        raise medium_error(target, error) from error
-
-
 def _checked(blocks: Mapping[Cid, bytes], order: list[Cid]) -> Iterator[tuple[bytes, bytes]]:
     """Yields blocks that may be more than memory holds: each is read once, checked and written."""
     for cid in order:
@@ -352,17 +325,6 @@ def _check_cells(
     for name, value in expected.items():
         if transaction.get(name.encode("ascii"), None, environment.cells) != value:
             raise moved_cell(name)
-
-
-def sync_folder(path: Path) -> None:
-    """Makes a rename in the folder durable, where the system can."""
-    if os.name == "nt":
-        return
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def mount_table() -> list[str]:

@@ -14,7 +14,8 @@ import time
 from typing import Any
 
 from ibidem.objects.errors import CorruptError, ErrorKind, StorageError
-from ibidem.store.environment import DATA_FILE, Environment, medium_error
+from ibidem.store.environment import DATA_FILE, Environment
+from ibidem.store.files import medium_error
 from ibidem.store.layout import TABLES
 from ibidem.store.pages import Span, check_pages
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from ibidem.objects.ids import NodeId
 from ibidem.repo.compare import Placed, placed
 from ibidem.retrieve.query import Query
 from ibidem.retrieve.result import LaneScore, Result
+from ibidem.store.files import medium_error, read_file, write_file
 
 HEAD = (
     "ibidem retrieval golden 1\n"
@@ -78,11 +78,16 @@ class Golden:
         return body + f"checksum {blake3(body.encode()).hexdigest()}\n"
 
     def write(self, path: Path) -> None:
-        """Writes the file, whole or not at all."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_name(f".{path.name}.{os.getpid()}")
-        partial.write_bytes(self.text().encode())
-        partial.replace(path)
+        """Writes the file, whole or not at all.
+
+        Raises:
+            StorageError: the disk refuses.
+        """
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise medium_error(path.parent, error) from error
+        write_file(path, self.text().encode())
 
 
 def record(name: str, result: Result, mode: Mapping[str, Any]) -> Check:
@@ -135,11 +140,11 @@ def read(path: Path) -> Golden:
     Raises:
         NotFoundError: there is no such file.
         CorruptError: its bytes are not those that were written.
+        StorageError: it cannot be read.
     """
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError as error:
-        raise NotFoundError(f"golden: there is no file {path}") from error
+    data = read_file(path)
+    if data is None:
+        raise NotFoundError(f"golden: there is no file {path}")
     return parse(data, str(path))
 
 

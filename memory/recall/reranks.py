@@ -8,7 +8,6 @@ prompt asks again. A failure is never kept. The cache holds scores and digests, 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +17,7 @@ from blake3 import blake3
 
 from ibidem.objects import codec
 from ibidem.retrieve.rerank import Reranker
+from ibidem.store.files import write_file
 
 if TYPE_CHECKING:
     from ibidem.repo.reader import Reader
@@ -67,9 +67,7 @@ class RememberedReranker:
         # A full or read-only disk must not take the answer away with what is remembered of it.
         with suppress(OSError):
             self._folder.mkdir(parents=True, exist_ok=True)
-            partial = self._folder / f".{key}.{os.getpid()}"
-            partial.write_text(json.dumps(scores))
-            partial.replace(self._folder / key)
+            write_file(self._folder / key, json.dumps(scores).encode(), is_durable=False)
 
 
 def remembered(repository: Reader, reranker: Reranker) -> RememberedReranker:

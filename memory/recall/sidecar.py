@@ -18,7 +18,7 @@ from typing import Any
 from blake3 import blake3
 
 from ibidem.objects.record import record
-from ibidem.store.lock import writer_lock
+from ibidem.store.files import append_whole, folder_lock, medium_error, read_file, write_file
 
 SESSIONS_MAX = 50
 LOG_BYTES_MAX = 2 << 20
@@ -26,8 +26,8 @@ LOG_BYTES_MAX = 2 << 20
 _KEPT_MAX = 1000
 FOLDER = "local"
 _LAST, _IMPRESSIONS, _SLOW = "last.json", "impressions.jsonl", "slow.jsonl"
-_KEY, _LOCK = "key", "lock"
-_LOCK_SECONDS = 30.0
+_KEY = "key"
+_KEY_BYTES = 32
 
 
 @record
@@ -106,13 +106,13 @@ class Sidecar:
 
     def _read_key(self) -> bytes:
         if self._folder is None:
-            return os.urandom(32)
+            return os.urandom(_KEY_BYTES)
         path = self._folder / _KEY
         with self._locked():
-            if path.exists() and path.stat().st_size == 32:
-                return path.read_bytes()
-            key = os.urandom(32)
-            _replace(path, key)
+            key = read_file(path)
+            if key is None or len(key) != _KEY_BYTES:
+                key = os.urandom(_KEY_BYTES)
+                write_file(path, key, mode=0o600, is_durable=False)
             return key
 
     def _sessions(self) -> dict[str, Any]:
@@ -128,7 +128,8 @@ class Sidecar:
         if self._folder is None:
             self._memory["last"] = sessions
         else:
-            _replace(self._folder / _LAST, json.dumps(sessions).encode())
+            data = json.dumps(sessions).encode()
+            write_file(self._folder / _LAST, data, mode=0o600, is_durable=False)
 
     def _append(self, name: str, line: dict[str, Any]) -> None:
         if self._folder is None:
@@ -136,13 +137,12 @@ class Sidecar:
             return
         path = self._folder / name
         data = json.dumps(line, sort_keys=True).encode() + b"\n"
-        if path.exists() and path.stat().st_size >= LOG_BYTES_MAX:
-            path.replace(path.with_suffix(".1"))
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         try:
-            os.write(descriptor, data)
-        finally:
-            os.close(descriptor)
+            if path.exists() and path.stat().st_size >= LOG_BYTES_MAX:
+                path.replace(path.with_suffix(".1"))
+            _append(path, data)
+        except OSError as error:
+            raise medium_error(path, error) from error
 
     def _lines(self, name: str) -> Iterator[dict[str, Any]]:
         if self._folder is None:
@@ -150,10 +150,10 @@ class Sidecar:
             return
         path = self._folder / name
         for part in (path.with_suffix(".1"), path):
-            for line in part.read_bytes().splitlines() if part.exists() else ():
+            for line in (read_file(part) or b"").splitlines():
                 try:
                     yield json.loads(line)
-                except ValueError:  # a torn line of a process that was killed
+                except ValueError:  # what a power cut left of a line
                     continue
 
     @contextmanager
@@ -162,16 +162,22 @@ class Sidecar:
         if self._folder is None:
             yield
             return
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with writer_lock(self._folder / _LOCK, timeout_seconds=_LOCK_SECONDS):
+        with folder_lock(self._folder, mode=0o700):
             yield
 
 
-def _replace(path: Path, data: bytes) -> None:
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+def _append(path: Path, line: bytes) -> None:
+    """Appends a line, under the lock; where only a part of it fits, none of it stays."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
+    descriptor = os.open(path, flags, 0o600)
     try:
-        os.write(descriptor, data)
+        size = os.lseek(descriptor, 0, os.SEEK_END)
+        if size:
+            os.lseek(descriptor, -1, os.SEEK_END)
+            if os.read(descriptor, 1) != b"\n":
+                # A process was killed in its line, which must not become the beginning of this one.
+                size = path.read_bytes().rfind(b"\n") + 1
+                os.ftruncate(descriptor, size)
+        append_whole(descriptor, line, size_bytes=size)
     finally:
         os.close(descriptor)
-    partial.replace(path)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ibidem.repo.faces.signing import Signing
+from ibidem.repo.operations import OPERATIONS_KEPT
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
@@ -51,7 +52,7 @@ class Keeping(Signing):
     def collect_garbage(
         self,
         *,
-        keep_operations: int | None = None,
+        keep_operations: int | None = OPERATIONS_KEPT,
         is_dry_run: bool = False,
         author: str = "",
         time: int | None = None,
@@ -59,7 +60,8 @@ class Keeping(Signing):
         """Deletes the blocks that no ref, operation, kept receipt, run or stage needs.
 
         Args:
-            keep_operations: how many of the newest operations can still be undone; None: all.
+            keep_operations: how many of the newest operations can still be undone; None: all. What
+                only those before them held goes.
             is_dry_run: only counts.
 
         Raises:

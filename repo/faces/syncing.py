@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from ibidem.repo.reader import Reader
@@ -53,6 +52,10 @@ class Syncing(Reader):
             include: out of `notes`, `runs`, `receipts`.
             is_full: the local log goes along, and all that it can undo to; for a copy that is
                 restored by `ibidem.clone`.
+
+        Raises:
+            InvalidInputError: something has the name of the file already.
+            StorageError: the disk refuses; no file is left under the name.
         """
         from ibidem.repo.sync import exporting
 
@@ -231,21 +234,23 @@ class Syncing(Reader):
 @contextmanager
 def _written(file: str | os.PathLike[str] | IO[bytes]) -> Iterator[Any]:
     """Opens a file that appears, whole, under its name when all went well."""
-    if not isinstance(file, (str, os.PathLike)):
+    if hasattr(file, "write"):
         yield file
         return
+    from ibidem.repo.arguments import checked_path
     from ibidem.repo.sync.files import new_file
 
-    with new_file(Path(file)) as stream:
+    with new_file(checked_path("file", file)) as stream:
         yield stream
 
 
 @contextmanager
 def _read(file: str | os.PathLike[str] | IO[bytes]) -> Iterator[Any]:
-    if not isinstance(file, (str, os.PathLike)):
+    if hasattr(file, "read"):
         yield file
         return
+    from ibidem.repo.arguments import checked_path
     from ibidem.repo.sync.files import existing_file
 
-    with existing_file(Path(file)) as stream:
+    with existing_file(checked_path("file", file)) as stream:
         yield stream

@@ -119,22 +119,26 @@ def _sweep_rest(folder: Path, traces: Traces) -> None:
 
 def _blank_receipts(folder: Path, traces: Traces) -> None:
     from ibidem.repo.keep.files import blank
+    from ibidem.store.files import folder_lock
 
-    for path in folder.glob("log*"):
-        data = path.read_bytes()
-        spans: list[tuple[int, int]] = []
-        at = data.find(MARK)
-        while at >= 0:
-            block = frame_at(data, at)
-            if block is None:
-                at = data.find(MARK, at + 1)
-                continue
-            stop = at + HEAD_BYTES + len(block)
-            if _concerns(block, traces):
-                spans.append((at, stop))
-            at = data.find(MARK, stop)
-        if spans:
-            blank(path, spans)
+    if not folder.is_dir():
+        return
+    with folder_lock(folder):  # no log takes the place of the older one meanwhile
+        for path in folder.glob("log*"):
+            data = path.read_bytes()
+            spans: list[tuple[int, int]] = []
+            at = data.find(MARK)
+            while at >= 0:
+                block = frame_at(data, at)
+                if block is None:
+                    at = data.find(MARK, at + 1)
+                    continue
+                stop = at + HEAD_BYTES + len(block)
+                if _concerns(block, traces):
+                    spans.append((at, stop))
+                at = data.find(MARK, stop)
+            if spans:
+                blank(path, spans)
 
 
 def _concerns(block: bytes, traces: Traces) -> bool:

@@ -17,6 +17,7 @@ from ibidem.objects.errors import IbidemError, StorageError
 from ibidem.objects.verify import read_foreign
 from ibidem.repo.keep.report import Fault, FaultKind
 from ibidem.repo.receipts import HEAD_BYTES, MARK, frame_at
+from ibidem.store.files import folder_lock, read_file
 from ibidem.store.lock import writer_lock
 
 if TYPE_CHECKING:
@@ -49,9 +50,7 @@ def check_receipts(folder: Path) -> tuple[list[Fault], list[str], int]:
     count = 0
     for path in sorted(folder.glob("log*")):
         where = f"receipts/{path.name}"
-        data = b""
-        with suppress(FileNotFoundError):  # it took the place of the older one meanwhile
-            data = path.read_bytes()
+        data = read_file(path) or b""  # it may have taken the place of the older one meanwhile
         for start, stop, problem in _log_parts(data):
             if problem is None:
                 count += 1
@@ -66,15 +65,16 @@ def check_receipts(folder: Path) -> tuple[list[Fault], list[str], int]:
 def blank_damaged(folder: Path) -> list[str]:
     """Writes zeros over the damaged parts of the receipt logs; returns the names of those files."""
     changed = []
-    for path in sorted((folder / "receipts").glob("log*")):
-        spans = [
-            (start, stop)
-            for start, stop, problem in _log_parts(path.read_bytes())
-            if problem is not None
-        ]
-        if spans:
-            blank(path, spans)
-            changed.append(path.name)
+    with folder_lock(folder / "receipts"):
+        for path in sorted((folder / "receipts").glob("log*")):
+            spans = [
+                (start, stop)
+                for start, stop, problem in _log_parts(path.read_bytes())
+                if problem is not None
+            ]
+            if spans:
+                blank(path, spans)
+                changed.append(path.name)
     return changed
 
 

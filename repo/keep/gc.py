@@ -9,6 +9,9 @@ Nothing here depends on a clock. A block may go while others read and write, bec
 * commits and what else can be named go in the first deletion, whole: so nobody can refer to a
   commit whose trees are going.
 
+What the log can undo to is needed, so the log is bounded here: operations before the newest
+`OPERATIONS_KEPT` are given up.
+
 A kind or version that this program does not know, or a block that is missing, stops it before
 anything is deleted.
 
@@ -38,7 +41,7 @@ from ibidem.objects.record import record
 from ibidem.repo.keep.destroy import finish
 from ibidem.repo.keep.log import CELLS, HEAD_CELL, HORIZON_CELL, cell_links, kept_operations
 from ibidem.repo.keep.reach import EMPTY_RAW, LEAVES, Link, expand
-from ibidem.repo.operations import RETRIES_MAX, lost_every_race
+from ibidem.repo.operations import OPERATIONS_KEPT, RETRIES_MAX, lost_every_race
 from ibidem.repo.view_check import has_wrong_ref
 
 if TYPE_CHECKING:
@@ -116,7 +119,7 @@ class Marks:
 def collect(
     repository: Reader,
     *,
-    keep_operations: int | None = None,
+    keep_operations: int | None = OPERATIONS_KEPT,
     is_dry_run: bool = False,
     author: str = "",
     time: int | None = None,

@@ -9,7 +9,6 @@ import os
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ibidem.objects.cid import StepCid
@@ -18,7 +17,7 @@ from ibidem.objects.record import record
 from ibidem.objects.step import Step
 from ibidem.objects.view import RUNS
 from ibidem.repo import refs
-from ibidem.repo.arguments import checked_time
+from ibidem.repo.arguments import checked_path, checked_time
 from ibidem.repo.run import outcome, words
 from ibidem.repo.run.chain import full_name
 from ibidem.repo.run.values import unpack
@@ -131,7 +130,8 @@ class Recording:
         """
         from ibidem.repo.run.transfer import write_refs
 
-        return write_refs(self.repository, {RUNS + self.name: self.tip}, Path(file))
+        path = checked_path("file", file)
+        return write_refs(self.repository, {RUNS + self.name: self.tip}, path)
 
 
 def summaries(repository: Reader) -> list[RunSummary]:

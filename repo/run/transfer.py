@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, cast
 from ibidem.objects.cid import Cid
 from ibidem.objects.errors import ConflictError, InvalidInputError
 from ibidem.objects.view import RUNS
+from ibidem.repo.arguments import checked_path
 from ibidem.repo.run.recording import Recording
 from ibidem.repo.sync.exporting import export_refs
 from ibidem.repo.sync.files import existing_file, new_file
@@ -39,7 +40,7 @@ def read_run(repository: Running, file: str | os.PathLike[str], *, author: str) 
     """
     from ibidem.repo.sync.importing import import_car
 
-    with existing_file(Path(file)) as stream:
+    with existing_file(checked_path("file", file)) as stream:
         report = import_car(cast("Repository", repository), stream, author=author)
     names = [move.name.removeprefix(RUNS) for move in report.moves if move.name.startswith(RUNS)]
     if len(names) != 1:

@@ -4,6 +4,9 @@ They lie in files of their own beside the blocks and are copied by nothing: whom
 its owner's decision. A private key is a file that only its owner may read. A revoked key stays in
 the list, with the commits that were good when it was revoked: what they contain keeps its
 signatures, and nothing else does, whatever time it claims.
+
+Any number of processes and threads may change the list: each change is made under a lock, to the
+list as it is then, and is durable when the call returns.
 """
 
 from __future__ import annotations
@@ -11,7 +14,9 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,10 +29,10 @@ from ibidem.objects.errors import (
     IbidemError,
     InvalidInputError,
     NotFoundError,
-    StorageError,
 )
 from ibidem.objects.record import record
 from ibidem.repo.sign.key import PUBLIC_BYTES, SEED_BYTES, SigningKey
+from ibidem.store.files import change_file, medium_error, read_file, write_file
 
 TRUST_FILE = "trusted"
 SUFFIX = ".key"
@@ -72,32 +77,44 @@ class Keyring:
         self._folder = folder
         self._private: dict[str, SigningKey] = {}
         self._trust = Trust({})
+        self._lock = threading.Lock()
+        """Of what is in memory."""
 
     def generate(self, name: str, *, may_erase: bool = True) -> SigningKey:
         """Makes a private key, which this copy trusts from then on.
+
+        Both are durable on return; where it fails, neither is there.
 
         Raises:
             InvalidInputError: the name has another form, or is taken.
             StorageError: the disk refuses.
         """
         check_name(name)
-        if name in self.trust().keys or name in self.names():
-            raise InvalidInputError(f"key: {name!r} exists", hint="choose another name")
         key = SigningKey.generate(name)
-        if self._folder is None:
-            self._private[name] = key
-        else:
-            _write(self._folder / (name + SUFFIX), _line(key.seed.hex()), mode=0o600)
-        self.add(TrustedKey(name, key.public, may_erase=may_erase))
+
+        def add(trust: Trust) -> Trust:
+            self._check_free(trust, name)
+            self._keep(key)
+            return _with(trust, TrustedKey(name, key.public, may_erase=may_erase))
+
+        try:
+            self.change(add)
+        except BaseException:
+            self._drop(key)
+            raise
         return key
 
     def names(self) -> list[str]:
         """Returns the names of the private keys, ascending."""
         if self._folder is None:
             return sorted(self._private)
-        if not self._folder.is_dir():
+        try:
+            found = os.listdir(self._folder)  # noqa: PTH208  pathlib hides what cannot be read
+        except FileNotFoundError:
             return []
-        return sorted(path.stem for path in self._folder.glob("*" + SUFFIX))
+        except OSError as error:
+            raise medium_error(self._folder, error) from error
+        return sorted(name.removesuffix(SUFFIX) for name in found if _is_private(name))
 
     def private(self, name: str | None = None) -> SigningKey:
         """Returns a private key, by its name or the only one there is.
@@ -119,13 +136,15 @@ class Keyring:
             raise NotFoundError(f"key: {name!r:.80} is not here", hint="repo key list")
         if self._folder is None:
             return self._private[name]
-        path = self._folder / (name + SUFFIX)
-        if os.name != "nt" and path.stat().st_mode & 0o077:
+        path = self._path_of(name)
+        if os.name != "nt" and _mode(path) & 0o077:
             raise InvalidInputError(
                 f"key: others may read {path}", hint=f"chmod 600 {path}, if nobody has"
             )
-        seed = _hex(_checked(path), SEED_BYTES, str(path))
-        return SigningKey(name, seed)
+        data = read_file(path)
+        if data is None:
+            raise NotFoundError(f"key: {name!r:.80} is not here", hint="repo key list")
+        return SigningKey(name, _hex(_checked(data, path), SEED_BYTES, str(path)))
 
     def chosen(self, sign: str | bool | None) -> SigningKey | None:
         """Returns the private key that a caller asks for.
@@ -152,28 +171,78 @@ class Keyring:
         if self._folder is None:
             return self._trust
         path = self._folder / TRUST_FILE
-        return _read_trust(path) if path.exists() else Trust({})
+        return _read_trust(read_file(path), path)
 
     def add(self, key: TrustedKey) -> None:
-        """Trusts a key under its name, in the place of another one of that name."""
-        check_name(key.name)
-        trust = self.trust()
-        known = trust.of(key.public)
-        if known is not None and known.name != key.name:
-            raise InvalidInputError(
-                f"key: its bytes are those of {known.name!r}, expected another key"
-            )
-        before = trust.keys.get(key.name)
-        if before is not None and before.public != key.public:
-            raise InvalidInputError(f"key: {key.name!r} is another key", hint="choose a name")
-        self.write(replace(trust, keys={**trust.keys, key.name: key}))
+        """Trusts a key under its name, in the place of another one of that name.
 
-    def write(self, trust: Trust) -> None:
-        """Replaces whom this copy trusts, in one step."""
+        Raises:
+            InvalidInputError: the name is that of another key, or the key has another name.
+            StorageError: the disk refuses.
+        """
+        if not isinstance(key, TrustedKey):
+            raise InvalidInputError(f"key: got {key!r:.80}, expected a TrustedKey")
+        check_name(key.name)
+        if not isinstance(key.public, bytes) or len(key.public) != PUBLIC_BYTES:
+            raise InvalidInputError(
+                f"key: got public {key.public!r:.80}, expected {PUBLIC_BYTES} bytes"
+            )
+        self.change(lambda trust: _with(trust, key))
+
+    def change(self, change: Callable[[Trust], Trust]) -> Trust:
+        """Replaces whom this copy trusts by what `change` makes of it, and returns that.
+
+        No other change is lost: `change` is called under a lock, with what is trusted then. The
+        new list is durable on return. Where something fails, the list is what it was.
+
+        Raises:
+            CorruptError: the file is damaged.
+            StorageError: the disk refuses.
+        """
         if self._folder is None:
-            self._trust = trust
+            with self._lock:
+                self._trust = change(self._trust)
+                return self._trust
+        path, made = self._folder / TRUST_FILE, Trust({})
+
+        def changed(data: bytes | None) -> bytes:
+            nonlocal made
+            made = change(_read_trust(data, path))
+            return _line(_trust_text(made))
+
+        change_file(path, changed, mode=0o644, folder_mode=0o700)
+        return made
+
+    def _check_free(self, trust: Trust, name: str) -> None:
+        if name in trust.keys:
+            raise InvalidInputError(f"key: {name!r} exists", hint="choose another name")
+        if name in self.names():
+            public = self.private(name).public.hex()
+            raise InvalidInputError(
+                f"key: {name!r} has a private key here and is not trusted, as after a crash",
+                hint=f"repo key trust {name} {public} --may-erase; or choose another name",
+            )
+
+    def _keep(self, key: SigningKey) -> None:
+        if self._folder is None:
+            self._private[key.name] = key
         else:
-            _write(self._folder / TRUST_FILE, _line(_trust_text(trust)), mode=0o644)
+            write_file(self._path_of(key.name), _line(key.seed.hex()), mode=0o600)
+
+    def _drop(self, key: SigningKey) -> None:
+        """Removes a private key that was not acknowledged, where it was written at all."""
+        if self._folder is None:
+            if self._private.get(key.name) == key:
+                del self._private[key.name]
+            return
+        with suppress(OSError, CorruptError):
+            path = self._path_of(key.name)
+            if _checked(path.read_bytes(), path) == key.seed.hex():
+                path.unlink()
+
+    def _path_of(self, name: str) -> Path:
+        assert self._folder is not None, "BUG: a keyring in memory has no files"
+        return self._folder / (name + SUFFIX)
 
 
 def check_name(name: object) -> None:
@@ -199,10 +268,36 @@ def problem(folder: Path) -> str | None:
     try:
         ring.trust()
         for name in ring.names():
-            _hex(_checked(folder / (name + SUFFIX)), SEED_BYTES, name)
-    except (IbidemError, OSError) as error:
+            path = folder / (name + SUFFIX)
+            data = read_file(path)
+            if data is not None:  # removed meanwhile
+                _hex(_checked(data, path), SEED_BYTES, name)
+    except IbidemError as error:
         return str(error)
     return None
+
+
+def _with(trust: Trust, key: TrustedKey) -> Trust:
+    """Returns whom a copy trusts that trusts one more key, or another state of one."""
+    known = trust.of(key.public)
+    if known is not None and known.name != key.name:
+        raise InvalidInputError(f"key: its bytes are those of {known.name!r}, expected another key")
+    before = trust.keys.get(key.name)
+    if before is not None and before.public != key.public:
+        raise InvalidInputError(f"key: {key.name!r} is another key", hint="choose a name")
+    return replace(trust, keys={**trust.keys, key.name: key})
+
+
+def _is_private(name: str) -> bool:
+    """Tells whether a file holds a private key; what a crash left of one begins with a dot."""
+    return name.endswith(SUFFIX) and not name.startswith(".")
+
+
+def _mode(path: Path) -> int:
+    try:
+        return path.stat().st_mode
+    except OSError as error:
+        raise medium_error(path, error) from error
 
 
 def _line(text: str) -> bytes:
@@ -210,11 +305,7 @@ def _line(text: str) -> bytes:
     return body + b" " + blake3(body).hexdigest()[:_CHECK_DIGITS].encode() + b"\n"
 
 
-def _checked(path: Path) -> str:
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise StorageError(f"key file {path}: {error.strerror}") from error
+def _checked(data: bytes, path: Path) -> str:
     body, _, _ = data.rpartition(b" ")
     if _line(body.decode("utf-8", "replace")) != data:
         raise CorruptError(f"key file {path}: it does not have its stated checksum")
@@ -229,23 +320,6 @@ def _hex(text: str, size: int, where: str) -> bytes:
     if len(found) != size:
         raise CorruptError(f"key file {where}: it does not hold {size} bytes")
     return found
-
-
-def _write(path: Path, data: bytes, *, mode: int) -> None:
-    """Writes a file in one step, readable by whom `mode` says from the beginning."""
-    building = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor = os.open(building, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
-        try:
-            os.write(descriptor, data)
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-        building.replace(path)
-    except OSError as error:
-        building.unlink(missing_ok=True)
-        raise StorageError(f"key file {path}: {error.strerror}") from error
 
 
 def _trust_text(trust: Trust) -> str:
@@ -264,9 +338,11 @@ def _trust_text(trust: Trust) -> str:
     return json.dumps(fields, sort_keys=True, separators=(",", ":"))
 
 
-def _read_trust(path: Path) -> Trust:
+def _read_trust(data: bytes | None, path: Path) -> Trust:
+    if data is None:
+        return Trust({})
     try:
-        fields: dict[str, Any] = json.loads(_checked(path))
+        fields: dict[str, Any] = json.loads(_checked(data, path))
         if fields["version"] != 1:
             raise CorruptError(f"key file {path}: its version is {fields['version']!r}")
         keys = [

@@ -18,6 +18,7 @@ from ibidem.objects.blocks import Buffer
 from ibidem.objects.config import Config
 from ibidem.objects.errors import CorruptError, InvalidInputError
 from ibidem.repo import refs, repository
+from ibidem.repo.arguments import checked_path
 from ibidem.repo.founding import founded
 from ibidem.repo.sync.backup import restore
 from ibidem.repo.sync.bundle import Bundle
@@ -63,7 +64,7 @@ def clone(
         CorruptError, FormatError, NotFoundError: what was sent is not whole and right.
         RemoteError: it cannot be reached, or does not let us in.
     """
-    address = address_of(os.fspath(location))
+    address = address_of(location)
     clone_from(address, path, token=token, include=include, author=author, clock=clock)
     return repository.open(path, clock=clock)
 
@@ -78,10 +79,11 @@ def clone_from(
     clock: Clock = repository.system_clock,
 ) -> CopyReport:
     """Makes a repository in the folder `path` and returns what was copied; raises as `clone`."""
-    from ibidem.store.lmdb import LmdbStore, built_whole
+    from ibidem.store.files import built_whole
+    from ibidem.store.lmdb import LmdbStore
 
-    folder = Path(path) / repository.FOLDER
-    if folder.exists():
+    folder = checked_path("path", path) / repository.FOLDER
+    if os.path.lexists(folder):
         raise InvalidInputError(f"path: {folder} exists, expected a folder without a repository")
     with (
         connected(address, token=token) as remote,

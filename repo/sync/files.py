@@ -5,51 +5,44 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
-from typing import IO
+from typing import BinaryIO
 
-from ibidem.objects.errors import InvalidInputError, NotFoundError
+from ibidem.objects.errors import InvalidInputError, NotFoundError, StorageError
+from ibidem.store.files import medium_error, whole_file
 
 
-@contextmanager
-def new_file(path: Path) -> Iterator[IO[bytes]]:
+def new_file(path: Path) -> AbstractContextManager[BinaryIO]:
     """Yields a file that gets its name when it is whole; what has the name already is kept.
 
     Raises:
         InvalidInputError: there is something of that name.
+        StorageError: the disk refuses; nothing is left.
     """
-    if path.is_symlink() or path.exists():
-        raise InvalidInputError(f"file: {path} exists, expected the name of a new file")
-    draft = path.with_name(f".{path.name}.{os.getpid()}.new")
-    try:
-        with draft.open("xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        # A link, unlike a rename, never replaces what somebody else put there meanwhile.
-        try:
-            os.link(draft, path)
-        except FileExistsError as error:
-            raise InvalidInputError(f"file: {path} exists by now") from error
-    finally:
-        draft.unlink(missing_ok=True)
+    return whole_file(path, is_new=True)
 
 
 @contextmanager
-def existing_file(path: Path) -> Iterator[IO[bytes]]:
+def existing_file(path: Path) -> Iterator[BinaryIO]:
     """Yields a file for reading.
 
     Raises:
         NotFoundError: there is none.
         InvalidInputError: it is not a plain file, such as a folder or a pipe.
+        StorageError: it cannot be read.
     """
     try:
-        # A pipe that nobody writes to must not hold us up.
+        # A pipe that nobody writes to must not hold us up, and a folder can be opened too.
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-    except FileNotFoundError as error:
+        with ExitStack() as stack:
+            stack.callback(os.close, descriptor)
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise InvalidInputError(f"file: {path} is not a plain file")
+            yield stack.enter_context(os.fdopen(descriptor, "rb", closefd=False))
+    except (FileNotFoundError, NotADirectoryError) as error:
         raise NotFoundError(f"file: there is no {path}") from error
-    with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise InvalidInputError(f"file: {path} is not a plain file")
-        yield file
+    except OSError as error:
+        if isinstance(error, StorageError):
+            raise
+        raise medium_error(path, error) from error

@@ -5,6 +5,7 @@ Spec: sync 6, 7.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -12,12 +13,15 @@ from pathlib import Path
 
 from ibidem.objects.cid import Cid, CommitCid
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
+from ibidem.repo.arguments import checked_path
 from ibidem.repo.sync.bundle import Bundle, Push
 from ibidem.repo.sync.container import Opened
+from ibidem.repo.sync.files import existing_file
 from ibidem.repo.sync.http import HttpRemote
 from ibidem.repo.sync.remote import Blocks, LocalRemote, Remote
 from ibidem.repo.sync.remotes import RemoteAddress
 from ibidem.repo.sync.report import RefMove
+from ibidem.store.files import medium_error
 
 _FOLDER = ".ibidem"
 
@@ -58,7 +62,7 @@ class FileRemote:
 
     @contextmanager
     def _opened(self) -> Iterator[Opened]:
-        with self._path.open("rb") as file:
+        with existing_file(self._path) as file:
             yield Opened(file)
 
 
@@ -72,6 +76,7 @@ def connected(address: RemoteAddress, *, token: str | None = None) -> Iterator[R
     Raises:
         NotFoundError: there is no such folder or file.
         InvalidInputError: an URL without a token, or of another form.
+        StorageError: what is there cannot be read.
     """
     location = address.location
     if is_url(location):
@@ -82,12 +87,16 @@ def connected(address: RemoteAddress, *, token: str | None = None) -> Iterator[R
         )
         return
     path = Path(location)
-    if (path / _FOLDER).is_dir():
+    try:
+        is_repository, is_file = (path / _FOLDER).is_dir(), path.is_file()
+    except OSError as error:
+        raise medium_error(path, error) from error
+    if is_repository:
         from ibidem.repo.repository import open as open_repository
 
         with open_repository(path) as repository:
             yield LocalRemote(repository)
-    elif path.is_file():
+    elif is_file:
         yield FileRemote(path)
     else:
         raise NotFoundError(
@@ -98,7 +107,10 @@ def connected(address: RemoteAddress, *, token: str | None = None) -> Iterator[R
 
 
 def address_of(
-    location: str, *, token_file: str | None = None, is_plain_allowed: bool = False
+    location: str | os.PathLike[str],
+    *,
+    token_file: str | os.PathLike[str] | None = None,
+    is_plain_allowed: bool = False,
 ) -> RemoteAddress:
     """Returns the address that a user's text means; a path becomes absolute.
 
@@ -107,10 +119,15 @@ def address_of(
     """
     from ibidem.repo.sync.http import checked_url
 
+    location = os.fspath(location) if isinstance(location, os.PathLike) else location
+    if not isinstance(location, str):
+        raise InvalidInputError(f"location: got {location!r:.80}, expected http(s)://… or a path")
     if is_url(location):
         checked_url(location)
-        kept = None if token_file is None else str(Path(token_file).absolute())
-        return RemoteAddress(location, kept, is_plain_allowed)
+        if token_file is None:
+            return RemoteAddress(location, None, is_plain_allowed)
+        kept = checked_path("token_file", token_file).absolute()
+        return RemoteAddress(location, str(kept), is_plain_allowed)
     if "://" in location or not location or "\0" in location:
         raise InvalidInputError(f"location: got {location!r:.80}, expected http(s)://… or a path")
     return RemoteAddress(str(Path(location).absolute()))

@@ -11,6 +11,8 @@ from click.testing import Result
 
 import ibidem
 from ibidem.repo.keep.log import ERASING, ERASING_CELL
+from ibidem.repo.operations import OPERATIONS_KEPT
+from ibidem.repo.receipts import LOG_BYTES_MAX
 
 Run = Callable[..., Result]
 Data = Callable[..., dict[str, Any]]
@@ -69,6 +71,25 @@ def test_gc_counts_before_it_deletes(notes: Run, data: Data) -> None:
     assert data("gc")["block_count"] == 0
     assert "given up" in notes("gc", "--keep-operations", "1").stdout
     notes("gc", "--keep-operations", "0", code=2)
+    assert f"[default: {OPERATIONS_KEPT}]" in notes("gc", "--help").stdout
+
+
+def test_stats_shows_the_logs_with_their_bounds(notes: Run, data: Data) -> None:
+    before = data("stats")
+    receipt_bytes = 2 * LOG_BYTES_MAX
+    assert before["receipt_log"] == {"count": 0, "size_bytes": 0, "size_bytes_max": receipt_bytes}
+    assert before["operation_log"]["count_max"] == OPERATIONS_KEPT
+    notes("node", "add", "Note", "--summary", "the mill calculates")
+    notes("commit", "-m", "one more")
+    notes("retrieve", "mill")
+    after = data("stats")
+    assert after["operation_log"]["count"] == before["operation_log"]["count"] + 1
+    assert after["operation_log"]["size_bytes"] > before["operation_log"]["size_bytes"]
+    assert after["receipt_log"]["count"] == 1
+    said = notes("stats").stdout
+    assert f"1 receipt, {after['receipt_log']['size_bytes']:,} of at most 33,554,432 bytes" in said
+    assert f"{after['operation_log']['count']} operations" in said
+    assert "'repo gc' keeps the newest 10,000" in said
 
 
 def test_erase_asks_first_and_says_what_it_did(notes: Run, data: Data, tmp_path: Path) -> None:

@@ -60,8 +60,16 @@ def kill_many(scenario: str, kills: int, seed: int, folder: Path) -> int:
 def check(folder: Path, names: list[str]) -> None:
     """Raises unless all names are there, everything is sound and the next commit works."""
     with ibidem.open(folder) as repo:
-        found = {node.id for node in repo.at("HEAD").nodes()}
-        missing = [name for name in names if node_id("", name) not in found]
+        found = {node.id for node in repo.at("HEAD").nodes()} if repo.head else set()
+        keys, remotes = repo.keyring.trust().keys, repo.remotes.all()
+
+        def is_there(name: str) -> bool:
+            kind, _, rest = name.rpartition(":")
+            if kind == "revoked":
+                return rest in keys and keys[rest].is_revoked
+            return rest in remotes if kind else node_id("", name) in found
+
+        missing = [name for name in names if not is_there(name)]
         assert not missing, f"acknowledged and lost: {missing}"
         with repo.transaction(author="eve") as tx:
             tx.add_node("After", unique=True)

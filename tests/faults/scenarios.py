@@ -1,7 +1,8 @@
 """What a process is doing when it is killed: endless work that says what was acknowledged.
 
 A scenario works on a repository in a folder until it is killed. `say(name)` comes after the call
-returned: from then on the node with the key `name` must never be missing from the current branch.
+returned: from then on the node with the key `name` must never be missing from the current branch;
+`revoked:NAME` is a key that must stay revoked, and `remote:NAME` a remote that must stay known.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import ibidem
 from ibidem.repo.repository import Repository
+from ibidem.repo.sync.remotes import RemoteAddress
 
 Say = Callable[[str], None]
 Scenario = Callable[[Path, random.Random, Say], None]
@@ -105,6 +107,20 @@ def erase(folder: Path, chance: random.Random, say: Say) -> None:
             say(kept)
 
 
+def key(folder: Path, chance: random.Random, say: Say) -> None:
+    """Keys that are made and revoked, and remotes that are added, with others that come and go."""
+    with ibidem.open(folder) as repo:
+        while True:
+            name = f"k{_name(chance)}"
+            repo.keyring.generate(name)
+            repo.revoke_key(name, reason="test")
+            say(f"revoked:{name}")
+            repo.remotes.add(name, RemoteAddress("/somewhere"))
+            say(f"remote:{name}")
+            repo.remotes.add(f"{name}-gone", RemoteAddress("/somewhere"))
+            repo.remotes.remove(f"{name}-gone")
+
+
 def _name(chance: random.Random) -> str:
     return f"{chance.getrandbits(64):x}"
 
@@ -119,5 +135,6 @@ def _add(
 
 
 SCENARIOS: dict[str, Scenario] = {
-    function.__name__: function for function in (commit, retrieve, merge, gc, take, push, erase)
+    function.__name__: function
+    for function in (commit, retrieve, merge, gc, take, push, erase, key)
 }

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import threading
 from pathlib import Path
 
 import pytest
 
+import ibidem
 from ibidem.objects.cid import ReceiptCid
 from ibidem.objects.codec import encode
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
-from ibidem.repo.receipts import LOG_FILE, Receipts
+from ibidem.repo.receipts import HEAD_BYTES, LOG_FILE, OLDER_FILE, Receipts
+from ibidem.store.lock import writer_lock
 
+SOURCE = str(Path(__file__).parents[2] / "src")
 BLOCKS = [encode({"number": number, "filling": "x" * number}) for number in range(40)]
 
 
@@ -58,6 +65,8 @@ def test_a_torn_tail_is_ignored_and_what_comes_after_it_is_found(tmp_path: Path)
         assert [block for _, block in Receipts(tmp_path).blocks()] == BLOCKS[:1]
         Receipts(tmp_path).append(BLOCKS[2])
         assert [block for _, block in Receipts(tmp_path).blocks()] == [BLOCKS[0], BLOCKS[2]]
+        # One zero is no sign of a torn receipt: zeros stand where one was erased.
+        assert stop == second + 1 or count_whole(tmp_path) == 2
 
 
 def test_a_flipped_bit_loses_one_receipt_only(tmp_path: Path) -> None:
@@ -87,3 +96,164 @@ def test_a_log_that_is_taken_away_is_begun_again(tmp_path: Path) -> None:
     receipts.close()
     receipts.append(BLOCKS[2])
     assert len(list(receipts.blocks())) == 2
+
+
+def count_whole(folder: Path) -> int:
+    """Returns how many receipts the logs in a folder have; there is nothing else in them."""
+    found = list(Receipts(folder).blocks())
+    sizes = [path.stat().st_size for path in folder.glob("log*")]
+    assert sum(sizes) == sum(HEAD_BYTES + len(block) for _, block in found)
+    return len(found)
+
+
+def run(program: str, *arguments: str) -> subprocess.Popen[bytes]:
+    environment = {**os.environ, "PYTHONPATH": SOURCE}
+    return subprocess.Popen([sys.executable, "-c", program, *arguments], env=environment)
+
+
+def test_a_receipt_that_does_not_fit_on_the_disk_leaves_no_torn_one(tmp_path: Path) -> None:
+    """A limit on the size of files cuts a write short as a full disk does."""
+    pytest.importorskip("resource")
+    program = """
+import resource, signal, sys
+from pathlib import Path
+from ibidem.objects.codec import encode
+from ibidem.repo.receipts import Receipts
+receipts = Receipts(Path(sys.argv[1]))
+receipts.append(encode({"number": 1}))
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))
+receipts.append(encode({"number": 2, "filling": "x" * 2000}))
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+receipts.append(encode({"number": 3}))
+receipts.append(encode({"number": 2, "filling": "x" * 2000}))
+"""
+    assert run(program, str(tmp_path)).wait() == 0
+    assert count_whole(tmp_path) == 3
+
+
+def test_a_torn_receipt_after_a_crash_is_mended_by_the_next_answer(tmp_path: Path) -> None:
+    with ibidem.init(tmp_path) as repo:
+        with repo.transaction() as tx:
+            tx.add_node("Doc", summary="the mill calculates")
+        first = repo.retrieve("mill").receipt
+    log = tmp_path / ".ibidem" / "receipts" / LOG_FILE
+    whole = log.read_bytes()
+    for torn in (whole[:-1], whole[:20], whole[:40] + bytes(len(whole)), b"\x00Ib", b"rubbish"):
+        log.write_bytes(whole + torn)
+        with ibidem.open(tmp_path) as repo:
+            second = repo.retrieve("calculates").receipt
+            report = repo.fsck()
+            assert report.is_clean
+            assert not report.notes
+            assert report.counts["logged-receipt"] == 2
+            for receipt in (first, second):
+                assert receipt is not None
+                assert repo.replay(receipt.cid)
+
+
+def test_what_another_writer_tore_is_mended_by_one_that_goes_on(tmp_path: Path) -> None:
+    receipts = Receipts(tmp_path)
+    receipts.append(BLOCKS[0])
+    whole = (tmp_path / LOG_FILE).read_bytes()
+    with (tmp_path / LOG_FILE).open("ab") as file:
+        file.write(whole[:-3])
+    receipts.append(BLOCKS[1])
+    assert count_whole(tmp_path) == 2
+
+
+def test_zeros_of_an_erasure_at_the_end_are_not_torn(tmp_path: Path) -> None:
+    receipts = Receipts(tmp_path)
+    for block in BLOCKS[:2]:
+        receipts.append(block)
+    whole = (tmp_path / LOG_FILE).read_bytes()
+    second = whole.rfind(b"\x00IbR")
+    (tmp_path / LOG_FILE).write_bytes(whole[:second] + bytes(len(whole) - second))
+    Receipts(tmp_path).append(BLOCKS[2])
+    assert (tmp_path / LOG_FILE).read_bytes().startswith(whole[:second] + bytes(10))
+    assert [block for _, block in Receipts(tmp_path).blocks()] == [BLOCKS[0], BLOCKS[2]]
+
+
+def test_a_receipt_that_holds_a_frame_is_not_taken_for_a_torn_one(tmp_path: Path) -> None:
+    receipts = Receipts(tmp_path)
+    receipts.append(BLOCKS[0])
+    inner = (tmp_path / LOG_FILE).read_bytes()
+    outer = encode({"text": inner, "more": "x" * 100})
+    receipts.append(outer)
+    for block in (BLOCKS[1], BLOCKS[2]):
+        Receipts(tmp_path).append(block)
+    assert [block for _, block in receipts.blocks()] == [BLOCKS[0], outer, BLOCKS[1], BLOCKS[2]]
+
+
+@pytest.mark.parametrize("is_on_disk", [True, False])
+def test_the_log_never_exceeds_its_bound_and_drops_the_oldest(
+    tmp_path: Path, is_on_disk: bool
+) -> None:
+    receipts = Receipts(tmp_path if is_on_disk else None, log_bytes_max=1000)
+    assert receipts.bound_bytes == 2000
+    for number, block in enumerate(BLOCKS):
+        receipts.append(block)
+        count, size_bytes = receipts.size()
+        assert size_bytes <= receipts.bound_bytes
+        assert [found for _, found in receipts.blocks()] == BLOCKS[: number + 1][-count:]
+    assert size_bytes > receipts.bound_bytes // 2
+    if is_on_disk:
+        sizes = [(tmp_path / name).stat().st_size for name in (LOG_FILE, OLDER_FILE)]
+        assert max(sizes) <= 1000
+
+
+WRITING = """
+import sys
+from pathlib import Path
+from ibidem.objects.codec import encode
+from ibidem.repo.receipts import Receipts
+receipts = Receipts(Path(sys.argv[1]), log_bytes_max=int(sys.argv[2]))
+for number in range(300):
+    receipts.append(encode({"writer": sys.argv[3], "number": number}))
+"""
+
+
+@pytest.mark.parametrize("bound", [1 << 20, 4000])
+def test_4_processes_leave_whole_receipts_within_the_bound(tmp_path: Path, bound: int) -> None:
+    folder = tmp_path / "receipts"
+    running = [run(WRITING, str(folder), str(bound), str(writer)) for writer in range(4)]
+    assert [process.wait(120) for process in running] == [0] * 4
+    count = count_whole(folder)
+    assert count == 1200 if bound == 1 << 20 else 50 < count < 200
+    assert sum(path.stat().st_size for path in folder.glob("log*")) <= 2 * bound
+
+
+def test_threads_and_children_of_a_fork_append_whole_receipts(tmp_path: Path) -> None:
+    if not hasattr(os, "fork"):
+        pytest.skip("this system has no fork")
+    program = """
+import os, sys, threading
+from pathlib import Path
+from ibidem.objects.codec import encode
+from ibidem.repo.receipts import Receipts
+receipts = Receipts(Path(sys.argv[1]))
+receipts.append(encode({"who": "parent"}))
+def work(who):
+    for number in range(100):
+        receipts.append(encode({"who": who, "number": number}))
+child = os.fork()
+threads = [threading.Thread(target=work, args=(f"{child} {n}",)) for n in range(4)]
+[one.start() for one in threads]
+[one.join() for one in threads]
+if child:
+    assert os.waitpid(child, 0)[1] == 0
+"""
+    assert run(program, str(tmp_path)).wait(120) == 0
+    assert count_whole(tmp_path) == 801
+
+
+def test_an_answer_does_not_wait_long_for_a_writer_that_holds_the_log(tmp_path: Path) -> None:
+    receipts = Receipts(tmp_path)
+    receipts.append(BLOCKS[0])
+    with writer_lock(tmp_path / "lock", timeout_seconds=1):
+        thread = threading.Thread(target=receipts.append, args=(BLOCKS[1],))
+        thread.start()
+        thread.join(30)
+        assert not thread.is_alive()
+    receipts.append(BLOCKS[1])
+    assert [block for _, block in receipts.blocks()] == BLOCKS[:2]

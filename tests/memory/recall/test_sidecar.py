@@ -13,6 +13,7 @@ from ibidem.cli.recall import command
 from ibidem.memory.recall.asking import recall
 from ibidem.memory.recall.feedback import not_useful, vote
 from ibidem.memory.recall.sidecar import SESSIONS_MAX, LastRecall, Sidecar
+from ibidem.objects.errors import StorageError
 
 from .helpers import NOW, add
 
@@ -78,3 +79,27 @@ def test_ar21_the_sidecar_decides_nothing(tmp_path: Path) -> None:
         for path in (tmp_path / ".ibidem" / "local").iterdir():
             path.unlink()
         assert recall(repo, "alpha").result.to_bytes() == before.to_bytes()
+
+
+def test_a_line_that_a_crash_cut_off_does_not_swallow_the_next_one(tmp_path: Path) -> None:
+    sidecar = Sidecar(tmp_path)
+    sidecar.remember(entry("one", NOW))
+    log = tmp_path / "local" / "impressions.jsonl"
+    for torn in (b"{", b'{"session": "cut', log.read_bytes()[:-1]):
+        with log.open("ab") as file:
+            file.write(torn)
+        sidecar.remember(entry("two", NOW + 1))
+        assert [line["session"] for line in sidecar.impressions()][-1] == "two"
+    assert [line["session"] for line in sidecar.impressions()] == ["one", "two", "two", "two"]
+
+
+def test_a_sidecar_that_cannot_be_written_is_an_error_of_ours(tmp_path: Path) -> None:
+    (tmp_path / "local").write_text("in the way")
+    sidecar = Sidecar(tmp_path)
+    for work in (
+        lambda: sidecar.remember(entry("one", NOW)),
+        lambda: sidecar.digest("question"),
+        lambda: list(sidecar.impressions()),
+    ):
+        with pytest.raises(StorageError):
+            work()

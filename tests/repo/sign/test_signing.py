@@ -118,8 +118,7 @@ def test_who_is_trusted_decides(repo: Repository) -> None:
     repo.keyring.generate("bob")
     commits(repo, "ada", None, "bob")
     assert standings(repo) == ["good", "unsigned", "good"]
-    trust = repo.keyring.trust()
-    repo.keyring.write(replace(trust, keys={"ada": trust.keys["ada"]}))
+    repo.keyring.change(lambda trust: replace(trust, keys={"ada": trust.keys["ada"]}))
     assert standings(repo) == ["unknown", "unsigned", "good"]
 
 

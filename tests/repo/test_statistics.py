@@ -1,0 +1,51 @@
+"""What a repository says of the size of its logs, and what bounds them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import ibidem
+from ibidem.objects.blocks import Buffer
+from ibidem.repo.operations import OPERATIONS_KEPT
+from ibidem.repo.receipts import LOG_BYTES_MAX
+from ibidem.repo.repository import Repository
+
+
+def ask(repo: Repository, count: int) -> None:
+    with repo.transaction() as tx:
+        tx.add_node("Doc", summary="the mill calculates", key=count)
+    for number in range(count):
+        repo.retrieve(f"mill {number}")
+
+
+def test_the_logs_are_counted_in_entries_and_bytes(tmp_path: Path) -> None:
+    with ibidem.init(tmp_path) as repo:
+        empty = repo.log_stats()
+        assert (empty.receipts.count, empty.receipts.size_bytes) == (0, 0)
+        assert empty.operations.count == 1
+        ask(repo, 5)
+        stats = repo.log_stats()
+        log = tmp_path / ".ibidem" / "receipts" / "log"
+        assert (stats.receipts.count, stats.receipts.size_bytes) == (5, log.stat().st_size)
+        assert stats.receipts.size_bytes_max == 2 * LOG_BYTES_MAX
+        assert stats.operations.count == len(list(repo.operations())) == 2
+        sizes = [
+            len(repo.store.get(operation.cid)) + len(repo.store.get(operation.view))
+            for operation in repo.operations()
+        ]
+        assert stats.operations.size_bytes == sum(sizes)
+        assert stats.operations.count_max == OPERATIONS_KEPT
+
+
+def test_a_collection_bounds_the_log_of_operations_unless_told_otherwise() -> None:
+    with ibidem.init(clock=lambda: 0) as repo:
+        state = repo._operations.state()
+        for _ in range(OPERATIONS_KEPT + 20):
+            state = repo._operations.publish(
+                state, state.view, Buffer(repo.store), author="", time=0, description="nothing"
+            )
+        assert repo.collect_garbage(keep_operations=None).operation_count == 0
+        assert repo.log_stats().operations.count == OPERATIONS_KEPT + 21
+        assert repo.collect_garbage().operation_count == 21
+        # The newest that are kept, and the one that gave up the others.
+        assert repo.log_stats().operations.count == OPERATIONS_KEPT + 1

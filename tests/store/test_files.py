@@ -1,0 +1,193 @@
+"""Files that are written whole and changed under a lock."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ibidem.objects.errors import InvalidInputError, StorageError
+from ibidem.store.files import change_file, read_file, whole_file, write_file
+
+SOURCE = str(Path(__file__).parents[2] / "src")
+WRITERS, ROUNDS = 8, 25
+COUNTING = f"""
+import sys
+from pathlib import Path
+from ibidem.store.files import change_file
+for _ in range({ROUNDS}):
+    change_file(Path(sys.argv[1]), lambda data: b"%d" % (int(data or b"0") + 1))
+"""
+
+
+def together(work: Callable[[int], None]) -> None:
+    """Calls `work` in several threads that begin at once; raises what one of them raised."""
+    begin, errors = threading.Barrier(WRITERS), list[BaseException]()
+
+    def one(number: int) -> None:
+        begin.wait()
+        try:
+            work(number)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=one, args=(number,)) for number in range(WRITERS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_writers_of_one_name_never_share_a_temporary_file(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+
+    def work(number: int) -> None:
+        data = bytes([65 + number]) * 100_000
+        for _ in range(ROUNDS):
+            write_file(path, data, is_durable=False)
+            found = read_file(path) or b""
+            assert len(found) == len(data)
+            assert len(set(found)) == 1
+
+    together(work)
+    assert names(tmp_path) == ["file"]
+
+
+def test_no_change_of_8_threads_is_lost(tmp_path: Path) -> None:
+    path = tmp_path / "count"
+
+    def work(_: int) -> None:
+        for _ in range(ROUNDS):
+            change_file(path, lambda data: b"%d" % (int(data or b"0") + 1))
+
+    together(work)
+    assert read_file(path) == b"%d" % (WRITERS * ROUNDS)
+    assert names(tmp_path) == ["count", "lock"]
+
+
+def test_no_change_of_8_processes_is_lost(tmp_path: Path) -> None:
+    path = tmp_path / "made" / "count"
+    command = [sys.executable, "-c", COUNTING, str(path)]
+    environment = {**os.environ, "PYTHONPATH": SOURCE}
+    running = [subprocess.Popen(command, env=environment) for _ in range(WRITERS)]
+    assert [process.wait(120) for process in running] == [0] * WRITERS
+    assert read_file(path) == b"%d" % (WRITERS * ROUNDS)
+
+
+def test_a_change_that_raises_changes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    write_file(path, b"old")
+
+    def change(_: bytes | None) -> bytes:
+        raise InvalidInputError("no")
+
+    with pytest.raises(InvalidInputError):
+        change_file(path, change)
+    assert read_file(path) == b"old"
+    assert names(tmp_path) == ["file", "lock"]
+
+
+@pytest.mark.parametrize("error", [InvalidInputError("no"), KeyboardInterrupt(), OSError(5, "io")])
+@pytest.mark.parametrize("is_new", [True, False])
+def test_a_block_that_raises_leaves_what_was_there(
+    tmp_path: Path, error: BaseException, is_new: bool
+) -> None:
+    path = tmp_path / "file"
+    if not is_new:
+        write_file(path, b"old")
+    expected = StorageError if isinstance(error, OSError) else type(error)
+
+    def write() -> None:
+        with whole_file(path, is_new=is_new) as file:
+            file.write(b"new")
+            raise error
+
+    with pytest.raises(expected):
+        write()
+    assert read_file(path) == (None if is_new else b"old")
+    assert len(names(tmp_path)) == (0 if is_new else 1)
+
+
+def test_a_new_file_never_takes_the_place_of_another(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+
+    def write() -> None:
+        with whole_file(path, is_new=True) as file:
+            file.write(b"ours")
+            write_file(path, b"theirs")
+
+    with pytest.raises(InvalidInputError):
+        write()
+    assert read_file(path) == b"theirs"
+    with pytest.raises(InvalidInputError), whole_file(path, is_new=True):
+        raise AssertionError("it was there from the beginning")
+    (tmp_path / "link").symlink_to("nowhere")
+    with pytest.raises(InvalidInputError), whole_file(tmp_path / "link", is_new=True):
+        raise AssertionError("a name that leads nowhere is taken too")
+    assert names(tmp_path) == ["file", "link"]
+
+
+def test_what_another_process_left_behind_is_passed_over(tmp_path: Path) -> None:
+    with whole_file(tmp_path / "file") as file:
+        file.write(b"one")
+        (draft,) = names(tmp_path)
+    head, _, number = draft.rpartition(".")
+    for later in range(1, 5):
+        (tmp_path / f"{head}.{int(number) + later}").write_bytes(b"left behind")
+    write_file(tmp_path / "file", b"two")
+    assert read_file(tmp_path / "file") == b"two"
+    assert len(names(tmp_path)) == 5
+
+
+def test_a_file_is_private_from_the_beginning(tmp_path: Path) -> None:
+    with whole_file(tmp_path / "file", mode=0o600):
+        (draft,) = tmp_path.iterdir()
+        assert draft.stat().st_mode & 0o777 == 0o600
+
+
+def test_errors_of_the_medium_are_ours_and_say_the_path_and_the_number(tmp_path: Path) -> None:
+    write_file(tmp_path / "file", b"")
+    for work in (
+        lambda: write_file(tmp_path / "missing" / "file", b""),
+        lambda: write_file(tmp_path / "file" / "below", b""),
+        lambda: write_file(tmp_path / ("x" * 300), b""),
+        lambda: change_file(tmp_path / "file" / "below", lambda _: b""),
+        lambda: read_file(tmp_path),
+    ):
+        with pytest.raises(StorageError, match=str(tmp_path)) as caught:
+            work()
+        assert caught.value.errno
+    assert names(tmp_path) == ["file"]
+
+
+def test_what_does_not_fit_is_taken_back(tmp_path: Path) -> None:
+    resource = pytest.importorskip("resource")
+    program = """
+import os, resource, signal, sys
+from ibidem.store.files import append_whole
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))
+file = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT | os.O_APPEND)
+append_whole(file, b"x" * 900, size_bytes=0)
+try:
+    append_whole(file, b"y" * 900, size_bytes=900)
+except OSError:
+    sys.exit(0)
+sys.exit("it fitted")
+"""
+    assert resource
+    environment = {**os.environ, "PYTHONPATH": SOURCE}
+    done = subprocess.run([sys.executable, "-c", program, str(tmp_path / "f")], env=environment)
+    assert done.returncode == 0
+    assert read_file(tmp_path / "f") == b"x" * 900
