@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from ibidem.objects.cid import Cid, OperationCid, RootCid
 from ibidem.objects.errors import CorruptError, FormatError, IbidemError, NotFoundError
+from ibidem.repo import refs
 from ibidem.repo.keep import files
 from ibidem.repo.keep.erased import Erased
 from ibidem.repo.keep.history_check import RootCheck, check_log, in_order
@@ -30,6 +32,7 @@ from ibidem.repo.keep.log import (
 )
 from ibidem.repo.keep.reach import Link
 from ibidem.repo.keep.report import Fault, FaultKind, FsckReport
+from ibidem.repo.keep.source_check import Compared, check_sources
 from ibidem.repo.keep.walking import Progress, Walk
 from ibidem.repo.sign.key import signer_of
 
@@ -113,6 +116,7 @@ def _checked(repository: Reader, progress: Progress | None) -> FsckReport:
     faults += _check_erased(repository, erased)
     faults += check_log(store, operations, horizon)
     faults += _check_roots(store, walk)
+    faults += check_sources(store, walk.parts, _compared(repository, walk))
     unreachable = list(_check_rest(store, walk))
     faults += filter(None, unreachable)
     if repository.folder is not None:
@@ -215,6 +219,19 @@ def _check_roots(store: Store, walk: Walk) -> list[Fault]:
     for raw in walk.by_kind["root"]:
         check.check(RootCid(raw), None, "the stage, the origin or a receipt")
     return check.faults
+
+
+def _compared(repository: Reader, walk: Walk) -> Iterator[Compared]:
+    """Yields every root of a commit with its parent's, and those of refs without another."""
+    roots: dict[bytes, RootCid] = {}
+    for cid, commit in in_order(repository.store, walk.by_kind["commit"]):
+        before = roots.get(commit.parents[0].raw) if commit.parents else None
+        yield commit.root, before, f"commit {cid}"
+        roots[cid.raw] = commit.root
+    with suppress(IbidemError):  # told of by the walk
+        for name, target in refs.listed(repository.store, repository.view, "").items():
+            if target.raw in roots:
+                yield roots[target.raw], None, name
 
 
 def _check_rest(store: Store, walk: Walk) -> Iterator[Fault | None]:

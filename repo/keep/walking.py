@@ -24,6 +24,8 @@ from ibidem.objects.errors import (
     NotFoundError,
 )
 from ibidem.objects.ids import StableId
+from ibidem.objects.location import CONTAINERS, Part
+from ibidem.objects.node import Node
 from ibidem.objects.tree.block import decode
 from ibidem.objects.verify import read_foreign
 from ibidem.objects.view import Ref
@@ -60,6 +62,8 @@ class Walk:
         self._seen_again: set[tuple[bytes, Use]] = set()
         self.by_kind: dict[str, set[bytes]] = {"commit": set(), "root": set()}
         """CIDs of the commits and of the roots that were read."""
+        self.parts: dict[bytes, Part] = {}
+        """By CID, the documents and sections that were read."""
         self.whole: set[bytes] = set()
         """CIDs of the blocks that were read and are right."""
         self.erased: set[bytes] = set()
@@ -108,6 +112,8 @@ class Walk:
             return []
         if is_new:
             self.whole.add(link.raw)
+            if isinstance(value, Node) and value.children and value.ntype in CONTAINERS:
+                self.parts[link.raw] = Part.of(value)
             kind = link.kind if value is None else value.KIND
             self.counts[kind] += 1
             if kind in self.by_kind:

@@ -19,6 +19,9 @@ from ibidem.objects.cid import Cid, CommitCid, RootCid, TreeCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.config import Config
 from ibidem.objects.errors import CorruptError
+from ibidem.objects.ids import NodeId
+from ibidem.objects.location import CONTAINERS, Part, check_sources
+from ibidem.objects.node import Node
 from ibidem.objects.root import Root
 from ibidem.objects.tree import diff, mutate, verify
 from ibidem.objects.tree.block import EMPTY_TREE
@@ -63,6 +66,8 @@ class Inspection:
         self._known = known
         self._is_erased = is_erased
         self._models: Mapping[str, int] = {}
+        self._parts: dict[NodeId, Part] = {}
+        """New documents and sections of the root that is being checked."""
         self._accepted = Accepted()
 
     def run(self, targets: Iterable[Cid]) -> Accepted:
@@ -170,6 +175,9 @@ class Inspection:
                 f"{fields['dim']}, expected {self._models.get(need.name)} as the root's config says"
             )
 
+        elif need.kind == "node" and "children" in fields and fields["ntype"] in CONTAINERS:
+            self._parts[NodeId(need.key)] = Part.of(Node.from_map(fields))
+
     def _read_models(self, fields: dict[str, Any]) -> None:
         models = Config.from_map(fields.get("config", {})).models
         self._models = {name: model.dim for name, model in models.items()}
@@ -181,6 +189,8 @@ class Inspection:
 
     def _check_root(self, cid: RootCid, bases: Sequence[Root]) -> None:
         """Shows that each tree is, block for block, the one that its entries make."""
+        check_sources(self._parts)
+        self._parts.clear()
         before = [families(base) for base in bases]
         for family, tree in families(Root.decode(self._source.get(cid))).items():
             olds = [trees[family] for trees in before if family in trees]

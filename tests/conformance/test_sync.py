@@ -33,6 +33,9 @@ CITED = {
     + "test_every_flipped_byte_of_a_bundle_is_refused_or_changes_nothing_but_its_message",
     "5-b": BLOCKS + "test_a_tree_on_a_commit_with_another_boundary_is_refused",
     "5-c": BLOCKS + "test_a_tree_that_is_not_the_tree_of_its_entries_is_refused",
+    "5-h": "tests/repo/test_sources.py::test_a_document_whose_parts_have_no_end_is_refused",
+    "5-i": "tests/repo/run/test_shapes.py::"
+    "test_a_step_of_another_shape_is_refused_and_named_and_hides_nothing",
     "6-a": EXCHANGE + "test_a_push_that_was_decided_on_an_older_state_is_refused",
     "6-b": ERASURES + "test_what_was_only_fetched_is_not_thereby_let_in",
     "7-a": REMOTE + "test_a_name_that_is_not_ours_is_not_answered",

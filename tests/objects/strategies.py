@@ -24,7 +24,7 @@ VALUES = st.recursive(
 MAPS = st.dictionaries(NAMES, VALUES, max_size=4)
 NODE_IDS = st.builds(NodeId, st.binary(min_size=16, max_size=16))
 COUNTS = st.integers(0, (1 << 64) - 1)
-CHILDREN = st.builds(Child, NODE_IDS, TEXTS, COUNTS, COUNTS)
+CHILDREN = st.builds(Child, NODE_IDS, TEXTS, st.integers(0, 1 << 20), COUNTS)
 EXTRA = st.dictionaries(NAMES.map(lambda name: "x-" + name), VALUES, max_size=2)
 
 
@@ -33,15 +33,20 @@ def nodes(draw):
     """Any node: keyed or not, with content inline or in parts."""
     key = draw(st.none() | st.tuples(TEXTS, VALUES))
     blobs = st.lists(st.builds(BlobCid.of, st.binary(max_size=4)), max_size=3).map(tuple)
+    id_ = node_id(*key) if key else draw(NODE_IDS)
     return Node(
-        node_id(*key) if key else draw(NODE_IDS),
+        id_,
         draw(NAMES),
         summary=draw(st.none() | TEXTS),
         context_sentence=draw(st.none() | TEXTS),
         props=draw(MAPS),
         content=draw(st.none() | st.binary(max_size=50) | blobs),
         key=key,
-        children=tuple(draw(st.lists(CHILDREN, max_size=3))),
+        children=tuple(
+            child
+            for child in draw(st.lists(CHILDREN, max_size=3, unique_by=lambda child: child.id))
+            if child.id != id_
+        ),
         tail=draw(TEXTS),
         extra=draw(EXTRA),
     )
