@@ -110,7 +110,7 @@ class Node(Block):
         if self.key is not None:
             put(self, "key", _checked_key(self.key))
         if self.children != ():
-            put(self, "children", _checked_children(self.id, self.children))
+            put(self, "children", _checked_children(self.children))
 
     @property
     def cid(self) -> NodeCid:
@@ -235,13 +235,13 @@ def _checked_key(key: object) -> tuple[str, Any]:
     raise InvalidInputError(f"node.key: got {key!r:.80}, expected (namespace text, key)")
 
 
-def _checked_children(id_: NodeId, children: tuple[Child, ...]) -> tuple[Child, ...]:
+def _checked_children(children: tuple[Child, ...]) -> tuple[Child, ...]:
     require(isinstance(children, (tuple, list)), "node", "children", children, "a tuple of Child")
-    listed = {id_}
+    listed: set[NodeId] = set()
     size_bytes = 0
     for child in children:
         require(type(child) is Child, "node", "children", child, "a Child")
-        require(child.id not in listed, "node", "children", child.id, "each part once, not itself")
+        require(child.id not in listed, "node", "children", child.id, "each part once")
         listed.add(child.id)
         size_bytes += child.size_bytes
     if size_bytes > DOCUMENT_BYTES_MAX:

@@ -230,7 +230,6 @@ def refused_blocks() -> Iterator[tuple[str, str, str, Fields]]:
     yield "step, answer of two raw blocks", "7-a", limit, {**STEP, "answer": [BLOB] * 2}
     row = [B, "", 1 << 26, 0]
     yield "node, a part twice", "5.1-e", corrupt, {**NODE, "children": [[B, "", 1, 0]] * 2}
-    yield "node, itself as a part", "5.1-e", corrupt, {**NODE, "children": [[A, "", 1, 0]]}
     parts = [row, [bytes(16), "", 1, 0]]
     yield "node, parts of 2^26 + 1 bytes", "5.1-e", limit, {**NODE, "children": parts}
     yield "node, id of another key", "5.1-c", corrupt, {**NODE, "key": ["", "b"]}

@@ -101,7 +101,7 @@ def _check_limits(kind: str, fields: dict) -> None:
             raise RefusedError("limit-exceeded", f"{kind}.{name}")
     if kind == "node" and "children" in fields:
         listed = [row[0] for row in fields["children"]]
-        if len({fields["id"], *listed}) <= len(listed):
+        if len(set(listed)) < len(listed):
             raise RefusedError("corrupt", "a part twice")
         if sum(row[2] for row in fields["children"]) > 1 << 26:
             raise RefusedError("limit-exceeded", "node.children")

@@ -33,20 +33,15 @@ def nodes(draw):
     """Any node: keyed or not, with content inline or in parts."""
     key = draw(st.none() | st.tuples(TEXTS, VALUES))
     blobs = st.lists(st.builds(BlobCid.of, st.binary(max_size=4)), max_size=3).map(tuple)
-    id_ = node_id(*key) if key else draw(NODE_IDS)
     return Node(
-        id_,
+        node_id(*key) if key else draw(NODE_IDS),
         draw(NAMES),
         summary=draw(st.none() | TEXTS),
         context_sentence=draw(st.none() | TEXTS),
         props=draw(MAPS),
         content=draw(st.none() | st.binary(max_size=50) | blobs),
         key=key,
-        children=tuple(
-            child
-            for child in draw(st.lists(CHILDREN, max_size=3, unique_by=lambda child: child.id))
-            if child.id != id_
-        ),
+        children=tuple(draw(st.lists(CHILDREN, max_size=3, unique_by=lambda child: child.id))),
         tail=draw(TEXTS),
         extra=draw(EXTRA),
     )
