@@ -16,7 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ibidem.objects.cid import Cid, OperationCid, RootCid
+from ibidem.objects.cid import Cid, CommitCid, OperationCid, RootCid
 from ibidem.objects.errors import CorruptError, FormatError, IbidemError, NotFoundError
 from ibidem.repo import refs
 from ibidem.repo.keep import files
@@ -34,6 +34,7 @@ from ibidem.repo.keep.reach import Link
 from ibidem.repo.keep.report import Fault, FaultKind, FsckReport
 from ibidem.repo.keep.source_check import Compared, check_sources
 from ibidem.repo.keep.walking import Progress, Walk
+from ibidem.repo.notes import NOTES, damaged_events
 from ibidem.repo.sign.key import signer_of
 
 if TYPE_CHECKING:
@@ -116,6 +117,7 @@ def _checked(repository: Reader, progress: Progress | None) -> FsckReport:
     faults += _check_erased(repository, erased)
     faults += check_log(store, operations, horizon)
     faults += _check_roots(store, walk)
+    faults += _check_notes(repository)
     faults += check_sources(store, walk.parts, _compared(repository, walk))
     unreachable = list(_check_rest(store, walk))
     faults += filter(None, unreachable)
@@ -232,6 +234,14 @@ def _compared(repository: Reader, walk: Walk) -> Iterator[Compared]:
         for name, target in refs.listed(repository.store, repository.view, "").items():
             if target.raw in roots:
                 yield roots[target.raw], None, name
+
+
+def _check_notes(repository: Reader) -> Iterator[Fault]:
+    """Yields what stands at a head of notes and is no event."""
+    with suppress(IbidemError):  # told of by the walk
+        for name, target in refs.listed(repository.store, repository.view, NOTES).items():
+            for cid, said in damaged_events(repository.store, CommitCid(target.raw)):
+                yield Fault(FaultKind.MALFORMED, f"node {cid}", said, cid, NOTES + name)
 
 
 def _check_rest(store: Store, walk: Walk) -> Iterator[Fault | None]:

@@ -26,6 +26,8 @@ from ibidem.objects.errors import (
 from ibidem.objects.ids import StableId
 from ibidem.objects.location import CONTAINERS, Part
 from ibidem.objects.node import Node
+from ibidem.objects.receipt import ReceiptBlock
+from ibidem.objects.step import Step
 from ibidem.objects.tree.block import decode
 from ibidem.objects.verify import read_foreign
 from ibidem.objects.view import Ref
@@ -104,6 +106,8 @@ class Walk:
             value = None if Cid(link.raw).is_raw else read_foreign(block)
             found = list(expand(link, block))
             self._check_place(link, block, value)
+            if is_new and isinstance(value, (Step, ReceiptBlock)):
+                self._check_record(link, block, value)
         except FormatError as error:
             self.fault(FaultKind.UNKNOWN, link, str(error))
             return []
@@ -139,6 +143,15 @@ class Walk:
             self.erased.add(link.raw)
         elif is_new:
             self.fault(FaultKind.MISSING, link, "it is not in the store")
+
+    def _check_record(self, link: Link, block: bytes, value: Block) -> None:
+        """Checks the values in a step or a receipt; what it leads to is read all the same."""
+        from ibidem.repo.run.records import check_record
+
+        try:
+            check_record(self._source, block, value)
+        except (CorruptError, FormatError) as error:
+            self.fault(FaultKind.MALFORMED, link, str(error))
 
     def _check_place(self, link: Link, block: bytes, value: Block | None) -> None:
         """Checks that a block fits the place in a tree that it was found in."""

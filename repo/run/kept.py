@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from ibidem.objects.cid import Cid, ReceiptCid
-from ibidem.objects.errors import InvalidInputError, NotFoundError
+from ibidem.objects.errors import CorruptError, FormatError, InvalidInputError, NotFoundError
 from ibidem.objects.record import record
 from ibidem.objects.view import RECEIPTS, View
 from ibidem.repo import refs
@@ -31,7 +31,10 @@ class KeptReceipt:
     """A receipt that is kept, and its identity."""
 
     cid: ReceiptCid
-    receipt: Receipt | SealedReceipt
+    receipt: Receipt | SealedReceipt | None
+    """None for one that cannot be read."""
+    failure: str | None = None
+    """Why it cannot be read."""
 
 
 def keep(
@@ -119,10 +122,14 @@ def drop(
 
 
 def listed(repository: Reader, view: View) -> Iterator[KeptReceipt]:
-    """Yields the receipts that are kept, by CID text."""
+    """Yields the receipts that are kept, by CID text; one that cannot be read says why."""
     for cid in refs.listed(repository.store, view, RECEIPTS).values():
         kept = ReceiptCid(cid.raw)
-        yield KeptReceipt(kept, read_receipt(repository.store.get(kept)))
+        block = repository.store.get(kept)
+        try:
+            yield KeptReceipt(kept, read_receipt(block))
+        except (CorruptError, FormatError) as error:
+            yield KeptReceipt(kept, None, str(error))
 
 
 def found(repository: Reader, receipt: Cid | str) -> tuple[ReceiptCid, Receipt | SealedReceipt]:

@@ -21,12 +21,14 @@ from ibidem.objects.operation import Operation
 from ibidem.objects.tree import diff
 from ibidem.objects.tree.block import EMPTY_TREE
 from ibidem.objects.view import Ref, View
+from ibidem.repo import refs
+from ibidem.repo.notes import NOTES
 from ibidem.repo.operations import HEAD_CELL, HORIZON_CELL
 from ibidem.repo.sync.check import check_tree
 from ibidem.repo.sync.delta import tree_needs
 from ibidem.repo.sync.known import Known
 from ibidem.repo.sync.quarantine import Chosen, Layered, Quarantine, missing_from_pack
-from ibidem.repo.sync.receive import Intake
+from ibidem.repo.sync.receive import Intake, check_notes
 from ibidem.repo.sync.report import Move, RefMove
 
 if TYPE_CHECKING:
@@ -109,6 +111,8 @@ def restore(repository: Reader, quarantine: Quarantine, newest: OperationCid) ->
     found = Intake(repository, quarantine)
     erased = {cid.raw for erasure in log.erasures for cid in erasure.cids}
     found.inspect(log.targets, is_erased=lambda cid: cid.raw in erased)
+    for name, target in refs.listed(found.source, log.newest, NOTES).items():
+        check_notes(found.source, [RefMove(NOTES + name, None, target, Move.CREATED)])
     for cid in log.cids:
         if cid not in quarantine and cid != EMPTY_TREE:
             raise missing_from_pack(cid, "block")

@@ -25,6 +25,8 @@ from ibidem.objects.node import Node
 from ibidem.objects.root import Root
 from ibidem.objects.tree import diff, mutate, verify
 from ibidem.objects.tree.block import EMPTY_TREE
+from ibidem.objects.verify import VALUES
+from ibidem.repo.run.records import check_record
 from ibidem.repo.sync.ancestry import parents_first
 from ibidem.repo.sync.closure import needs_of, records_behind, split_targets
 from ibidem.repo.sync.delta import Need, families
@@ -38,6 +40,10 @@ _KEYED = frozenset(("node", "edge"))
 """Kinds whose blocks hold the id that they stand under."""
 _BY_PLACE = frozenset(("tree", "part", "step", "receipt", "result", "commit"))
 """Kinds that the walk to them has read already."""
+
+
+_RECORDS = frozenset(("step", "receipt"))
+"""Kinds whose values have a shape of their own."""
 
 
 class Accepted:
@@ -84,6 +90,10 @@ class Inspection:
                 raise missing_from_pack(target, "ref target")
         heads, records = split_targets(self._source, wanted)
         chain = records_behind(self._source, records, self._is_had)
+        for need in chain.needs:
+            if need.kind in _RECORDS:
+                block = self._source.get(need.cid)
+                check_record(self._source, block, VALUES[need.kind].decode(block))
         accepted.commits = self._commits([*heads, *chain.commits], accepted)
         covered = {commit.root for commit in accepted.commits.values()}
         for need in needs_of(
