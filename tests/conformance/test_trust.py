@@ -152,6 +152,7 @@ CITED = {
     },
     "memory": {
         "1-a": "tests/repo/test_notes.py::test_an_older_head",
+        "1-b": "tests/repo/run/test_shapes.py::test_a_note_that_is_no_event",
         "2-a": "tests/conformance/test_trust.py::test_salience",
         "2-b": "tests/conformance/test_trust.py::test_salience",
         "2-c": "tests/conformance/test_trust.py::test_salience",

@@ -156,9 +156,8 @@ def test_a_step_of_another_shape_is_refused_and_named_and_hides_nothing(
     assert repo.runs()[1].is_readable
     damaged = repo.recorded("bad/1")
     assert any("cannot be read" in line and field in line for line in damaged.lines())
-    with pytest.raises(IbidemError):
-        for found in damaged.read():
-            assert found
+    with pytest.raises(CorruptError):
+        list(damaged.read())
     with pytest.raises(IbidemError), damaged.replay() as replay:
         _play(replay)
 
@@ -318,8 +317,7 @@ def test_a_receipt_that_cannot_be_read_is_refused_and_named_and_hides_nothing(
     cid = Cid.of(block)
     other = ibidem.init("memory:", clock=lambda: 1)
     sent = {found: repo.store.get(found) for found in repo.store.cids() if not found.is_raw}
-    refused_by = pytest.raises(CorruptError)
-    with refused_by:
+    with pytest.raises(CorruptError):
         other.import_(bundle(f"receipts/{cid}", cid, {**sent, cid: block}))
     assert not other.kept_receipts()
     kept = repo.keep(receipt)
