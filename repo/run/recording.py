@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from ibidem.objects.cid import StepCid
 from ibidem.objects.errors import CorruptError, FormatError, IbidemError, NotFoundError
+from ibidem.objects.printable import one_line
 from ibidem.objects.record import record
 from ibidem.objects.step import Step
 from ibidem.objects.view import RUNS
@@ -24,7 +25,6 @@ from ibidem.repo.operations import HEAD_CELL, is_overtaken
 from ibidem.repo.run import outcome, words
 from ibidem.repo.run.chain import full_name
 from ibidem.repo.run.shape import ReadStep, read_step
-from ibidem.repo.telling import safe
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Buffer
@@ -116,7 +116,7 @@ class Recording:
         try:
             return words.step_line(self.repository.store, self.read_step(step))
         except (CorruptError, FormatError) as error:
-            return safe(f"cannot be read: {error}")
+            return one_line(f"cannot be read: {error}")
 
     def summary(self) -> RunSummary:
         """Returns what the run was, in short."""

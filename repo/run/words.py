@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from ibidem.objects.printable import one_line
 from ibidem.objects.step import Step
 from ibidem.repo.run import outcome
 from ibidem.repo.run.shape import ReadStep
 from ibidem.repo.run.values import shown
-from ibidem.repo.telling import safe
 from ibidem.retrieve.query import Query
 from ibidem.retrieve.receipt import Receipt
 
@@ -23,8 +23,8 @@ def step_line(store: Store, found: ReadStep) -> str:
     """Returns what was done in a step, on one line."""
     asked, answer = _asked(store, found.step, found.request), found.answer
     if outcome.is_failed(answer) and found.step.action not in ("event", "end"):
-        return safe(f"{asked}, which failed with {outcome.summary(answer)}")
-    return safe(asked + _answered(found))
+        return one_line(f"{asked}, which failed with {outcome.summary(answer)}")
+    return one_line(asked + _answered(found))
 
 
 def question(rev: str, form: Mapping[str, Any]) -> str:
