@@ -18,8 +18,7 @@ from typing import Any
 import click
 
 from ibidem.objects.printable import one_line as one_line
-from ibidem.objects.printable import printable as printable
-from ibidem.objects.printable import printable_json, printable_line
+from ibidem.objects.printable import printable, printable_json, printable_line
 
 _PLAIN, _STRONG, _FAINT, _GOOD, _BAD = map(chr, range(0xD800, 0xD805))
 """Marks of styles, the first that of their end. They are lone surrogates, which text of a
