@@ -128,7 +128,7 @@ def item_lines(rank: int, item: Item, location: Location | None) -> list[str]:
     """Returns one item: its place in the answer and in its source, then its rendering."""
     place = shapes.location_line(location) if location else output.one_line(item.node.ntype)
     score = faint(f"score {item.score:.6g}, {plural(item.tokens, 'token')}")
-    body = output.printable(item.rendered).splitlines()
+    body = item.rendered.splitlines()
     return [f"[{rank}] {strong(place)}  {score}", *(f"    {line}" for line in body)]
 
 

@@ -191,7 +191,7 @@ def _ended_well(arguments: tuple[str, ...], environment: dict[str, str]) -> bool
             f"{arguments[0]}: {(error.strerror or str(error)).lower()}"
         ) from error
     if done.stdout:
-        output.note(done.stdout.decode("utf-8", "replace").rstrip("\n"))
+        output.note(*done.stdout.decode("utf-8", "replace").rstrip("\n").split("\n"))
     code = done.returncode
     if code < 0 or code in _COMMAND_MISSING or code > _COMMAND_MISSING[-1]:
         raise click.ClickException(f"the command ended with {code}, so it says nothing")

@@ -58,5 +58,5 @@ def command(
         clock=session.clock(),
     )
     if not session.json:
-        output.say(f"made a repository in {output.printable(str(target.resolve() / FOLDER))}")
+        output.say(f"made a repository in {target.resolve() / FOLDER}")
     show_report(session, "clone", report)

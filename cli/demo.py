@@ -69,7 +69,7 @@ def command(session: Session, path: Path | None) -> None:
     if path is None:
         demo.say("", "Keep one to look around in: repo demo tour && cd tour && repo log")
     else:
-        demo.say("", f"It is yours to keep: cd {output.printable(str(path))} && repo log")
+        demo.say("", f"It is yours to keep: cd {path} && repo log")
 
 
 class Demo:

@@ -116,7 +116,7 @@ def _answers(
 def _lines(repository: Any, found: Comparison) -> list[str]:
     from ibidem.repo.telling import cause_lines, move_lines
 
-    lines = [output.printable(line) for line in move_lines(found.moves)] or ["no items"]
+    lines = move_lines(found.moves) or ["no items"]
     tokens = f"{found.before.tokens_used:,} -> {found.after.tokens_used:,} tokens"
     lines += [output.faint(tokens)]
     for line in cause_lines(repository.store, found.causes):

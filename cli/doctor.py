@@ -62,6 +62,6 @@ def _repository_findings(session: Session, *, full: bool) -> list[Finding]:
 
 def _show(finding: Finding) -> None:
     mark = _MARKS[finding.outcome](finding.outcome.ljust(6))
-    output.say(f"{mark} {finding.check}: {output.printable(finding.detail)}")
+    output.say(f"{mark} {finding.check}: {finding.detail}")
     if finding.hint and finding.outcome == "failed":
-        output.say(f"       hint: {output.printable(finding.hint)}")
+        output.say(f"       hint: {finding.hint}")

@@ -90,13 +90,13 @@ def report_json(report: FsckReport) -> dict[str, object]:
 
 def _show(report: FsckReport) -> None:
     for text in report.repaired:
-        output.say(f"{output.good('mended')} {output.printable(text)}")
+        output.say(f"{output.good('mended')} {text}")
     for fault in report.faults[:SHOWN_MAX]:
         output.say(f"{output.bad(str(fault.kind).ljust(9))} {output.one_line(str(fault))}")
     if len(report.faults) > SHOWN_MAX:
         output.say(f"… and {len(report.faults) - SHOWN_MAX:,} more; --json has all")
     for text in report.notes:
-        output.say(f"{output.faint('note'.ljust(9))} {output.printable(text)}")
+        output.say(f"{output.faint('note'.ljust(9))} {text}")
     read = f"{output.plural(report.block_count, 'block')}, {report.size_bytes:,} bytes"
     output.say(
         f"read {read}; nothing needs {report.unreachable_count:,} of them, "

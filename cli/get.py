@@ -62,6 +62,6 @@ def command(session: Session, *, node: str, content: bool, text: bool, at: str) 
 def _write(data: bytes) -> None:
     """Writes bytes as they are into a pipe or file; a terminal gets them escaped."""
     if sys.stdout.isatty():
-        output.say(output.printable(data.decode("utf-8", "backslashreplace")))
+        output.say(*data.decode("utf-8", "backslashreplace").split("\n"))
     else:
         click.echo(data, nl=False)

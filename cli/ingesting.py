@@ -116,11 +116,11 @@ def report_lines(report: Report) -> list[str]:
 def note_trouble(report: Report) -> None:
     """Writes what went wrong or was left out to standard error."""
     for path, error in report.errors:
-        output.note(f"{output.bad('failed:')} {output.one_line(path)}: {output.printable(error)}")
+        output.note(f"{output.bad('failed:')} {output.one_line(path)}: {error}")
     for path, warning in report.warnings:
-        output.note(f"warning: {output.one_line(path)}: {output.printable(warning)}")
+        output.note(f"warning: {output.one_line(path)}: {warning}")
     for path, reason in report.skipped[:SKIPS_SHOWN]:
-        output.note(f"skipped: {output.one_line(path)}: {output.printable(reason)}")
+        output.note(f"skipped: {output.one_line(path)}: {reason}")
     more = len(report.skipped) - SKIPS_SHOWN
     if more > 0:
         output.note(f"skipped: {more:,} more")

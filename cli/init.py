@@ -38,5 +38,5 @@ def command(session: Session, path: Path, author: str | None) -> None:
     if session.json:
         output.emit("init", {"path": str(folder)})
     else:
-        output.say(f"made an empty repository in {output.printable(str(folder))}")
+        output.say(f"made an empty repository in {folder}")
         output.note(output.faint("next: repo commit PATH -m MESSAGE, or repo demo to look around"))

@@ -150,10 +150,10 @@ def _report(session: Session, kind: str, message: str, hint: str | None) -> None
 def _report_usage(session: Session, error: click.UsageError) -> int:
     message = error.format_message()
     if isinstance(error, click.exceptions.NoArgsIsHelpError) and not session.json:
-        output.note(message)
+        output.note(*message.splitlines())
         return exits.USAGE
     if error.ctx is not None and not session.json:
-        output.note(error.ctx.get_usage())
+        output.note(*error.ctx.get_usage().splitlines())
     path = error.ctx.command_path if error.ctx else "repo"
     hint = f"see {path} --help"
     if "unexpected extra argument" in message:

@@ -1,8 +1,8 @@
 """What the program writes: text for people, canonical JSON for programs, errors for both.
 
 Data goes to standard output, everything else to standard error. Text that comes out of a repository
-is never trusted: control, escape and direction-changing characters are shown, not sent. JSON
-carries the exact text, with sorted keys, in UTF-8 whatever the locale says.
+is never trusted: `say` and `note` show control, escape and direction-changing characters and send
+none. JSON carries the exact text, with sorted keys, in UTF-8 whatever the locale says.
 """
 
 from __future__ import annotations
@@ -17,24 +17,15 @@ from typing import Any
 
 import click
 
-_UNSAFE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]"
-)
-_LINE_BREAKS = re.compile(r"[\t\n]+")
+from ibidem.objects.printable import one_line as one_line
+from ibidem.objects.printable import printable, printable_json, printable_line
 
-
-def printable(text: str) -> str:
-    """Returns `text` with every character that could steer a terminal written as an escape.
-
-    Line feeds and tabs stay.
-    """
-    return _UNSAFE.sub(_escape, text)
-
-
-def one_line(text: str, *, width: int | None = None) -> str:
-    """Returns `text` printable on one line, cut to `width` characters with an ellipsis."""
-    flat = printable(_LINE_BREAKS.sub(" ", text)).strip()
-    return flat if width is None or len(flat) <= width else flat[: width - 1].rstrip() + "…"
+_PLAIN, _STRONG, _FAINT, _GOOD, _BAD = map(chr, range(0xD800, 0xD805))
+"""Marks of styles, the first that of their end. They are lone surrogates, which text of a
+repository cannot have, so a mark is always ours."""
+_STYLES = {_STRONG: "\x1b[1m", _FAINT: "\x1b[2m", _GOOD: "\x1b[32m", _BAD: "\x1b[31m"}
+_RESET = "\x1b[0m"
+_MARKS = re.compile(f"([{_PLAIN}{''.join(_STYLES)}])")
 
 
 def wrapped(text: str, *, width: int) -> list[str]:
@@ -62,10 +53,12 @@ def moment(microseconds: int) -> str:
 def table(rows: Sequence[Sequence[str]], *, indent: str = "") -> list[str]:
     """Returns aligned lines: every column but the last is padded to its widest cell.
 
-    Styles take no room, and no line ends with blanks.
+    Styles take no room, and no line ends with blanks. Cells are made printable, so that what is
+    shown is what is measured.
     """
     if not rows:
         return []
+    rows = [[_escaped(cell) for cell in row] for row in rows]
     widths = [max(_width(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
     lines = []
     for row in rows:
@@ -77,39 +70,53 @@ def table(rows: Sequence[Sequence[str]], *, indent: str = "") -> list[str]:
 
 
 def _width(cell: str) -> int:
-    return len(click.unstyle(cell))
+    return len(_MARKS.sub("", cell))
 
 
 def say(*lines: str) -> None:
-    """Writes lines of human text to standard output."""
+    """Writes lines of human text to standard output.
+
+    Each argument is one line whatever is in it: what could steer a terminal, or begin a line of its
+    own, is written as an escape, so no command has to remember to.
+    """
     for line in lines:
-        click.echo(line)
+        click.echo(_styled(line))
 
 
 def note(*lines: str) -> None:
-    """Writes lines that are not data to standard error."""
+    """Writes lines that are not data to standard error, as safe as `say`."""
     for line in lines:
-        click.echo(line, err=True)
+        click.echo(_styled(line), err=True)
+
+
+def _escaped(line: str) -> str:
+    """Returns a line that is safe to write but for the marks of styles."""
+    parts = _MARKS.split(line)
+    return "".join(part if place % 2 else printable_line(part) for place, part in enumerate(parts))
+
+
+def _styled(line: str) -> str:
+    return _MARKS.sub(lambda mark: _STYLES.get(mark[0], _RESET), _escaped(line))
 
 
 def strong(text: str) -> str:
-    """Returns `text` in bold, where colour is on."""
-    return click.style(text, bold=True)
+    """Returns `text` in bold, where colour is on and `say` or `note` writes it."""
+    return f"{_STRONG}{text}{_PLAIN}"
 
 
 def faint(text: str) -> str:
-    """Returns `text` dimmed, where colour is on."""
-    return click.style(text, dim=True)
+    """Returns `text` dimmed, likewise."""
+    return f"{_FAINT}{text}{_PLAIN}"
 
 
 def good(text: str) -> str:
-    """Returns `text` in green, where colour is on."""
-    return click.style(text, fg="green")
+    """Returns `text` in green, likewise."""
+    return f"{_GOOD}{text}{_PLAIN}"
 
 
 def bad(text: str) -> str:
-    """Returns `text` in red, where colour is on."""
-    return click.style(text, fg="red")
+    """Returns `text` in red, likewise."""
+    return f"{_BAD}{text}{_PLAIN}"
 
 
 def emit(command: str, fields: Mapping[str, Any], *, version: int = 1) -> None:
@@ -124,12 +131,17 @@ def emit_error(kind: str, message: str, hint: str | None) -> None:
 
 
 def print_error(message: str, hint: str | None, *, color: bool) -> None:
-    """Writes an error and what to do next to standard error."""
+    """Writes an error and what to do next to standard error.
+
+    Lines of a message after its first are indented: text in it cannot pass for a message of ours.
+    """
     title = click.style("error:", fg="red", bold=True)
-    click.echo(f"{title} {printable(message)}", err=True, color=color)
+    first, *rest = printable(message).split("\n")
+    lines = (line if line.startswith("  ") else f"  {line}" for line in rest)
+    click.echo("\n".join((f"{title} {first}", *lines)), err=True, color=color)
     if hint:
         title = click.style("hint:", fg="yellow")
-        click.echo(f"{title} {printable(hint)}", err=True, color=color)
+        click.echo(f"{title} {printable_line(hint)}", err=True, color=color)
 
 
 def canonical_json(value: Any) -> bytes:
@@ -142,7 +154,7 @@ def canonical_json(value: Any) -> bytes:
         allow_nan=False,
         default=_plain,
     )
-    return text.encode("utf-8", "backslashreplace")
+    return printable_json(text).encode("utf-8")
 
 
 def pairs(values: Iterable[tuple[str, str]], *, indent: str = "") -> list[str]:
@@ -150,11 +162,6 @@ def pairs(values: Iterable[tuple[str, str]], *, indent: str = "") -> list[str]:
     rows = list(values)
     width = max((len(name) for name, _ in rows), default=0)
     return [f"{indent}{faint(name.ljust(width))}  {value}" for name, value in rows]
-
-
-def _escape(match: re.Match[str]) -> str:
-    point = ord(match.group())
-    return f"\\x{point:02x}" if point < 0x100 else f"\\u{point:04x}"
 
 
 def _plain(value: object) -> object:

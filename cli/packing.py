@@ -127,7 +127,7 @@ def pack_lines(rank: int, pack: Pack) -> list[str]:
         f"{plural(pack.tokens, 'token')}"
     )
     note = "" if pack.fallback is None else f", {pack.fallback}"
-    body = output.printable(pack.text).splitlines()
+    body = pack.text.splitlines()
     return [f"[{rank}] {strong(name)}  {faint(facts + note)}", *(f"    {line}" for line in body)]
 
 

@@ -78,4 +78,4 @@ def command(
     output.note(*answer.warning_lines(found))
     if not cited:
         output.note(output.faint("the prompt has no source: no pack was found, or none fits"))
-    output.say(made.system, "", *output.printable(made.user).splitlines())
+    output.say(*made.system.splitlines(), "", *made.user.splitlines())

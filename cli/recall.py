@@ -80,4 +80,4 @@ def command(
     if found.is_escalated or disclosure in ("section", "raw"):
         output.say("", output.strong(f"shown by {found.disclosure}"))
         for text in found.texts:
-            output.say("", *(f"    {line}" for line in output.printable(text).splitlines()))
+            output.say("", *(f"    {line}" for line in text.splitlines()))

@@ -11,8 +11,12 @@ from ibidem.cli import output
 from ibidem.cli.session import Session, author_option, common_options, pass_session
 
 if TYPE_CHECKING:
+    from ibidem.repo.run.kept import KeptReceipt
     from ibidem.retrieve.receipt import Receipt
     from ibidem.retrieve.sealed import SealedReceipt
+
+_FIELDS = ("is_sealed", "text", "root", "commit", "result", "semantics", "item_count")
+"""What a list says of a receipt; null where it cannot be read."""
 
 key_option = click.option(
     "--key-file",
@@ -77,19 +81,11 @@ def listed(session: Session) -> None:
       repo receipt list
     """
     with session.open() as repository:
-        found = [_shape(str(kept.cid), kept.receipt) for kept in repository.kept_receipts()]
+        found = [_listed(kept) for kept in repository.kept_receipts()]
     if session.json:
         output.emit("receipt-list", {"receipts": found})
         return
-    rows = [
-        (
-            one["receipt"],
-            output.plural(one["item_count"], "item"),
-            "sealed" if one["is_sealed"] else output.one_line(str(one["text"] or ""), width=60),
-        )
-        for one in found
-    ]
-    output.say(*output.table(rows))
+    output.say(*output.table([_row(one) for one in found]))
 
 
 @command.command("show")
@@ -143,6 +139,20 @@ def drop(session: Session, *, receipt: str, author: str | None) -> None:
         output.emit("receipt-drop", {"receipt": str(cid)})
     else:
         output.say(f"dropped receipt {cid}")
+
+
+def _listed(kept: KeptReceipt) -> dict[str, Any]:
+    """Returns the JSON of a receipt in the list, of one that cannot be read too."""
+    shape = dict.fromkeys(_FIELDS) if kept.receipt is None else _shape(str(kept.cid), kept.receipt)
+    unread = {"receipt": str(kept.cid), "is_readable": kept.receipt is not None}
+    return {**shape, **unread, "failure": kept.failure}
+
+
+def _row(one: dict[str, Any]) -> tuple[str, str, str]:
+    if not one["is_readable"]:
+        return one["receipt"], "", f"cannot be read: {output.one_line(one['failure'])}"
+    said = "sealed" if one["is_sealed"] else output.one_line(str(one["text"] or ""), width=60)
+    return one["receipt"], output.plural(one["item_count"], "item"), said
 
 
 def _shape(cid: str, receipt: Receipt | SealedReceipt) -> dict[str, Any]:

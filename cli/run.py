@@ -207,10 +207,13 @@ def _shape(run: RunSummary) -> dict[str, Any]:
         "begun": run.begun,
         "ended": run.ended,
         "failure": run.failure,
+        "is_readable": run.is_readable,
     }
 
 
 def _ending(run: RunSummary) -> str:
+    if not run.is_readable:
+        return f"cannot be read: {output.one_line(run.failure or '')}"
     if run.failure is not None:
         return f"failed: {output.one_line(run.failure, width=80)}"
     return "finished" if run.ended is not None else "not ended: its process was killed, or goes on"

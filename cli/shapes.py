@@ -112,7 +112,7 @@ def node_lines(node: Node, location: Location | None = None) -> list[str]:
         rows.append(("parts", str(len(node.children))))
     lines = [output.strong(output.one_line(node.ntype)), *output.pairs(rows)]
     if node.summary:
-        lines += ["", *(f"  {line}" for line in output.printable(node.summary).splitlines())]
+        lines += ["", *(f"  {line}" for line in node.summary.splitlines())]
     return lines
 
 
@@ -143,7 +143,7 @@ def commit_lines(commit: Commit) -> list[str]:
         rows.append(("agent", output.one_line(commit.agent)))
     if commit.task:
         rows.append(("task", output.one_line(commit.task)))
-    message = output.printable(commit.message or "(no message)").splitlines()
+    message = (commit.message or "(no message)").splitlines()
     return [
         output.strong(f"commit {commit.cid}"),
         *output.pairs(rows),

@@ -318,7 +318,7 @@ def _lines(messages: Any) -> list[str]:
     lines: list[str] = []
     for one in messages:
         place = f"{one.ord}-{one.last}" if one.is_summary else str(one.ord)
-        text = output.printable(one.text).splitlines() or [""]
+        text = one.text.splitlines() or [""]
         lines.append(f"{output.faint(place)} {output.strong(output.one_line(one.role))}: {text[0]}")
         lines += [f"    {line}" for line in text[1:]]
     return lines

@@ -39,4 +39,4 @@ def step(session: Session, verb: str, author: str | None) -> None:
             },
         )
     else:
-        output.say(output.printable(operation.description), shapes.head_line(head))
+        output.say(operation.description, shapes.head_line(head))

@@ -29,14 +29,12 @@ from ibidem.ingest.report import Progress, Report
 from ibidem.ingest.secret import has_private_key, is_secret_name
 from ibidem.ingest.update import apply, plan
 from ibidem.ingest.walk import Found, Skipped, ignores_above, opened, printable, read, walk
+from ibidem.objects.constants import DOCUMENT_BYTES_MAX
 from ibidem.objects.errors import IbidemError, InvalidInputError
 from ibidem.objects.record import record
 
 if TYPE_CHECKING:
     from ibidem.repo.transaction import Transaction
-
-SIZE_BYTES_MAX = 64 << 20
-"""Default for the largest document; JSON lines are streamed and have a limit per line instead."""
 
 STANDARD_INPUT = "-"
 
@@ -61,7 +59,7 @@ def ingest(
     media_type: str | None = None,
     stdin: BinaryIO | None = None,
     stdin_path: str = "stdin",
-    size_bytes_max: int = SIZE_BYTES_MAX,
+    size_bytes_max: int = DOCUMENT_BYTES_MAX,
     progress: Callable[[Progress], None] | None = None,
 ) -> Report:
     """Ingests files and folders; `-` stands for `stdin`.
@@ -130,9 +128,9 @@ def _check(options: _Options, paths: Sequence[str], stdin: BinaryIO | None) -> N
             "prune: got True without root, expected both",
             hint="without a root nothing tells which documents came from which folder",
         )
-    if options.size_bytes_max < 1:
+    if not 1 <= options.size_bytes_max <= DOCUMENT_BYTES_MAX:
         raise InvalidInputError(
-            f"size_bytes_max: got {options.size_bytes_max}, expected at least 1"
+            f"size_bytes_max: got {options.size_bytes_max}, expected 1 to {DOCUMENT_BYTES_MAX}"
         )
     if "" in paths:
         raise InvalidInputError("paths: got an empty path, expected a file, a folder or '-'")

@@ -83,7 +83,8 @@ class Block:
         try:
             return cls._read(fields)
         except InvalidInputError as error:
-            raise CorruptError(str(error)) from error
+            is_limit = error.kind is ErrorKind.LIMIT_EXCEEDED
+            raise CorruptError(str(error), kind=error.kind if is_limit else None) from error
         except KeyError as error:
             raise CorruptError(
                 f"{cls.KIND}.{error.args[0]}: got nothing, expected the field"

@@ -21,7 +21,7 @@ DEPTH_MAX = 64
 BLOCK_BYTES_MAX = 1 << 20
 """Size of a DAG-CBOR block. Spec: format 7."""
 
-RAW_BYTES_MAX = 8 << 20
+RAW_BYTES_MAX = 1 << 20
 """Size of a raw block. Spec: format 7."""
 
 CAR_HEADER_BYTES_MAX = 64 << 10
@@ -30,8 +30,27 @@ CAR_HEADER_BYTES_MAX = 64 << 10
 CONTENT_INLINE_BYTES_MAX = 4 << 10
 """Content up to this size stands in the node, more in raw blocks. Spec: format 5.1."""
 
-CONTENT_PART_BYTES = 1 << 20
+CONTENT_PART_BYTES = RAW_BYTES_MAX
 """Long content is cut into raw blocks of this size, the last one shorter. Spec: format 5.1."""
+
+CONTENT_PARTS_MAX = 16
+"""Raw blocks that the content of a node names, so that it has 16 MiB at most. Spec: format 7."""
+
+CONTENT_BYTES_MAX = CONTENT_PARTS_MAX * CONTENT_PART_BYTES
+"""Size of the content of a node. Spec: format 7."""
+
+STEP_PARTS_MAX = 1
+"""Raw blocks that a request or an answer in a step names: it is one value, so as large as a block.
+Spec: format 7."""
+
+DOCUMENT_BYTES_MAX = 64 << 20
+"""Size of the source of a document or of a part of one. Spec: format 7."""
+
+DOCUMENT_PARTS_MAX = 1 << 20
+"""Parts of a document, each counted as often as it is listed. Spec: format 7."""
+
+DOCUMENT_DEPTH_MAX = 64
+"""Parts of a document inside each other. Spec: format 7."""
 
 INTEGER_MIN = -(1 << 64)
 """The smallest integer that a CBOR head can carry. Spec: format 4."""

@@ -9,17 +9,21 @@ Spec: format 5.1.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Self
 
-from ibidem.objects.errors import CorruptError, InvalidInputError
+from ibidem.objects.constants import (
+    DOCUMENT_BYTES_MAX,
+    DOCUMENT_DEPTH_MAX,
+    DOCUMENT_PARTS_MAX,
+)
+from ibidem.objects.errors import CorruptError, ErrorKind, InvalidInputError
 from ibidem.objects.ids import ID_BYTES, NodeId
-from ibidem.objects.node import Node
+from ibidem.objects.node import Child, Node
 from ibidem.objects.record import record
 
 CONTAINERS = frozenset({"Document", "Section"})
 """Node types whose source is their children and tail; any other part's source is its summary."""
-
-ANCESTORS_MAX = 64
 
 DOCUMENT, SECTION, PASSAGE = "document", "section", "passage"
 """Namespaces of the keys of what ingest makes."""
@@ -40,6 +44,99 @@ class Location:
     line_start: int
     line_stop: int
     """Half-open range of lines, the first of the source being 1; part of a line is one line."""
+
+
+@record
+class Part:
+    """What one part of a document adds to its source, and which parts it lists."""
+
+    own_bytes: int
+    """The source that stands in the part itself: text between its parts, or all of it."""
+    children: tuple[Child, ...] = ()
+
+    @classmethod
+    def of(cls, node: Node) -> Self:
+        """Returns what a node adds as a document or a section."""
+        texts = (node.tail, *(child.lead for child in node.children))
+        return cls(sum(size_of(text)[0] for text in texts), node.children)
+
+
+@record
+class Measure:
+    """What the source of a part comes to, every part counted as often as it is listed."""
+
+    size_bytes: int
+    part_count: int
+    depth: int
+    """How many parts stand inside each other; 1 for a part that lists none."""
+
+
+_UNREAD = Measure(0, 1, 1)
+
+
+class Measures:
+    """What the sources of parts come to, each computed once from those of the parts below it.
+
+    A part may be listed twice, by two sections that a merge brought together, so a few parts can
+    stand for a source without end. That is found out here, in the time that the parts take.
+    """
+
+    def __init__(self, read: Callable[[NodeId], Part | None]) -> None:
+        """Takes what reads a part; a part for which it returns None is taken for one of the size
+        that its parent says."""
+        self._read = read
+        self._known: dict[NodeId, Measure] = {}
+
+    def of(self, part_id: NodeId) -> Measure:
+        """Returns what the source of a part comes to.
+
+        Raises:
+            CorruptError: a part contains itself; kind `limit-exceeded`: there are over
+                DOCUMENT_PARTS_MAX parts or DOCUMENT_BYTES_MAX bytes, or they nest over
+                DOCUMENT_DEPTH_MAX deep.
+        """
+        above: dict[NodeId, Part] = {}
+        stack = [part_id]
+        while stack:
+            id_ = stack[-1]
+            if id_ in self._known:
+                stack.pop()
+            elif id_ in above:
+                stack.pop()
+                self._known[id_] = self._summed(id_, above.pop(id_))
+            else:
+                part = self._read(id_)
+                if part is None:
+                    self._known[id_] = _UNREAD
+                    continue
+                above[id_] = part
+                _check("depth", id_, len(above), DOCUMENT_DEPTH_MAX)
+                for child in reversed(part.children):
+                    if child.id in above:
+                        raise CorruptError(f"children: part {child.id} contains itself")
+                    if child.id not in self._known:
+                        stack.append(child.id)
+        return self._known[part_id]
+
+    def _summed(self, id_: NodeId, part: Part) -> Measure:
+        size_bytes, part_count, depth = part.own_bytes, 1, 0
+        for child in part.children:
+            below = self._known[child.id]
+            size_bytes += child.size_bytes if below is _UNREAD else below.size_bytes
+            part_count += below.part_count
+            depth = max(depth, below.depth)
+        _check("depth", id_, depth + 1, DOCUMENT_DEPTH_MAX)
+        _check("parts", id_, part_count, DOCUMENT_PARTS_MAX)
+        _check("bytes", id_, size_bytes, DOCUMENT_BYTES_MAX)
+        return Measure(size_bytes, part_count, depth + 1)
+
+
+def check_sources(parts: Mapping[NodeId, Part]) -> None:
+    """Raises `CorruptError`, as `Measures.of`, unless the source of each part is within the limits;
+    of one that is not among them, only what its parent says is known."""
+    measures = Measures(parts.get)
+    for part_id in parts:
+        measures.of(part_id)
 
 
 def document_of(node: Node) -> NodeId | None:
@@ -76,34 +173,33 @@ def own_size(part: Node) -> tuple[int, int]:
 def source_text(part_id: NodeId, node: Callable[[NodeId], Node]) -> str:
     """Returns the whole source of a document, a section or a passage.
 
+    What it comes to is computed first, each part read once: nothing is put together that would be
+    larger than a source may be.
+
     Raises:
-        CorruptError: a part contains itself.
+        CorruptError: as `Measures.of`.
     """
-    pieces: list[str] = []
-    above: list[NodeId] = []
-    stack: list[NodeId | str | None] = [part_id]
+    pieces: dict[NodeId, tuple[str | NodeId, ...]] = {}
+
+    def read(id_: NodeId) -> Part:
+        part = node(id_)
+        if part.ntype not in CONTAINERS:
+            pieces[id_] = (part.summary or "",)
+            return Part(own_size(part)[0])
+        pieces[id_] = (*(one for child in part.children for one in (child.lead, child.id)),)
+        pieces[id_] += (part.tail,)
+        return Part.of(part)
+
+    Measures(read).of(part_id)
+    found: list[str] = []
+    stack: list[str | NodeId] = [part_id]
     while stack:
         item = stack.pop()
-        if item is None:
-            above.pop()
-        elif isinstance(item, str):
-            pieces.append(item)
+        if isinstance(item, str):
+            found.append(item)
         else:
-            part = node(item)
-            if part.ntype not in CONTAINERS:
-                pieces.append(part.summary or "")
-                continue
-            if item in above or len(above) >= ANCESTORS_MAX:
-                raise CorruptError(
-                    f"children: part {item} contains itself, or nests over {ANCESTORS_MAX} deep"
-                )
-            above.append(item)
-            stack.append(None)
-            stack.append(part.tail)
-            for child in reversed(part.children):
-                stack.append(child.id)
-                stack.append(child.lead)
-    return "".join(pieces)
+            stack.extend(reversed(pieces[item]))
+    return "".join(found)
 
 
 def locate(
@@ -125,7 +221,7 @@ def locate(
     byte_start, feeds = 0, 0
     headings: list[str] = []
     at = part
-    for _ in range(ANCESTORS_MAX):
+    for _ in range(DOCUMENT_DEPTH_MAX):
         if at.ntype == "Document":
             break
         parent_id = parent(at.id)
@@ -144,7 +240,8 @@ def locate(
         at = above
     else:
         raise CorruptError(
-            f"part_id: the parents of {part_id} run in a circle, or nest over {ANCESTORS_MAX} deep"
+            f"part_id: the parents of {part_id} run in a circle, "
+            f"or nest over {DOCUMENT_DEPTH_MAX} deep"
         )
     source = at.props.get("source")
     return Location(
@@ -156,6 +253,15 @@ def locate(
         line_start=1 + feeds,
         line_stop=2 + feeds + size_lines,
     )
+
+
+def _check(noun: str, part_id: NodeId, found: int, most: int) -> None:
+    if found > most:
+        raise CorruptError(
+            f"children: the source of part {part_id} has {found} {noun} or more, "
+            f"expected at most {most}",
+            kind=ErrorKind.LIMIT_EXCEEDED,
+        )
 
 
 def _before(parent: Node, part_id: NodeId) -> tuple[int, int, tuple[int, int]]:

@@ -29,12 +29,15 @@ from ibidem.objects.block import (
 )
 from ibidem.objects.cid import BlobCid, NodeCid
 from ibidem.objects.constants import (
+    CONTENT_BYTES_MAX,
     CONTENT_INLINE_BYTES_MAX,
     CONTENT_PART_BYTES,
+    CONTENT_PARTS_MAX,
+    DOCUMENT_BYTES_MAX,
     FORMAT_VERSION,
     INTEGER_MAX,
 )
-from ibidem.objects.errors import CorruptError, InvalidInputError
+from ibidem.objects.errors import CorruptError, ErrorKind, InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.record import record
 
@@ -174,8 +177,17 @@ def split_content(
         What goes into the node, and the raw blocks to store with it: nothing to store up to
         CONTENT_INLINE_BYTES_MAX bytes, else parts of CONTENT_PART_BYTES, the last one shorter.
 
-    Spec: format 5.1.
+    Raises:
+        InvalidInputError: kind `limit-exceeded`: more than CONTENT_BYTES_MAX bytes.
+
+    Spec: format 5.1, 7.
     """
+    if len(content) > CONTENT_BYTES_MAX:
+        raise InvalidInputError(
+            f"content: got {len(content)} bytes, expected at most {CONTENT_BYTES_MAX}",
+            kind=ErrorKind.LIMIT_EXCEEDED,
+            hint="cut it into several nodes, or keep the file elsewhere and its path in a property",
+        )
     if len(content) <= CONTENT_INLINE_BYTES_MAX:
         return content or None, {}
     parts = [
@@ -184,6 +196,18 @@ def split_content(
     ]
     cids = tuple(BlobCid.of(part) for part in parts)
     return cids, dict(zip(cids, parts, strict=True))
+
+
+def check_part_count(field_name: str, count: int, count_max: int) -> None:
+    """Raises `InvalidInputError`, kind `limit-exceeded`, for more raw blocks than a field may name.
+
+    A raw block has CONTENT_PART_BYTES at most, so this bounds the content before any of it is read.
+    """
+    if count > count_max:
+        raise InvalidInputError(
+            f"{field_name}: got {count} raw blocks, expected at most {count_max}",
+            kind=ErrorKind.LIMIT_EXCEEDED,
+        )
 
 
 def join_content(parts: Iterable[bytes]) -> bytes:
@@ -213,8 +237,19 @@ def _checked_key(key: object) -> tuple[str, Any]:
 
 def _checked_children(children: tuple[Child, ...]) -> tuple[Child, ...]:
     require(isinstance(children, (tuple, list)), "node", "children", children, "a tuple of Child")
+    listed: set[NodeId] = set()
+    size_bytes = 0
     for child in children:
         require(type(child) is Child, "node", "children", child, "a Child")
+        require(child.id not in listed, "node", "children", child.id, "each part once")
+        listed.add(child.id)
+        size_bytes += child.size_bytes
+    if size_bytes > DOCUMENT_BYTES_MAX:
+        raise InvalidInputError(
+            f"node.children: got parts of {size_bytes} bytes together, "
+            f"expected at most {DOCUMENT_BYTES_MAX}",
+            kind=ErrorKind.LIMIT_EXCEEDED,
+        )
     return tuple(children)
 
 
@@ -233,6 +268,7 @@ def _checked_content(content: bytes | tuple[BlobCid, ...]) -> bytes | tuple[Blob
         )
     for part in content:
         require(type(part) is BlobCid, "node", "content", part, "a BlobCid")
+    check_part_count("node.content", len(content), CONTENT_PARTS_MAX)
     return tuple(content) or None
 
 

@@ -24,8 +24,9 @@ from ibidem.objects.block import (
 )
 from ibidem.objects.cid import BlobCid, ReceiptCid, RootCid, StepCid
 from ibidem.objects.commit import require_time
-from ibidem.objects.constants import CONTENT_INLINE_BYTES_MAX, FORMAT_VERSION
+from ibidem.objects.constants import CONTENT_INLINE_BYTES_MAX, FORMAT_VERSION, STEP_PARTS_MAX
 from ibidem.objects.errors import CorruptError
+from ibidem.objects.node import check_part_count
 from ibidem.objects.record import record
 from ibidem.objects.view import require_sequence
 
@@ -161,6 +162,7 @@ def _checked_content(name: str, value: object) -> Any:
         return None
     valid = isinstance(value, (tuple, list)) and all(type(part) is BlobCid for part in value)
     require(valid, "step", name, value, "bytes, or a tuple of BlobCid")
+    check_part_count(f"step.{name}", len(value), STEP_PARTS_MAX)  # type: ignore[arg-type]
     return tuple(value) or None  # type: ignore[arg-type]
 
 

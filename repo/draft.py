@@ -14,8 +14,9 @@ from ibidem.objects.blocks import Buffer
 from ibidem.objects.cid import BlobCid, Cid
 from ibidem.objects.config import TRUST_SETTING, Config, Model
 from ibidem.objects.edge import Edge
-from ibidem.objects.errors import ErrorKind, InvalidInputError
+from ibidem.objects.errors import CorruptError, ErrorKind, InvalidInputError
 from ibidem.objects.ids import EdgeId, NodeId
+from ibidem.objects.location import CONTAINERS, Part, check_sources
 from ibidem.objects.node import Node, join_content
 from ibidem.objects.text import node_text, text_digest
 from ibidem.objects.tombstone import Tombstone
@@ -43,6 +44,8 @@ _ABSENT: Any = object()
 _LEAVES_KEPT = 16_384
 """Of each tree, some 4 kB each, 13 kB at most: keys are asked for in no order."""
 _NO_DIGEST = bytes(32)
+_CHILDREN = b"children"
+"""In the block of a node that lists any."""
 
 
 class Draft:
@@ -247,6 +250,7 @@ class Draft:
             for name, model in self.edits.models.items()
             if any(self.edits.of(("vectors", name)).values())
         }
+        self._check_sources()
         blocks: dict[Cid, bytes] = dict(self.blobs.items())
         new = self._buffer.new
         for entries in self.edits.trees.values():
@@ -254,6 +258,17 @@ class Draft:
                 if cid is not None and (block := new.get(cid)) is not None:
                     blocks[cid] = block
         return self.edits, blocks
+
+    def _check_sources(self) -> None:
+        """Refuses documents and sections whose source would be over the limits."""
+        new = self._buffer.new
+        staged = self.edits.of(NODES).values()
+        blocks = (new.get(cid, b"") for cid in staged if cid is not None)
+        nodes = (Node.decode(block) for block in blocks if _CHILDREN in block)
+        try:
+            check_sources({node.id: Part.of(node) for node in nodes if node.ntype in CONTAINERS})
+        except CorruptError as error:
+            raise InvalidInputError(str(error), kind=_kind_of(error)) from error
 
     def _text_digest(self, raw: bytes) -> bytes:
         digest = self._digests.get(raw)
@@ -290,6 +305,11 @@ class Draft:
                 cid = EMPTY_TREE  # the same object, which `cid` looks for
             tree = self._trees[family] = Tree(self._buffer, cid, leaves_kept=_LEAVES_KEPT)
         return tree
+
+
+def _kind_of(error: CorruptError) -> ErrorKind | None:
+    """Returns the kind of a refusal where it says more than that something is wrong."""
+    return error.kind if error.kind is ErrorKind.LIMIT_EXCEEDED else None
 
 
 def _policy_of(config: Config) -> TrustPolicy | None:

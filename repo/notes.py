@@ -13,7 +13,7 @@ Spec: memory 1.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from datetime import datetime
 from types import MappingProxyType
@@ -25,7 +25,7 @@ from ibidem.objects.cid import Cid, CommitCid, TreeCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.constants import EVENT_PLACE_BYTES
 from ibidem.objects.derive import event_node_id
-from ibidem.objects.errors import CorruptError, IbidemError, InvalidInputError
+from ibidem.objects.errors import CorruptError, ErrorKind, InvalidInputError, NotFoundError
 from ibidem.objects.ids import ID_BYTES, NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.record import record
@@ -39,6 +39,7 @@ from ibidem.repo.edits import NODES, Edits, laid_on
 from ibidem.repo.publish import commit_of, move, tip
 
 if TYPE_CHECKING:
+    from ibidem.objects.blocks import Source
     from ibidem.repo.operations import Operations
     from ibidem.repo.reader import Reader
 
@@ -47,6 +48,9 @@ EVENT = "Event"
 """The type of the nodes that events are."""
 SPACE_DEFAULT = "memory"
 REINFORCE, PENALIZE, VOTE, OUTCOME = "reinforce", "penalize", "vote", "outcome"
+NOT_USEFUL = "not_useful"
+QUESTION, WORDS = "question", "words"
+"""What a vote, and what `not_useful`, say of the question, without its words."""
 TARGETS_MAX = 1000
 _LOGS_KEPT = 4
 _KNOWN = frozenset(("kind", "targets", "actor", "time", "value", "about"))
@@ -88,17 +92,27 @@ class Event:
 
     @classmethod
     def of(cls, node: Node) -> Event:
-        """Returns the event that a node is.
+        """Returns the event that a node is. Readers, the gate and `repo fsck` all ask here.
 
         Raises:
-            CorruptError: it has another form.
+            CorruptError: it is none; the message names the field.
         """
         props = node.props
+        missing = [name for name in ("kind", "targets", "actor", "time") if name not in props]
+        targets = props.get("targets")
         try:
+            if node.ntype != EVENT:
+                raise InvalidInputError(f"ntype: got {node.ntype!r:.80}, expected {EVENT!r}")
+            if missing:
+                raise InvalidInputError(f"{missing[0]}: got nothing, expected the property")
+            if not isinstance(targets, list) or not all(map(_is_id, targets)):
+                raise InvalidInputError(
+                    f"targets: got {targets!r:.80}, expected a list of ids of {ID_BYTES} bytes"
+                )
             return _checked(
                 cls(
                     kind=props["kind"],
-                    targets=tuple(NodeId(raw) for raw in props["targets"]),
+                    targets=tuple(map(NodeId, targets)),
                     actor=props["actor"],
                     time=props["time"],
                     value=props.get("value"),
@@ -109,7 +123,7 @@ class Event:
                     id=node.id,
                 )
             )
-        except (IbidemError, KeyError, TypeError, ValueError) as error:
+        except InvalidInputError as error:
             raise CorruptError(f"event {node.id}: {error}") from error
 
 
@@ -120,6 +134,8 @@ class Log:
     head: CommitCid | None
     events: tuple[Event, ...]
     """By time, then id: of one time in the order in which they were added."""
+    damaged: tuple[tuple[NodeId, str], ...] = ()
+    """What stands there and is no event, by id, with why; it counts for nothing."""
     _by_target: Mapping[NodeId, tuple[Event, ...]] = field(default_factory=dict)
     _nodes: TreeCid = EMPTY_TREE
 
@@ -163,7 +179,8 @@ class Notes:
 
         Raises:
             NotFoundError: there is no such commit here.
-            CorruptError: what it holds are no events.
+            CorruptError: its blocks are damaged. What is well and no event is left out and told of
+                in `Log.damaged`.
         """
         return read_log(self._repository, head, self._logs)
 
@@ -316,25 +333,55 @@ def read_log(
     kept = {} if logs is None else logs
     if head not in kept:
         store = repository.store
-        tree = Root.decode(store.get(Commit.decode(store.get(head)).root)).nodes
+        tree = _nodes(store, head)
         before = next(reversed(kept.values()), Log(None, ()))
         fresh = [(key, now) for key, _, now in diff(store, before._nodes, tree)]
         if any(now is None for _, now in fresh):  # another line of history: read it whole
             before, fresh = Log(None, ()), list(Tree(store, tree).items())
-        events = [Event.of(Node.decode(store.get(cid))) for _, cid in fresh if cid is not None]
+        events, damaged = list(before.events), list(before.damaged)
+        for _, cid in fresh:
+            node = Node.decode(store.get(cid))  # type: ignore[arg-type]  # none is None
+            try:
+                events.append(Event.of(node))
+            except CorruptError as error:
+                damaged.append((node.id, str(error)))
         for old in list(kept)[: max(0, len(kept) + 1 - _LOGS_KEPT)]:
             kept.pop(old, None)
-        kept[head] = _joined(head, before.events, events, tree)
+        kept[head] = _joined(head, events, damaged, tree)
     return kept[head]
 
 
-def _joined(head: CommitCid, before: tuple[Event, ...], fresh: list[Event], tree: TreeCid) -> Log:
-    events = tuple(sorted((*before, *fresh), key=_order))
+def damaged_events(
+    source: Source, head: CommitCid, before: CommitCid | None = None
+) -> Iterator[tuple[Cid, str]]:
+    """Yields what is new at a notes head, since `before`, and no event: its CID and why."""
+    old = EMPTY_TREE if before is None else _nodes(source, before)
+    for _, _, cid in diff(source, old, _nodes(source, head)):
+        if cid is None:
+            continue
+        try:
+            Event.of(Node.decode(source.get(cid)))
+        except CorruptError as error:
+            yield cid, str(error)
+        except NotFoundError as error:
+            if error.kind is not ErrorKind.ERASED:
+                raise
+
+
+def _nodes(source: Source, head: CommitCid) -> TreeCid:
+    return Root.decode(source.get(Commit.decode(source.get(head)).root)).nodes
+
+
+def _joined(
+    head: CommitCid, events: list[Event], damaged: list[tuple[NodeId, str]], tree: TreeCid
+) -> Log:
+    events.sort(key=_order)
     by_target: dict[NodeId, list[Event]] = {}
     for event in events:
         for target in event.targets:
             by_target.setdefault(target, []).append(event)
-    return Log(head, events, {key: tuple(found) for key, found in by_target.items()}, tree)
+    about = {key: tuple(found) for key, found in by_target.items()}
+    return Log(head, tuple(events), tuple(sorted(damaged)), about, tree)
 
 
 def _order(event: Event) -> tuple[int, bytes]:
@@ -364,7 +411,23 @@ def _checked(event: Event) -> Event:
     taken = sorted(_KNOWN & event.detail.keys())
     if taken:
         raise InvalidInputError(f"detail: got {taken[0]!r}, expected a name that is free")
+    if event.kind == VOTE and event.value not in (1.0, -1.0):
+        raise InvalidInputError(f"value: got {event.value!r:.80}, expected 1.0 or -1.0 of a vote")
+    if event.kind == VOTE and type(event.detail.get(QUESTION, b"")) is not bytes:
+        raise InvalidInputError(
+            f"{QUESTION}: got {event.detail[QUESTION]!r:.80}, expected the digest of a question"
+        )
+    if event.kind == NOT_USEFUL:
+        words = event.detail.get(WORDS)
+        if not isinstance(words, (list, tuple)) or not all(type(word) is bytes for word in words):
+            raise InvalidInputError(
+                f"{WORDS}: got {words!r:.80}, expected digests of the words of a question"
+            )
     return event
+
+
+def _is_id(value: object) -> bool:
+    return type(value) is bytes and len(value) == ID_BYTES
 
 
 def _amount(field_name: str, value: object) -> float:

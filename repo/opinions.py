@@ -13,10 +13,21 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from ibidem.objects.cid import Cid, CommitCid
-from ibidem.objects.errors import CorruptError, InvalidInputError
+from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.repo import refs
-from ibidem.repo.notes import NOTES, OUTCOME, SPACE_DEFAULT, VOTE, Event, Log, read_log
+from ibidem.repo.notes import (
+    NOT_USEFUL,
+    NOTES,
+    OUTCOME,
+    QUESTION,
+    SPACE_DEFAULT,
+    VOTE,
+    WORDS,
+    Event,
+    Log,
+    read_log,
+)
 from ibidem.repo.revision import microseconds
 from ibidem.retrieve.query import Query
 from ibidem.retrieve.recall.adjust import Opinions
@@ -34,16 +45,12 @@ if TYPE_CHECKING:
     from ibidem.repo.at import Revision
     from ibidem.repo.reader import Reader
 
-NOT_USEFUL = "not_useful"
-QUESTION, WORDS = "question", "words"
-
 
 def opinions(repository: Reader, query: Query) -> Opinions:
     """Returns what the notes that a query names say, for its question.
 
     Raises:
         NotFoundError: the notes are not in this repository.
-        CorruptError: an event is of another form.
     """
     recall = query.recall
     if recall is None or not recall.counts_notes:
@@ -75,22 +82,22 @@ def not_useful_event(text: str, node: NodeId, actor: str, about: Cid | None = No
 
 
 def _votes(log: Log) -> list[Vote]:
-    votes = []
-    for event, node in _each(log, VOTE):
-        question = event.detail.get(QUESTION, b"")
-        if not isinstance(question, bytes) or event.value not in (1.0, -1.0):
-            raise CorruptError(f"event {event.id}: expected a vote of 1 or -1 on a question")
-        votes.append(
-            Vote(event.time, _id(event), event.actor, node, question, int(event.value or 0))
+    return [
+        Vote(
+            event.time,
+            _id(event),
+            event.actor,
+            node,
+            event.detail.get(QUESTION, b""),
+            int(event.value or 0),
         )
-    return votes
+        for event, node in _each(log, VOTE)
+    ]
 
 
 def _not_useful(event: Event, node: NodeId) -> NotUseful:
-    words = event.detail.get(WORDS)
-    if not isinstance(words, (list, tuple)) or not all(isinstance(word, bytes) for word in words):
-        raise CorruptError(f"event {event.id}: expected digests of the words of a question")
-    return NotUseful(event.time, _id(event), event.actor, node, frozenset(words))
+    words = frozenset(event.detail[WORDS])
+    return NotUseful(event.time, _id(event), event.actor, node, words)
 
 
 def _each(log: Log, kind: str) -> Iterable[tuple[Event, NodeId]]:

@@ -49,7 +49,7 @@ def read(operations: Operations, full_name: str) -> Staged:
     if value is None:
         begun = operations.steady(lambda: tip(operations, operations.state(), full_name))
         return Staged(None, begun.root_cid, begun.root, begun)
-    fields = codec.decode(value)
+    fields = codec.decode_foreign(value)
     if not isinstance(fields, dict) or fields.get("kind") != "stage" or fields.get("v") != 1:
         raise CorruptError("stage: the cell is not a stage", hint="clear it and stage again")
     commit = fields.get("commit")

@@ -5,13 +5,13 @@ Text that comes out of a repository is escaped: a title can neither steer a term
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from ibidem.objects.edge import Edge
 from ibidem.objects.node import Node
+from ibidem.objects.printable import one_line
 from ibidem.repo.compare import Cause, Move, MoveKind, Placed
 
 if TYPE_CHECKING:
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 
 TITLE_CHARACTERS = 60
 CHANGES_SHOWN = 5
-_UNSAFE = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]"
-)
 _NOUNS = {"nodes": "node", "edges": "edge", "vectors": "vector", "sparse": "sparse vector"}
 
 
@@ -45,14 +42,10 @@ def cause_lines(source: Source, causes: Iterable[Cause]) -> list[str]:
 
 def commit_line(commit: Commit) -> str:
     """Returns a commit on one line: its CID, its message, who and when."""
-    message = safe(commit.message.partition("\n")[0], width=TITLE_CHARACTERS) or "no message"
-    return f"{commit.cid} {message!r} by {safe(commit.author) or 'nobody'}, {_moment(commit.time)}"
-
-
-def safe(text: str, *, width: int | None = None) -> str:
-    """Returns text on one line, unsafe characters as escapes, cut to a width with an ellipsis."""
-    flat = _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", " ".join(text.split())).strip()
-    return flat if width is None or len(flat) <= width else flat[: width - 1].rstrip() + "…"
+    message = one_line(commit.message.partition("\n")[0], width=TITLE_CHARACTERS) or "no message"
+    return (
+        f"{commit.cid} {message!r} by {one_line(commit.author) or 'nobody'}, {_moment(commit.time)}"
+    )
 
 
 def _move_lines(move: Move) -> Iterator[str]:
@@ -60,7 +53,7 @@ def _move_lines(move: Move) -> Iterator[str]:
     item = after or before
     assert item is not None, "BUG: an item of neither answer"
     ranks = _pair(*(None if one is None else str(one.rank) for one in (before, after)))
-    yield f"{ranks:<8} {move.kind:<8} {item.id}  {safe(item.label)}  {_title(item)}"
+    yield f"{ranks:<8} {move.kind:<8} {item.id}  {one_line(item.label)}  {_title(item)}"
     scores = [None if one is None else one.score for one in (before, after)]
     yield f"{'':9}{_numbers('score', *scores)}"
     for lane in sorted({**_lanes(before), **_lanes(after)}):
@@ -100,8 +93,8 @@ def _cause_lines(source: Source, cause: Cause) -> Iterator[str]:
 def change_line(source: Source, change: Change) -> str:
     """Returns a change of the graph on one line: what it is, what it says, what differs."""
     touched = [*change.fields, *(f"props.{name}" for name in change.properties)]
-    what = f" ({safe(', '.join(touched), width=100)})" if touched else ""
-    name = f" {safe(change.name)}" if change.name else ""
+    what = f" ({one_line(', '.join(touched), width=100)})" if touched else ""
+    name = f" {one_line(change.name)}" if change.name else ""
     said = _said(source, change)
     noun = _NOUNS.get(change.family, "tombstone")
     return f"{noun} {change.id}{name} {change.action}{what}{said}"
@@ -112,15 +105,15 @@ def _said(source: Source, change: Change) -> str:
     assert cid is not None, "BUG: a change with neither side"
     if change.family == "nodes":
         summary = Node.decode(source.get(cid)).summary or ""
-        return f": {safe(summary, width=TITLE_CHARACTERS)!r}" if summary else ""
+        return f": {one_line(summary, width=TITLE_CHARACTERS)!r}" if summary else ""
     if change.family == "edges":
         edge = Edge.decode(source.get(cid))
-        return f": {edge.src} {safe(edge.etype)} {edge.dst}"
+        return f": {edge.src} {one_line(edge.etype)} {edge.dst}"
     return ""
 
 
 def _title(item: Placed) -> str:
-    return safe(item.title, width=TITLE_CHARACTERS)
+    return one_line(item.title, width=TITLE_CHARACTERS)
 
 
 def _lanes(item: Placed | None) -> Mapping[str, LaneScore]:

@@ -9,7 +9,7 @@ Spec: retrieval 3.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, Self
 
@@ -178,8 +178,8 @@ class Query:
         try:
             query = cls(**_fields(form))
             _check_seeds(query)
-        except (InvalidInputError, KeyError, TypeError, ValueError) as error:
-            raise CorruptError(f"query: {error}") from error
+        except InvalidInputError as error:
+            raise CorruptError(f"query.{error}") from error
         if query.encode() != codec.encode(form):
             raise CorruptError("query: got a form that does not write back to itself")
         return query
@@ -326,42 +326,28 @@ def _check_seeds(query: Query) -> None:
 
 
 def _fields(form: dict[str, Any]) -> dict[str, Any]:
-    """Returns the constructor's arguments, checked as `resolve` checks a person's."""
-    vector, sparse, fusion = form["vector"], form["sparse"], form["fusion"]
-    raw = None if vector is None else np.frombuffer(vector["data"], "<f4")
-    return {
-        "text": _query_text(form["text"]),
-        "labels": _labels(form["labels"]),
-        "where": None if form["where"] is None else predicate.from_form(form["where"]),
-        "valid": None if form["valid"] is None else Valid.from_form(form["valid"]),
-        "vector": None if vector is None else checked_vector((vector["model"], raw)),
-        "sparse": None
-        if sparse is None
-        else checked_sparse((sparse["vocab"], sparse["tokens"], sparse["weights"])),
-        "graph": None if form["graph"] is None else graph_option.graph(form["graph"]),
-        "community": None
-        if form["community"] is None
-        else graph_option.community(form["community"]),
-        "depth": option.count("depth", form["depth"], low=1, high=DEPTH_MAX),
-        "limit": None if form["limit"] is None else option.count("limit", form["limit"]),
-        "token_budget": None
-        if form["token_budget"] is None
-        else option.count("token_budget", form["token_budget"]),
-        "content_chars": option.count("content_chars", form["content_chars"]),
-        "adjacency": option.count("adjacency", form["adjacency"], high=ADJACENCY_MAX),
-        "include_tombstoned": option.flag("include_tombstoned", form["include_tombstoned"]),
-        "fusion": Fusion(fusion["name"], fusion["k"], checked_weights(fusion["weights"])),
-        "k1": option.number("k1", form["k1"], high=1000.0),
-        "b": option.number("b", form["b"], high=1.0),
-        "match": match_of_form(form["match"]),
-        "rerank": None if form["rerank"] is None else Rerank.from_form(form["rerank"]),
-        "mmr": None if form["mmr"] is None else Mmr.from_form(form["mmr"]),
-        "estimator": option.name("estimator", form["estimator"]),
-        "estimator_digest": checked_digest(form["estimator_digest"]),
-        "packs": seldom.packs_of_form(form["packs"]) if "packs" in form else None,
-        "recall": seldom.recall_of_form(form["recall"]) if "recall" in form else None,
-        "trust": TrustContext.from_form(form["trust"]) if "trust" in form else None,
-    }
+    """Returns the constructor's arguments, checked as `resolve` checks a person's.
+
+    Raises:
+        InvalidInputError: a field is missing or not of its form; the message begins with its name.
+    """
+    found: dict[str, Any] = {}
+    for name, read in (*_READERS.items(), *_SELDOM_READERS.items()):
+        if name not in form:
+            if name in _READERS:
+                raise InvalidInputError(f"{name}: got nothing, expected the field")
+            continue
+        value = form[name]
+        try:
+            found[name] = read(value)
+        except InvalidInputError as error:
+            said = str(error)
+            raise InvalidInputError(said if said.startswith(name) else f"{name}: {said}") from error
+        except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            raise InvalidInputError(
+                f"{name}: got {value!r:.80}, expected the form that retrieval 3 gives it"
+            ) from error
+    return found
 
 
 def _query_text(text: object) -> str | None:
@@ -393,3 +379,57 @@ def _labels(label: str | Iterable[str] | None) -> tuple[str, ...]:
             kind=ErrorKind.LIMIT_EXCEEDED,
         )
     return tuple(sorted({option.name("label", one) for one in labels}))
+
+
+def _vector(form: dict[str, Any]) -> QueryVector:
+    return checked_vector((form["model"], np.frombuffer(form["data"], "<f4")))
+
+
+def _sparse(form: dict[str, Any]) -> QuerySparse:
+    return checked_sparse((form["vocab"], form["tokens"], form["weights"]))
+
+
+def _fusion(form: dict[str, Any]) -> Fusion:
+    return Fusion(form["name"], form["k"], checked_weights(form["weights"]))
+
+
+def _some(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Returns a reader that takes null for None."""
+    return lambda value: None if value is None else read(value)
+
+
+def _count(name: str, **bounds: int) -> Callable[[Any], int]:
+    return lambda value: option.count(name, value, **bounds)
+
+
+_READERS: Mapping[str, Callable[[Any], Any]] = {
+    "text": _query_text,
+    "labels": _labels,
+    "where": _some(predicate.from_form),
+    "valid": _some(Valid.from_form),
+    "vector": _some(_vector),
+    "sparse": _some(_sparse),
+    "graph": _some(graph_option.graph),
+    "community": _some(graph_option.community),
+    "depth": _count("depth", low=1, high=DEPTH_MAX),
+    "limit": _some(_count("limit")),
+    "token_budget": _some(_count("token_budget")),
+    "content_chars": _count("content_chars"),
+    "adjacency": _count("adjacency", high=ADJACENCY_MAX),
+    "include_tombstoned": lambda value: option.flag("include_tombstoned", value),
+    "fusion": _fusion,
+    "k1": lambda value: option.number("k1", value, high=1000.0),
+    "b": lambda value: option.number("b", value, high=1.0),
+    "match": match_of_form,
+    "rerank": _some(Rerank.from_form),
+    "mmr": _some(Mmr.from_form),
+    "estimator": lambda value: option.name("estimator", value),
+    "estimator_digest": checked_digest,
+}
+"""By field of the canonical form, what reads it."""
+_SELDOM_READERS: Mapping[str, Callable[[Any], Any]] = {
+    "packs": seldom.packs_of_form,
+    "recall": seldom.recall_of_form,
+    "trust": TrustContext.from_form,
+}
+"""Of the fields that are there only where they are asked for."""

@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self
 
 from blake3 import blake3
 
 from ibidem.objects import codec
 from ibidem.objects.block import EMPTY, empty
-from ibidem.objects.cid import Cid, CommitCid, NodeCid, ReceiptCid, ResultCid, RootCid
+from ibidem.objects.cid import CommitCid, NodeCid, ReceiptCid, ResultCid, RootCid
 from ibidem.objects.constants import BLOCK_BYTES_MAX, DIGEST_BYTES
 from ibidem.objects.errors import (
     CorruptError,
@@ -27,6 +27,7 @@ from ibidem.objects.errors import (
     InvalidInputError,
 )
 from ibidem.objects.ids import ID_BYTES, NodeId
+from ibidem.objects.receipt import ReceiptBlock
 from ibidem.objects.record import record
 from ibidem.retrieve.query import SEMANTICS, Query
 from ibidem.retrieve.rerank import RerankRecord
@@ -45,7 +46,6 @@ from ibidem.retrieve.writing import (
 if TYPE_CHECKING:
     from ibidem.retrieve.packs.result import PackResult
 
-C = TypeVar("C", bound=Cid)
 _ROW = head_of(4, 5) + head_of(2, ID_BYTES)
 _DIGEST = head_of(2, DIGEST_BYTES)
 
@@ -137,38 +137,32 @@ class Receipt:
                 kind=ErrorKind.UNSUPPORTED_SEMANTICS,
                 hint="replay it with the release that made it",
             )
+        # What every version has is checked there: links, rows, digests.
+        kept = ReceiptBlock.from_map(dict(fields))
         try:
-            receipt = cls._read(fields)
+            receipt = cls._read(kept)
         except FormatError:
             raise
-        except (IbidemError, KeyError, TypeError, ValueError, AttributeError) as error:
-            raise CorruptError(f"receipt: {error}") from error
+        except IbidemError as error:
+            raise CorruptError(f"receipt.{error}", kind=_limit(error)) from error
         if receipt.encode() != block:
             raise CorruptError("receipt: got fields that do not write back to themselves")
         return receipt
 
     @classmethod
-    def _read(cls, fields: Mapping[str, Any]) -> Self:
-        commit, notes = fields.get("commit"), fields.get("notes_head")
-        said = fields.get("rerank")
+    def _read(cls, kept: ReceiptBlock) -> Self:
         return cls(
-            root=_link(RootCid, fields["root"]),
-            query=Query.from_form(fields["query"]),
-            result=_link(ResultCid, fields["result"]),
+            root=kept.root,
+            query=Query.from_form(dict(kept.query)),
+            result=kept.result,
             items=tuple(
-                ReceiptItem(
-                    NodeId(row[0]),
-                    _link(NodeCid, row[1]),
-                    float(row[2]),
-                    bytes(row[3]),
-                    {str(name): _lane_score(*said) for name, said in row[4].items()},
-                )
-                for row in fields["items"]
+                ReceiptItem(NodeId(id_), NodeCid(cid.raw), score, digest, _lanes(lanes))
+                for id_, cid, score, digest, lanes in kept.items
             ),
-            commit=None if commit is None else _link(CommitCid, commit),
-            notes_head=None if notes is None else _link(CommitCid, notes),
-            models=MappingProxyType(dict(fields["models"])),
-            rerank=None if said is None else RerankRecord.from_form(said),
+            commit=kept.commit,
+            notes_head=kept.notes_head,
+            models=kept.models,
+            rerank=None if kept.rerank is None else RerankRecord.from_form(kept.rerank),
         )
 
 
@@ -214,15 +208,18 @@ def _item(item: ReceiptItem, lanes: bytes) -> bytes:
     )
 
 
-def _lane_score(rank: object, score: object, contribution: object) -> LaneScore:
-    if type(rank) is int and rank >= 1 and type(score) is float and type(contribution) is float:
-        return LaneScore(rank, score, contribution)
-    raise CorruptError(
-        f"receipt: got {(rank, score, contribution)!r:.80}, expected a rank from 1 and two floats"
-    )
+def _lanes(said: Mapping[str, Any]) -> dict[str, LaneScore]:
+    """Returns what each lane said of an item."""
+    for name, row in said.items():
+        is_row = isinstance(row, list) and len(row) == 3
+        if not is_row or [type(one) for one in row] != [int, float, float] or row[0] < 1:
+            raise CorruptError(
+                f"items: got {row!r:.80} of lane {name!r:.40}, "
+                "expected [rank from 1, score, contribution], the last two floats"
+            )
+    return {name: LaneScore(*row) for name, row in said.items()}
 
 
-def _link(kind: type[C], value: object) -> C:
-    if not isinstance(value, Cid):
-        raise CorruptError(f"receipt: got {str(value)[:60]}, expected a link")
-    return kind(value.raw)
+def _limit(error: IbidemError) -> ErrorKind | None:
+    """Returns the kind of a refusal where it is about size."""
+    return error.kind if error.kind is ErrorKind.LIMIT_EXCEEDED else None

@@ -16,7 +16,7 @@ from enum import StrEnum
 from typing import Any, Protocol, Self
 
 from ibidem.objects.errors import InvalidInputError, ReplayError
-from ibidem.objects.ids import NodeId
+from ibidem.objects.ids import ID_BYTES, NodeId
 from ibidem.objects.record import record
 from ibidem.retrieve import option
 
@@ -136,9 +136,17 @@ class RerankRecord:
 
     @classmethod
     def from_form(cls, form: Mapping[str, Any]) -> Self:
-        """Returns the record of a canonical form; raises `ValueError` or `TypeError` for others."""
-        scores = tuple((NodeId(raw), _score(score)) for raw, score in form["scores"])
-        return cls(RerankStatus(form["status"]), scores)
+        """Returns the record of a canonical form; raises `InvalidInputError` for others."""
+        status, rows = form.get("status"), form.get("scores")
+        if status not in tuple(RerankStatus):
+            raise InvalidInputError(
+                f"rerank.status: got {status!r:.80}, expected one of {', '.join(RerankStatus)}"
+            )
+        if not isinstance(rows, list) or not all(map(_is_scored, rows)):
+            raise InvalidInputError(
+                f"rerank.scores: got {rows!r:.80}, expected rows of 16 bytes and a float or null"
+            )
+        return cls(RerankStatus(status), tuple((NodeId(raw), score) for raw, score in rows))
 
     def order(self) -> list[int]:
         """Returns the places of the shown nodes in their new order; empty when nothing moves.
@@ -190,6 +198,16 @@ def ask(
         return RerankRecord(RerankStatus.NOT_NUMBERS)
     ids = (node for node, _ in shown)
     return RerankRecord(RerankStatus.OK, tuple(zip(ids, scores, strict=True)))
+
+
+def _is_scored(row: object) -> bool:
+    return (
+        isinstance(row, list)
+        and len(row) == 2
+        and type(row[0]) is bytes
+        and len(row[0]) == ID_BYTES
+        and (row[1] is None or type(row[1]) is float)
+    )
 
 
 def _checked(record: RerankRecord, ids: list[NodeId]) -> RerankRecord:

@@ -29,6 +29,7 @@ from ibidem.retrieve.query import SEMANTICS
 from ibidem.retrieve.receipt import Receipt
 
 KEY_BYTES = 32
+_ANY_TEXT = "a text"
 
 
 @record
@@ -64,13 +65,7 @@ class SealedReceipt:
                 "receipt: the text is not the one that was asked, or the key is another",
                 hint="give the text as it was asked, to the letter, and the key of that time",
             )
-        fields: dict[str, Any] = codec.decode(self.encode())
-        del fields["text_digest"]
-        _set_text(fields["query"], text)
-        try:
-            return Receipt.decode(codec.encode(fields))
-        except InvalidInputError as error:
-            raise CorruptError(f"receipt: {error}") from error
+        return _open(codec.decode(self.encode()), text)
 
 
 def seal(receipt: Receipt, key: bytes) -> SealedReceipt:
@@ -115,7 +110,29 @@ def read_receipt(block: bytes) -> Receipt | SealedReceipt:
         )
     if sealed.encode() != block:
         raise CorruptError("receipt: got fields that do not write back to themselves")
+    # All but the text is there to be checked, so any text will do.
+    _open(codec.decode(block), _ANY_TEXT)
     return SealedReceipt(sealed)
+
+
+def _open(fields: dict[str, Any], text: str) -> Receipt:
+    """Returns the receipt that a sealed one is with a text in it; takes ownership of `fields`.
+
+    Raises:
+        CorruptError: it is no receipt.
+    """
+    del fields["text_digest"]
+    query = fields.get("query")
+    if not isinstance(query, dict) or query.get("text") is not None:
+        raise CorruptError(f"receipt.query: got {query!r:.80}, expected one without a text")
+    rerank = query.get("rerank")
+    if rerank is not None and (not isinstance(rerank, dict) or rerank.get("text") is not None):
+        raise CorruptError(f"receipt.query.rerank: got {rerank!r:.80}, expected one without a text")
+    _set_text(query, text)
+    try:
+        return Receipt.decode(codec.encode(fields))
+    except InvalidInputError as error:
+        raise CorruptError(f"receipt: {error}") from error
 
 
 def text_digest(text: str, key: bytes) -> bytes:

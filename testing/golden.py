@@ -22,6 +22,7 @@ from ibidem.objects import codec
 from ibidem.objects.cid import CommitCid, NodeCid, ReceiptCid, ResultCid, RootCid
 from ibidem.objects.errors import CorruptError, IbidemError, NotFoundError
 from ibidem.objects.ids import NodeId
+from ibidem.objects.printable import printable_json
 from ibidem.repo.compare import Placed, placed
 from ibidem.retrieve.query import Query
 from ibidem.retrieve.result import LaneScore, Result
@@ -32,7 +33,6 @@ HEAD = (
     "Written by `pytest --retrieval-update` or `repo snapshot record`; edits by hand are refused.\n"
 )
 TITLE_CHARACTERS = 80
-_UNSAFE = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
 _FIELDS = (
     *("query", "semantics", "options", "mode", "root", "commit", "receipt", "result", "answer"),
     *("tokens", "candidates", "left-out", "warnings"),
@@ -275,7 +275,7 @@ def _items(lines: list[str]) -> tuple[Placed, ...]:
 
 def _json(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    return printable_json(text)
 
 
 def _to_json(value: Any) -> Any:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ibidem.objects.errors import InvalidInputError
-from ibidem.repo.telling import safe
+from ibidem.objects.printable import one_line
 from ibidem.testing.judgement import Judged, read_judgements
 from ibidem.testing.measure import interval, ndcg, recall, reciprocal_rank
 
@@ -118,14 +118,14 @@ class QualityReport:
                 break
             judged, ranking = self.judged[index], self.rankings[index]
             places = ", ".join(
-                f"{safe(document)} at {ranking.index(document) + 1}"
+                f"{one_line(document)} at {ranking.index(document) + 1}"
                 if document in ranking
-                else f"{safe(document)} not found"
+                else f"{one_line(document)} not found"
                 for document, grade in judged.grades.items()
                 if grade > 0
             )
             lines.append(
-                f"  {measure.values[index]:7.4f}  {safe(judged.text, width=60)!r}: {places}"
+                f"  {measure.values[index]:7.4f}  {one_line(judged.text, width=60)!r}: {places}"
             )
         return lines
 

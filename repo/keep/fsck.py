@@ -16,9 +16,10 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ibidem.objects.cid import Cid, OperationCid, RootCid
+from ibidem.objects.cid import Cid, CommitCid, OperationCid, RootCid
 from ibidem.objects.errors import CorruptError, FormatError, IbidemError, NotFoundError
 from ibidem.objects.view import View
+from ibidem.repo import refs
 from ibidem.repo.keep import files
 from ibidem.repo.keep.erased import Erased
 from ibidem.repo.keep.history_check import HistoryCheck, in_order
@@ -32,7 +33,9 @@ from ibidem.repo.keep.log import (
 )
 from ibidem.repo.keep.reach import Link
 from ibidem.repo.keep.report import Fault, FaultKind, FsckReport
+from ibidem.repo.keep.source_check import Compared, check_sources
 from ibidem.repo.keep.walking import Progress, Walk
+from ibidem.repo.notes import NOTES, damaged_events
 from ibidem.repo.view_check import check_log, check_view
 
 if TYPE_CHECKING:
@@ -115,6 +118,8 @@ def _checked(repository: Reader, progress: Progress | None) -> FsckReport:
     faults += _check_erased(repository, erased)
     faults += _check_views(store, operations, horizon)
     faults += _check_roots(store, walk)
+    faults += _check_notes(repository)
+    faults += check_sources(store, walk.parts, _compared(repository, walk))
     unreachable = list(_check_rest(store, walk))
     faults += filter(None, unreachable)
     if repository.folder is not None:
@@ -231,6 +236,27 @@ def _check_roots(store: Store, walk: Walk) -> list[Fault]:
         check.check(RootCid(raw), None, "the stage, the origin or a receipt")
     check.finish()
     return check.faults
+
+
+def _compared(repository: Reader, walk: Walk) -> Iterator[Compared]:
+    """Yields every root of a commit with its parent's, and those of refs without another."""
+    roots: dict[bytes, RootCid] = {}
+    for cid, commit in in_order(repository.store, walk.by_kind["commit"]):
+        before = roots.get(commit.parents[0].raw) if commit.parents else None
+        yield commit.root, before, f"commit {cid}"
+        roots[cid.raw] = commit.root
+    with suppress(IbidemError):  # told of by the walk
+        for name, target in refs.listed(repository.store, repository.view, "").items():
+            if target.raw in roots:
+                yield roots[target.raw], None, name
+
+
+def _check_notes(repository: Reader) -> Iterator[Fault]:
+    """Yields what stands at a head of notes and is no event."""
+    with suppress(IbidemError):  # told of by the walk
+        for name, target in refs.listed(repository.store, repository.view, NOTES).items():
+            for cid, said in damaged_events(repository.store, CommitCid(target.raw)):
+                yield Fault(FaultKind.MALFORMED, f"node {cid}", said, cid, NOTES + name)
 
 
 def _check_rest(store: Store, walk: Walk) -> Iterator[Fault | None]:

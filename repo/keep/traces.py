@@ -7,14 +7,17 @@ documents have, is told apart: it is not theirs alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from ibidem.objects import codec
+from ibidem.objects.block import Map
 from ibidem.objects.cid import Cid
-from ibidem.objects.errors import IbidemError
+from ibidem.objects.constants import CONTENT_PARTS_MAX
+from ibidem.objects.errors import CorruptError, IbidemError
 from ibidem.objects.ids import ID_BYTES
 from ibidem.objects.node import Node, join_content
 from ibidem.objects.text import TEXT_FIELDS, node_text, text_digest
@@ -28,6 +31,8 @@ QUOTE_BYTES_MIN = 16
 """A shorter text is found in too many places to be a quotation."""
 _RECORDS = frozenset(("step", "receipt", "result"))
 """Kinds that are destroyed when they quote an erased node."""
+_NO_TEXTS = frozenset(("kind", "id", "ntype", "key", "children"))
+"""Fields of a node whose texts are not looked for as they stand."""
 _ATTACHED = frozenset(("vector", "sparse"))
 
 
@@ -132,7 +137,7 @@ def _take_texts(found: Traces, store: Store, fields: tuple[str, ...]) -> None:
                 block = b"" if cid.is_raw else store.get(cid)
                 value = codec.decode(block) if block else {}
                 if value.get("kind") == "node" and value.get("id") == raw:
-                    _take_node(found, Node.decode(block), store.get, fields)
+                    _take_node(found, value, store, fields)
                 elif value.get("kind") == "edge":
                     found.texts.update(_texts_in(value.get("props", {})))
             except IbidemError:
@@ -143,24 +148,25 @@ def _take_texts(found: Traces, store: Store, fields: tuple[str, ...]) -> None:
             found.digests.add(text_digest(text.decode()))
 
 
-def _take_node(
-    found: Traces, node: Node, get: Callable[[Cid], bytes], fields: tuple[str, ...]
-) -> None:
-    content = node.content
-    if isinstance(content, tuple):
-        content = join_content(get(part) for part in content)
-    whole = text_digest(node_text(node, fields, content))
-    found.digests.add(whole)
-    if content:
-        found.texts.add(content)
-        found.texts.update(content[at : at + (1 << 20)] for at in range(0, len(content), 1 << 20))
-    for text in (node.summary, node.context_sentence, node.tail):
-        found.texts.add((text or "").encode())
-    found.texts.update(child.lead.encode() for child in node.children)
-    found.texts.update(_texts_in(dict(node.props)))
-    for said in _texts_in(list(node.key or ())):
+def _take_node(found: Traces, value: Map, store: Store, fields: tuple[str, ...]) -> None:
+    """Takes what a node says, by its fields: one that is over the limits of the format is no `Node`
+    and can be erased all the same."""
+    for said in _texts_in(list(value.get("key") or ())):
         (found.ids if len(said) == ID_BYTES else found.texts).add(said)
-    found.texts.update(_texts_in(dict(node.extra)))
+    found.texts.update(_texts_in([value[name] for name in value.keys() - _NO_TEXTS]))
+    found.texts.update(lead.encode() for _, lead, _, _ in value.get("children", ()))
+    cids = value.get("content")
+    if isinstance(cids, list):
+        # Of more parts than a node may have, nothing was ever put together, nor embedded.
+        distinct = islice(dict.fromkeys(cids), CONTENT_PARTS_MAX)
+        found.texts.update(map(store.get, distinct))
+    with suppress(CorruptError):
+        node = Node.from_map(dict(value))
+        content = node.content
+        if isinstance(content, tuple):
+            content = join_content(map(store.get, content))
+            found.texts.add(content)
+        found.digests.add(text_digest(node_text(node, fields, content)))
 
 
 def _texts_in(value: Any) -> Iterator[bytes]:

@@ -22,6 +22,10 @@ from ibidem.objects.errors import (
     InvalidInputError,
     NotFoundError,
 )
+from ibidem.objects.location import CONTAINERS, Part
+from ibidem.objects.node import Node
+from ibidem.objects.receipt import ReceiptBlock
+from ibidem.objects.step import Step
 from ibidem.objects.tree.block import decode
 from ibidem.objects.verify import read_foreign
 from ibidem.repo.keep.reach import EMPTY_RAW, TREE, Link, expand
@@ -58,6 +62,8 @@ class Walk:
         self._seen_again: set[tuple[bytes, Use]] = set()
         self.by_kind: dict[str, set[bytes]] = {"commit": set(), "root": set()}
         """CIDs of the commits and of the roots that were read."""
+        self.parts: dict[bytes, Part] = {}
+        """By CID, the documents and sections that were read."""
         self.whole: set[bytes] = set()
         """CIDs of the blocks that were read and are right."""
         self.erased: set[bytes] = set()
@@ -98,6 +104,8 @@ class Walk:
             value = None if Cid(link.raw).is_raw else read_foreign(block)
             found = list(expand(link, block))
             self._check_place(link, block, value)
+            if is_new and isinstance(value, (Step, ReceiptBlock)):
+                self._check_record(link, block, value)
         except FormatError as error:
             self.fault(FaultKind.UNKNOWN, link, str(error))
             return []
@@ -106,6 +114,8 @@ class Walk:
             return []
         if is_new:
             self.whole.add(link.raw)
+            if isinstance(value, Node) and value.children and value.ntype in CONTAINERS:
+                self.parts[link.raw] = Part.of(value)
             kind = link.kind if value is None else value.KIND
             self.counts[kind] += 1
             if kind in self.by_kind:
@@ -131,6 +141,15 @@ class Walk:
             self.erased.add(link.raw)
         elif is_new:
             self.fault(FaultKind.MISSING, link, "it is not in the store")
+
+    def _check_record(self, link: Link, block: bytes, value: Block) -> None:
+        """Checks the values in a step or a receipt; what it leads to is read all the same."""
+        from ibidem.repo.run.records import check_record
+
+        try:
+            check_record(self._source, block, value)
+        except (CorruptError, FormatError) as error:
+            self.fault(FaultKind.MALFORMED, link, str(error))
 
     def _check_place(self, link: Link, block: bytes, value: Block | None) -> None:
         """Checks that a block fits the place in a tree that it was found in."""

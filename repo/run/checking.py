@@ -8,12 +8,10 @@ from functools import partial
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
-from ibidem.objects.commit import Commit
 from ibidem.objects.errors import ReplayError
 from ibidem.objects.record import record
-from ibidem.objects.step import Step
 from ibidem.repo.run import replaying, words
-from ibidem.repo.run.values import unpack
+from ibidem.repo.run.shape import ReadStep
 from ibidem.retrieve.receipt import Receipt
 
 if TYPE_CHECKING:
@@ -38,19 +36,20 @@ def check(recording: Recording) -> Counter[str]:
         ReplayError: an answer is another, or cannot be given; the message names the step.
     """
     repository = recording.repository
-    for step in recording.steps:
+    for found in recording.read():
+        step = found.step
         if step.receipt is not None:
             receipt = Receipt.decode(repository.store.get(step.receipt))
-            _named(recording, step, partial(replaying.replay, repository, receipt))
+            _named(recording, found, partial(replaying.replay, repository, receipt))
         elif step.root is not None:
-            _named(recording, step, partial(repository.store.get, step.root))
+            _named(recording, found, partial(repository.store.get, step.root))
     return Counter(step.action for step in recording.steps)
 
 
 def differences(before: Recording, after: Recording) -> list[StepDifference]:
     """Returns the steps in which two runs differ, by index; times and names of commits aside."""
     found = []
-    for index, (one, other) in enumerate(zip_longest(before.steps, after.steps)):
+    for index, (one, other) in enumerate(zip_longest(before.read(), after.read())):
         asked = (_asked(before, one), _asked(after, other))
         is_asked = asked[0] != asked[1]
         if is_asked or _answered(before, one) != _answered(after, other):
@@ -58,41 +57,41 @@ def differences(before: Recording, after: Recording) -> list[StepDifference]:
     return found
 
 
-def _named(recording: Recording, step: Step, do: Callable[[], Any]) -> None:
+def _named(recording: Recording, found: ReadStep, do: Callable[[], Any]) -> None:
     try:
         replaying.explained(do)
     except ReplayError as error:
-        line = words.step_line(recording.repository.store, step)
+        line = words.step_line(recording.repository.store, found)
         raise ReplayError(
-            f"run {recording.name!r}, step {step.index}, {line}: {error}",
+            f"run {recording.name!r}, step {found.step.index}, {line}: {error}",
             kind=error.kind,
             hint=error.hint,
         ) from error
 
 
-def _asked(recording: Recording, step: Step | None) -> Any:
-    if step is None:
+def _asked(recording: Recording, found: ReadStep | None) -> Any:
+    if found is None:
         return None
-    store = recording.repository.store
-    asked: Any = unpack(store, step.request)
+    step, asked = found.step, found.request
     if step.receipt is not None:
-        asked = (asked, Receipt.decode(store.get(step.receipt)).query.encode())
+        block = recording.repository.store.get(step.receipt)
+        asked = (asked, Receipt.decode(block).query.encode())
     name = "" if step.action == "begin" else step.name
     return (step.action, name, repr(asked))
 
 
-def _answered(recording: Recording, step: Step | None) -> Any:
-    if step is None:
+def _answered(recording: Recording, found: ReadStep | None) -> Any:
+    if found is None:
         return None
-    store = recording.repository.store
+    step = found.step
     if step.receipt is not None:
-        return Receipt.decode(store.get(step.receipt)).result
+        return Receipt.decode(recording.repository.store.get(step.receipt)).result
     message = None
-    if step.commit is not None and step.action == "commit":
-        message = Commit.decode(step.commit).message
-    answer = None if step.action == "random" else unpack(store, step.answer)
+    if found.commit is not None and step.action == "commit":
+        message = found.commit.message
+    answer = None if step.action == "random" else found.answer
     return (repr(answer), step.root, message)
 
 
-def _line(recording: Recording, step: Step | None) -> str | None:
-    return None if step is None else words.step_line(recording.repository.store, step)
+def _line(recording: Recording, found: ReadStep | None) -> str | None:
+    return None if found is None else words.step_line(recording.repository.store, found)

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from ibidem.objects.cid import Cid, ReceiptCid
-from ibidem.objects.errors import InvalidInputError, NotFoundError
+from ibidem.objects.errors import CorruptError, FormatError, InvalidInputError, NotFoundError
 from ibidem.objects.record import record
 from ibidem.objects.view import RECEIPTS, View
 from ibidem.repo import refs
@@ -32,7 +32,10 @@ class KeptReceipt:
     """A receipt that is kept, and its identity."""
 
     cid: ReceiptCid
-    receipt: Receipt | SealedReceipt
+    receipt: Receipt | SealedReceipt | None
+    """None for one that cannot be read."""
+    failure: str | None = None
+    """Why it cannot be read."""
 
 
 def keep(
@@ -121,12 +124,17 @@ def drop(
 
 
 def listed(repository: Reader, view: View) -> Iterator[KeptReceipt]:
-    """Yields the receipts that are kept, by CID text; a ref that points to something else is left
-    out, and `repo fsck` names it."""
+    """Yields the receipts that are kept, by CID text; one that cannot be read says why. A ref that
+    points to something else is left out, and `repo fsck` names it."""
     for name, cid in refs.listed(repository.store, view, RECEIPTS).items():
-        if is_target(repository.store, RECEIPTS + name, cid):
-            kept = ReceiptCid(cid.raw)
-            yield KeptReceipt(kept, read_receipt(repository.store.get(kept)))
+        if not is_target(repository.store, RECEIPTS + name, cid):
+            continue
+        kept = ReceiptCid(cid.raw)
+        block = repository.store.get(kept)
+        try:
+            yield KeptReceipt(kept, read_receipt(block))
+        except (CorruptError, FormatError) as error:
+            yield KeptReceipt(kept, None, str(error))
 
 
 def found(repository: Reader, receipt: Cid | str) -> tuple[ReceiptCid, Receipt | SealedReceipt]:

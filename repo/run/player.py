@@ -29,7 +29,8 @@ from ibidem.repo.at import Revision
 from ibidem.repo.edits import Edits, laid_on
 from ibidem.repo.run import outcome, replaying, words
 from ibidem.repo.run.session import RunRevision, Session, retrieve_request, rev_text
-from ibidem.repo.run.values import difference_lines, same, settled, unpack
+from ibidem.repo.run.shape import ReadStep
+from ibidem.repo.run.values import difference_lines, same, settled
 from ibidem.repo.telling import change_line
 from ibidem.repo.transaction import Transaction
 from ibidem.retrieve.receipt import Receipt
@@ -95,11 +96,10 @@ class Replay(Session):
 
     def finish(self) -> None:
         """Raises `RunMismatchError` unless the agent has done all that was recorded."""
-        step = self._peek()
-        if step is None:
+        found = self._peek()
+        if found is None:
             return
-        ended = unpack(self._store, step.answer)
-        if step.action != "end" or outcome.is_failed(ended):
+        if found.step.action != "end" or outcome.is_failed(found.answer):
             self._refuse("the agent ended without an error")
 
     # -- doors ---------------------------------------------------------------------------------
@@ -108,12 +108,11 @@ class Replay(Session):
         if isinstance(rev, RunRevision):
             return rev
         text = rev_text(rev)
-        step = self._take("read", f"read the graph at {text}", request={"rev": text})
-        self._raise_recorded(step)
-        if step.root is None:
-            raise self._incomplete(step, "a root")
-        commit = None if step.commit is None else Commit.decode(step.commit)
-        return RunRevision(self, text, step.root, commit)
+        found = self._take("read", f"read the graph at {text}", request={"rev": text})
+        self._raise_recorded(found)
+        if found.step.root is None:
+            raise self._incomplete(found.step, "a root")
+        return RunRevision(self, text, found.step.root, found.commit)
 
     def _retrieve(
         self,
@@ -125,18 +124,17 @@ class Replay(Session):
     ) -> Any:
         asked = retrieve_request(rev, options, is_packs=is_packs)
         said = words.retrieval(asked)
-        step = self._expect("retrieve", said)
-        recorded = unpack(self._store, step.request)
+        found = self._expect("retrieve", said)
+        step, recorded = found.step, found.request
         if step.receipt is None or recorded.get("packs") != asked.get("packs"):
             if not same(recorded, asked):
                 self._refuse(said, difference_lines(recorded, asked))
             self._next += 1
-            self._raise_recorded(step)
+            self._raise_recorded(found)
         if step.receipt is None:
             raise self._incomplete(step, "a receipt or an error")
         receipt = Receipt.decode(self._store.get(step.receipt))
-        commit = None if step.commit is None else Commit.decode(step.commit)
-        at = RunRevision(self, rev, receipt.root, commit)
+        at = RunRevision(self, rev, receipt.root, found.commit)
         question = self._question(at, receipt, options, is_packs=is_packs)
         details = difference_lines({**recorded, "text": asked["text"]}, asked)
         details += difference_lines(receipt.query.form(), question.query.form())
@@ -171,7 +169,7 @@ class Replay(Session):
         return resolve(self._repository, at, **given)
 
     def _transaction(self, request: dict[str, Any]) -> Transaction:
-        step = self._take("transaction", words.transaction(request), request=request)
+        step = self._take("transaction", words.transaction(request), request=request).step
         if step.root is None:
             raise self._incomplete(step, "a root")
         return Transaction(
@@ -182,8 +180,7 @@ class Replay(Session):
         )
 
     def _recorded_id(self, _: Mapping[str, Any]) -> NodeId:
-        step = self._take("random", "named a new node")
-        return NodeId(unpack(self._store, step.answer))
+        return NodeId(self._take("random", "named a new node").answer)
 
     def _event(
         self,
@@ -193,16 +190,15 @@ class Replay(Session):
         errors: tuple[type[Exception], ...],
     ) -> Any:
         asked = settled(name, request)
-        step = self._take("event", words.event(name, asked), name=name, request=asked)
-        answer = unpack(self._store, step.answer)
+        answer = self._take("event", words.event(name, asked), name=name, request=asked).answer
         if outcome.is_failed(answer):
             raise outcome.raised(answer, errors)
         return None if answer is None else answer[outcome.VALUE]
 
     def _call(self, name: str, request: dict[str, Any]) -> Any:
-        step = self._take("call", words.call(name, request), name=name, request=request)
-        self._raise_recorded(step)
-        return unpack(self._store, step.answer)[outcome.VALUE]
+        found = self._take("call", words.call(name, request), name=name, request=request)
+        self._raise_recorded(found)
+        return found.answer[outcome.VALUE]
 
     # -- the recording -------------------------------------------------------------------------
 
@@ -210,41 +206,42 @@ class Replay(Session):
     def _store(self) -> Any:
         return self._repository.store
 
-    def _peek(self) -> Step | None:
-        return self._steps[self._next] if self._next < len(self._steps) else None
+    def _peek(self) -> ReadStep | None:
+        if self._next >= len(self._steps):
+            return None
+        return self._recording.read_step(self._steps[self._next])
 
-    def _expect(self, action: str, said: str, name: str = "") -> Step:
+    def _expect(self, action: str, said: str, name: str = "") -> ReadStep:
         """Returns the next step, which must be of an action; it is not taken yet."""
-        step = self._peek()
-        if step is None or (step.action, step.name) != (action, name):
+        found = self._peek()
+        if found is None or (found.step.action, found.step.name) != (action, name):
             self._refuse(said)
-        return step
+        return found
 
-    def _take(self, action: str, said: str, *, name: str = "", request: Any = None) -> Step:
+    def _take(self, action: str, said: str, *, name: str = "", request: Any = None) -> ReadStep:
         """Takes the next step, which must be of an action and ask the same."""
-        step = self._expect(action, said, name)
-        recorded, now = unpack(self._store, step.request), settled(action, request)
+        found = self._expect(action, said, name)
+        recorded, now = found.request, settled(action, request)
         if not same(now, recorded):
             self._refuse(said, difference_lines(recorded, now))
         self._next += 1
-        return step
+        return found
 
     def _incomplete(self, step: Step, missing: str) -> CorruptError:
         return CorruptError(
             f"run {self.name!r}, step {step.index}: got {step.action!r:.40} without {missing}"
         )
 
-    def _raise_recorded(self, step: Step) -> None:
-        answer = unpack(self._store, step.answer)
-        if outcome.is_failed(answer):
-            raise outcome.raised(answer)
+    def _raise_recorded(self, found: ReadStep) -> None:
+        if outcome.is_failed(found.answer):
+            raise outcome.raised(found.answer)
 
     def _refuse(self, asked: str, details: list[str] | None = None) -> NoReturn:
-        step = self._peek()
+        found = self._peek()
         recorded = (
             "nothing more: the recording stops here, as if its process had been killed"
-            if step is None
-            else words.step_line(self._store, step)
+            if found is None
+            else words.step_line(self._store, found)
         )
         raise RunMismatchError(self._recording, self._next, recorded, asked, details or [])
 
@@ -263,10 +260,11 @@ class _Comparing:
     def publish(self, edits: Edits, blocks: Mapping[Cid, bytes]) -> Commit | None:
         """Returns the recorded commit, once the edits are known to be the same."""
         replay = self._replay
-        step = replay._expect("commit", "committed")
+        found = replay._expect("commit", "committed")
+        step = found.step
         if step.root is None:
             replay._next += 1
-            replay._raise_recorded(step)
+            replay._raise_recorded(found)
             raise replay._incomplete(step, "a root or an error")
         buffer = Buffer(replay._store)
         buffer.new.update(blocks)
@@ -275,7 +273,7 @@ class _Comparing:
             recorded = Root.decode(replay._store.get(step.root))
             replay._refuse("committed something else", _changes(buffer, recorded, root))
         replay._next += 1
-        return None if step.commit is None else Commit.decode(step.commit)
+        return found.commit
 
 
 def _changes(source: Buffer, recorded: Root, now: Root) -> list[str]:

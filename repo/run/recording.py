@@ -6,21 +6,24 @@ Spec: replay 3.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ibidem.objects.cid import StepCid
-from ibidem.objects.errors import CorruptError, FormatError, IbidemError
+from ibidem.objects.errors import CorruptError, FormatError, IbidemError, NotFoundError
+from ibidem.objects.printable import one_line
 from ibidem.objects.record import record
 from ibidem.objects.step import Step
 from ibidem.objects.view import RUNS
 from ibidem.repo import refs
 from ibidem.repo.arguments import checked_path, checked_time
+from ibidem.repo.operations import HEAD_CELL, is_overtaken
 from ibidem.repo.run import outcome, words
 from ibidem.repo.run.chain import full_name
-from ibidem.repo.run.values import unpack
+from ibidem.repo.run.shape import ReadStep, read_step
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Buffer
@@ -40,12 +43,14 @@ class RunSummary:
     agent: str
     task: str
     author: str
-    begun: int
-    """Microseconds since 1970 UTC."""
+    begun: int | None
+    """Microseconds since 1970 UTC; None for a run that cannot be read."""
     ended: int | None
     """None for a run whose process ended before it did."""
     failure: str | None
-    """The error that ended it, or why it can not be read to its beginning."""
+    """The error that ended it, or why it can not be read to its beginning, or at all."""
+    is_readable: bool = True
+    """Whether its first and its last step are what they must be."""
 
 
 class Recording:
@@ -86,22 +91,43 @@ class Recording:
             cid = step.previous
         return tuple(reversed(found))
 
+    def read(self) -> Iterator[ReadStep]:
+        """Yields the steps with what they hold, in the order they came; raises as `read_step`."""
+        for step in self.steps:
+            yield self.read_step(step)
+
+    def read_step(self, step: Step) -> ReadStep:
+        """Returns one of the steps with what it holds.
+
+        Raises:
+            CorruptError: a value in it has another shape than its action demands.
+        """
+        try:
+            return read_step(self.repository.store, step)
+        except CorruptError as error:
+            raise CorruptError(f"run {self.name!r}: {error}", kind=error.kind) from error
+
     def lines(self) -> list[str]:
-        """Returns what was done in each step, in words."""
-        return [words.step_line(self.repository.store, step) for step in self.steps]
+        """Returns what was done in each step, in words; of a step that cannot be read, why not."""
+        return [self._line(step) for step in self.steps]
+
+    def _line(self, step: Step) -> str:
+        try:
+            return words.step_line(self.repository.store, self.read_step(step))
+        except (CorruptError, FormatError) as error:
+            return one_line(f"cannot be read: {error}")
 
     def summary(self) -> RunSummary:
         """Returns what the run was, in short."""
-        store = self.repository.store
-        last = Step.decode(store.get(self.tip))
+        last = Step.decode(self.repository.store.get(self.tip))
         first, failure = last, None
         try:
             first = self.steps[0]
         except IbidemError as error:
             # A step was erased or lost, and with it the way to those before.
             failure = str(error)
-        begun = (unpack(store, first.request) or {}) if first.action == "begin" else {}
-        ended = unpack(store, last.answer) if last.action == "end" else None
+        begun = self.read_step(first).request if first.action == "begin" else {}
+        ended = self.read_step(last).answer if last.action == "end" else None
         if outcome.is_failed(ended):
             failure = outcome.summary(ended)
         return RunSummary(
@@ -135,22 +161,30 @@ class Recording:
 
 
 def summaries(repository: Reader) -> list[RunSummary]:
-    """Returns the recorded runs in short, by name and number."""
+    """Returns the recorded runs in short, by name and number; one that cannot be read is among them
+    and says why."""
 
     def read() -> list[RunSummary]:
+        head = repository.store.cell(HEAD_CELL)
         tips = refs.listed(repository.store, repository.view, RUNS)
         names = sorted(tips, key=_order)
-        return [_summary(Recording(repository, name, tip=tips[name])) for name in names]
+        return [_summary(Recording(repository, name, tip=tips[name]), head) for name in names]
 
     return repository._operations.steady(read)
 
 
-def _summary(recording: Recording) -> RunSummary:
-    """Returns what a run was; of one that is not well-formed, that, so that the others are seen."""
+def _summary(recording: Recording, head: bytes | None) -> RunSummary:
+    """Returns a run in short; `head` is where the log stood when the run was found."""
     try:
         return recording.summary()
-    except (CorruptError, FormatError) as error:
-        return RunSummary(recording.name, recording.tip, 0, "", "", "", 0, None, str(error))
+    except IbidemError as error:
+        if isinstance(error, NotFoundError) and is_overtaken(
+            recording.repository.store, head, error
+        ):
+            raise
+        return RunSummary(
+            recording.name, recording.tip, 0, "", "", "", None, None, str(error), is_readable=False
+        )
 
 
 def drop(

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from ibidem.objects import codec
 from ibidem.objects.cid import Cid
-from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.errors import CorruptError, InvalidInputError
 from ibidem.objects.node import join_content, split_content
 from ibidem.objects.step import Content
 
 if TYPE_CHECKING:
-    from ibidem.store.protocol import Store
+    from ibidem.objects.blocks import Source
 
 SHOWN_CHARACTERS = 160
 DIFFERENCES_MAX = 8
@@ -29,12 +29,22 @@ def pack(field: str, value: Any) -> tuple[Content, dict[Cid, bytes]]:
     return content, {Cid(cid.raw): part for cid, part in parts.items()}
 
 
-def unpack(store: Store, content: Content) -> Any:
-    """Returns the value in the content of a step, None where there is none."""
+def unpack(source: Source, content: Content, where: str) -> Any:
+    """Returns the value in the content of a step, None where there is none.
+
+    Args:
+        where: what the content is of, for the error.
+
+    Raises:
+        CorruptError: it is not the canonical bytes of a value; a step may come from anywhere.
+    """
     if content is None:
         return None
-    block = content if isinstance(content, bytes) else join_content(store.get_many(content))
-    return codec.decode(block)
+    block = content if isinstance(content, bytes) else join_content(map(source.get, content))
+    try:
+        return codec.decode_foreign(block)
+    except CorruptError as error:
+        raise CorruptError(f"{where}: {error}", kind=error.kind) from error
 
 
 def settled(field: str, value: Any) -> Any:

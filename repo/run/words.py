@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ibidem.objects.commit import Commit
+from ibidem.objects.printable import one_line
 from ibidem.objects.step import Step
 from ibidem.repo.run import outcome
-from ibidem.repo.run.values import shown, unpack
+from ibidem.repo.run.shape import ReadStep
+from ibidem.repo.run.values import shown
 from ibidem.retrieve.query import Query
 from ibidem.retrieve.receipt import Receipt
 
@@ -18,12 +19,12 @@ if TYPE_CHECKING:
 _PLAIN = Query().form()
 
 
-def step_line(store: Store, step: Step) -> str:
-    """Returns what was done in a step."""
-    request, answer = unpack(store, step.request), unpack(store, step.answer)
-    if outcome.is_failed(answer) and step.action not in ("event", "end"):
-        return f"{_asked(store, step, request)}, which failed with {outcome.summary(answer)}"
-    return _asked(store, step, request) + _answered(step, answer)
+def step_line(store: Store, found: ReadStep) -> str:
+    """Returns what was done in a step, on one line."""
+    asked, answer = _asked(store, found.step, found.request), found.answer
+    if outcome.is_failed(answer) and found.step.action not in ("event", "end"):
+        return one_line(f"{asked}, which failed with {outcome.summary(answer)}")
+    return one_line(asked + _answered(found))
 
 
 def question(rev: str, form: Mapping[str, Any]) -> str:
@@ -47,7 +48,7 @@ def retrieval(request: Mapping[str, Any]) -> str:
 
 def event(name: str, request: Any) -> str:
     """Returns a call of a tool, or a note."""
-    if isinstance(request, dict) and set(request) == {"arguments", "options"}:
+    if _is_call(request):
         given = [shown(value) for value in request["arguments"]]
         given += [f"{option}={shown(value)}" for option, value in request["options"].items()]
         return f"called {name}({', '.join(given)})"
@@ -64,6 +65,16 @@ def call(name: str, request: Mapping[str, Any]) -> str:
     """Returns a call of the repository."""
     given = ", ".join(f"{key}={shown(value)}" for key, value in sorted(request.items()) if value)
     return f"called {name}({given})"
+
+
+def _is_call(request: Any) -> bool:
+    """Tells whether what was asked in an event is what `Session.tool` asks."""
+    return (
+        isinstance(request, dict)
+        and set(request) == {"arguments", "options"}
+        and isinstance(request["arguments"], list)
+        and isinstance(request["options"], dict)
+    )
 
 
 def _asked(store: Store, step: Step, request: Any) -> str:
@@ -93,15 +104,16 @@ def _asked(store: Store, step: Step, request: Any) -> str:
             return f"{other} {step.name}".strip()
 
 
-def _answered(step: Step, answer: Any) -> str:
+def _answered(found: ReadStep) -> str:
+    step, answer = found.step, found.answer
     if outcome.is_failed(answer):
         return (
             f", which raised {outcome.summary(answer)}"
             if step.action == "event"
             else (f" with {outcome.summary(answer)}")
         )
-    if step.commit is not None and step.action == "commit":
-        commit = Commit.decode(step.commit)
+    commit = found.commit
+    if commit is not None and step.action == "commit":
         return f" {commit.cid}" + (f" {shown(commit.message)}" if commit.message else "")
     if step.action in ("event", "call") and isinstance(answer, dict):
         return f" -> {shown(answer[outcome.VALUE])}"

@@ -20,13 +20,15 @@ from ibidem.objects.operation import Operation
 from ibidem.objects.tree import diff
 from ibidem.objects.tree.block import EMPTY_TREE
 from ibidem.objects.view import Ref, View
+from ibidem.repo import refs
+from ibidem.repo.notes import NOTES
 from ibidem.repo.operations import HEAD_CELL, HORIZON_CELL
 from ibidem.repo.root_check import refuse, tree_problem
 from ibidem.repo.sync.closure import kind_of
 from ibidem.repo.sync.delta import tree_needs
 from ibidem.repo.sync.known import Known
 from ibidem.repo.sync.quarantine import Chosen, Layered, Quarantine, missing_from_pack
-from ibidem.repo.sync.receive import Intake
+from ibidem.repo.sync.receive import Intake, check_notes
 from ibidem.repo.sync.report import Move, RefMove
 from ibidem.repo.view_check import NEVER_ERASED, check_log, check_view
 
@@ -115,6 +117,8 @@ def restore(repository: Reader, quarantine: Quarantine, newest: OperationCid) ->
         if cid in quarantine and not cid.is_raw and kind_of(quarantine[cid]) in NEVER_ERASED:
             raise CorruptError(f"erasure: got the {kind_of(quarantine[cid])} {cid}, which stays")
     found.inspect(log.targets, is_erased=log.erased.__contains__)
+    for name, target in refs.listed(found.source, log.newest, NOTES).items():
+        check_notes(found.source, [RefMove(NOTES + name, None, target, Move.CREATED)])
     for cid in log.cids:
         if cid not in quarantine and cid != EMPTY_TREE:
             raise missing_from_pack(cid, "block")

@@ -9,16 +9,21 @@ Spec: sync 4, 5.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from ibidem.objects import codec
 from ibidem.objects.cid import Cid, CommitCid, RootCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.errors import CorruptError
+from ibidem.objects.ids import NodeId
+from ibidem.objects.location import CONTAINERS, Part, check_sources
+from ibidem.objects.node import Node
 from ibidem.objects.root import Root
 from ibidem.objects.tree.block import EMPTY_TREE
+from ibidem.objects.verify import VALUES
 from ibidem.repo.root_check import Incident, RootCheck, refuse
+from ibidem.repo.run.records import check_record
 from ibidem.repo.sync.ancestry import parents_first
 from ibidem.repo.sync.closure import needs_of, records_behind, split_targets
 from ibidem.repo.sync.delta import VALUE_KINDS, Need
@@ -31,6 +36,10 @@ if TYPE_CHECKING:
 
 _BY_PLACE = frozenset(("tree", "part", "step", "receipt", "result", "commit"))
 """Kinds that the walk to them has read already."""
+
+
+_RECORDS = frozenset(("step", "receipt"))
+"""Kinds whose values have a shape of their own."""
 
 
 class Accepted:
@@ -65,6 +74,8 @@ class Inspection:
         self._known = known
         self._is_erased = is_erased
         self._roots = RootCheck(self._source, refuse, incident=incident)
+        self._parts: dict[NodeId, Part] = {}
+        """New documents and sections of the root that is being checked."""
         self._accepted = Accepted()
 
     def run(self, targets: Iterable[Cid]) -> Accepted:
@@ -83,6 +94,10 @@ class Inspection:
         split_targets(self._source, given)  # what is known must be of the kind that is asked for
         heads, records = split_targets(self._source, wanted)
         chain = records_behind(self._source, records, self._is_had)
+        for need in chain.needs:
+            if need.kind in _RECORDS:
+                block = self._source.get(need.cid)
+                check_record(self._source, block, VALUES[need.kind].decode(block))
         accepted.commits = self._commits([*heads, *chain.commits], accepted)
         covered = {commit.root for commit in accepted.commits.values()}
         for need in needs_of(
@@ -90,7 +105,7 @@ class Inspection:
             accepted.commits,
             chain,
             lambda root: root in covered or self._is_built_on(root, self._known.root(root)),
-            after_root=self._roots.end,
+            after_root=self._end_root,
         ):
             self._check(need, accepted)
         self._roots.finish()
@@ -161,5 +176,12 @@ class Inspection:
         fields = codec.decode(block)
         if need.kind == "root":
             self._roots.begin(RootCid(need.cid.raw), Root.from_map(fields))
-        else:
-            self._roots.value(need.kind, need.key, need.name, need.cid, fields)
+            return
+        self._roots.value(need.kind, need.key, need.name, need.cid, fields)
+        if need.kind == "node" and "children" in fields and fields["ntype"] in CONTAINERS:
+            self._parts[NodeId(need.key)] = Part.of(Node.from_map(fields))
+
+    def _end_root(self, bases: Mapping[RootCid, Root]) -> None:
+        check_sources(self._parts)
+        self._parts.clear()
+        self._roots.end(bases)

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING
 from ibidem.objects.blocks import Buffer
 from ibidem.objects.cid import Cid, CommitCid
 from ibidem.objects.erasure import Erasure
-from ibidem.objects.errors import ConflictError, ErrorKind, InvalidInputError
+from ibidem.objects.errors import ConflictError, CorruptError, ErrorKind, InvalidInputError
 from ibidem.repo import refs
 from ibidem.repo.merge import is_ancestor
+from ibidem.repo.notes import NOTES, damaged_events
 from ibidem.repo.sign.verify import check_signed
 from ibidem.repo.sync.ancestry import Reachable
 from ibidem.repo.sync.bundle import Push, Update
@@ -103,6 +104,7 @@ class Intake:
             if not changes:
                 return None
             check_policy(self._repository, work, known, changes)
+            check_notes(work, moves)
             return replace(
                 state.view,
                 refs=refs.changed(state.view, changes, buffer),
@@ -162,6 +164,15 @@ def check_policy(
     ]
     targets = [(name, cid) for name, cid in moved.items() if isinstance(cid, CommitCid)]
     check_signed(source, trust, targets, Reachable(repository.store, let_in).__contains__)
+
+
+def check_notes(source: Source, moves: Moves) -> None:
+    """Raises `CorruptError` for a ref of notes that moves to something that is no event."""
+    for move in moves:
+        if move.name.startswith(NOTES) and isinstance(move.after, CommitCid):
+            before = move.before if isinstance(move.before, CommitCid) else None
+            for cid, said in damaged_events(source, move.after, before):
+                raise CorruptError(f"ref {move.name}: node {cid}: {said}")
 
 
 def sent_erasures(repository: Reader, quarantine: Quarantine, cids: Iterable[Cid]) -> SentErasures:

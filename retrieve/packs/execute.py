@@ -160,10 +160,15 @@ class _Making:
         self.groups = grouped(snapshot, visible, self._hits, options, self._heading)
 
     def packs(self, place: int) -> Pack:
-        """Returns a pack, made the first time."""
-        if place not in self._made:
-            self._made[place] = self._pack(self.groups[place])
-        return self._made[place]
+        """Returns a pack, made the first time; one that alone is over the budget is not kept, as it
+        cannot be taken and its text may be large."""
+        found = self._made.get(place)
+        if found is None:
+            found = self._pack(self.groups[place])
+            budget = self._query.token_budget
+            if budget is None or found.tokens <= budget:
+                self._made[place] = found
+        return found
 
     def drops(self, left: Sequence[tuple[int, str, int | None]]) -> Drops:
         """Returns what is said of packs that are left out, each by its best hit.

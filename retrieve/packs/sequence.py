@@ -14,8 +14,9 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from pyroaring import BitMap
 
+from ibidem.objects.constants import DOCUMENT_DEPTH_MAX
 from ibidem.objects.ids import NodeId
-from ibidem.objects.location import ANCESTORS_MAX, CONTAINERS
+from ibidem.objects.location import CONTAINERS
 from ibidem.objects.record import record
 from ibidem.retrieve.protocol import Ordinals, Snapshot
 
@@ -120,7 +121,7 @@ class Sequences:
         return None
 
     def _top(self, ordinal: int) -> int:
-        for _ in range(ANCESTORS_MAX):
+        for _ in range(DOCUMENT_DEPTH_MAX):
             found = self._snapshot.parent(ordinal)
             if found is None or found[0] not in self._visible:
                 break

@@ -21,8 +21,9 @@ from pyroaring import BitMap
 from ibidem.index.arrays import bitmap_of_flags
 from ibidem.objects.cid import NodeCid, RootCid
 from ibidem.objects.config import Config
+from ibidem.objects.constants import DOCUMENT_DEPTH_MAX
 from ibidem.objects.ids import NodeId
-from ibidem.objects.location import ANCESTORS_MAX, CONTAINERS, size_of
+from ibidem.objects.location import CONTAINERS, size_of
 from ibidem.objects.node import Child, Node
 from ibidem.objects.record import record
 from ibidem.retrieve.protocol import (
@@ -296,7 +297,7 @@ class SeenSnapshot:
 
     def _without(self, ordinal: int, cid: NodeCid, above: tuple[int, ...]) -> Node | None:
         parts = self.base.children(ordinal).ordinals
-        if parts.shape[0] == 0 or ordinal in above or len(above) >= ANCESTORS_MAX:
+        if parts.shape[0] == 0 or ordinal in above or len(above) >= DOCUMENT_DEPTH_MAX:
             return None
         below: dict[NodeId, Node | None] = {}
         unseen: set[NodeId] = set()

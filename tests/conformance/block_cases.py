@@ -131,6 +131,8 @@ def accepted_blocks() -> Iterator[tuple[str, str, Fields]]:
     policy = {"trust": {**trusted, "unscoped": "allow"}}
     yield "root, requires trust", "8-b", {**ROOT, "config": policy, "requires": ["trust"]}
     yield "node, content of 4096 bytes", "5.1-a", {**NODE, "content": bytes(4096)}
+    yield "node, content of 16 raw blocks", "7-a", {**NODE, "content": [BLOB] * 16}
+    yield "node, parts of 2^26 bytes", "5.1-e", {**NODE, "children": [[B, "", 1 << 26, 0]]}
     yield "edge, weight 0.0", "5.2-a", {**EDGE, "weight": 0.0}
     for name, key in (("false", False), ("empty text", ""), ("an empty list", [])):
         derived = reader.edge_id(A, "cites", B, key)
@@ -223,6 +225,13 @@ def refused_blocks() -> Iterator[tuple[str, str, str, Fields]]:
     yield "node, key without text", "5-c", corrupt, {**NODE, "key": [1, 2]}
     for index, wrong in enumerate(([B, "", 1], [b"", "", 1, 0], [B, "", -1, 0], [B, None, 1, 0])):
         yield f"node, child {index}", "5-c", corrupt, {**NODE, "children": [wrong]}
+    limit = "limit-exceeded"
+    yield "node, content of 17 raw blocks", "7-a", limit, {**NODE, "content": [BLOB] * 17}
+    yield "step, answer of two raw blocks", "7-a", limit, {**STEP, "answer": [BLOB] * 2}
+    row = [B, "", 1 << 26, 0]
+    yield "node, a part twice", "5.1-e", corrupt, {**NODE, "children": [[B, "", 1, 0]] * 2}
+    parts = [row, [bytes(16), "", 1, 0]]
+    yield "node, parts of 2^26 + 1 bytes", "5.1-e", limit, {**NODE, "children": parts}
     yield "node, id of another key", "5.1-c", corrupt, {**NODE, "key": ["", "b"]}
     yield "node, id of another namespace", "5.1-c", corrupt, {**NODE, "key": ["x", "a"]}
     yield "edge, id without its key", "5.2-b", corrupt, {**EDGE, "key": 0}

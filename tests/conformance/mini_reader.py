@@ -107,6 +107,20 @@ def _is_content(value) -> bool:
     return type(value) is list and all(type(p) is Link and p.raw[1] == 0x55 for p in value)
 
 
+def _check_limits(kind: str, fields: dict) -> None:
+    """5.1 and 7: what a list of raw blocks or of parts may come to."""
+    for name, most in (("content", 16), ("request", 1), ("answer", 1)):
+        value = fields.get(name)
+        if kind in ("node", "step") and type(value) is list and len(value) > most:
+            raise RefusedError("limit-exceeded", f"{kind}.{name}")
+    if kind == "node" and "children" in fields:
+        listed = [row[0] for row in fields["children"]]
+        if len(set(listed)) < len(listed):
+            raise RefusedError("corrupt", "a part twice")
+        if sum(row[2] for row in fields["children"]) > 1 << 26:
+            raise RefusedError("limit-exceeded", "node.children")
+
+
 def _is_key(value) -> bool:
     return type(value) is list and len(value) == 2 and _is_text(value[0])
 
@@ -278,6 +292,7 @@ def read_block(block: bytes) -> dict:
             _check_optional(kind, name, fields[name], check)
     if set(fields.get("requires", ())) - {"trust"}:
         raise RefusedError("unsupported-format", f"requires {fields['requires']}")
+    _check_limits(kind, fields)
     _check_columns(kind, fields)
     return fields
 

@@ -24,7 +24,7 @@ VALUES = st.recursive(
 MAPS = st.dictionaries(NAMES, VALUES, max_size=4)
 NODE_IDS = st.builds(NodeId, st.binary(min_size=16, max_size=16))
 COUNTS = st.integers(0, (1 << 64) - 1)
-CHILDREN = st.builds(Child, NODE_IDS, TEXTS, COUNTS, COUNTS)
+CHILDREN = st.builds(Child, NODE_IDS, TEXTS, st.integers(0, 1 << 20), COUNTS)
 EXTRA = st.dictionaries(NAMES.map(lambda name: "x-" + name), VALUES, max_size=2)
 
 
@@ -41,7 +41,7 @@ def nodes(draw):
         props=draw(MAPS),
         content=draw(st.none() | st.binary(max_size=50) | blobs),
         key=key,
-        children=tuple(draw(st.lists(CHILDREN, max_size=3))),
+        children=tuple(draw(st.lists(CHILDREN, max_size=3, unique_by=lambda child: child.id))),
         tail=draw(TEXTS),
         extra=draw(EXTRA),
     )

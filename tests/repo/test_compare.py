@@ -172,7 +172,7 @@ def test_titles_can_not_steer_a_terminal(repo: Repository):
     note(repo, "a", "\x1b[31mretries\u202e back off")
     note(repo, "b", "retries back off")
     lines = move_lines(repo.compare(QUESTION, before="HEAD~1", after="HEAD").moves)
-    assert "\\u001b[31mretries\\u202e" in "\n".join(lines)
+    assert "\\x1b[31mretries\\u202e" in "\n".join(lines)
 
 
 @pytest.mark.parametrize(

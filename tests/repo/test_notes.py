@@ -45,7 +45,7 @@ def test_an_older_head_does_not_know_what_came_later(repo: Repository):
 def test_one_commit_holds_many_events_with_what_their_kind_has(repo: Repository):
     notes = repo.notes("recall/votes")
     head = notes.add(
-        [Event("not_useful", (A, B), detail={"terms": ["x"]}), Event("not_useful", (B,))],
+        [Event("seen", (A, B), detail={"terms": ["x"]}), Event("seen", (B,))],
         author="ada",
     )
     log = notes.at(head)

@@ -1,0 +1,50 @@
+r"""Text of strangers, written so that it can neither steer a terminal nor pass for something else.
+
+Control characters (C0, DEL, C1: escape sequences, a carriage return that overwrites a line, a bell)
+are shown as escapes, and so are characters that nobody sees and that turn the direction of text or
+join and part words. There is one list of them for all that the program writes.
+"""
+
+from __future__ import annotations
+
+import re
+
+_INVISIBLE = (
+    "\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff"
+)
+_UNSAFE = re.compile(f"[\x00-\x08\x0b-\x1f{_INVISIBLE}]")
+_UNSAFE_ON_A_LINE = re.compile(f"[\x00-\x08\x0a-\x1f{_INVISIBLE}]")
+_UNSAFE_IN_JSON = re.compile(f"[{_INVISIBLE}]")
+_LINE_BREAKS = re.compile(r"[\t\n]+")
+
+
+def printable(text: str) -> str:
+    """Returns `text` with every unsafe character as an escape; line feeds and tabs stay.
+
+    >>> printable("a\\x1b[2Jb\\u202ec")
+    'a\\\\x1b[2Jb\\\\u202ec'
+    """
+    return _UNSAFE.sub(_escape, text)
+
+
+def printable_line(text: str) -> str:
+    """Returns `text` with every unsafe character, and every line feed, as an escape."""
+    return _UNSAFE_ON_A_LINE.sub(_escape, text)
+
+
+def one_line(text: str, *, width: int | None = None) -> str:
+    """Returns `text` printable on one line, line breaks as blanks, cut to `width` characters with
+    an ellipsis."""
+    flat = printable(_LINE_BREAKS.sub(" ", text)).strip()
+    return flat if width is None or len(flat) <= width else flat[: width - 1].rstrip() + "…"
+
+
+def printable_json(text: str) -> str:
+    """Returns JSON with the unsafe characters that JSON lets stand in a text as its own escapes:
+    another spelling of the same value."""
+    return _UNSAFE_IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def _escape(match: re.Match[str]) -> str:
+    point = ord(match.group())
+    return f"\\x{point:02x}" if point < 0x100 else f"\\u{point:04x}"
