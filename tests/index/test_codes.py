@@ -112,7 +112,7 @@ def test_damage_to_any_column_of_codes_is_found(monkeypatch, is_leaning, part):
                 flat = wrong.reshape(-1)
                 flat[place % len(flat)] = damage(flat[place % len(flat)])
                 is_bound = name in {"residual", CENTRE_NUMBERS}
-                if (wrong == columns[name]).all() or is_bound and (wrong >= columns[name]).all():
+                if (wrong == columns[name]).all() or (is_bound and (wrong >= columns[name]).all()):
                     continue  # a greater bound is a bound
                 found = codes.codes_problem({**columns, name: wrong})
                 assert found is not None, (name, place, flat[place % len(flat)])
