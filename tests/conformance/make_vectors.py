@@ -1,5 +1,5 @@
-"""Writes `spec/vectors/format/{cid,id,codec,block,link}.json`; the trees have a script of their
-own.
+"""Writes `spec/vectors/format/{cid,id,codec,block,link,signature}.json`; the trees have a script of
+their own.
 
     PYTHONPATH=src python -m tests.conformance.make_vectors
 
@@ -18,6 +18,7 @@ from . import mini_codec as codec
 from . import mini_reader as reader
 from .block_cases import accepted_blocks, refused_blocks
 from .mini_codec import Link
+from .signature_cases import signature_cases
 
 FOLDER = Path(__file__).parents[2] / "spec" / "vectors" / "format"
 Case = dict[str, Any]
@@ -263,6 +264,7 @@ def documents() -> dict[str, str]:
         "codec.json": codec_cases(),
         "block.json": block_cases(),
         "link.json": link_cases(),
+        "signature.json": signature_cases(),
     }
     return {
         name: json.dumps(cases, indent=1, ensure_ascii=False) + "\n" for name, cases in made.items()

@@ -1,0 +1,28 @@
+"""Project Wycheproof's signatures, for the library's rule and for the second reader's own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ibidem.repo.sign.ed25519 import is_valid
+
+from .mini_ed25519 import is_valid as mini_is_valid
+
+GROUPS = json.loads(
+    (Path(__file__).parent / "fixtures" / "ed25519-wycheproof" / "ed25519_test.json").read_text(
+        "utf-8"
+    )
+)["testGroups"]
+CASES = [(group["publicKey"]["pk"], case) for group in GROUPS for case in group["tests"]]
+
+
+@pytest.mark.parametrize(("public", "case"), CASES, ids=[str(case["tcId"]) for _, case in CASES])
+def test_a_signature_is_valid_where_wycheproof_says_so(public, case):
+    key, message, signature = (bytes.fromhex(text) for text in (public, case["msg"], case["sig"]))
+    expected = case["result"] == "valid"
+    assert is_valid(key, message, signature) == expected
+    if case["tcId"] % 4 == 0:  # the other is slow
+        assert mini_is_valid(key, message, signature) == expected
