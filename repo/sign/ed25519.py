@@ -39,11 +39,9 @@ def is_valid(public: bytes, message: bytes, signature: bytes) -> bool:
         InvalidInputError: kind `missing-package`: PyNaCl, or its operations on points.
     """
     r, s = signature[:POINT_BYTES], signature[POINT_BYTES:]
-    if (
-        len(s) != POINT_BYTES
-        or not 0 < int.from_bytes(s, "little") < ORDER
-        or not has_prime_order(public)
-    ):
+    if len(s) != POINT_BYTES or not 0 < int.from_bytes(s, "little") < ORDER:
+        return False
+    if not has_prime_order(public):
         return False
     nacl = _bindings()
     h = int.from_bytes(sha512(r + public + message).digest(), "little") % ORDER
@@ -57,8 +55,8 @@ def is_valid(public: bytes, message: bytes, signature: bytes) -> bool:
 
 @lru_cache(maxsize=1024)
 def has_prime_order(encoded: bytes) -> bool:
-    """Tells whether 32 bytes are the canonical encoding of a point of prime order."""
-    point = _decoded(encoded)
+    """Tells whether some bytes are the canonical encoding of a point of prime order."""
+    point = _decoded(encoded) if len(encoded) == POINT_BYTES else None
     if point is None or encoded == _NEUTRAL:
         return False
     x, y, z, _ = _times(ORDER, point)

@@ -26,3 +26,12 @@ def test_a_signature_is_valid_where_wycheproof_says_so(public, case):
     assert is_valid(key, message, signature) == expected
     if case["tcId"] % 4 == 0:  # the other is slow
         assert mini_is_valid(key, message, signature) == expected
+
+
+@pytest.mark.parametrize(("key_bytes", "signature_bytes"), [(31, 64), (33, 64), (32, 63), (32, 65)])
+def test_nothing_of_another_length_is_valid(key_bytes, signature_bytes):
+    public, case = next((key, case) for key, case in CASES if case["result"] == "valid")
+    key, signature = (bytes.fromhex(text) + bytes(1) for text in (public, case["sig"]))
+    given = key[:key_bytes], bytes.fromhex(case["msg"]), signature[:signature_bytes]
+    assert not is_valid(*given)
+    assert not mini_is_valid(*given)
