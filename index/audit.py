@@ -12,9 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ibidem.index.arrays import Columns
 from ibidem.index.catalog import Catalog
-from ibidem.index.codes import CODE_COLUMNS, LEVELS
+from ibidem.index.codes import CODE_COLUMNS, codes_problem
 from ibidem.index.describe import differences
 from ibidem.index.extract import Blocks
 from ibidem.index.impacts import impact_columns
@@ -29,9 +28,6 @@ from ibidem.objects.errors import CorruptError, IbidemError, StorageError
 from ibidem.objects.root import Root
 
 _HASH_DIGITS = 64
-_CHUNK_ROWS = 4096
-_SLACK = 2.0**-40
-"""More than the float64 roundings of the sums here, far less than what the codes allow for."""
 
 
 def audit(
@@ -97,31 +93,8 @@ def bound_problem(segment: Segment) -> str | None:
             if found is None or not np.array_equal(found, expected):
                 return f"column {name} is not what follows from its terms"
     if columns.keys() >= {"rows", *CODE_COLUMNS}:
-        for start in range(0, len(columns["rows"]), _CHUNK_ROWS):
-            part = {
-                name: columns[name][start : start + _CHUNK_ROWS] for name in ("rows", *CODE_COLUMNS)
-            }
-            if not _codes_bound(part):
-                return f"the codes of rows from {start} on do not bound them"
+        return codes_problem(columns)
     return None
-
-
-def _codes_bound(columns: Columns) -> bool:
-    """Tells whether |x / |x| - s c| <= residual for every row, and the norms are near enough."""
-    rows = columns["rows"].astype(np.float64)
-    codes, norms = columns["codes"].astype(np.float64), columns["norms"]
-    true = np.sqrt((rows * rows).sum(axis=1))
-    is_zero = true == 0.0
-    if (np.abs(norms - true) > true * 2.0**-38 * (1.0 + _SLACK)).any():
-        return False
-    if any(columns[name][is_zero].any() for name in CODE_COLUMNS):
-        return False
-    if (np.abs(codes) > LEVELS).any():
-        return False
-    rows /= np.where(is_zero, 1.0, true)[:, None]
-    rows -= codes * columns["scale"].astype(np.float64)[:, None]
-    error = np.sqrt((rows * rows).sum(axis=1))
-    return bool((error[~is_zero] * (1.0 + _SLACK) <= columns["residual"][~is_zero]).all())
 
 
 def _manifest_problems(

@@ -38,12 +38,18 @@ CENTRED_ROWS_MIN = 1_024
 CENTRE_SQUARE_MIN = 0.25
 """The least |m|²: with less, a centre gains little and costs a pass over the products."""
 _SAMPLE_ROWS = 1_024
+_CHECK_COMPONENTS = 1 << 20
+"""Components checked at a time: 8 MB of float64, in a handful of arrays."""
 _CHUNK_COMPONENTS = 1 << 16
 """Components worked on at a time: half a megabyte, so that temporaries stay in a near cache."""
 _SLACK = 2.0**-21
 """Absolute and relative: more than the float64 roundings here, the error of the norm, and the
 rounding of the residual to float32."""
 _UPWARDS = 1.0 + 2.0**-30
+_NORM_ERROR = 2.0**-38
+_CHECK_SLACK = 2.0**-36
+"""Of a check, relative and absolute: more than float64 sums of `VECTOR_DIM_MAX` products in any
+order can differ by, and less than what codes, reach and lean leave for it."""
 
 
 def encode_rows(rows: npt.NDArray[np.float32]) -> Columns:
@@ -120,3 +126,61 @@ def quantised(rest: Array) -> tuple[Array, Array, Array, Array]:
     residual = np.sqrt(np.einsum("ij,ij->i", rest, rest)) * (1.0 + _SLACK) + _SLACK
     reach = np.sqrt(weight) * np.abs(exact) * _UPWARDS
     return codes.astype(np.int8), scale, residual.astype(np.float32), reach
+
+
+def codes_problem(columns: Columns) -> str | None:
+    """Returns which of the properties above do not hold of a segment's rows, None where all do.
+
+    Everything is computed again from `rows` and compared with the stored bounds, so that a bound
+    which was written too small is found though the file has its hash.
+
+    Args:
+        columns: `rows` and `CODE_COLUMNS`, with `CENTRE_COLUMNS` or without.
+    """
+    rows, count = columns["rows"], len(columns["rows"])
+    found = columns.keys() & set(CENTRE_COLUMNS)
+    if 0 < len(found) < len(CENTRE_COLUMNS):
+        return f"it has {sorted(found)}, expected all of {sorted(CENTRE_COLUMNS)} or none"
+    direction = columns[CENTRE].astype(np.float64) if found else None
+    if direction is not None:
+        square = float((direction**2).sum())
+        if not CENTRE_SQUARE_MIN * (1.0 - _CHECK_SLACK) <= square <= 1.0 + _CHECK_SLACK:
+            return f"its centre has a squared length of {square}, expected 0.25 to 1"
+    step = max(1, _CHECK_COMPONENTS // max(1, rows.shape[1]))
+    for start in range(0, count, step):
+        part = slice(start, min(count, start + step))
+        if not _are_bounded(columns, part, direction):
+            return f"the codes of rows from {start} on do not bound them"
+    return None
+
+
+def _are_bounded(columns: Columns, part: slice, direction: Array | None) -> bool:
+    """Returns whether the properties of the module's text hold of some rows.
+
+    Comparisons are written so that NaN fails them.
+    """
+    rest = columns["rows"][part].astype(np.float64)
+    codes, norms = columns["codes"][part].astype(np.float64), columns["norms"][part]
+    true = np.sqrt((rest * rest).sum(axis=1))
+    rest /= np.where(true > 0.0, true, 1.0)[:, None]
+    coded = codes * columns["scale"][part].astype(np.float64)[:, None]
+    up = 1.0 + _CHECK_SLACK
+    holds = [
+        np.abs(norms - true) <= true * _NORM_ERROR * up,
+        np.abs(codes).max(axis=1, initial=0.0) <= LEVELS,
+    ]
+    if direction is None:
+        is_zero = true == 0.0
+        holds += [~columns[name][part][is_zero].astype(np.bool_) for name in CODE_COLUMNS]
+    else:
+        (mean, reach), lean = columns[CENTRE_NUMBERS], columns[LEAN][part].astype(np.float64)
+        exact = (rest * direction).sum(axis=1) - mean
+        rounding = np.abs(exact) * 2.0**-24 + _CHECK_SLACK
+        holds += [
+            np.abs(lean - exact) <= rounding,
+            np.sqrt((coded * coded).sum(axis=1)) * up <= reach,
+        ]
+        rest -= direction
+    rest -= coded
+    holds.append(np.sqrt((rest * rest).sum(axis=1)) * up <= columns["residual"][part])
+    return all(bool(one.all()) for one in holds)

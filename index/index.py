@@ -7,7 +7,6 @@ else built.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from ibidem.objects.cid import RootCid
 from ibidem.objects.collector import paused
 from ibidem.objects.config import Config
 from ibidem.objects.errors import CorruptError, NotFoundError, StorageError
+from ibidem.objects.forking import ForkLock
 from ibidem.objects.record import record
 from ibidem.objects.root import Root
 from ibidem.objects.tree import EMPTY_TREE, Tree
@@ -81,7 +81,7 @@ class Index:
         self._merger = Merger()
         self._open: dict[RootCid, Snapshot] = {}
         self._pinned: frozenset[RootCid] = frozenset()
-        self._lock = threading.RLock()
+        self._lock = ForkLock()
 
     def snapshot(self, root: RootCid, *, near: Sequence[RootCid] = ()) -> Snapshot:
         """Returns the snapshot of a root: open, remembered, advanced or built.

@@ -66,7 +66,7 @@ class DiskShelf:
             StorageError: the file could not be written; nothing is left of it.
         """
         size, pieces = segment_pieces(columns, meta or {})
-        hasher = blake3(max_threads=blake3.AUTO if size > SMALL_BYTES else 1)
+        hasher = blake3()  # one thread: the pool of its library does not survive a fork
         for piece in pieces:
             hasher.update(piece)
         name = hasher.hexdigest()
@@ -203,8 +203,7 @@ def _aligned(pieces: Iterable[Piece], size_bytes: int) -> memoryview:
 
 def file_hash(data: bytes | mmap.mmap) -> str:
     """Returns the blake3 of the bytes as 64 hexadecimal digits."""
-    threads = blake3.AUTO if len(data) > SMALL_BYTES else 1
-    return blake3(data, max_threads=threads).hexdigest()
+    return blake3(data).hexdigest()
 
 
 def map_file(path: Path) -> mmap.mmap:

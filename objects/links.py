@@ -50,9 +50,28 @@ def links(block: bytes) -> Iterator[Cid]:
         FormatError: unknown kind or version.
         CorruptError: not a block of ours.
     """
-    fields = codec.decode(block)
-    kind = check_kind(fields)
-    yield from _WALKERS[kind](fields)
+    yield from links_in(codec.decode(block))
+
+
+def links_in(fields: Map) -> Iterator[Cid]:
+    """Yields what `links` does, from the fields of a decoded block; raises what it raises."""
+    yield from _WALKERS[check_kind(fields)](fields)
+
+
+def fields_of_kind(block: bytes, *kinds: str) -> Map | None:
+    """Returns the fields of a DAG-CBOR block of one of some kinds, None for a block of another.
+
+    Others are seldom decoded: canonical bytes have a key and its value beside each other, so a
+    block of the kind holds both in one piece, wherever other fields put it.
+
+    Raises:
+        CorruptError: it seems to be of the kind and does not decode.
+    """
+    for kind in kinds:
+        if _MARKS[kind] in block:
+            fields = codec.decode(block)
+            return fields if type(fields) is dict and fields.get("kind") in kinds else None
+    return None
 
 
 def property_links(value: Node | Edge) -> Iterator[Cid]:
@@ -119,3 +138,4 @@ _WALKERS: dict[str, Callable[[Map], Iterator[Cid]]] = {
     "tree": _tree_links,
     "result": _nested,
 }
+_MARKS = {kind: codec.encode("kind") + codec.encode(kind) for kind in _WALKERS}

@@ -22,7 +22,7 @@ from ibidem.objects.errors import (
     InvalidInputError,
     NotFoundError,
 )
-from ibidem.objects.links import links
+from ibidem.objects.links import fields_of_kind, links_in
 from ibidem.objects.operation import Operation
 from ibidem.objects.record import record
 from ibidem.objects.view import View
@@ -44,8 +44,6 @@ operations and views (350 bytes each, measured)."""
 RETRIES_MAX = 1000
 """Lost races in a row before giving up; each loss means that another writer got on."""
 
-_HEADER_BYTES = 48
-"""Within these, a ref or commit says what it is."""
 _UNDONE = "undoes"
 _REDONE = "redoes"
 ERASES = "erases"
@@ -286,10 +284,10 @@ def _named(new: Mapping[Cid, bytes]) -> list[Cid]:
     CID that somebody typed, and be garbage that is about to go.
     """
     named = []
-    for block in new.values():
-        head = block[:_HEADER_BYTES]
-        if b"dkindcref" in head or b"dkindfcommit" in head:
-            named += [cid for cid in links(block) if cid not in new]
+    for own, block in new.items():
+        fields = None if own.is_raw else fields_of_kind(block, "ref", "commit")
+        if fields is not None:
+            named += [cid for cid in links_in(fields) if cid not in new]
     return named
 
 

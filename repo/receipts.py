@@ -16,7 +16,6 @@ disk is taken back, and what a writer that was killed left at the end is cut off
 from __future__ import annotations
 
 import os
-import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator
@@ -29,6 +28,7 @@ from blake3 import blake3
 from ibidem.objects.cid import DAG_CBOR_PREFIX, ReceiptCid
 from ibidem.objects.constants import BLOCK_BYTES_MAX
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
+from ibidem.objects.forking import ForkLock, on_fork
 from ibidem.store.files import LOCK_FILE, append_whole, read_file
 from ibidem.store.lock import try_lock, unlock
 
@@ -58,7 +58,7 @@ class Receipts:
         _all.add(self)
 
     def _reset(self) -> None:
-        self._threads = threading.Lock()
+        self._threads = ForkLock()
         self._log: int | None = None
         self._lock: int | None = None
         self._end = 0
@@ -285,5 +285,4 @@ def _after_fork() -> None:
         receipts.after_fork()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+on_fork(in_child=_after_fork)

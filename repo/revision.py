@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from ibidem.objects.cid import CommitCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.errors import ErrorKind, IbidemError, InvalidInputError, NotFoundError
+from ibidem.objects.links import fields_of_kind
 from ibidem.repo import refs
 from ibidem.repo.refs import HEADS, TAGS
 
@@ -178,9 +179,9 @@ def _by_prefix(operations: Operations, text: str) -> CommitCid | None:
 
 
 def _is_commit(block: bytes) -> bool:
-    if b"dkindfcommit" not in block:
-        return False
     try:
+        if fields_of_kind(block, "commit") is None:
+            return False
         Commit.decode(block)
     except IbidemError:
         return False

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from threading import Lock
 from types import MappingProxyType
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from ibidem.objects.forking import ForkLock
 from ibidem.objects.record import record
 from ibidem.retrieve.protocol import LexicalSegment, Ordinals
 
@@ -72,39 +72,49 @@ class Spare:
 class Joint:
     """Grows by the segments that it has not seen; kept with the largest segment."""
 
-    __slots__ = ("_lengths", "_lock", "_ordinals", "_spare", "_starts", "_used")
+    __slots__ = ("_columns", "_lock")
 
     def __init__(self) -> None:
-        self._lock = Lock()
-        self._used = 0
-        self._renew(0)
+        self._lock = ForkLock()
+        self._columns = _Columns(0)
 
     def places(self, segments: Sequence[LexicalSegment]) -> Places:
         """Returns where the rows of a snapshot's segments are."""
         rows = sum(_rows(one) for one in segments)
         with self._lock:
-            new = [one for one in segments if one.name not in self._starts]
+            columns = self._columns
+            new = [one for one in segments if one.name not in columns.starts]
             room = rows + rows // _SHARE + _SLACK_ROWS
-            if self._used + sum(map(_rows, new)) > min(room, self._lengths.shape[0]):
-                self._renew(room)
+            if columns.used + sum(map(_rows, new)) > min(room, columns.lengths.shape[0]):
+                # Who has the old ones keeps them.
+                columns = self._columns = _Columns(room)
                 new = list(segments)
             for one in new:
-                start, self._used = self._used, self._used + _rows(one)
-                self._lengths[start : self._used] = one.lengths
-                self._ordinals[start : self._used] = one.ordinals
-                self._starts[one.name] = start
-            starts = {one.name: self._starts[one.name] for one in segments}
+                columns.add(one)
+            starts = {one.name: columns.starts[one.name] for one in segments}
             size = max((starts[one.name] + _rows(one) for one in segments), default=0)
-            columns = self._lengths[:size], self._ordinals[:size]
-            return Places(MappingProxyType(starts), size, *columns, self._spare)
+            both = columns.lengths[:size], columns.ordinals[:size]
+            return Places(MappingProxyType(starts), size, *both, columns.spare)
 
-    def _renew(self, room: int) -> None:
-        """Begins again in columns of another size; who has the old ones keeps them."""
-        self._lengths: Lengths = np.empty(room, np.uint32)
-        self._ordinals: Ordinals = np.empty(room, np.uint32)
-        self._spare = Spare(room)
-        self._starts: dict[str, int] = {}
-        self._used = 0
+
+class _Columns:
+    """Columns of one size, filled from the beginning."""
+
+    __slots__ = ("lengths", "ordinals", "spare", "starts", "used")
+
+    def __init__(self, room: int) -> None:
+        self.lengths: Lengths = np.empty(room, np.uint32)
+        self.ordinals: Ordinals = np.empty(room, np.uint32)
+        self.spare = Spare(room)
+        self.starts: dict[str, int] = {}
+        self.used = 0
+
+    def add(self, segment: LexicalSegment) -> None:
+        """Writes a segment's rows behind the others; it has a start once they are there."""
+        start, self.used = self.used, self.used + _rows(segment)
+        self.lengths[start : self.used] = segment.lengths
+        self.ordinals[start : self.used] = segment.ordinals
+        self.starts[segment.name] = start
 
 
 def places_of(segments: Sequence[LexicalSegment]) -> Places:

@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 import lmdb
 
 from ibidem.objects.errors import CorruptError, ErrorKind, NotFoundError, StorageError
+from ibidem.objects.forking import on_fork
 from ibidem.store.files import medium_error
 
 MAP_BYTES = 1 << 40
@@ -324,9 +325,4 @@ def _after_fork_in_child() -> None:
     _table_lock.release()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_before_fork,
-        after_in_parent=_after_fork_in_parent,
-        after_in_child=_after_fork_in_child,
-    )
+on_fork(before=_before_fork, in_parent=_after_fork_in_parent, in_child=_after_fork_in_child)

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ibidem.objects.errors import ErrorKind, StorageError
+from ibidem.objects.forking import on_fork
 
 POLL_SECONDS_MIN = 0.0005
 POLL_SECONDS_MAX = 0.01
@@ -119,5 +120,4 @@ def _drop_after_fork() -> None:
     held.clear()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_drop_after_fork)
+on_fork(in_child=_drop_after_fork)

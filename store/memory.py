@@ -5,10 +5,10 @@ It refuses whatever any backend may refuse, so that code tested on it runs on th
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Iterator, Mapping
 
 from ibidem.objects.cid import Cid
+from ibidem.objects.forking import ForkLock
 from ibidem.store.closing import Closing
 from ibidem.store.protocol import (
     NO_CELLS,
@@ -30,7 +30,7 @@ class MemoryStore(Closing):
     def __init__(self) -> None:
         self._blocks: dict[Cid, bytes] = {}
         self._cells: dict[str, bytes] = {}
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
         self._is_closed = False
         self.guard: Guard = Unguarded()
 
@@ -86,11 +86,9 @@ class MemoryStore(Closing):
                     raise self.guard.missing(cid)
             for cid, block in blocks.items():
                 self._blocks.setdefault(Cid(cid.raw), block)
-            for name, (_, new) in cells.items():
-                if new is None:
-                    self._cells.pop(name, None)
-                else:
-                    self._cells[name] = new
+            swapped = {**self._cells, **{name: new for name, (_, new) in cells.items()}}
+            # Replaced as a whole: a child of a fork has all swaps or none.
+            self._cells = {name: value for name, value in swapped.items() if value is not None}
 
     def cells(self) -> list[str]:
         """Returns the names of all cells, ascending."""

@@ -7,7 +7,6 @@ gives an ord or a range writes the thread's node: two such writers never both su
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ibidem.memory.conversation.message import (
@@ -28,6 +27,7 @@ from ibidem.memory.conversation.message import (
 from ibidem.objects.config import Config
 from ibidem.objects.derive import node_id
 from ibidem.objects.errors import ConflictError, ErrorKind, InvalidInputError
+from ibidem.objects.forking import ForkLock
 from ibidem.objects.location import size_of
 from ibidem.objects.node import Child
 from ibidem.objects.record import record
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 RACES_MAX = 200
-_LOCK = Lock()
+_LOCK = ForkLock()
 """Held while this process writes a thread: its own threads take turns and lose no races."""
 
 Vectors = dict[str, Any]

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from ibidem.objects.cid import Cid, StepCid
 from ibidem.objects.errors import ConflictError, InvalidInputError, NotFoundError
+from ibidem.objects.forking import ForkLock
 from ibidem.objects.step import Step
 from ibidem.objects.view import RUNS, View
 from ibidem.repo import refs
@@ -36,15 +36,20 @@ class Chain:
         self._blocks: dict[Cid, bytes] = {}
         self._pending = 0
         self._published: StepCid | None = None
-        self.tip: StepCid | None = None
-        self.count = 0
-        self.lock = RLock()
+        self._last: tuple[StepCid | None, int] = (None, 0)
+        """The newest step, and how many there are."""
+        self.lock = ForkLock()
         """Held while a step is made, so that steps of several threads follow one another."""
         refs.check_name("run", name)
         self._base_name = name
         self.name = name
         self.append("begin", name=name, request=request)
         self.publish()
+
+    @property
+    def tip(self) -> StepCid | None:
+        """The newest step."""
+        return self._last[0]
 
     def append(
         self,
@@ -63,20 +68,21 @@ class Chain:
         with self.lock:
             asked, parts = (None, {}) if request is None else pack(action, request)
             said, more = (None, {}) if answer is None else pack(action, answer)
+            previous, count = self._last
             step = Step(
                 action,
-                self.count,
+                count,
                 self._operations.time(None),
-                previous=self.tip,
+                previous=previous,
                 request=asked,
                 answer=said,
                 **fields,
             )
             block = step.encode()
-            self.tip = StepCid.of(block)
-            self._blocks |= {**parts, **more, **(blocks or {}), self.tip: block}
-            self.count += 1
+            tip = StepCid.of(block)
+            self._blocks |= {**parts, **more, **(blocks or {}), tip: block}
             self._pending += 1
+            self._last = (tip, count + 1)
             if self._pending >= PENDING_MAX:
                 self.publish()
 

@@ -1,9 +1,8 @@
-"""Ed25519: a key that signs, and the strict check of a signature.
+"""Ed25519: a key that signs, and what it signed.
 
-libsodium does the arithmetic, through PyNaCl, by its strict rule: no key or point of small order,
-no second form of a number. So a signature that one copy accepts, every copy accepts. What is signed
-is a domain and the canonical block without its signature, so a signature of a commit is none of
-anything else.
+libsodium signs, through PyNaCl; which signatures are valid is decided by `ed25519.py`, so one that
+one copy accepts, every copy accepts. What is signed is a domain and the canonical block without its
+signature, so a signature of a commit is none of anything else.
 
 Spec: format 5.15.
 """
@@ -15,8 +14,8 @@ from typing import Any, TypeVar
 
 from ibidem.objects.commit import Commit
 from ibidem.objects.erasure import Erasure
-from ibidem.objects.errors import ErrorKind, InvalidInputError
 from ibidem.objects.record import record
+from ibidem.repo.sign.ed25519 import is_valid, missing
 
 SEED_BYTES = 32
 PUBLIC_BYTES = 32
@@ -60,14 +59,7 @@ def signer_of(value: Commit | Erasure) -> bytes | None:
     if signature is None or len(signature) != SIGNATURE_BYTES:
         return None
     public, made = signature[:PUBLIC_BYTES], signature[PUBLIC_BYTES:]
-    nacl = _nacl()
-    from nacl.exceptions import BadSignatureError
-
-    try:
-        nacl.VerifyKey(public).verify(_message(value), made)
-    except (BadSignatureError, ValueError):
-        return None
-    return public
+    return public if is_valid(public, _message(value), made) else None
 
 
 def _message(value: Commit | Erasure) -> bytes:
@@ -78,9 +70,5 @@ def _nacl() -> Any:
     try:
         from nacl import signing
     except ImportError as error:
-        raise InvalidInputError(
-            "signatures: the package PyNaCl is not installed",
-            kind=ErrorKind.MISSING_PACKAGE,
-            hint="pip install PyNaCl",
-        ) from error
+        raise missing() from error
     return signing

@@ -14,7 +14,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -30,6 +29,7 @@ from ibidem.objects.errors import (
     InvalidInputError,
     NotFoundError,
 )
+from ibidem.objects.forking import ForkLock
 from ibidem.objects.record import record
 from ibidem.repo.sign.key import PUBLIC_BYTES, SEED_BYTES, SigningKey
 from ibidem.store.files import change_file, medium_error, read_file, write_file
@@ -77,7 +77,7 @@ class Keyring:
         self._folder = folder
         self._private: dict[str, SigningKey] = {}
         self._trust = Trust({})
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
         """Of what is in memory."""
 
     def generate(self, name: str, *, may_erase: bool = True) -> SigningKey:

@@ -8,12 +8,12 @@ as they are then, and is durable when the call returns.
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
 from ibidem.objects.errors import CorruptError, InvalidInputError, NotFoundError
+from ibidem.objects.forking import ForkLock
 from ibidem.objects.record import record
 from ibidem.repo.sync.names import check_remote
 from ibidem.store.files import change_file, read_file
@@ -51,7 +51,7 @@ class Remotes:
     def __init__(self, folder: Path | None) -> None:
         self._path = None if folder is None else folder / FILE
         self._kept: dict[str, RemoteAddress] = {}
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
         """Of what is in memory."""
 
     def all(self) -> dict[str, RemoteAddress]:

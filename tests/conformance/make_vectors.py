@@ -1,5 +1,6 @@
-"""Writes `spec/vectors/format/{cid,id,codec,block,link}.json` and `memory/event.json`; the trees
-have a script of their own.
+"""Writes vectors: `format/{cid,id,codec,block,link,signature}.json` and `memory/event.json`.
+
+Those of trees have a script of their own.
 
     PYTHONPATH=src python -m tests.conformance.make_vectors
 
@@ -18,6 +19,7 @@ from . import mini_codec as codec
 from . import mini_reader as reader
 from .block_cases import accepted_blocks, refused_blocks
 from .mini_codec import Link
+from .signature_cases import signature_cases
 
 FOLDER = Path(__file__).parents[2] / "spec" / "vectors" / "format"
 Case = dict[str, Any]
@@ -308,6 +310,7 @@ def documents() -> dict[str, str]:
         "block.json": block_cases(),
         "link.json": link_cases(),
         "../memory/event.json": event_cases(),
+        "signature.json": signature_cases(),
     }
     return {
         name: json.dumps(cases, indent=1, ensure_ascii=False) + "\n" for name, cases in made.items()

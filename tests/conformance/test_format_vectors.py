@@ -13,8 +13,9 @@ from ibidem.objects.errors import IbidemError, InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.links import links
 from ibidem.objects.verify import read_foreign, verify_block
+from ibidem.repo.sign.ed25519 import is_valid
 
-from . import make_vectors, mini_codec, mini_reader, mini_tree
+from . import make_vectors, mini_codec, mini_ed25519, mini_reader, mini_tree
 
 FOLDER = Path(__file__).parents[2] / "spec" / "vectors" / "format"
 
@@ -204,3 +205,12 @@ def test_encoder_refuses_what_it_can_not_write(value):
     """Anchor 4-j."""
     with pytest.raises(InvalidInputError):
         codec.encode([value])
+
+
+@pytest.mark.parametrize("case", load("signature.json"))
+def test_signature(case):
+    """The points that libraries disagree about are what these are for."""
+    names = ("public", "message", "signature")
+    given = [bytes.fromhex(case["input"][name]) for name in names]
+    assert is_valid(*given) is case["output"]
+    assert mini_ed25519.is_valid(*given) is case["output"]

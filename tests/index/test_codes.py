@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from ibidem.index import codes
-from ibidem.index.codes import CENTRE, CENTRE_NUMBERS, CODE_COLUMNS, LEAN, encode_rows
+from ibidem.index.codes import (
+    CENTRE,
+    CENTRE_COLUMNS,
+    CENTRE_NUMBERS,
+    CODE_COLUMNS,
+    LEAN,
+    encode_rows,
+)
 from ibidem.index.merge import Part
 from ibidem.index.reading import VectorSegment
 from ibidem.index.segment import Segment
@@ -72,6 +80,48 @@ def test_rows_that_lean_one_way_are_kept_beside_their_centre(monkeypatch):
     assert (np.sqrt((coded**2).sum(axis=1)) <= reach).all()
     assert np.abs(units @ centre - mean - columns[LEAN]).max() < 2.0**-24
     assert columns["residual"].max() < codes.encode_rows(rows[:3])["residual"].max()
+
+
+@pytest.mark.parametrize("dim", [1, 3, 64])
+@pytest.mark.parametrize("magnitude", [1e-42, 1.0, 1e37])
+def test_the_check_of_bounds_knows_the_centre_of_a_segment(monkeypatch, dim, magnitude):
+    monkeypatch.setattr(codes, "CENTRED_ROWS_MIN", 4)
+    rows = np.random.default_rng(7).standard_normal((40, dim))
+    rows = ((rows + 3.0) * magnitude).astype(np.float32)
+    rows[3] = 0.0
+    rows[5] = rows[4]
+    columns = encode_rows(rows)
+    assert CENTRE in columns
+    assert codes.codes_problem({**columns, "rows": rows}) is None
+
+
+@pytest.mark.parametrize("part", [1, 1 << 20])
+@pytest.mark.parametrize("is_leaning", [False, True])
+def test_damage_to_any_column_of_codes_is_found(monkeypatch, is_leaning, part):
+    monkeypatch.setattr(codes, "CENTRED_ROWS_MIN", 4)
+    monkeypatch.setattr(codes, "_CHECK_COMPONENTS", part)
+    rows = (leaning_rows if is_leaning else random_rows)(2, 40)
+    rows[3] = 0.0
+    columns = {"rows": rows, **encode_rows(rows)}
+    assert codes.codes_problem(columns) is None
+    names = [*CODE_COLUMNS, *(CENTRE_COLUMNS if is_leaning else ())]
+    for name in names:
+        for place in (0, 3, -1):
+            for damage in (lambda old: old // 2, lambda old: old + 100, lambda old: -old - 1):
+                wrong = columns[name].copy()
+                flat = wrong.reshape(-1)
+                flat[place % len(flat)] = damage(flat[place % len(flat)])
+                is_bound = name in {"residual", CENTRE_NUMBERS}
+                if (wrong == columns[name]).all() or (is_bound and (wrong >= columns[name]).all()):
+                    continue  # a greater bound is a bound
+                found = codes.codes_problem({**columns, name: wrong})
+                assert found is not None, (name, place, flat[place % len(flat)])
+        if columns[name].dtype.kind == "f":
+            wrong = np.full_like(columns[name], np.nan)
+            assert codes.codes_problem({**columns, name: wrong}) is not None, name
+    for name in CENTRE_COLUMNS if is_leaning else ():
+        rest = {other: column for other, column in columns.items() if other != name}
+        assert codes.codes_problem(rest) is not None, name
 
 
 def test_merging_makes_codes_anew_where_a_part_or_the_whole_has_a_centre(monkeypatch):

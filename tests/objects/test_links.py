@@ -7,12 +7,12 @@ import pytest
 
 from ibidem.objects import codec
 from ibidem.objects.blocks import Buffer
-from ibidem.objects.cid import BlobCid, Cid, CommitCid, OperationCid, TreeCid, ViewCid
+from ibidem.objects.cid import BlobCid, Cid, CommitCid, OperationCid, RootCid, TreeCid, ViewCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.derive import edge_id, node_id
 from ibidem.objects.edge import Edge
 from ibidem.objects.errors import CorruptError, FormatError, NotFoundError
-from ibidem.objects.links import links, property_links
+from ibidem.objects.links import fields_of_kind, links, property_links
 from ibidem.objects.node import Node
 from ibidem.objects.operation import Operation
 from ibidem.objects.root import Root
@@ -99,3 +99,14 @@ def test_buffer_reads_through_and_leaves_its_source_alone():
     with pytest.raises(NotFoundError) as caught:
         above.get(T[1])
     assert caught.value.kind == "block-not-found"
+
+
+def test_the_kind_of_a_block_is_found_behind_unknown_fields_and_nowhere_else():
+    far = {"x": "y" * 200, "aaaa": [1], "kin": "ref"}
+    commit = Commit(RootCid.of(b"r"), extra=far).encode()
+    assert fields_of_kind(commit, "ref", "commit") == codec.decode(commit)
+    assert fields_of_kind(commit, "ref") is None
+    ref = Ref("a", CommitCid.of(b"p"), 1, extra=far).encode()
+    assert fields_of_kind(ref, "ref", "commit") == codec.decode(ref)
+    quoting = Node(A, "Doc", props={"q": {"kind": "commit"}}, summary="dkindfcommit").encode()
+    assert fields_of_kind(quoting, "ref", "commit") is None

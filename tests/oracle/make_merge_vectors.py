@@ -15,6 +15,7 @@ from typing import Any
 
 from ibidem.objects.blocks import Buffer
 from ibidem.objects.cid import Cid
+from ibidem.objects.derive import edge_id, node_id
 
 from . import merge_oracle as oracle
 from .merge_values import Refused, same
@@ -44,6 +45,7 @@ def cases() -> dict[str, Any]:
         found += made(count, 2_000_000 + policy * 1_000, policy, source, blocks)
     found += of_policies(source, blocks)
     found += of_lists(source, blocks)
+    found += of_returned(source, blocks)
     return {"blocks": needed(found, source), "cases": found}
 
 
@@ -109,6 +111,73 @@ def of_lists(source: Buffer, blocks: dict[Cid, oracle.Value]) -> list[dict[str, 
             case = {"name": "listed as a child", "spec": "1-b 1-c 2-f"}
             found.append(case | put((base, *sides, merged), source, blocks))
     return found
+
+
+def of_returned(source: Buffer, blocks: dict[Cid, oracle.Value]) -> list[dict[str, Any]]:
+    """An edge has a conflict that names missing nodes, and both its ends are there."""
+    edge, other = ({**cites("a", "b"), "weight": weight} for weight in (2.0, 3.0))
+    out = dangling([edge], "b")
+    returned = {
+        "both sides have the ends again": (state("ab", out), state("abc", out), state("abd", out)),
+        "one side brings an end back": (state("a", out), state("ab", out), state("ad", out)),
+        "one side has the edge and changed the end": (
+            *(state("ab"), state("ab", edges=[edge], summary="new"), state("a", out)),
+        ),
+        "one side has the edge, the conflict has two sides": (
+            *(state("ab"), state("ab", edges=[edge], summary="new")),
+            state("a", dangling([edge, other], "b")),
+        ),
+        "no side changed an edge that has missing nodes on record": (
+            *(state(more, out, edges=[edge]) for more in ("ab", "abc", "abd")),
+        ),
+    }
+    found: list[dict[str, Any]] = []
+    for name, states in returned.items():
+        for one in states:
+            known(one, blocks)
+        for value in (edge, other, node("b")):
+            blocks[oracle.cid_of(value)] = value
+        merged = oracle.merge(*states, blocks)
+        case = {"name": name, "spec": "1-b 1-c 4-c"}
+        found.append(case | put((*states, merged), source, blocks))
+    return found
+
+
+def state(
+    letters: str,
+    *conflicts: oracle.Value,
+    edges: Sequence[oracle.Value] = (),
+    summary: str | None = None,
+) -> oracle.State:
+    """Returns a root of some nodes, the last of them with a summary."""
+    made = empty_state()
+    for letter in letters:
+        value = node(letter)
+        if summary is not None and letter == letters[-1]:
+            value["summary"] = summary
+        made.nodes[value["id"]] = value
+    made.edges = {edge["id"]: edge for edge in edges}
+    made.conflicts = {cites("a", "b")["id"]: conflict for conflict in conflicts}
+    return made
+
+
+def node(letter: str) -> oracle.Value:
+    key = node_id("", letter).raw
+    return {"kind": "node", "v": 1, "id": key, "ntype": "Doc", "key": ["", letter]}
+
+
+def cites(one: str, other: str) -> oracle.Value:
+    ends = node_id("", one), node_id("", other)
+    key = edge_id(ends[0], "cites", ends[1]).raw
+    ends_raw = {"src": ends[0].raw, "dst": ends[1].raw}
+    return {"kind": "edge", "v": 1, "id": key, "etype": "cites", **ends_raw}
+
+
+def dangling(sides: Sequence[oracle.Value], missing: str) -> oracle.Value:
+    """Returns the conflict of an edge that is out of the graph for want of a node."""
+    cids = sorted(oracle.cid_of(side) for side in sides)
+    nodes = [oracle.cid_of(node(missing))]
+    return {"kind": "conflict", "v": 1, "what": "edge", "sides": cids, "nodes": nodes}
 
 
 def put(

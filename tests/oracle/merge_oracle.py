@@ -168,7 +168,8 @@ class Merge:
                 self.out.conflicts[key] = self.keep(self.union(new, conflict))
             return
         self.out.edges[key] = self.keep(value)
-        if conflict is not None and "nodes" in conflict:
+        is_changed = any(not same(list(pair), list(pairs[0])) for pair in pairs)
+        if is_changed and conflict is not None and "nodes" in conflict:
             conflict = {name: each for name, each in conflict.items() if name != "nodes"}
             if len(conflict["sides"]) == 1:
                 conflict = None

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ibidem
-from ibidem.objects.cid import CommitCid
-from ibidem.objects.errors import InvalidInputError
+from ibidem.objects import codec
+from ibidem.objects.cid import CommitCid, RootCid
+from ibidem.objects.commit import Commit
+from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
+from ibidem.repo import refs
 from ibidem.repo.repository import Repository
 
 
@@ -109,3 +114,31 @@ def test_undo_and_redo_are_two_stacks(steps: list[str]) -> None:
                 with pytest.raises(InvalidInputError):
                     getattr(repo, step)()
             assert repo.head == done[-1]
+
+
+@pytest.mark.parametrize("missing", ["root", "parent"])
+def test_an_unknown_field_does_not_hide_what_a_new_commit_needs(
+    repo: Repository, missing: str
+) -> None:
+    """What it names may be garbage that is about to go, so publishing looks for it."""
+    first = commit(repo, 1)
+    root = RootCid.of(b"gone") if missing == "root" else repo.at().root_cid
+    parent = CommitCid.of(b"gone") if missing == "parent" else first
+    # In canonical order it stands before the kind, and pushes that far back.
+    new = Commit(root, (parent,), extra={"x": "a field of a later version" * 9})
+
+    def moved(state, buffer):
+        buffer.put(new.cid, new.encode())
+        return replace(state.view, refs=refs.changed(state.view, {"heads/main": new.cid}, buffer))
+
+    with pytest.raises(NotFoundError) as caught:
+        repo._operations.change(moved, author="", time=None, description="by hand")
+    assert caught.value.kind is ErrorKind.BLOCK_NOT_FOUND
+    assert repo.head == first
+
+
+def test_content_that_looks_like_a_commit_is_content(repo: Repository) -> None:
+    content = codec.encode({"v": 1, "kind": "commit"})[1:] + b"x" * 9_000
+    with repo.transaction() as tx:
+        node = tx.add_node("Doc", content=content, summary=repr(content[:20]))
+    assert repo.at().content(node) == content

@@ -286,6 +286,28 @@ def test_wrong_bounds_in_an_index_are_found_though_every_hash_is_right(repo: Rep
             assert bound_problem(Segment("wrong", columns, segment.meta, 0)) is not None, name
 
 
+def test_an_index_of_vectors_that_lean_one_way_is_whole(tmp_path: Path) -> None:
+    from ibidem.index.audit import bound_problem
+    from ibidem.index.codes import CENTRE_COLUMNS
+    from ibidem.index.segment import Segment
+
+    rows = np.random.default_rng(1).standard_normal((1_100, 8)).astype(np.float32) + 3.0
+    with ibidem.init(tmp_path / "leaning") as repo:
+        with repo.transaction() as tx:
+            for number, row in enumerate(rows):
+                tx.set_vector(tx.add_node("N", key=number), model="m", vector=row)
+        repo.retrieve(vector=("m", [1.0] * 8), limit=3)
+        assert repo.fsck().faults == ()
+        (segment,) = (
+            one for one in repo.at().snapshot().state.segments() if CENTRE_COLUMNS[0] in one.columns
+        )
+        assert bound_problem(segment) is None
+        for name in ("codes", "residual", *CENTRE_COLUMNS):
+            columns = {**segment.columns, name: segment.columns[name] // 2}
+            assert bound_problem(Segment("wrong", columns, segment.meta, 0)) is not None, name
+    assert fsck_folder(tmp_path / "leaning").is_clean
+
+
 def test_a_snapshot_of_other_rows_than_its_root_has_is_found(folder: Path) -> None:
     from ibidem.index.audit import row_problems
 

@@ -197,6 +197,28 @@ def test_an_edge_to_a_node_that_the_other_side_removed_is_kept_aside(repo: Repos
     assert repo.conflicts() == []
 
 
+def test_an_edge_whose_ends_are_back_stays_in_its_conflict_until_it_is_settled(
+    repo: Repository,
+) -> None:
+    with on(repo, "side") as tx:
+        edge = tx.add_edge(C, "cites", A)
+    with on(repo, "main") as tx:
+        tx.remove_node(A)
+    repo.merge("side")
+    with on(repo, "main") as tx:
+        assert tx.add_node("Doc", key="a", summary="back") == A
+    before = repo.conflicts()
+    with on(repo, "side") as tx:
+        tx.update_node(B, summary="side")
+    repo.merge("side")
+    assert repo.conflicts() == before
+    assert edge not in {each.id for each in repo.at().edges_of(C)}
+    repo.resolve_conflict(edge, "theirs")
+    assert repo.at().node(A).summary == "back"
+    assert edge in {each.id for each in repo.at().edges_of(C)}
+    assert repo.conflicts() == []
+
+
 @pytest.mark.parametrize(
     ("take", "summary"), [("ours", "ours"), ("theirs", None), ("base", "a base"), ("value", "ours")]
 )

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from hashlib import sha512
 from pathlib import Path
 
 import pytest
+from nacl import bindings
 
 import ibidem
-from ibidem.objects.cid import Cid, CommitCid
+from ibidem.objects.cid import Cid, CommitCid, RootCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.erasure import Erasure
 from ibidem.objects.errors import (
@@ -104,6 +106,29 @@ def test_no_signature_can_be_made_of_another(repo: Repository) -> None:
         assert verifier.verdict(commit.cid, commit).standing is Standing.BAD
     stripped = replace(first, signature=None)
     assert verifier.verdict(stripped.cid, stripped).standing is Standing.UNSIGNED
+
+
+@pytest.mark.parametrize("is_mixed", [False, True])
+def test_a_key_of_mixed_order_signs_nothing_whichever_libsodium_is_installed(
+    is_mixed: bool,
+) -> None:
+    """Versions of it differ about the very same signature."""
+    secret, nonce = 0x1BDE, 0x5EED
+    public, r = (
+        bindings.crypto_scalarmult_ed25519_base_noclamp(number.to_bytes(32, "little"))
+        for number in (secret, nonce)
+    )
+    if is_mixed:
+        public = bindings.crypto_core_ed25519_add(public, SMALL_ORDER[2])
+    for attempt in range(99):
+        commit = Commit(RootCid.of(b"root"), message=f"attempt {attempt}")
+        message = b"ibidem:commit:1\x00" + commit.encode()
+        h = int.from_bytes(sha512(r + public + message).digest(), "little") % ORDER
+        if h % 2 == 0:  # h times a point of order 2 is nothing: the equation holds
+            break
+    number = (nonce + h * secret) % ORDER
+    signed = replace(commit, signature=public + r + number.to_bytes(32, "little"))
+    assert signer_of(signed) == (None if is_mixed else public)
 
 
 def test_a_signature_of_an_erasure_is_none_of_a_commit() -> None:
