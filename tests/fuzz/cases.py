@@ -59,6 +59,13 @@ TOKEN = "a-token-of-forty-characters-0123456789ab"
 CLOCK = 1_800_000_000
 FORMS = ("import", "import", "import", "onto", "clone", "pull", "push", "plain")
 """How a copy travels; a full copy is cloned and imported only."""
+LISTING = (
+    *(("status",), ("log",), ("query",), ("stats",), ("retrieve", "retry"), ("packs", "retry")),
+    *(("recall", "retry"), ("run", "list"), ("receipt", "list"), ("thread", "list"), ("branch",)),
+    *(("tag",), ("memory", "graph", "retry"), ("gc", "--dry-run"), ("verify", "--allow-unsigned")),
+    *(("show",), ("diff", "HEAD~1"), ("doctor",), ("memory", "consolidate", "--dry-run")),
+)
+"""What one bad value must not hide everything from."""
 UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 """What steers a terminal, or turns the direction of what follows."""
 
@@ -308,11 +315,19 @@ def _text(stream: io.TextIOWrapper) -> str:
 
 # Making
 
+_WEIGHTS = {
+    "runs-bundle": 5,
+    "runs-run": 3,
+    "library-bundle": 4,
+    "memory-bundle": 4,
+    "many-full": 1,
+}
+
 
 def make(child: Child, seed: str, sources: dict[str, bytes], folder: Path) -> Case:
     """Returns a case of a seed whose changes are let in one by one; tells of each."""
     chance = Random(seed)
-    source = chance.choice(list(sources))
+    source = chance.choices(list(sources), [_WEIGHTS.get(one, 2) for one in sources])[0]
     is_full = source.endswith("-full")
     form = chance.choice(("clone", "import", "pull") if is_full else FORMS)
     case = Case(seed, source, form, ())
@@ -382,6 +397,9 @@ class _Asked:
                 for _ in range(2):
                     self.command(self.taken.repo, name, command)
         self.check(self.taken.repo, "only reading")
+        for given in LISTING:
+            if self.is_wanted(given[0]):
+                self.listing(given)
         if self.is_wanted("library"):
             self.library(self._copied(pristine))
         self.taken.said(["-R", str(self.taken.repo), "key", "generate", "eve"])
@@ -413,6 +431,13 @@ class _Asked:
         )
         self.child.say("asked", name=name, code=code)
         return code
+
+    def listing(self, given: tuple[str, ...]) -> None:
+        """Runs a command that shows everything: it must not end for one thing that is wrong where
+        `fsck` has found nothing wrong."""
+        code, out, err = self.taken.said(["-R", str(self.taken.repo), *given])
+        if code in (exits.CORRUPT, exits.UNSUPPORTED, exits.NO_INDEX) and not self._known:
+            self.child.fault("hidden", json.dumps(given), (out + err)[-300:], "")
 
     def check(self, repo: Path, after: str) -> None:
         """Lets `fsck` look; what it finds is a fault, unless it was found before."""
@@ -683,6 +708,8 @@ def work(child: Child, sources: dict[str, bytes], seed: str | None, case: Case |
         HOME="/nonexistent",
         XDG_DATA_HOME="/nonexistent",
     )
+    if Random(f"trust {seed or (case and case.seed)}").random() < 0.8:
+        os.environ["IBIDEM_TRUST"] = "all"
     with tempfile.TemporaryDirectory(dir=_quick()) as name:
         os.chdir(name)
         folder = Path(name)

@@ -38,7 +38,7 @@ READS = frozenset(
 )
 """Commands that change nothing of what others see: they are asked first, on the copy as it came."""
 OPTIONS_GIVEN = (0, 0, 1, 1, 2, 3)
-"""How many options a command line gets beside those that are needed: most pairs exclude each other."""
+"""How many options a command line gets beside those that are needed; many exclude each other."""
 RAW = frozenset(("get --content", "completion"))
 """What prints bytes as they are, on purpose."""
 Command = tuple[str, click.Command]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from itertools import pairwise
 from random import Random
 from typing import Any
 
@@ -109,6 +110,8 @@ LABELS = (
     *("Procedure", "Step", "Note", "Answer", "Answer\x1b[2J"),
 )
 BLOB_BYTES = 1 << 20
+TRIES_MAX = 20
+"""Changes that are drawn until one fits the copy."""
 
 
 def scalar(chance: Random) -> Any:
@@ -447,7 +450,7 @@ def children(chance: Random, copy: Copy) -> str | None:
         case _:
             chosen = chance.sample(nodes, min(len(nodes), chance.randint(3, 40)))
             width = chance.choice((1, 2, 3))
-            for parent, child in zip(chosen, chosen[1:], strict=False):
+            for parent, child in pairwise(chosen):
                 if isinstance(child.value.get("id"), bytes):
                     parent.value["children"] = [[child.value["id"], "lead ", 10, 0]] * width
             if chance.random() < 0.3:
@@ -1045,18 +1048,31 @@ FORMED: dict[str, Mutation] = {
 }
 MUTATIONS: dict[str, Mutation] = {**GENERIC, **FORMED, "unrepaired": unrepaired}
 WEIGHTS = {name: 3 if name in FORMED else 2 for name in MUTATIONS} | {
-    **{"props_value": 8, "escaped_text": 5, "extra_field": 4, "unrepaired": 1, "crowd": 1},
-    **{"step_value": 5, "event_fields": 4, "receipt_fields": 4, "conflict": 5, "children": 5},
-    **{"commit_chain": 1, "other_label": 5, "props_gone": 5},
+    "props_value": 8,
+    "escaped_text": 5,
+    "extra_field": 4,
+    "unrepaired": 1,
+    "crowd": 1,
+    "step_value": 5,
+    "event_fields": 4,
+    "receipt_fields": 4,
+    "conflict": 5,
+    "children": 5,
+    "commit_chain": 1,
+    "other_label": 5,
+    "props_gone": 5,
 }
 
 
 def mutate(chance: Random, copy: Copy) -> tuple[str, str] | None:
     """Changes a copy once; returns (name, what was done), None where nothing could be changed."""
-    name = chance.choices(list(MUTATIONS), [WEIGHTS[one] for one in MUTATIONS])[0]
-    try:
-        said = MUTATIONS[name](chance, copy)
-    except (IndexError, KeyError, TypeError, AttributeError):
-        # Another change has taken away what this one counts on.
-        return None
-    return None if said is None else (name, said)
+    for _ in range(TRIES_MAX):
+        name = chance.choices(list(MUTATIONS), [WEIGHTS[one] for one in MUTATIONS])[0]
+        try:
+            said = MUTATIONS[name](chance, copy)
+        except (IndexError, KeyError, TypeError, AttributeError):
+            # Another change has taken away what this one counts on.
+            return None
+        if said is not None:
+            return name, said
+    return None

@@ -192,7 +192,7 @@ def _keep(
     _write(folder, found, case, {**fault, "seed": seed, "place": place, "done": done})
     if case is not None:
         smaller = _smaller(found, case, name, fault["what"])
-        copy, changes = changed(smaller, found)
+        changes = changed(smaller, found)[1]
         tally.found[name].update(done=changes, case=smaller.to_json())
         _write(folder, found, smaller, {**tally.found[name], "done": changes})
 
@@ -226,7 +226,7 @@ def _write(folder: Path, found: dict[str, bytes], case: Case | None, fault: dict
 def report(tally: Tally) -> str:
     """Returns the tables: changes and what became of them, commands, findings."""
     lines = [
-        f"{tally.cases} cases, {tally.accepted} let in and asked, {sum(tally.asked.values())} calls",
+        f"{tally.cases} cases, {tally.accepted} let in, {sum(tally.asked.values())} calls",
         "",
     ]
     names = sorted({name for name, _ in tally.tried})
