@@ -31,7 +31,7 @@ WALL_SECONDS_MAX = 120.0
 """Without a word; long, as other processes may want the machine."""
 MEGABYTES_MAX = 500
 """Above what is resident when a command begins."""
-HARD_MEGABYTES_MAX = 2500
+HARD_MEGABYTES_MAX = 1200
 """Of data, beyond what there is at the beginning: more ends in MemoryError."""
 ROOT = Path(__file__).resolve().parents[2]
 Event = dict[str, Any]

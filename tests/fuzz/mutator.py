@@ -115,8 +115,6 @@ def signature(fault: limits.Event) -> str:
     parts = [fault["kind"], what]
     if fault["kind"] in ("untyped", "died"):
         parts = [fault["kind"], error.partition(":")[0], re.sub(r":\d+ ", " ", place)]
-    elif fault["kind"] in ("time", "hang", "memory"):
-        parts = [fault["kind"], what, re.sub(r":\d+ ", " ", place)]
     elif fault["kind"] == "terminal":
         parts = [fault["kind"], "--json" if "--json" in fault["what"] else what]
     elif fault["kind"] == "fsck":
