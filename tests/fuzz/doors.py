@@ -1,0 +1,44 @@
+"""Every inner module of the product that the mutator needs, in one place.
+
+The rest goes through `import ibidem` and the command line, so that a module that moves is renamed
+here and nowhere else.
+"""
+
+from __future__ import annotations
+
+from ibidem.embed.protocol import identity
+from ibidem.memory.conversation.conversations import Conversations
+from ibidem.memory.graph import GraphMemory
+from ibidem.memory.recall import anomalies, asking, feedback, procedures
+from ibidem.objects.cid import Cid, CommitCid
+from ibidem.objects.errors import IbidemError
+from ibidem.objects.ids import EdgeId, NodeId
+from ibidem.repo.at import Revision
+from ibidem.repo.notes import Notes
+from ibidem.repo.repository import Repository
+from ibidem.repo.run.recording import Recording
+from ibidem.repo.sync import wire
+from ibidem.retrieve.trust.policy import ALL
+from ibidem.serve.remote import RemoteServer
+
+__all__ = [
+    "ALL",
+    "Cid",
+    "CommitCid",
+    "Conversations",
+    "EdgeId",
+    "GraphMemory",
+    "IbidemError",
+    "NodeId",
+    "Notes",
+    "Recording",
+    "RemoteServer",
+    "Repository",
+    "Revision",
+    "anomalies",
+    "asking",
+    "feedback",
+    "identity",
+    "procedures",
+    "wire",
+]
