@@ -134,7 +134,7 @@ def test_a_run_or_receipt_that_is_none_does_not_hide_the_others_and_can_be_dropp
     point(repo, name, targets["commit"])
     good = next(run for run in repo.runs() if run.name == "good/1")
     assert good.step_count == 3
-    assert {kept.cid for kept in repo.kept_receipts()} == {targets["receipt"]}
+    assert targets["receipt"] in {kept.cid for kept in repo.kept_receipts()}
     if name.startswith("runs/"):
         evil = next(run for run in repo.runs() if run.name == "evil/1")
         assert "expected 'step'" in (evil.failure or "")
