@@ -25,7 +25,11 @@ if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
 
 
-_TARGET_KINDS: Mapping[type[Cid], tuple[str, ...]] = {StepCid: ("step",), ReceiptCid: ("receipt",)}
+_TARGET_KINDS: Mapping[type[Cid], tuple[str, ...]] = {
+    CommitCid: ("commit",),
+    StepCid: ("step",),
+    ReceiptCid: ("receipt",),
+}
 _ANY_TARGET = ("commit", "step", "receipt")
 
 
@@ -58,9 +62,6 @@ def split_targets(source: Source, targets: Iterable[Cid]) -> tuple[list[CommitCi
     commits: list[CommitCid] = []
     records: list[Cid] = []
     for target in targets:
-        if isinstance(target, CommitCid):
-            commits.append(target)  # whoever walks from it decodes it as one
-            continue
         found = "raw block" if target.is_raw else kind_of(source.get(target))
         expected = _TARGET_KINDS.get(type(target), _ANY_TARGET)
         if found not in expected:

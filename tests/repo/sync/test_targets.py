@@ -86,10 +86,10 @@ def test_a_copy_whose_ref_points_to_what_its_name_does_not_say_is_refused(name: 
                 if kind == kind_of(name):
                     continue
                 before = state(ours)
-                with pytest.raises(IbidemError, match=kind):
+                with pytest.raises(CorruptError, match=f"got a {kind}, expected a"):
                     ours.import_(file_of({name: target}, blocks))
                 update = Update(target_class(name)(target.raw), None)
-                with pytest.raises(IbidemError, match=kind):
+                with pytest.raises(CorruptError, match=f"got a {kind}, expected a"):
                     LocalRemote(ours).push(Push({name: update}), sorted(blocks.items()))
                 assert state(ours) == before
             if not round_:
@@ -134,7 +134,7 @@ def test_a_run_or_receipt_that_is_none_does_not_hide_the_others_and_can_be_dropp
     point(repo, name, targets["commit"])
     good = next(run for run in repo.runs() if run.name == "good/1")
     assert good.step_count == 3
-    assert {kept.cid for kept in repo.kept_receipts()} == {targets["receipt"]}
+    assert targets["receipt"] in {kept.cid for kept in repo.kept_receipts()}
     if name.startswith("runs/"):
         evil = next(run for run in repo.runs() if run.name == "evil/1")
         assert "expected 'step'" in (evil.failure or "")
