@@ -32,7 +32,7 @@ class Guard:
                 f"token: got {len(token)} characters, "
                 f"expected {TOKEN_CHARACTERS_MIN} or more that are printable ASCII"
             )
-        self._authorization = f"Bearer {token}".encode("ascii")
+        self._token = token.encode("ascii")
         self._hosts = hosts
 
     def check(self, headers: Message) -> None:
@@ -51,8 +51,9 @@ class Guard:
         if headers.get_all("Origin") or headers.get("Sec-Fetch-Site", "none") != "none":
             raise InvalidInputError("origin: requests of web pages are not answered")
         given = headers.get_all("Authorization", [])
-        sent = given[0].encode("utf-8", "replace") if len(given) == 1 else b""
-        if not hmac.compare_digest(sent, self._authorization):
+        scheme, _, sent = given[0].partition(" ") if len(given) == 1 else ("", "", "")
+        is_right = hmac.compare_digest(sent.strip(" ").encode("utf-8", "replace"), self._token)
+        if not is_right or scheme.lower() != "bearer":
             raise RemoteError(
                 "token: it is missing or wrong",
                 kind=ErrorKind.UNAUTHORIZED,

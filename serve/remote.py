@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterator
 from email.message import Message
 from typing import TYPE_CHECKING, Self
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 from ibidem.objects.errors import (
     IbidemError,
@@ -59,7 +59,7 @@ class RemoteApplication(Application):
         """Returns how large the body may be; raises for a request that is not answered."""
         assert self.guard is not None, "BUG: a request before the guard was set"
         self.guard.check(headers)
-        path = urlsplit(target).path
+        path = _parts(target).path
         if _METHODS.get(path) != method:
             raise NotFoundError(f"request: there is no {method} of that path")
         expected = _TYPES.get(path)
@@ -73,7 +73,7 @@ class RemoteApplication(Application):
 
     def answer(self, request: Request) -> Answer:
         """Returns the answer to a request that was let in."""
-        parts = urlsplit(request.target)
+        parts = _parts(request.target)
         if parts.path == wire.REFS:
             return Answer(self._remote.refs(_prefixes(parts.query)).encode(), wire.CBOR)
         if parts.path == wire.PUSH:
@@ -184,6 +184,13 @@ class RemoteServer(Closing):
             self._thread.join()
             self._thread = None
         self._listener.server_close()
+
+
+def _parts(target: str) -> SplitResult:
+    try:
+        return urlsplit(target)
+    except ValueError as error:
+        raise InvalidInputError("request: its target is not a path and a query") from error
 
 
 def _prefixes(query: str) -> list[str]:

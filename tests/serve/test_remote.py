@@ -26,6 +26,7 @@ from ibidem.repo.sync.http import HttpRemote
 from ibidem.repo.sync.remotes import RemoteAddress
 from ibidem.repo.sync.token import read_token, token_in
 from ibidem.serve.guard import Guard, hosts_of
+from ibidem.serve.listener import CONNECTIONS_MAX
 from ibidem.serve.remote import RemoteServer
 
 TOKEN = "a-token-of-forty-characters-0123456789ab"
@@ -149,7 +150,10 @@ def lost_push(ours: Repository, theirs: Repository):
 
 @pytest.mark.parametrize(
     "given",
-    ["", "Bearer", "Bearer ", f"Bearer {TOKEN}x", f"bearer {TOKEN}", f"Basic {TOKEN}", TOKEN, "é"],
+    [
+        *("", "Bearer", "Bearer ", f"Bearer {TOKEN}x", f"Bearer {TOKEN.upper()}", f"Basic {TOKEN}"),
+        *(TOKEN, f"Bearer{TOKEN}", f"Bearer x {TOKEN}", f"Bearer {TOKEN} x", "é", "Bearer é"),
+    ],
 )
 def test_a_wrong_token_opens_nothing(server: RemoteServer, given: str):
     for target in (wire.REFS, wire.KNOWN, wire.FETCH, wire.PUSH, "/", "/x"):
@@ -157,6 +161,11 @@ def test_a_wrong_token_opens_nothing(server: RemoteServer, given: str):
         assert status == 401
         assert TOKEN.encode() not in body
     assert asked(server, without=("Authorization",))[0] == 401
+
+
+@pytest.mark.parametrize("given", ["bearer ", "BEARER ", "bEaReR ", "Bearer   "])
+def test_the_scheme_of_the_token_may_be_in_any_case(server: RemoteServer, given: str):
+    assert asked(server, Authorization=given + TOKEN)[0] == 200
 
 
 def test_the_client_says_that_it_was_not_let_in(ours: Repository):
@@ -281,6 +290,80 @@ def test_a_request_that_is_none_is_answered_in_form(server: RemoteServer):
     assert asked(server)[0] == 200
 
 
+HEAD = b"GET /v1/refs HTTP/1.1\r\n"
+LET_IN = (
+    b"POST /v1/known HTTP/1.1\r\nHost: HERE\r\nAuthorization: Bearer TOKEN\r\n"
+    b"Content-Type: application/cbor\r\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("data", "status"),
+    [
+        (b"GET / HTTP/2.0\r\n\r\n", 505),
+        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505),
+        (b"GET / HTTP/0.9\r\n\r\n", 400),
+        (b"GET / HTTP/1.1.1\r\n\r\n", 400),
+        (b"GET / HTTP/x\r\n\r\n", 400),
+        (b"GET / HTTP/" + b"1" * 9000 + b".1\r\n\r\n", 400),
+        (b"GET / HTTQ/1.1\r\n\r\n", 400),
+        (b"GET / / HTTP/1.1\r\n\r\n", 400),
+        (b"GET /v1/refs\r\n\r\n", 400),
+        (b"POST /v1/push\r\n\r\n", 400),
+        (b"x\r\n", 400),
+        (b"\r\n\r\n", 400),
+        (b"   \r\n", 400),
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(range(256)) * 4, 400),
+        (bytes(range(256)) * 1024, None),
+        (b"\xff" * 100_000 + b"\n", 414),
+        (b"\x00\x00\r\n", 400),
+        (HEAD + b"no colon\r\n\r\n", 400),
+        (HEAD + b" begins with a space: x\r\n\r\n", 400),
+        (HEAD + b"Authorization : x\r\n\r\n", 400),
+        (HEAD + b": x\r\n\r\n", 400),
+        (HEAD + b"X: " + b"y" * 70_000 + b"\r\n\r\n", 431),
+        (HEAD + b"X: y\r\n" * 200 + b"\r\n", 431),
+        (HEAD + b"Expect: 100-continue\r\n\r\n", 417),
+        (HEAD + b"X: \xff\x00\x80\r\n\r\n", 400),
+        (b"GET http://[ HTTP/1.1\r\nHost: HERE\r\nAuthorization: Bearer TOKEN\r\n\r\n", 400),
+        (LET_IN + b"Content-Length: \xb2\r\n\r\n", 400),
+        (LET_IN + b"Content-Length: 9\r\nContent-Length: 9\r\n\r\n", 400),
+        (LET_IN + b"Content-Length: 9, 9\r\n\r\n", 400),
+        (LET_IN + b"Content-Length: 9\r\nTransfer-Encoding: chunked\r\n\r\n", 400),
+        (LET_IN + b"\r\n", 400),
+    ],
+)
+def test_whatever_is_no_request_gets_a_status_and_a_reason(
+    server: RemoteServer, data: bytes, status: int | None
+):
+    here = f"127.0.0.1:{server.port}".encode()
+    answer = raw(server, data.replace(b"HERE", here).replace(b"TOKEN", TOKEN.encode()))
+    line, _, rest = answer.partition(b"\r\n")
+    version, code, phrase = line.split(b" ", 2)
+    assert (version, int(code)) == (b"HTTP/1.1", int(code) if status is None else status)
+    assert int(code) >= 400
+    assert phrase
+    head, _, body = rest.partition(b"\r\n\r\n")
+    assert b"Content-Length: %d" % len(body) in head
+    assert set(codec.decode(body)) == {"kind", "message", "hint"}
+
+
+@pytest.mark.parametrize("data", [b"GET", b"\x16\x03\x01", HEAD, HEAD + b"X: y\r\n"])
+def test_a_request_that_stops_is_told_that_time_is_up(theirs: Repository, data: bytes):
+    with RemoteServer(theirs, token=TOKEN, port=0, idle_seconds=0.2) as server:
+        server.start()
+        assert raw(server, data).startswith(b"HTTP/1.1 408 ")
+        assert raw(server, b"") == b""
+
+
+@pytest.mark.parametrize("data", [b"\r\n", b"GET", HEAD, b"\xff" * 9])
+def test_a_request_that_is_cut_off_is_answered(server: RemoteServer, data: bytes):
+    with connected(server) as connection:
+        connection.sendall(data)
+        connection.shutdown(socket.SHUT_WR)
+        assert connection.recv(65536).startswith(b"HTTP/1.1 400 ")
+
+
 def test_a_body_that_never_comes_is_given_up(theirs: Repository):
     with RemoteServer(theirs, token=TOKEN, port=0, idle_seconds=0.3) as server:
         server.start()
@@ -289,7 +372,7 @@ def test_a_body_that_never_comes_is_given_up(theirs: Repository):
             f"Authorization: Bearer {TOKEN}\r\nContent-Type: {wire.CBOR}\r\n"
             "Content-Length: 1000\r\n\r\nabc"
         )
-        raw(server, head.encode())  # ends, where otherwise the socket's patience would
+        assert raw(server, head.encode()).startswith(b"HTTP/1.1 408 ")
 
 
 def test_a_head_that_drips_is_given_up(theirs: Repository):
@@ -324,6 +407,58 @@ def test_silent_connections_do_not_keep_others_out_for_long(theirs: Repository):
             assert connection.recv(1) == b""  # let go of, by whoever had it
             connection.close()
         assert asked_in_the_end(server)[0] == 200
+
+
+def test_silent_connections_keep_nobody_waiting(server: RemoteServer):
+    """Nothing here ends because a time is up: of so many, the ones that wait longest make room."""
+    silent = [connected(server) for _ in range(3 * CONNECTIONS_MAX)]
+    for number, connection in enumerate(silent):
+        if number % 2:
+            connection.sendall(b"GET / HTTP/1.1\r\nX: ")
+    for _ in range(2 * CONNECTIONS_MAX):
+        assert asked(server)[0] == 200
+    for connection in silent:
+        connection.close()
+
+
+def began(server: RemoteServer, number: int, body: bytes) -> list[socket.socket]:
+    """Begins requests that are let in, and waits until they are; their bodies are still to come."""
+    found = [connected(server) for _ in range(number)]
+    head = (
+        f"POST {wire.KNOWN} HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n"
+        f"Authorization: Bearer {TOKEN}\r\nContent-Type: {wire.CBOR}\r\n"
+        f"Content-Length: {len(body)}\r\n\r\n"
+    )
+    for connection in found:
+        connection.sendall(head.encode() + body[:1])
+    begun = time.monotonic()
+    while server._listener.busy_count < number:
+        assert time.monotonic() - begun < PATIENCE_SECONDS
+        time.sleep(0.001)
+    return found
+
+
+def test_a_request_that_was_let_in_is_not_let_go_for_others(server: RemoteServer):
+    body = wire.write_known([])
+    (mine,) = began(server, 1, body)
+    silent = [connected(server) for _ in range(2 * CONNECTIONS_MAX)]
+    assert asked(server)[0] == 200
+    mine.sendall(body[1:])
+    assert mine.recv(65536).startswith(b"HTTP/1.1 200 ")
+    for connection in (mine, *silent):
+        connection.close()
+
+
+def test_a_server_that_answers_as_many_as_it_can_says_so(server: RemoteServer):
+    body = wire.write_known([])
+    mine = began(server, CONNECTIONS_MAX, body)
+    status, message = asked(server)
+    assert (status, codec.decode(message)["hint"]) == (503, "try again")
+    for connection in mine:
+        connection.sendall(body[1:])
+        assert connection.recv(65536).startswith(b"HTTP/1.1 200 ")
+        connection.close()
+    assert asked_in_the_end(server)[0] == 200
 
 
 def test_a_server_that_only_gives_out_takes_nothing(theirs: Repository):
