@@ -269,9 +269,10 @@ class _Handler(BaseHTTPRequestHandler):
     def _read_head(self) -> bool:
         """Reads the head of a request; returns whether it is one that could be answered."""
         line = self.rfile.readline(_LINE_BYTES_MAX + 1)
-        if line in (b"\r\n", b"\n"):  # one may stand before a request
+        is_after_blank = line in (b"\r\n", b"\n")  # one may stand before a request
+        if is_after_blank:
             line = self.rfile.readline(_LINE_BYTES_MAX + 1)
-        if not line:
+        if not line and not is_after_blank:
             self.close_connection = True
             return False
         if len(line) > _LINE_BYTES_MAX:

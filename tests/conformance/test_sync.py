@@ -46,6 +46,8 @@ CITED = {
     "6-b": ERASURES + "test_what_was_only_fetched_is_not_thereby_let_in",
     "7-a": REMOTE + "test_a_name_that_is_not_ours_is_not_answered",
     "7-b": HOSTILE + "test_nothing_is_given_out_that_no_ref_reaches",
+    "7-c": REMOTE + "test_whatever_is_no_request_gets_a_status_and_a_reason",
+    "7-d": REMOTE + "test_silent_connections_keep_nobody_waiting",
     "8-a": ERASURES + "test_a_copy_that_does_not_authorise_it_keeps_what_it_has",
     "8-b": ERASURES + "test_another_version_of_it_is_refused",
 }

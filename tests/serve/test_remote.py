@@ -356,6 +356,14 @@ def test_a_request_that_stops_is_told_that_time_is_up(theirs: Repository, data: 
         assert raw(server, b"") == b""
 
 
+@pytest.mark.parametrize("data", [b"\r\n", b"GET", HEAD, b"\xff" * 9])
+def test_a_request_that_is_cut_off_is_answered(server: RemoteServer, data: bytes):
+    with connected(server) as connection:
+        connection.sendall(data)
+        connection.shutdown(socket.SHUT_WR)
+        assert connection.recv(65536).startswith(b"HTTP/1.1 400 ")
+
+
 def test_a_body_that_never_comes_is_given_up(theirs: Repository):
     with RemoteServer(theirs, token=TOKEN, port=0, idle_seconds=0.3) as server:
         server.start()
