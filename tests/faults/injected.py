@@ -4,8 +4,10 @@
 
 A worker (`kinds`) is forked, stopped, and traced by `strace`, which counts one kind of system call
 and kills the worker at the Nth, or lets that call fail with ENOSPC, EIO, EDQUOT or EINTR. Which
-call and which N are drawn from what the same work did when it was only counted. After an error the
-worker goes on with its next change in the same process. In a part of the kills a second worker,
+call and which N are drawn from what the same work did when it was only counted. A part of the
+errors is a disk that becomes full, for two changes: files may not grow beyond a size, so that a
+write may be cut short before one fails. After an error the worker goes on with its next change in
+the same process. In a part of the kills a second worker,
 which is not killed, works on the same repository.
 
 What a worker acknowledges it writes into memory that it shares with this process, without a system
@@ -28,6 +30,7 @@ import os
 import pkgutil
 import random
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -44,7 +47,7 @@ from random import Random
 
 import ibidem
 
-from .kinds import KINDS, Kind, LostError, is_typed
+from .kinds import DISTURBED_MAX, KINDS, Kind, LostError, is_typed
 
 CALLS = (
     *("pwrite64", "pwritev", "write", "writev", "fdatasync", "fsync", "msync", "ftruncate"),
@@ -59,6 +62,10 @@ ERRORS = {
     "fdatasync": ("EIO", "ENOSPC"),
 }
 ERRORS_USUAL = ("ENOSPC", "EIO", "EDQUOT")
+FULL_CHANCE = 0.2
+FULL_BYTES_MAX = 40_000
+"""How much more than the largest file has."""
+_FULL = re.compile(r"full:size=([0-9]+):when=([0-9]+)")
 SHARED_BYTES = 1 << 20
 SECONDS_MAX = 120
 """For one worker; longer is a hang, even on a busy machine."""
@@ -112,11 +119,17 @@ class Shared:
         return int.from_bytes(self._memory[:8], "little") or 8
 
 
-def worked(kind: Kind, folder: Path, seed: str, worker: str, said: Shared) -> None:
+def worked(
+    kind: Kind, folder: Path, seed: str, worker: str, said: Shared, injection: str = ""
+) -> None:
     """Does the work of a kind in this process, which is stopped once before it begins."""
     steps = kind.steps(folder, Random(seed), worker)
     os.kill(os.getpid(), signal.SIGSTOP)
+    full = _FULL.fullmatch(injection)
     for number, step in enumerate(steps):
+        if full is not None:
+            is_full = int(full[2]) <= number < int(full[2]) + DISTURBED_MAX
+            _limit_files(int(full[1]) if is_full else resource.RLIM_INFINITY)
         try:
             said.say("acknowledged", of=step())
         except Exception as error:
@@ -125,6 +138,11 @@ def worked(kind: Kind, folder: Path, seed: str, worker: str, said: Shared) -> No
             else:
                 said.say("untyped", of=f"step {number}: {_told(error)}")
     said.say("ended", of="")
+
+
+def _limit_files(size_bytes: int) -> None:
+    hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, hard))
 
 
 def _told(error: BaseException) -> str:
@@ -146,35 +164,42 @@ def warm() -> None:
 
 def run(
     kind: Kind, template: Path, folder: Path, seed: str, injection: str, *, beside: bool
-) -> tuple[list[list[dict[str, str]]], int]:
+) -> tuple[list[list[dict[str, str]]], int, bool]:
     """Runs a worker under an injection, and another beside it if asked.
 
     Returns:
-        what each said, and the signal that ended the first one, 0 for none.
+        what each said, the signal that ended the first one, 0 for none, and whether the call came.
     """
     shutil.copytree(template, folder)
     said = [Shared() for _ in range(2 if beside else 1)]
     pids = [
-        _forked(lambda one=one, name=name: worked(kind, folder, seed, name, one))
+        _forked(lambda one=one, name=name: worked(kind, folder, seed, name, one, injection))
         for one, name in zip(said, "ab", strict=False)
     ]
     for pid in pids:
         os.waitpid(pid, os.WUNTRACED)
-    call = injection.partition(":")[0]
-    tracer = _attached(
-        pids[0], "-o", os.devnull, "-e", f"trace={call}", "-e", f"inject={injection}"
-    )
+    log = folder.with_suffix(".calls")
+    tracer = None
+    if not _FULL.fullmatch(injection):
+        call = injection.partition(":")[0]
+        tracer = _attached(
+            pids[0], "-o", str(log), "-e", f"trace={call}", "-e", f"inject={injection}"
+        )
     for pid in pids:
         os.kill(pid, signal.SIGCONT)
     statuses = [_ended(pid) for pid in pids]
-    tracer.wait()
+    is_struck = tracer is None
+    if tracer is not None:
+        tracer.wait()
+        is_struck = "(INJECTED)" in log.read_text() or statuses[0] == -signal.SIGKILL
+        log.unlink()
     for status, one in zip(statuses[1:], said[1:], strict=True):
         if status:
             one.say("untyped", of=f"the worker beside ended with status {status}")
     first = statuses[0]
     if first == -signal.SIGALRM:
         said[0].say("untyped", of="the worker hangs")
-    return [one.lines() for one in said], -first if first < 0 else 0
+    return [one.lines() for one in said], -first if first < 0 else 0, is_struck
 
 
 def can_trace() -> bool:
@@ -288,9 +313,13 @@ def disturb(kind: Kind, count: int, *, seed: int, is_kill: bool, folder: Path) -
     for number in range(count):
         chance = random.Random(f"{seed} {kind.name} {is_kill} {number}")
         injection = injection_of(chance, calls, is_kill=is_kill)
+        if not is_kill and chance.random() < FULL_CHANCE:
+            largest = max(path.stat().st_size for path in template.rglob("*"))
+            size_bytes = largest + chance.randrange(FULL_BYTES_MAX)
+            injection = f"full:size={size_bytes}:when={chance.randrange(4)}"
         beside = is_kill and chance.random() < 0.34
         here = folder / f"run-{number}"
-        said, ended = run(kind, template, here, f"{seed}", injection, beside=beside)
+        said, ended, is_struck = run(kind, template, here, f"{seed}", injection, beside=beside)
         lines = [line for one in said for line in one]
         acknowledged = [line["of"] for line in lines if line["what"] == "acknowledged"]
         lost, fault = checked(kind, here, acknowledged, is_killed=is_kill)
@@ -300,7 +329,6 @@ def disturb(kind: Kind, count: int, *, seed: int, is_kill: bool, folder: Path) -
         wrong += [one for one in (lost and f"LOST {lost}", fault) if one]
         if ended not in (0, signal.SIGKILL):
             wrong.append(f"the worker ended with signal {ended}")
-        is_struck = ended == signal.SIGKILL if is_kill else bool(failed or wrong)
         row.add(
             Row(
                 1,
