@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from ibidem.objects.operation import Operation
     from ibidem.repo.embedding import EmbedReport
     from ibidem.repo.history import Change
+    from ibidem.repo.operations import Restored
     from ibidem.repo.transaction import Transaction
     from ibidem.store.protocol import Store
 
@@ -268,13 +269,17 @@ class Repository(Keeping, Merging, Noting, Packing, Running, Telling, Syncing):
         """Yields the local log, newest first: every change of the refs."""
         return (state.operation for state in self._operations.history())
 
-    def undo(self, *, author: str = "", time: int | datetime | None = None) -> Operation:
-        """Puts the refs back to before the newest change that is not undone yet."""
-        return self._operations.undo(author=author, time=checked_time(time)).operation
+    def undo(self, *, author: str = "", time: int | datetime | None = None) -> Restored:
+        """Puts the refs back to before the newest change that is not undone yet.
 
-    def redo(self, *, author: str = "", time: int | datetime | None = None) -> Operation:
+        Tombstones stay: a branch that would lose one goes to a new commit with the former state and
+        the tombstones. `kept` names their nodes; `untombstone` shows one again.
+        """
+        return self._operations.undo(author=author, time=checked_time(time), key=self.signing_key)
+
+    def redo(self, *, author: str = "", time: int | datetime | None = None) -> Restored:
         """Takes back the newest undo that no other change has followed."""
-        return self._operations.redo(author=author, time=checked_time(time)).operation
+        return self._operations.redo(author=author, time=checked_time(time))
 
     # -- vectors -------------------------------------------------------------------------------
 
