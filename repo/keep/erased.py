@@ -164,7 +164,7 @@ def entries_of_erased(source: Source, root: Root, erased: Erased) -> Edits:
     return edits
 
 
-def cleaned_root(buffer: Buffer, cid: RootCid, erased: Erased) -> RootCid:
+def cleaned_root(buffer: Buffer, cid: RootCid, erased: Erased, *, is_base: bool = False) -> RootCid:
     """Returns a root without what was erased, with tombstones in its place; itself where it has
     nothing of it.
 
@@ -172,6 +172,10 @@ def cleaned_root(buffer: Buffer, cid: RootCid, erased: Erased) -> RootCid:
 
     Args:
         buffer: reads the root, and gets the blocks of a new one.
+        is_base: for the base of a merge, which gets no tombstones: a side without the node has
+            not taken one away.
+
+    Spec: merge 10.
     """
     if not erased.nodes:
         return cid
@@ -179,7 +183,7 @@ def cleaned_root(buffer: Buffer, cid: RootCid, erased: Erased) -> RootCid:
     edits = entries_of_erased(buffer, root, erased)
     if not any(edits.trees.values()):
         return cid
-    for key in edits.of(NODES):
+    for key in () if is_base else edits.of(NODES):
         tombstone = Tombstone(erased.nodes[key].reason)
         buffer.put(tombstone.cid, tombstone.encode())
         edits.of(TOMBSTONES)[key] = tombstone.cid

@@ -50,7 +50,8 @@ def merge_roots(
         buffer: gets the new blocks that the merged root needs, and no others.
         is_base: the result is for nothing but to be the base of another merge, and is made whatever
             the sides contain.
-        erased: what is taken out of all three roots first, with tombstones in its place.
+        erased: what is taken out of all three roots first, with tombstones in its place on the
+            sides.
 
     Raises:
         ConflictError: both sides changed the trust policy so that neither is stricter.
@@ -60,7 +61,7 @@ def merge_roots(
     """
     work = Buffer(_Both(buffer, source))
     if erased.nodes:
-        base = None if base is None else cleaned_root(work, base, erased)
+        base = None if base is None else cleaned_root(work, base, erased, is_base=True)
         ours, theirs = (cleaned_root(work, side, erased) for side in (ours, theirs))
     if ours == theirs or theirs == base:
         root = ours
