@@ -32,15 +32,14 @@ def step(session: Session, verb: str, author: str | None) -> None:
         head = repository.head
     operation = done.operation
     if session.json:
-        output.emit(
-            verb,
-            {
-                "operation": str(operation.cid),
-                "description": operation.description,
-                "head": None if head is None else str(head),
-                "tombstones_kept": [str(node) for node in done.kept],
-            },
-        )
+        fields: dict[str, object] = {
+            "operation": str(operation.cid),
+            "description": operation.description,
+            "head": None if head is None else str(head),
+        }
+        if verb == "undo":
+            fields["tombstones_kept"] = [str(node) for node in done.kept]
+        output.emit(verb, fields)
     else:
         output.say(output.printable(operation.description), shapes.head_line(head))
         replanting.tell_kept(done.kept)
