@@ -70,14 +70,12 @@ def integrated(
         except ConflictError:
             return RefMove(name, before, before, Move.KEPT)
         return RefMove(name, before, theirs, how)
-    if before is None:
-        return RefMove(name, None, theirs, Move.CREATED)
-    if before == theirs or comes_after(buffer, before, theirs):
+    if before == theirs or (before is not None and comes_after(buffer, before, theirs)):
         return RefMove(name, before, before, Move.UNCHANGED)
-    if comes_after(buffer, theirs, before):
+    if before is None or comes_after(buffer, theirs, before):
         said, tip = merger.signature(""), CommitCid(theirs.raw)
         after = cleaned_commit(buffer, tip, merger.erased, said, merger.time)
-        return RefMove(name, before, after, Move.FORWARDED)
+        return RefMove(name, before, after, Move.CREATED if before is None else Move.FORWARDED)
     joined = _joined(name, CommitCid(before.raw), CommitCid(theirs.raw), buffer, merger)
     return RefMove(name, before, joined, Move.MERGED)
 
