@@ -42,6 +42,10 @@ HORIZON_CELL = "horizon"
 """Names the oldest operation that is kept, where `gc` gave up older ones."""
 ORIGIN_CELL = "origin"
 """Names the root of a repository without commits: empty trees and the configuration."""
+ERASING_CELL = "erasing"
+"""There while an erasure is published and not everything of it is destroyed yet."""
+ERASING = b"1"
+"""The value of that cell."""
 RETRIES_MAX = 1000
 """Lost races in a row before giving up; each loss means that another writer got on."""
 

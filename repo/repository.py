@@ -32,6 +32,7 @@ from ibidem.repo.faces.packing import Packing
 from ibidem.repo.faces.running import Running
 from ibidem.repo.faces.syncing import Syncing
 from ibidem.repo.faces.telling import Telling
+from ibidem.repo.operations import ERASING_CELL
 from ibidem.repo.reader import Clock
 from ibidem.repo.refs import HEADS, TAGS
 
@@ -96,8 +97,14 @@ def init(
     return open(path, clock=clock)
 
 
-def open(path: str | os.PathLike[str], *, clock: Clock = system_clock) -> Repository:  # noqa: A001
+def open(  # noqa: A001
+    path: str | os.PathLike[str], *, clock: Clock = system_clock, finish_erasing: bool = True
+) -> Repository:
     """Opens the repository in the folder `path`.
+
+    Args:
+        finish_erasing: destroys what an erasure that was cut short has left, before anything is
+            read, as far as the medium lets it. Where there is none, that costs a look at one cell.
 
     Raises:
         NotFoundError: kind `repository-not-found`.
@@ -108,7 +115,12 @@ def open(path: str | os.PathLike[str], *, clock: Clock = system_clock) -> Reposi
 
     folder = Path(path) / FOLDER
     check_format(folder)
-    return Repository(LmdbStore.open(folder / "blocks"), folder, clock)
+    repository = Repository(LmdbStore.open(folder / "blocks"), folder, clock)
+    if finish_erasing and repository.store.cell(ERASING_CELL) is not None:
+        from ibidem.repo.keep.destroy import finish_on_open
+
+        finish_on_open(repository)
+    return repository
 
 
 def write_format(folder: Path) -> None:

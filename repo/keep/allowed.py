@@ -14,7 +14,7 @@ from ibidem.objects.blocks import Buffer
 from ibidem.objects.cid import Cid, RootCid
 from ibidem.repo.at import Revision
 from ibidem.repo.edits import NODES, applied
-from ibidem.repo.keep.erased import entries_of_erased
+from ibidem.repo.keep.cleaned import entries_of_erased
 from ibidem.repo.reader import Reader
 
 if TYPE_CHECKING:

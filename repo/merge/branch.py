@@ -14,7 +14,7 @@ from ibidem.objects.root import Root
 from ibidem.repo import history
 from ibidem.repo.arguments import Signature
 from ibidem.repo.backoff import until_published
-from ibidem.repo.keep.erased import cleaned_commit
+from ibidem.repo.keep.cleaned import cleaned_commit
 from ibidem.repo.merge.ancestry import merge_bases, merged_root
 from ibidem.repo.merge.conflicts import OpenConflict, open_conflicts
 from ibidem.repo.merge.three_way import merge_roots
@@ -117,7 +117,8 @@ def _joined(
     """Returns the commit that joins a branch and a commit; its new blocks go into the buffer."""
 
     def forwarded() -> tuple[Outcome, Commit]:
-        target = cleaned_commit(buffer, theirs, erased, signature, time)
+        said = replace(signature, message="")
+        target = cleaned_commit(buffer, theirs, erased, said, time)
         return Outcome.FORWARDED, Commit.decode(buffer.get(target))
 
     if now.commit is None:

@@ -22,7 +22,7 @@ from ibidem.objects.root import Root
 from ibidem.repo.arguments import Signature
 from ibidem.repo.backoff import until_published
 from ibidem.repo.forgotten import with_tombstones
-from ibidem.repo.keep.erased import cleaned_commit
+from ibidem.repo.keep.cleaned import cleaned_commit
 from ibidem.repo.merge.ancestry import merge_bases
 from ibidem.repo.merge.branch import Outcome, changed_between
 from ibidem.repo.merge.conflicts import OpenConflict

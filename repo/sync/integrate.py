@@ -22,7 +22,8 @@ from ibidem.objects.root import Root
 from ibidem.objects.tree import Tree
 from ibidem.repo import refs
 from ibidem.repo.arguments import Signature
-from ibidem.repo.keep.erased import NOTHING_ERASED, Erased, cleaned_commit
+from ibidem.repo.keep.cleaned import cleaned_commit
+from ibidem.repo.keep.erased import NOTHING_ERASED, Erased
 from ibidem.repo.merge import common_root, merge_roots
 from ibidem.repo.publish import commit_of
 from ibidem.repo.sync.known import Known

@@ -10,7 +10,7 @@ import pytest
 from click.testing import Result
 
 import ibidem
-from ibidem.repo.keep.log import ERASING, ERASING_CELL
+from ibidem.repo.operations import ERASING, ERASING_CELL
 
 Run = Callable[..., Result]
 Data = Callable[..., dict[str, Any]]
