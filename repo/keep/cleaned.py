@@ -9,6 +9,7 @@ Spec: merge 10.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -38,10 +39,16 @@ if TYPE_CHECKING:
     from ibidem.repo.keep.erased import Erased
 
 
-def entries_of_erased(source: Source, root: Root, erased: Erased) -> Edits:
+def entries_of_erased(
+    source: Source, root: Root, erased: Erased, *, edges: Collection[bytes] | None = None
+) -> Edits:
     """Returns the edits that take out of a root what refers to an erased block.
 
     Where none of the nodes is in the root and it has no conflicts, that costs one look for each.
+
+    Args:
+        edges: the ids of all edges at the nodes, as far as the caller knows them; None where it
+            does not: then every edge of a root with one of the nodes is looked at.
     """
     edits = Edits()
     nodes = Tree(source, root.nodes)
@@ -51,9 +58,13 @@ def entries_of_erased(source: Source, root: Root, erased: Erased) -> Edits:
         for family in families(root):
             if family[1] and key in Tree(source, tree_of(root, family)):
                 edits.of(family)[key] = None
-    for key, cid in Tree(source, root.edges).items() if gone else ():
-        if cid.raw in erased.cids:
-            edits.of(EDGES)[key] = None
+    tree = Tree(source, root.edges)
+    if edges is not None:
+        edits.of(EDGES).update((key, None) for key in edges if key in tree)
+    else:
+        for key, cid in tree.items() if gone else ():
+            if cid.raw in erased.cids:
+                edits.of(EDGES)[key] = None
     for key, cid in Tree(source, root.conflicts).items() if erased.nodes else ():
         about = {link.raw for link in links(source.get(cid))}
         if key in erased.nodes or not about.isdisjoint(erased.cids):
@@ -61,7 +72,14 @@ def entries_of_erased(source: Source, root: Root, erased: Erased) -> Edits:
     return edits
 
 
-def cleaned_root(buffer: Buffer, cid: RootCid, erased: Erased, *, is_base: bool = False) -> RootCid:
+def cleaned_root(
+    buffer: Buffer,
+    cid: RootCid,
+    erased: Erased,
+    *,
+    is_base: bool = False,
+    edges: Collection[bytes] | None = None,
+) -> RootCid:
     """Returns a root without what was erased, with tombstones in its place; itself where it has
     nothing of it.
 
@@ -69,13 +87,14 @@ def cleaned_root(buffer: Buffer, cid: RootCid, erased: Erased, *, is_base: bool 
         buffer: reads the root, and gets the blocks of a new one.
         is_base: for the base of a merge, which gets no tombstones: a side without the node has
             not taken one away.
+        edges: as `entries_of_erased` takes them.
 
     Spec: merge 10.
     """
     if not erased.nodes:
         return cid
     root = Root.decode(buffer.get(cid))
-    edits = entries_of_erased(buffer, root, erased)
+    edits = entries_of_erased(buffer, root, erased, edges=edges)
     if not any(edits.trees.values()):
         return cid
     for key in () if is_base else edits.of(NODES):
@@ -89,14 +108,20 @@ def cleaned_root(buffer: Buffer, cid: RootCid, erased: Erased, *, is_base: bool 
 
 
 def cleaned_commit(
-    buffer: Buffer, cid: CommitCid, erased: Erased, signature: Signature, time: int
+    buffer: Buffer,
+    cid: CommitCid,
+    erased: Erased,
+    signature: Signature,
+    time: int,
+    *,
+    edges: Collection[bytes] | None = None,
 ) -> CommitCid:
     """Returns a commit whose root has nothing that was erased: itself, or a new one on it.
 
     Without a message in the signature, the commit has one of its own.
     """
     found = Commit.decode(buffer.get(cid)).root
-    root = cleaned_root(buffer, found, erased)
+    root = cleaned_root(buffer, found, erased, edges=edges)
     if root == found:
         return cid
     signed = replace(signature, message=signature.message or MESSAGE)

@@ -15,7 +15,7 @@ Spec: format 5.14.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
@@ -208,11 +208,13 @@ class _Work:
         new = [*given, *self._erasures(traces, [*given, *erased.erasures])]
         found = [*new, *(each for each in erased.erasures if each.node in self._ids)]
         buffer = Buffer(self._store)
-        after = index_of((*erased.erasures, *new))
+        gone = index_of(tuple(found))
+        # The blocks of what was erased before do not say any more which edges there were.
+        edges = None if len(found) > len(new) else traces.edges
         commits: dict[str, CommitCid] = {}
         for ref in _refs(self._store, state):
             if ref.name.startswith(MOVED):
-                moved = self._without(ref, after, buffer)
+                moved = self._without(ref, gone, edges, buffer)
                 if moved is not None:
                     commits[ref.name] = moved
         if not new and not commits:
@@ -250,12 +252,14 @@ class _Work:
                 made.append(erasure if self._key is None else self._key.sign(erasure))
         return made
 
-    def _without(self, ref: Ref, erased: Erased, buffer: Buffer) -> CommitCid | None:
+    def _without(
+        self, ref: Ref, erased: Erased, edges: Collection[bytes] | None, buffer: Buffer
+    ) -> CommitCid | None:
         """Returns a commit on a ref's without the nodes; None where it has nothing of them."""
         message = "erase " + ", ".join(str(id_) for id_ in self._ids)
         signature = Signature(self._author, message, self._time, key=self._key)
         target = CommitCid(ref.target.raw)
-        made = cleaned_commit(buffer, target, erased, signature, self._time)
+        made = cleaned_commit(buffer, target, erased, signature, self._time, edges=edges)
         return None if made == target else made
 
 
