@@ -47,7 +47,7 @@ def _repository_findings(session: Session, *, full: bool) -> list[Finding]:
         session.folder()
     except NotFoundError as error:
         return [Finding("repository", "note", f"none here; {error.hint}")]
-    repository, opened = checkup.check_opens(session.open)
+    repository, opened = checkup.check_opens(lambda: session.open(finish_erasing=False))
     if repository is None:
         return [opened]
     with repository, progress_bar(session, "reading blocks") as advance:

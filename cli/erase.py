@@ -38,7 +38,9 @@ def command(
     An ID is that of a node, or the beginning of one that HEAD has; the question before shows it
     whole, and so does the answer. What only an older revision has is named by its whole id.
 
-    With --finish and no ID, what an erasure has left whose process was killed is destroyed.
+    An erasure that was cut short, by a kill or a full disk, is finished by the next command that
+    opens the repository, or by erasing the same node again. With --finish and no ID, only that is
+    done, and what hinders it is an error.
 
     \b
     Examples:
@@ -106,7 +108,7 @@ def _confirm(session: Session, nodes: list[str]) -> None:
 
 
 def _finish(session: Session) -> None:
-    with session.open() as repository:
+    with session.open(finish_erasing=False) as repository:
         finished = repository.finish_erasing()
     if session.json:
         output.emit("erase-finish", {"is_finished": finished})

@@ -9,9 +9,14 @@ import click
 from ibidem.cli import conflicts, exits, output
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ibidem.cli.session import Session
+    from ibidem.objects.ids import NodeId
     from ibidem.repo.merge.replant import Replanted
     from ibidem.store.protocol import Store
+
+SHOWN_MAX = 20
 
 
 def tell(
@@ -28,14 +33,31 @@ def tell(
         found = conflicts.merge_json(done.outcome, done.changes, done.conflicts)
         found["commits"] = conflicts.commits_json(done.commits)
         found["dropped"] = conflicts.commits_json(done.dropped)
+        found["tombstones_kept"] = [str(node) for node in done.kept]
         output.emit(name, {**found, "is_dry_run": dry_run})
     else:
         for commit in done.commits:
             output.say(f"commit {commit.cid}  {output.one_line(commit.message, width=60)}")
         for commit in done.dropped:
             message = output.one_line(commit.message, width=60)
-            output.say(f"dropped {commit.cid}  {message}  (its change is there already)")
+            reason = "tombstones stay" if done.kept else "its change is there already"
+            output.say(f"dropped {commit.cid}  {message}  ({reason})")
         output.say(*conflicts.merge_lines(store, done.outcome, done.changes, done.conflicts))
         if done.conflicts:
             output.note(output.faint(conflicts.NEXT))
+        tell_kept(done.kept)
     context.exit(exits.FAILED if done.conflicts else exits.OK)
+
+
+def tell_kept(nodes: Sequence[NodeId]) -> None:
+    """Says which nodes a tombstone still hides, though what was done would have taken it away."""
+    if not nodes:
+        return
+    stays = "a tombstone stays" if len(nodes) == 1 else "tombstones stay"
+    output.note(
+        f"{stays} on {output.plural(len(nodes), 'node')}: what was forgotten stays forgotten"
+    )
+    output.note(*(f"  {node}" for node in nodes[:SHOWN_MAX]))
+    if len(nodes) > SHOWN_MAX:
+        output.note(f"  and {len(nodes) - SHOWN_MAX:,} more; --json has all")
+    output.note("hint: 'repo node untombstone ID' and 'repo commit' show a node again")

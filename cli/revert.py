@@ -27,7 +27,7 @@ def command(
     """Take the change of the commit REV back, in a new commit on the current branch
 
     Nothing is rewritten. What was changed again since is recorded as a conflict; the exit code is
-    then 1.
+    then 1. Tombstones stay: only `repo node untombstone` takes one away.
 
     \b
     Example:

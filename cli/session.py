@@ -56,12 +56,12 @@ class Session:
                 return folder
         raise _no_repository(f"repository: no {FOLDER}/ in {here} or any folder above it")
 
-    def open(self) -> Repository:
-        """Opens the repository of this run; use it as a context manager."""
+    def open(self, *, finish_erasing: bool = True) -> Repository:
+        """Opens the repository of this run, as `ibidem.open`; use it as a context manager."""
         folder = self.folder()
         import ibidem
 
-        return ibidem.open(folder, clock=self.clock())
+        return ibidem.open(folder, clock=self.clock(), finish_erasing=finish_erasing)
 
     def clock(self) -> Callable[[], int]:
         """Returns the clock that dates commits, in microseconds; `SOURCE_DATE_EPOCH` stops it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ibidem.cli import output, shapes
+from ibidem.cli import output, replanting, shapes
 from ibidem.cli.session import Session, author_option, common_options, pass_session
 
 
@@ -15,7 +15,8 @@ from ibidem.cli.session import Session, author_option, common_options, pass_sess
 def command(session: Session, author: str | None) -> None:
     """Take back the last operation: a commit, a branch, a switch, a tag
 
-    Nothing is lost: undo is an operation too, and redo takes it back.
+    Nothing is lost: undo is an operation too, and redo takes it back. What was forgotten stays
+    forgotten: tombstones stay, and only `repo node untombstone` takes one away.
 
     \b
     Example:
@@ -27,16 +28,18 @@ def command(session: Session, author: str | None) -> None:
 def step(session: Session, verb: str, author: str | None) -> None:
     """Runs `undo` or `redo` and says what it did."""
     with session.open() as repository:
-        operation = getattr(repository, verb)(author=session.author(author))
+        done = getattr(repository, verb)(author=session.author(author))
         head = repository.head
+    operation = done.operation
     if session.json:
-        output.emit(
-            verb,
-            {
-                "operation": str(operation.cid),
-                "description": operation.description,
-                "head": None if head is None else str(head),
-            },
-        )
+        fields: dict[str, object] = {
+            "operation": str(operation.cid),
+            "description": operation.description,
+            "head": None if head is None else str(head),
+        }
+        if verb == "undo":
+            fields["tombstones_kept"] = [str(node) for node in done.kept]
+        output.emit(verb, fields)
     else:
         output.say(operation.description, shapes.head_line(head))
+        replanting.tell_kept(done.kept)

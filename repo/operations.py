@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from ibidem.objects.blocks import Buffer
-from ibidem.objects.cid import Cid, OperationCid, ViewCid
+from ibidem.objects.cid import Cid, OperationCid, RootCid, ViewCid
 from ibidem.objects.commit import require_time
 from ibidem.objects.errors import (
     ConflictError,
@@ -27,8 +27,12 @@ from ibidem.objects.operation import Operation
 from ibidem.objects.record import record
 from ibidem.objects.view import View
 from ibidem.repo import refs
+from ibidem.repo.arguments import Signature
 
 if TYPE_CHECKING:
+    from ibidem.objects.ids import NodeId
+    from ibidem.repo.keep.erased import Erased
+    from ibidem.repo.sign.key import SigningKey
     from ibidem.store.protocol import Store, Swap
 
 T = TypeVar("T")
@@ -41,6 +45,10 @@ ORIGIN_CELL = "origin"
 OPERATIONS_KEPT = 10_000
 """How many of the newest operations `gc` keeps by default: months of undo for a person, and 4 MB of
 operations and views (350 bytes each, measured)."""
+ERASING_CELL = "erasing"
+"""There while an erasure is published and not everything of it is destroyed yet."""
+ERASING = b"1"
+"""The value of that cell."""
 RETRIES_MAX = 1000
 """Lost races in a row before giving up; each loss means that another writer got on."""
 
@@ -60,6 +68,16 @@ class State:
     cid: OperationCid
     operation: Operation
     view: View
+
+
+@record
+class Restored:
+    """What an undo or a redo did."""
+
+    operation: Operation
+    kept: tuple[NodeId, ...] = ()
+    """Nodes whose tombstones stayed, though the restored state has none on them; by id. Only
+    `untombstone` takes them away."""
 
 
 class Operations:
@@ -127,6 +145,12 @@ class Operations:
         """Tells whether nothing before an operation is kept: it is the first, or `gc` gave up what
         was before it."""
         return not state.operation.parents or state.cid.raw == self.store.cell(HORIZON_CELL)
+
+    def erased(self, state: State) -> Erased:
+        """Returns what was erased, as a state has it."""
+        from ibidem.repo.keep.erased import read_erased
+
+        return read_erased(self, state.view.erasures)
 
     def time(self, given: int | None) -> int:
         """Returns the time of a change: the one given, else the clock's, in microseconds UTC."""
@@ -216,21 +240,29 @@ class Operations:
                     raise
         raise lost_every_race()
 
-    def undo(self, *, author: str = "", time: int | None = None) -> State:
+    def undo(
+        self, *, author: str = "", time: int | None = None, key: SigningKey | None = None
+    ) -> Restored:
         """Restores the refs from before the newest change that was not undone yet.
+
+        A branch with tombstones that the restored state lacks goes to a commit that has them; see
+        `repo.forgotten`.
+
+        Args:
+            key: signs such a commit.
 
         Raises:
             InvalidInputError: there is nothing to undo.
         """
-        return self._restore(_undo_target, _UNDONE, author=author, time=time)
+        return self._restore(_undo_target, _UNDONE, author=author, time=time, key=key)
 
-    def redo(self, *, author: str = "", time: int | None = None) -> State:
+    def redo(self, *, author: str = "", time: int | None = None) -> Restored:
         """Restores the refs from before the newest undo that no other change has followed.
 
         Raises:
             InvalidInputError: there is nothing to redo.
         """
-        return self._restore(_redo_target, _REDONE, author=author, time=time)
+        return self._restore(_redo_target, _REDONE, author=author, time=time, key=None)
 
     def _chosen(
         self,
@@ -254,27 +286,49 @@ class Operations:
         *,
         author: str,
         time: int | None,
-    ) -> State:
+        key: SigningKey | None,
+    ) -> Restored:
         for _ in range(RETRIES_MAX):
             state = self.state()
             reverted, restored = self._chosen(choose, state, mark)
+            description = f"{_VERBS[mark]} {reverted.operation.description}"
+            now = self.time(time)
             buffer = Buffer(self.store)
             kept = refs.with_records_of(state.view.refs, restored.view.refs, buffer)
             view = replace(state.view, refs=kept, head=restored.view.head)
+            nodes: tuple[NodeId, ...] = ()
+            if mark == _UNDONE:
+                signature = Signature(author, description, time, key=key)
+                view, nodes = self._with_tombstones(state.view, view, signature, now, buffer)
             try:
-                return self.publish(
+                state = self.publish(
                     state,
                     view,
                     buffer,
                     author=author,
-                    time=self.time(time),
-                    description=f"{_VERBS[mark]} {reverted.operation.description}",
+                    time=now,
+                    description=description,
                     extra={mark: reverted.cid},
                 )
             except ConflictError as error:
                 if error.kind is not ErrorKind.HEAD_MOVED:
                     raise
+            else:
+                return Restored(state.operation, nodes)
         raise lost_every_race()
+
+    def _with_tombstones(
+        self, before: View, after: View, signature: Signature, time: int, buffer: Buffer
+    ) -> tuple[View, tuple[NodeId, ...]]:
+        """Returns a view with the tombstones of the one before it on every branch that both have,
+        and the nodes that would have lost theirs."""
+        from ibidem.repo.forgotten import branches_with_tombstones
+
+        unborn = (after.head, RootCid(self.store.cell(ORIGIN_CELL) or b""))
+        commits, nodes = branches_with_tombstones(
+            before.refs, after.refs, unborn, signature, time, buffer
+        )
+        return replace(after, refs=refs.changed(after, commits, buffer)), nodes
 
 
 def _named(new: Mapping[Cid, bytes]) -> list[Cid]:
@@ -346,14 +400,16 @@ def _undo_target(operations: Operations, state: State) -> tuple[State, State]:
 
 
 def _redo_target(operations: Operations, state: State) -> tuple[State, State]:
-    """Returns the undo to take back and the state to restore, the one it undid."""
+    """Returns the undo to take back and the state to restore, the one from before it.
+
+    That is what it undid, with the tombstones that undos before it have kept."""
     state = _last_change(operations, state)
     while _REDONE in state.operation.extra:
         undo = _at(operations, state, _REDONE)
         state = _last_change(operations, operations.before(undo))
     if _UNDONE not in state.operation.extra:
         raise InvalidInputError("redo: nothing was undone since the last change")
-    return state, _at(operations, state, _UNDONE)
+    return state, operations.before(state)
 
 
 def _at(operations: Operations, state: State, name: str) -> State:

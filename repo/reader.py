@@ -328,7 +328,8 @@ class Reader(Closing):
             if erasures != EMPTY_TREE and self.folder is not None:
                 from ibidem.repo.keep.destroy import sweep_index
 
-                sweep_index(self.folder / "index", folder)
+                with suppress(OSError):  # who erases removes it, and takes no error for success
+                    sweep_index(self.folder / "index", folder)
             self._index = (erasures, Index(folder, self.store))
         return self._index[1]
 

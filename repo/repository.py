@@ -33,6 +33,7 @@ from ibidem.repo.faces.packing import Packing
 from ibidem.repo.faces.running import Running
 from ibidem.repo.faces.syncing import Syncing
 from ibidem.repo.faces.telling import Telling
+from ibidem.repo.operations import ERASING_CELL
 from ibidem.repo.reader import Clock
 from ibidem.repo.refs import HEADS, TAGS
 
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from ibidem.repo.edits import Publisher
     from ibidem.repo.embedding import EmbedReport
     from ibidem.repo.history import Change
+    from ibidem.repo.operations import Restored
     from ibidem.repo.transaction import Transaction
     from ibidem.store.protocol import Store
 
@@ -107,8 +109,14 @@ def init(
         raise failure from error
 
 
-def open(path: str | os.PathLike[str], *, clock: Clock = system_clock) -> Repository:  # noqa: A001
+def open(  # noqa: A001
+    path: str | os.PathLike[str], *, clock: Clock = system_clock, finish_erasing: bool = True
+) -> Repository:
     """Opens the repository in the folder `path`.
+
+    Args:
+        finish_erasing: destroys what an erasure that was cut short has left, before anything is
+            read, as far as the medium lets it. Where there is none, that costs a look at one cell.
 
     Raises:
         NotFoundError: kind `repository-not-found`.
@@ -119,7 +127,12 @@ def open(path: str | os.PathLike[str], *, clock: Clock = system_clock) -> Reposi
 
     folder = checked_path("path", path) / FOLDER
     check_format(folder)
-    return Repository(LmdbStore.open(folder / "blocks"), folder, clock)
+    repository = Repository(LmdbStore.open(folder / "blocks"), folder, clock)
+    if finish_erasing and repository.store.cell(ERASING_CELL) is not None:
+        from ibidem.repo.keep.destroy import finish_on_open
+
+        finish_on_open(repository)
+    return repository
 
 
 def write_format(folder: Path) -> None:
@@ -279,13 +292,17 @@ class Repository(Keeping, Merging, Noting, Packing, Running, Telling, Syncing):
         """Yields the local log, newest first: every change of the refs."""
         return (state.operation for state in self._operations.history())
 
-    def undo(self, *, author: str = "", time: int | datetime | None = None) -> Operation:
-        """Puts the refs back to before the newest change that is not undone yet."""
-        return self._operations.undo(author=author, time=checked_time(time)).operation
+    def undo(self, *, author: str = "", time: int | datetime | None = None) -> Restored:
+        """Puts the refs back to before the newest change that is not undone yet.
 
-    def redo(self, *, author: str = "", time: int | datetime | None = None) -> Operation:
+        Tombstones stay: a branch that would lose one goes to a new commit with the former state and
+        the tombstones. `kept` names their nodes; `untombstone` shows one again.
+        """
+        return self._operations.undo(author=author, time=checked_time(time), key=self.signing_key)
+
+    def redo(self, *, author: str = "", time: int | datetime | None = None) -> Restored:
         """Takes back the newest undo that no other change has followed."""
-        return self._operations.redo(author=author, time=checked_time(time)).operation
+        return self._operations.redo(author=author, time=checked_time(time))
 
     # -- vectors -------------------------------------------------------------------------------
 

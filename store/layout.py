@@ -29,3 +29,18 @@ def check_layout(folder: Path, *, timeout_seconds: float = TIMEOUT_SECONDS) -> P
         with writer_lock(folder / LOCK_FILE, timeout_seconds=timeout_seconds):
             report = check_pages(path, TABLES)
     return report
+
+
+def unscrubbed_bytes(folder: Path) -> int:
+    """Returns how many bytes of the file hold neither live data nor zeros: deleted records.
+
+    Raises:
+        OSError: there is no such file, or it cannot be read.
+    """
+    path = folder / DATA_FILE
+    count = 0
+    with path.open("rb") as file:
+        for start, stop in check_pages(path, TABLES).slack:
+            file.seek(start)
+            count += sum(map(bool, file.read(stop - start)))
+    return count

@@ -12,18 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from ibidem.objects.blocks import Buffer
 from ibidem.objects.cid import Cid, RootCid
-from ibidem.objects.root import Root
-from ibidem.objects.tree import Tree
 from ibidem.repo.at import Revision
-from ibidem.repo.edits import Edits, Family, applied, families, tree_of
-from ibidem.repo.keep.erased import Erased
+from ibidem.repo.edits import NODES, applied
+from ibidem.repo.keep.cleaned import entries_of_erased
 from ibidem.repo.reader import Reader
 
 if TYPE_CHECKING:
     from ibidem.objects.erasure import Erasure
     from ibidem.store.protocol import Store
-
-CONFLICTS: Family = ("conflicts", "")
 
 
 class PartialRevision(Revision):
@@ -35,9 +31,9 @@ class PartialRevision(Revision):
 def without_erased(repository: Reader, revision: Revision) -> Revision:
     """Returns a revision without the entries that were erased; itself where it has none."""
     erased = repository.guard.erased()
-    found: list[Erasure] = []
-    edits = _edits(repository.store, revision.root, erased, found)
-    if not found:
+    edits = entries_of_erased(repository.store, revision.root, erased)
+    gone = edits.of(NODES)
+    if not gone:
         return revision
     buffer = Buffer(repository.store)
     root = applied(revision.root, edits, buffer)
@@ -47,22 +43,8 @@ def without_erased(repository: Reader, revision: Revision) -> Revision:
     reader = Reader(_Overlay(repository.store, buffer.new), None, lambda: 0)
     reader.embedders = repository.embedders
     partial = PartialRevision(reader, root_cid, revision.commit)
-    partial.erasures = tuple({erasure.cid: erasure for erasure in found}.values())
+    partial.erasures = tuple(each for each in erased.erasures if each.node.raw in gone)
     return partial
-
-
-def _edits(store: Store, root: Root, erased: Erased, found: list[Erasure]) -> Edits:
-    """Returns what takes the erased entries out of a root; the erasures go into `found`."""
-    edits = Edits()
-    if not erased.cids:
-        return edits
-    for family in {*families(root), CONFLICTS}:
-        for key, cid in Tree(store, tree_of(root, family)).items():
-            erasure = erased.cids.get(cid.raw)
-            if erasure is not None:
-                edits.of(family)[key] = None
-                found.append(erasure)
-    return edits
 
 
 class _Overlay:

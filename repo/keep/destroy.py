@@ -2,28 +2,41 @@
 
 In this order, because the blocks say what to look for in the rest. Every step can be done again, by
 several at once too: the mark that there is something to destroy goes when all that was erased by
-then is destroyed, whoever erased it.
+then is destroyed, whoever erased it. So whatever fails or is killed in the middle, the mark stays,
+and doing it all again finishes it. No step passes over an error: what was not destroyed would be
+taken for destroyed.
 """
 
 from __future__ import annotations
 
-import shutil
-from contextlib import suppress
+import errno
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ibidem.objects import codec
 from ibidem.objects.cid import Cid, TreeCid
-from ibidem.objects.errors import ConflictError, IbidemError
+from ibidem.objects.errors import ConflictError, IbidemError, StorageError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.record import record
-from ibidem.repo.keep.log import ERASING_CELL, HEAD_CELL
+from ibidem.repo.keep.files import blank, log_frames
 from ibidem.repo.keep.traces import Traces, find_traces
-from ibidem.repo.operations import RETRIES_MAX, lost_every_race
-from ibidem.repo.receipts import HEAD_BYTES, MARK, frame_at
+from ibidem.repo.operations import (
+    ERASING_CELL,
+    HEAD_CELL,
+    RETRIES_MAX,
+    lost_every_race,
+)
+from ibidem.store.files import folder_lock, medium_error
+from ibidem.store.lock import writer_lock
 
 if TYPE_CHECKING:
     from ibidem.repo.reader import Reader
+
+_LOCK = "blocks/erasing.lock"
+_REMOVALS_MAX = 100
+"""Attempts to empty a folder that another process still adds to; it stops at its next call."""
 
 
 @record
@@ -46,6 +59,41 @@ def finish(repository: Reader, known: Known | None = None) -> bool:
     """
     if repository.store.cell(ERASING_CELL) is None:
         return False
+    with _lock(repository, is_needed=False):
+        return _finished(repository, known)
+
+
+def finish_on_open(repository: Reader) -> None:
+    """Destroys what an erasure that was cut short has left, unless another process is at it.
+
+    Where that fails, as on a full or read-only medium, the repository opens all the same: the
+    mark stays, and `fsck` says what can still be read.
+    """
+    with suppress(IbidemError), _lock(repository, is_needed=True):
+        _finished(repository, None)
+
+
+@contextmanager
+def _lock(repository: Reader, *, is_needed: bool) -> Iterator[None]:
+    """Holds the lock that says that somebody is destroying what is erased.
+
+    Args:
+        is_needed: raises where another process holds it. Otherwise both go on, which is safe.
+
+    Raises:
+        StorageError: kind `locked`.
+    """
+    with ExitStack() as stack:
+        if repository.folder is not None:
+            try:
+                stack.enter_context(writer_lock(repository.folder / _LOCK, timeout_seconds=0))
+            except StorageError:
+                if is_needed:
+                    raise
+        yield
+
+
+def _finished(repository: Reader, known: Known | None) -> bool:
     for _ in range(RETRIES_MAX):
         erasures = _erasures(repository)
         if known is None or known.erasures != erasures:
@@ -83,28 +131,54 @@ def _is_closed(repository: Reader, done: TreeCid) -> bool:
 
 
 def _destroy(repository: Reader, traces: Traces) -> None:
-    store = repository.store
+    store, folder = repository.store, repository.folder
     repository.drop_index()
-    if repository.folder is not None:
-        sweep_index(repository.folder / "index", repository.index_folder)
-        _blank_receipts(repository.folder / "receipts", traces)
-        _sweep_rest(repository.folder, traces)
-    repository.receipts.forget(lambda block: _concerns(block, traces))
-    repository.vector_cache.discard(traces.digests)
+    try:
+        if folder is not None:
+            sweep_index(folder / "index", repository.index_folder)
+            _blank_receipts(folder / "receipts", traces)
+            _sweep_rest(folder, traces)
+        repository.receipts.forget(lambda block: _concerns(block, traces))
+        repository.vector_cache.discard(traces.digests)
+    except StorageError:
+        raise
+    except OSError as error:
+        raise medium_error(folder or Path(), error) from error
     store.delete(Cid(raw) for raw in repository.guard.erased().cids)
     store.scrub()
 
 
 def sweep_index(folder: Path, kept: Path | None) -> None:
-    """Removes every index in a folder but one: what was made before an erasure quotes it."""
+    """Removes every index in a folder but one: what was made before an erasure quotes it.
+
+    Raises:
+        OSError: something cannot be removed.
+    """
     if not folder.is_dir():
         return
     for path in list(folder.iterdir()):
         if path == kept or (kept == folder and path.name in ("segments", "snapshots", "lock")):
             continue
-        shutil.rmtree(path, ignore_errors=True)
-        with suppress(OSError):
-            path.unlink(missing_ok=True)
+        _remove(path)
+
+
+def _remove(path: Path) -> None:
+    """Removes a file or a folder; others may remove it too, or add to it meanwhile."""
+    for attempt in range(_REMOVALS_MAX):
+        try:
+            if path.is_dir():
+                for each in list(path.iterdir()):
+                    _remove(each)
+                path.rmdir()
+            else:
+                path.unlink()
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            if error.errno != errno.ENOTEMPTY or attempt + 1 == _REMOVALS_MAX:
+                raise
+        else:
+            return
 
 
 def _sweep_rest(folder: Path, traces: Traces) -> None:
@@ -118,25 +192,20 @@ def _sweep_rest(folder: Path, traces: Traces) -> None:
 
 
 def _blank_receipts(folder: Path, traces: Traces) -> None:
-    from ibidem.repo.keep.files import blank
-    from ibidem.store.files import folder_lock
-
+    """Overwrites the receipts that concern the nodes, and what an earlier attempt, or a crash, has
+    left of such receipts."""
     if not folder.is_dir():
         return
     with folder_lock(folder):  # no log takes the place of the older one meanwhile
         for path in folder.glob("log*"):
             data = path.read_bytes()
-            spans: list[tuple[int, int]] = []
-            at = data.find(MARK)
-            while at >= 0:
-                block = frame_at(data, at)
-                if block is None:
-                    at = data.find(MARK, at + 1)
-                    continue
-                stop = at + HEAD_BYTES + len(block)
-                if _concerns(block, traces):
-                    spans.append((at, stop))
-                at = data.find(MARK, stop)
+            spans = [
+                (start, stop)
+                for start, stop, block in log_frames(data)
+                if (
+                    _quotes(data[start:stop], traces) if block is None else _concerns(block, traces)
+                )
+            ]
             if spans:
                 blank(path, spans)
 
@@ -151,3 +220,8 @@ def _concerns(block: bytes, traces: Traces) -> bool:
         if any(row and row[0] in traces.cids for row in rows):
             return True
     return any(text in block for text in traces.quotations)
+
+
+def _quotes(part: bytes, traces: Traces) -> bool:
+    """Tells whether a part of a log that is no receipt any more has a trace of the nodes."""
+    return any(text in part for text in (*traces.cids, *traces.quotations))

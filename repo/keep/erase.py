@@ -3,8 +3,9 @@
 First one operation moves all branches that have the nodes to commits without them, with tombstones
 in their place, and puts the erasures into the view. From then on no store takes the blocks back.
 Then what was derived is destroyed, then the blocks, then what the file still holds of them. The
-cell `erasing` stands until that is done, so that a process that dies in between leaves work, not a
-secret: `finish` goes on with it.
+cell `erasing` stands until that is done, so that a process that dies in between, or a medium that
+fails, leaves work, not a secret: `finish` goes on with it, called by the next open, the next
+erasure, of the same nodes too, and the next `gc`.
 
 Commits, roots and trees stay, and verify as before. What cannot be reached is said in
 `docs/how-to/forget.md`: copies elsewhere, and that a CID confirms a guess of a short text.
@@ -14,14 +15,13 @@ Spec: format 5.14.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from ibidem.objects.block import empty
 from ibidem.objects.blocks import Buffer
 from ibidem.objects.cid import Cid, CommitCid, ErasureCid, TreeCid
-from ibidem.objects.commit import Commit
 from ibidem.objects.erasure import Erasure
 from ibidem.objects.errors import (
     ConflictError,
@@ -30,20 +30,21 @@ from ibidem.objects.errors import (
     NotFoundError,
 )
 from ibidem.objects.ids import NodeId
-from ibidem.objects.links import links
 from ibidem.objects.record import record
-from ibidem.objects.root import Root
-from ibidem.objects.tombstone import Tombstone
 from ibidem.objects.tree import Tree, mutate
 from ibidem.objects.view import Ref
 from ibidem.repo import refs
+from ibidem.repo.arguments import Signature
 from ibidem.repo.checks import check_id
-from ibidem.repo.edits import Edits, applied, between
+from ibidem.repo.edits import between
+from ibidem.repo.keep.cleaned import cleaned_commit
 from ibidem.repo.keep.destroy import Known, finish
-from ibidem.repo.keep.log import ERASING, ERASING_CELL
+from ibidem.repo.keep.erased import Erased, index_of
 from ibidem.repo.keep.traces import Traces, find_traces
 from ibidem.repo.operations import (
     ERASES,
+    ERASING,
+    ERASING_CELL,
     HEAD_CELL,
     RETRIES_MAX,
     is_overtaken,
@@ -96,8 +97,10 @@ def erase(
         key: signs, so that other copies can carry it out.
 
     Raises:
-        NotFoundError: a node is nowhere in the store.
+        NotFoundError: a node is nowhere in the store, and was not erased before.
         InvalidInputError: the stage changes one of the nodes.
+        StorageError: the medium refuses. Where the erasure was published, what is left to destroy
+            is destroyed by erasing again, by the next open or by `gc`.
     """
     wanted = sorted({check_id("ids", id_, NodeId) for id_ in ids}, key=lambda id_: id_.raw)
     if not wanted:
@@ -146,10 +149,11 @@ class _Work:
             try:
                 state = self._operations.state()
                 fields = self._repository.at().config.fields
+                erased = self._operations.erased(state)
                 traces = find_traces(self._store, set(self._ids), fields)
-                self._check(traces, given)
+                self._check(traces, erased, given)
                 pending = self._store.cell(ERASING_CELL)
-                erasures, commits, tree = self._publish(state, traces, given, pending)
+                erasures, commits, tree = self._publish(state, traces, erased, given, pending)
             except ConflictError as error:
                 if error.kind is not ErrorKind.HEAD_MOVED:
                     raise
@@ -170,9 +174,9 @@ class _Work:
             )
         raise lost_every_race()
 
-    def _check(self, traces: Traces, given: Sequence[Erasure]) -> None:
+    def _check(self, traces: Traces, erased: Erased, given: Sequence[Erasure]) -> None:
         for id_ in self._ids:
-            if not traces.cids[id_.raw] and not given:
+            if not traces.cids[id_.raw] and id_.raw not in erased.nodes and not given:
                 raise NotFoundError(
                     f"node {id_} is nowhere in this repository", hint="repo query lists nodes"
                 )
@@ -190,18 +194,33 @@ class _Work:
             )
 
     def _publish(
-        self, state: State, traces: Traces, given: Sequence[Erasure], pending: bytes | None
+        self,
+        state: State,
+        traces: Traces,
+        erased: Erased,
+        given: Sequence[Erasure],
+        pending: bytes | None,
     ) -> tuple[list[Erasure], dict[str, CommitCid], TreeCid]:
+        """Returns the erasures of the nodes, the commits by ref, and the tree of all erasures.
+
+        Where all of it was erased before and no branch has the nodes, nothing is published.
+        """
+        new = [*given, *self._erasures(traces, [*given, *erased.erasures])]
+        found = [*new, *(each for each in erased.erasures if each.node in self._ids)]
         buffer = Buffer(self._store)
+        gone = index_of(tuple(found))
+        # The blocks of what was erased before do not say any more which edges there were.
+        edges = None if len(found) > len(new) else traces.edges
         commits: dict[str, CommitCid] = {}
         for ref in _refs(self._store, state):
             if ref.name.startswith(MOVED):
-                moved = self._without(ref, traces, buffer)
+                moved = self._without(ref, gone, edges, buffer)
                 if moved is not None:
                     commits[ref.name] = moved
-        erasures = [*given, *self._erasures(traces, given)]
+        if not new and not commits:
+            return found, commits, state.view.erasures
         entries: dict[bytes, Cid | None] = {}
-        for erasure in erasures:
+        for erasure in new:
             buffer.put(erasure.cid, erasure.encode())
             entries[erasure.key] = erasure.cid
         view = replace(
@@ -217,13 +236,13 @@ class _Work:
             time=self._time,
             description="erase " + ", ".join(str(id_) for id_ in self._ids[:3]),
             cells={ERASING_CELL: (pending, ERASING)},
-            extra={ERASES: erasures[0].cid} if erasures else None,
+            extra={ERASES: found[0].cid},
         )
-        return erasures, commits, view.erasures
+        return found, commits, view.erasures
 
-    def _erasures(self, traces: Traces, given: Sequence[Erasure]) -> list[Erasure]:
-        """Returns erasures of our own for everything that those given do not name."""
-        named = {cid for erasure in given for cid in erasure.cids}
+    def _erasures(self, traces: Traces, known: Sequence[Erasure]) -> list[Erasure]:
+        """Returns erasures of our own for everything that those known do not name."""
+        named = {cid for erasure in known for cid in erasure.cids}
         made = []
         for id_ in self._ids:
             cids = sorted(traces.cids[id_.raw] - named)
@@ -233,57 +252,16 @@ class _Work:
                 made.append(erasure if self._key is None else self._key.sign(erasure))
         return made
 
-    def _without(self, ref: Ref, traces: Traces, buffer: Buffer) -> CommitCid | None:
+    def _without(
+        self, ref: Ref, erased: Erased, edges: Collection[bytes] | None, buffer: Buffer
+    ) -> CommitCid | None:
         """Returns a commit on a ref's without the nodes; None where it has nothing of them."""
-        commit = Commit.decode(self._store.get(ref.target))
-        root = Root.decode(self._store.get(commit.root))
-        edits = removal(buffer, root, traces, self._reason)
-        if edits is None:
-            return None
-        block = applied(root, edits, buffer).encode()
-        root_cid = Root.CID.of(block)
-        buffer.put(root_cid, block)
-        made = Commit(
-            root_cid,
-            (ref.target,),
-            author=self._author,
-            time=self._time,
-            message="erase " + ", ".join(str(id_) for id_ in self._ids),
-        )
-        if self._key is not None:
-            made = self._key.sign(made)
-        buffer.put(made.cid, made.encode())
-        return made.cid
+        message = "erase " + ", ".join(str(id_) for id_ in self._ids)
+        signature = Signature(self._author, message, self._time, key=self._key)
+        target = CommitCid(ref.target.raw)
+        made = cleaned_commit(buffer, target, erased, signature, self._time, edges=edges)
+        return None if made == target else made
 
 
 def _refs(store: Store, state: State) -> list[Ref]:
     return [Ref.decode(store.get(cid)) for _, cid in Tree(store, state.view.refs).items()]
-
-
-def removal(buffer: Buffer, root: Root, traces: Traces, reason: str) -> Edits | None:
-    """Returns the edits that take nodes out of a root and leave tombstones; None for nothing."""
-    edits = Edits()
-    own = {cid.raw for cids in traces.cids.values() for cid in cids}
-
-    def drop(family: tuple[str, str], tree_cid: Cid, keys: Iterable[bytes]) -> None:
-        tree = Tree(buffer, type(root.nodes)(tree_cid.raw))
-        for key in keys:
-            if key in tree:
-                edits.of(family)[key] = None
-
-    drop(("nodes", ""), root.nodes, traces.cids)
-    drop(("edges", ""), root.edges, traces.edges)
-    for name in ("vectors", "sparse"):
-        for model, tree_cid in getattr(root, name).items():
-            drop((name, model), tree_cid, traces.cids)
-    for key, cid in Tree(buffer, root.conflicts).items():
-        about = {link.raw for link in links(buffer.get(cid))}
-        if key in traces.cids or key in traces.edges or about & own:
-            edits.of(("conflicts", ""))[key] = None
-    if not any(edits.trees.values()):
-        return None
-    tombstone = Tombstone(reason)
-    buffer.put(tombstone.cid, tombstone.encode())
-    for key in edits.of(("nodes", "")):
-        edits.of(("tombstones", ""))[key] = tombstone.cid
-    return edits

@@ -48,6 +48,9 @@ class Erased:
     """By the id of an erased node."""
 
 
+NOTHING_ERASED = Erased()
+
+
 class ErasureGuard:
     """Answers for a store from the newest view; safe to use from several threads."""
 
@@ -111,8 +114,14 @@ class ErasureGuard:
 
 def read_erased(operations: Operations, tree: TreeCid) -> Erased:
     """Returns what the erasures in a tree say."""
+    if tree == EMPTY_TREE:
+        return NOTHING_ERASED
     store = operations.store
-    erasures = tuple(Erasure.decode(store.get(cid)) for _, cid in Tree(store, tree).items())
+    return index_of(tuple(Erasure.decode(store.get(cid)) for _, cid in Tree(store, tree).items()))
+
+
+def index_of(erasures: tuple[Erasure, ...]) -> Erased:
+    """Returns what some erasures say."""
     return Erased(
         erasures,
         {cid.raw: erasure for erasure in erasures for cid in erasure.cids},

@@ -8,7 +8,7 @@ are a note, not a fault: nothing that was promised is gone with them.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,6 +41,33 @@ def check_layout(folder: Path) -> tuple[list[Fault], int]:
         return [fault], 0
     faults = [Fault(FaultKind.PAGE, "blocks/data.mdb", text) for text in report.faults]
     return faults, report.page_count
+
+
+def unscrubbed_bytes(folder: Path) -> int:
+    """Returns how many bytes of deleted records the store's file still holds."""
+    from ibidem.store import layout
+
+    try:
+        return layout.unscrubbed_bytes(folder / "blocks")
+    except OSError:
+        return 0
+
+
+def quoting(repository: Reader, texts: Iterable[bytes]) -> Iterator[str]:
+    """Yields the files beside the store that may quote erased nodes, by name: those that have one
+    of their texts, and every index but the newest, which was made before."""
+    folder, index = repository.folder, repository.index_folder
+    assert folder is not None, "BUG: files of a repository in memory"
+    texts = tuple(texts)
+    for place in ("cache", "index", "local", "receipts"):
+        for path in sorted((folder / place).rglob("*")):
+            if index is not None and path.is_relative_to(index):
+                continue
+            with suppress(OSError):  # let go of meanwhile
+                if path.is_file():
+                    data = path.read_bytes()
+                    if place == "index" or any(text in data for text in texts):
+                        yield str(path.relative_to(folder))
 
 
 def check_receipts(folder: Path) -> tuple[list[Fault], list[str], int]:
@@ -89,19 +116,25 @@ def blank(path: Path, spans: list[tuple[int, int]]) -> None:
         os.fsync(file.fileno())
 
 
-def _log_parts(data: bytes) -> Iterator[tuple[int, int, str | None]]:
-    """Yields (start, stop, what is wrong) of every part of a log, None for a whole receipt."""
+def log_frames(data: bytes) -> Iterator[tuple[int, int, bytes | None]]:
+    """Yields (start, stop, receipt) of every part of a log, None for what is no whole frame; what
+    was overwritten with zeros is left out."""
     at = 0
     while at < len(data):
         start, block = at, frame_at(data, at)
+        at = _next_frame(data, start) if block is None else at + HEAD_BYTES + len(block)
+        if block is not None or data[start:at].strip(b"\0"):
+            yield start, at, block
+
+
+def _log_parts(data: bytes) -> Iterator[tuple[int, int, str | None]]:
+    """Yields (start, stop, what is wrong) of every part of a log, None for a whole receipt."""
+    for start, stop, block in log_frames(data):
         if block is not None:
-            at += HEAD_BYTES + len(block)
-            yield start, at, _receipt_problem(block)
-            continue
-        at = _next_frame(data, start)
-        if data[start:at].strip(b"\0"):  # zeros stand where a receipt was erased
-            is_end = at == len(data) and _is_cut_off(data[start:])
-            yield start, at, _CUT_OFF if is_end else "no whole receipt"
+            yield start, stop, _receipt_problem(block)
+        else:
+            is_end = stop == len(data) and _is_cut_off(data[start:])
+            yield start, stop, _CUT_OFF if is_end else "no whole receipt"
 
 
 def _receipt_problem(block: bytes) -> str | None:

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING
 
 from ibidem.objects.cid import Cid, CommitCid, OperationCid, RootCid
 from ibidem.objects.errors import CorruptError, FormatError, IbidemError, NotFoundError
+from ibidem.objects.ids import NodeId
 from ibidem.objects.view import View
 from ibidem.repo import refs
 from ibidem.repo.keep import files
 from ibidem.repo.keep.erased import Erased
 from ibidem.repo.keep.history_check import HistoryCheck, in_order
 from ibidem.repo.keep.log import (
-    ERASING_CELL,
     HEAD_CELL,
     HORIZON_CELL,
     ORIGIN_CELL,
@@ -34,8 +34,10 @@ from ibidem.repo.keep.log import (
 from ibidem.repo.keep.reach import Link
 from ibidem.repo.keep.report import Fault, FaultKind, FsckReport
 from ibidem.repo.keep.source_check import Compared, check_sources
+from ibidem.repo.keep.traces import find_traces
 from ibidem.repo.keep.walking import Progress, Walk
 from ibidem.repo.notes import NOTES, damaged_events
+from ibidem.repo.operations import ERASING_CELL
 from ibidem.repo.view_check import check_log, check_view
 
 if TYPE_CHECKING:
@@ -47,6 +49,7 @@ _BATCH = 1024
 _TRIES_MAX = 5
 _Named = tuple[FaultKind, str, Cid | None]
 """What something is wrong with, however it is said."""
+_FINISH = "run 'repo erase --finish'"
 _UNSAFE = "the blocks were not read: a file with such a layout may end whoever reads it"
 
 
@@ -66,7 +69,7 @@ def fsck_folder(path: str | os.PathLike[str], *, progress: Progress | None = Non
     faults, page_count = files.check_layout(Path(path) / repository.FOLDER)
     if faults:
         return FsckReport(tuple(faults), (_UNSAFE,), counts={"page": page_count})
-    with repository.open(path) as opened:
+    with repository.open(path, finish_erasing=False) as opened:
         return fsck(opened, progress=progress)
 
 
@@ -152,14 +155,12 @@ def _erased(repository: Reader) -> Erased:
 def _check_erased(repository: Reader, erased: Erased) -> Iterator[Fault]:
     """Yields an erasure that was cut short, or erased blocks that are here without one."""
     store = repository.store
-    here = [raw for raw in erased.cids if store.has(Cid(raw))]
-    cid = Cid(here[0]) if here else None
+    here = [Cid(raw) for raw in erased.cids if store.has(Cid(raw))]
     if store.cell(ERASING_CELL) is not None:
-        detail = f"cut short, with {len(here)} blocks still here: run 'repo erase --finish'"
-        yield Fault(FaultKind.UNFINISHED, "erasure", detail, cid)
+        yield from _unfinished(repository, erased, here)
     elif here:
         detail = f"{len(here)} blocks that were erased are here again"
-        yield Fault(FaultKind.ERASURE, "erasure", detail, cid)
+        yield Fault(FaultKind.ERASURE, "erasure", detail, here[0])
 
 
 def _check_views(
@@ -178,6 +179,29 @@ def _check_views(
             check_view(store, view, before, faults.append, owner=f"operation {cid}")
     check_log(store, readable, horizon, faults.append)
     return faults
+
+
+def _unfinished(repository: Reader, erased: Erased, here: list[Cid]) -> Iterator[Fault]:
+    """Yields what can still be read of erased nodes: blocks by node, files that quote them; where
+    there is none, what deleted records may hold."""
+    blocks: dict[NodeId, list[Cid]] = {}
+    for cid in here:
+        blocks.setdefault(erased.cids[cid.raw].node, []).append(cid)
+    for node, cids in blocks.items():
+        detail = f"it is not finished, blocks still readable: {len(cids)}; {_FINISH}"
+        yield Fault(FaultKind.UNFINISHED, f"erasure of node {node}", detail, cids[0])
+    if blocks and repository.folder is not None:
+        traces = find_traces(repository.store, set(blocks), repository.at().config.fields)
+        for file in files.quoting(repository, traces.quotations):
+            detail = f"it may still say what was erased; {_FINISH}"
+            yield Fault(FaultKind.UNFINISHED, file, detail)
+    if not blocks:
+        size = 0 if repository.folder is None else files.unscrubbed_bytes(repository.folder)
+        detail = (
+            "it is not finished; no block is left, "
+            f"and {size:,} bytes of deleted records are still readable in the file; {_FINISH}"
+        )
+        yield Fault(FaultKind.UNFINISHED, "erasure", detail)
 
 
 def _check_cells(

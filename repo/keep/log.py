@@ -15,6 +15,7 @@ from ibidem.objects.cid import CID_BYTES, Cid, OperationCid
 from ibidem.objects.errors import CorruptError, FormatError
 from ibidem.objects.operation import Operation
 from ibidem.repo.keep.reach import Link
+from ibidem.repo.operations import ERASING, ERASING_CELL
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
@@ -23,10 +24,6 @@ HEAD_CELL = "head"
 ORIGIN_CELL = "origin"
 STAGE_CELL = "stage"
 HORIZON_CELL = "horizon"
-ERASING_CELL = "erasing"
-"""There while an erasure is published and not everything of it is destroyed yet."""
-ERASING = b"1"
-"""The value of that cell."""
 
 
 def cell_links(name: str, value: bytes) -> Iterator[Link]:

@@ -46,7 +46,7 @@ def repair_folder(
             hint="clone the repository again from another copy, or restore a backup",
         )
     with ExitStack() as stack:
-        opened = stack.enter_context(repository.open(path))
+        opened = stack.enter_context(repository.open(path, finish_erasing=False))
         blocks = None if source is None else stack.enter_context(repository.open(source)).store
         return repair(opened, report, blocks, progress=progress)
 

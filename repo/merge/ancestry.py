@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from ibidem.objects import codec
 from ibidem.objects.cid import Cid, CommitCid, RootCid
 from ibidem.objects.commit import Commit
+from ibidem.repo.keep.erased import NOTHING_ERASED, Erased
 from ibidem.repo.merge.three_way import merge_roots
 
 if TYPE_CHECKING:
@@ -50,7 +51,12 @@ def is_ancestor(source: Source, commit: CommitCid, of: CommitCid) -> bool:
 
 
 def common_root(
-    source: Source, ours: CommitCid, theirs: CommitCid, buffer: Buffer
+    source: Source,
+    ours: CommitCid,
+    theirs: CommitCid,
+    buffer: Buffer,
+    *,
+    erased: Erased = NOTHING_ERASED,
 ) -> RootCid | None:
     """Returns the root that a merge of two commits takes as its base.
 
@@ -58,10 +64,11 @@ def common_root(
 
     Args:
         buffer: gets the blocks of a base that is no commit's root; nobody needs them afterwards.
+        erased: as `merge_roots` takes it.
 
     Spec: merge 8.
     """
-    return merged_root(source, merge_bases(source, ours, theirs), buffer)
+    return merged_root(source, merge_bases(source, ours, theirs), buffer, erased=erased)
 
 
 def merged_root(
@@ -69,6 +76,8 @@ def merged_root(
     bases: tuple[CommitCid, ...],
     buffer: Buffer,
     depth_max: int = VIRTUAL_DEPTH_MAX,
+    *,
+    erased: Erased = NOTHING_ERASED,
 ) -> RootCid | None:
     """Returns the root of a commit, or of several as `common_root` merges them; None of none."""
     if not bases:
@@ -76,8 +85,9 @@ def merged_root(
     root = _root(source, bases[0])
     for position, other in enumerate(bases[1:] if depth_max else (), 1):
         common = _bases(source, bases[:position], (other,))
-        before = merged_root(source, common, buffer, depth_max - 1)
-        root = merge_roots(source, before, root, _root(source, other), buffer, is_base=True)
+        before = merged_root(source, common, buffer, depth_max - 1, erased=erased)
+        second = _root(source, other)
+        root = merge_roots(source, before, root, second, buffer, is_base=True, erased=erased)
     return root
 
 

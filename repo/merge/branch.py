@@ -14,6 +14,7 @@ from ibidem.objects.root import Root
 from ibidem.repo import history
 from ibidem.repo.arguments import Signature
 from ibidem.repo.backoff import until_published
+from ibidem.repo.keep.cleaned import cleaned_commit
 from ibidem.repo.merge.ancestry import merge_bases, merged_root
 from ibidem.repo.merge.conflicts import OpenConflict, open_conflicts
 from ibidem.repo.merge.three_way import merge_roots
@@ -23,6 +24,7 @@ from ibidem.repo.refs import HEADS
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
     from ibidem.repo.history import Change
+    from ibidem.repo.keep.erased import Erased
     from ibidem.repo.operations import Operations
 
 
@@ -72,7 +74,8 @@ def merge_into(
         now = tip(operations, state, full_name)
         buffer = Buffer(operations.store)
         time = operations.time(signature.time)
-        outcome, commit = _joined(buffer, now, theirs, _named(signature, rev, full_name), time)
+        signed = _named(signature, rev, full_name)
+        outcome, commit = _joined(buffer, now, theirs, operations.erased(state), signed, time)
         merged = _report(buffer, now, outcome, commit)
         if outcome is Outcome.UNCHANGED:
             return merged
@@ -109,20 +112,26 @@ def changed_between(
 
 
 def _joined(
-    buffer: Buffer, now: Tip, theirs: CommitCid, signature: Signature, time: int
+    buffer: Buffer, now: Tip, theirs: CommitCid, erased: Erased, signature: Signature, time: int
 ) -> tuple[Outcome, Commit]:
     """Returns the commit that joins a branch and a commit; its new blocks go into the buffer."""
-    other = Commit.decode(buffer.get(theirs))
+
+    def forwarded() -> tuple[Outcome, Commit]:
+        said = replace(signature, message="")
+        target = cleaned_commit(buffer, theirs, erased, said, time)
+        return Outcome.FORWARDED, Commit.decode(buffer.get(target))
+
     if now.commit is None:
-        return Outcome.FORWARDED, other
+        return forwarded()
     bases = merge_bases(buffer, now.commit, theirs)
     if theirs in bases:
         return Outcome.UNCHANGED, Commit.decode(buffer.get(now.commit))
     if now.commit in bases:
-        return Outcome.FORWARDED, other
+        return forwarded()
     scratch = Buffer(buffer)
-    base = merged_root(buffer, bases, scratch)
-    root = merge_roots(scratch, base, now.root_cid, other.root, buffer)
+    base = merged_root(buffer, bases, scratch, erased=erased)
+    other = Commit.decode(buffer.get(theirs)).root
+    root = merge_roots(scratch, base, now.root_cid, other, buffer, erased=erased)
     return Outcome.MERGED, commit_of(signature, root, (now.commit, theirs), time)
 
 

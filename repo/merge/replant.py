@@ -1,7 +1,8 @@
 """Makes commits again somewhere else: rebase, cherry-pick, and revert, which makes one backwards.
 
 Each is a merge whose base is the state before the commit; so it has the same rules, and what does
-not fit is recorded as a conflict in the new commit and stops nothing.
+not fit is recorded as a conflict in the new commit and stops nothing. No tombstone is lost on the
+way; see `repo.forgotten`.
 
 Spec: merge 9.
 """
@@ -9,17 +10,19 @@ Spec: merge 9.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from ibidem.objects.blocks import Buffer
-from ibidem.objects.cid import CommitCid, RootCid
+from ibidem.objects.cid import CommitCid, RootCid, TreeCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.record import record
 from ibidem.objects.root import Root
 from ibidem.repo.arguments import Signature
 from ibidem.repo.backoff import until_published
+from ibidem.repo.forgotten import with_tombstones
+from ibidem.repo.keep.cleaned import cleaned_commit
 from ibidem.repo.merge.ancestry import merge_bases
 from ibidem.repo.merge.branch import Outcome, changed_between
 from ibidem.repo.merge.conflicts import OpenConflict
@@ -28,7 +31,9 @@ from ibidem.repo.operations import ORIGIN_CELL, Operations
 from ibidem.repo.publish import Tip, commit_of, move, tip
 
 if TYPE_CHECKING:
+    from ibidem.objects.ids import NodeId
     from ibidem.repo.history import Change
+    from ibidem.repo.keep.erased import Erased
 
 
 @record
@@ -44,6 +49,9 @@ class Replanted:
     """What is different on the branch."""
     conflicts: tuple[OpenConflict, ...]
     """Those that were recorded, by id."""
+    kept: tuple[NodeId, ...] = ()
+    """Nodes whose tombstones stayed, though the change takes them away; by id. Only `untombstone`
+    does."""
 
 
 @dataclass(slots=True)
@@ -53,8 +61,14 @@ class _Plan:
     outcome: Outcome
     tip: CommitCid | None
     root: RootCid
-    commits: list[Commit]
-    dropped: list[Commit]
+    erased: Erased
+    tombstones: TreeCid
+    """Those that no change takes away."""
+    base: TreeCid | None = None
+    """Of these, those that one may take away all the same; None for none."""
+    commits: list[Commit] = field(default_factory=list)
+    dropped: list[Commit] = field(default_factory=list)
+    kept: set[NodeId] = field(default_factory=set)
 
 
 def rebase(
@@ -71,17 +85,20 @@ def rebase(
         InvalidInputError: one of them is a merge.
     """
 
-    def make(buffer: Buffer, now: Tip) -> _Plan:
-        root = Commit.decode(buffer.get(onto)).root
-        if now.commit is None:
-            return _Plan(Outcome.FORWARDED, onto, root, [], [])
-        bases = merge_bases(buffer, now.commit, onto)
-        if onto in bases:
-            return _Plan(Outcome.UNCHANGED, now.commit, now.root_cid, [], [])
+    def make(buffer: Buffer, now: Tip, erased: Erased) -> _Plan:
+        bases = () if now.commit is None else merge_bases(buffer, now.commit, onto)
+        if now.commit is not None and onto in bases:
+            return _unmoved(Outcome.UNCHANGED, now, erased)
+        start = cleaned_commit(buffer, onto, erased, signature, operations.time(signature.time))
+        root = Commit.decode(buffer.get(start)).root
+        tombstones = Root.decode(buffer.get(root)).tombstones
+        plan = _Plan(Outcome.FORWARDED, start, root, erased, tombstones)
         own = _own(buffer, now.commit, bases)
-        plan = _Plan(Outcome.FORWARDED, onto, root, [], [])
+        if own and own[0].parents:
+            before = Root.decode(buffer.get(_before(operations, buffer, own[0])))
+            plan.base = before.tombstones
         for commit in own:
-            before = _before(operations, buffer, commit)
+            before_cid = _before(operations, buffer, commit)
             signed = Signature(
                 commit.author,
                 commit.message,
@@ -90,7 +107,7 @@ def rebase(
                 commit.task,
                 signature.key,
             )
-            _add(plan, buffer, commit, before, commit.root, signed, commit.time)
+            _add(plan, buffer, commit, before_cid, commit.root, signed, commit.time)
         if plan.commits:
             plan.outcome = Outcome.REPLANTED
         return plan
@@ -106,7 +123,7 @@ def pick(
     What the signature leaves empty is as in the commit.
     """
 
-    def make(buffer: Buffer, now: Tip) -> _Plan:
+    def make(buffer: Buffer, now: Tip, erased: Erased) -> _Plan:
         commit = Commit.decode(buffer.get(picked))
         signed = replace(
             signature,
@@ -115,7 +132,7 @@ def pick(
             agent=signature.agent or commit.agent,
             task=signature.task or commit.task,
         )
-        plan = _Plan(Outcome.REPLANTED, now.commit, now.root_cid, [], [])
+        plan = _unmoved(Outcome.REPLANTED, now, erased)
         before = _before(operations, buffer, commit)
         time = operations.time(signature.time)
         _add(plan, buffer, commit, before, commit.root, signed, time)
@@ -129,10 +146,10 @@ def revert(
 ) -> Replanted:
     """Takes the change of one commit back; of a merge, that against its first parent."""
 
-    def make(buffer: Buffer, now: Tip) -> _Plan:
+    def make(buffer: Buffer, now: Tip, erased: Erased) -> _Plan:
         commit = Commit.decode(buffer.get(reverted))
         message = signature.message or f"revert {commit.message or reverted}"
-        plan = _Plan(Outcome.REPLANTED, now.commit, now.root_cid, [], [])
+        plan = _unmoved(Outcome.REPLANTED, now, erased)
         before = _before(operations, buffer, commit)
         signed = replace(signature, message=message)
         time = operations.time(signature.time)
@@ -142,10 +159,15 @@ def revert(
     return _run(operations, full_name, signature, make, "revert")
 
 
-def _own(source: Buffer, head: CommitCid, bases: tuple[CommitCid, ...]) -> list[Commit]:
+def _unmoved(outcome: Outcome, now: Tip, erased: Erased) -> _Plan:
+    """Returns the plan to leave a branch where it is, to add to; it keeps all its tombstones."""
+    return _Plan(outcome, now.commit, now.root_cid, erased, now.root.tombstones)
+
+
+def _own(source: Buffer, head: CommitCid | None, bases: tuple[CommitCid, ...]) -> list[Commit]:
     """Returns the commits from after a base to the head, the oldest first."""
     found: list[Commit] = []
-    cid: CommitCid | None = head
+    cid = head
     while cid is not None and cid not in bases:
         commit = Commit.decode(source.get(cid))
         if len(commit.parents) > 1:
@@ -175,7 +197,9 @@ def _add(
     time: int,
 ) -> None:
     """Puts the change from `before` to `after` on top of what is planned."""
-    root = merge_roots(buffer, before, plan.root, after, buffer)
+    root = merge_roots(buffer, before, plan.root, after, buffer, erased=plan.erased)
+    root, kept = with_tombstones(root, plan.tombstones, buffer, base=plan.base)
+    plan.kept.update(kept)
     if root == plan.root:
         plan.dropped.append(commit)
         return
@@ -190,7 +214,7 @@ def _run(
     operations: Operations,
     full_name: str,
     signature: Signature,
-    make: Callable[[Buffer, Tip], _Plan],
+    make: Callable[[Buffer, Tip, Erased], _Plan],
     verb: str,
     *,
     is_dry_run: bool = False,
@@ -199,9 +223,10 @@ def _run(
         state = operations.state()
         now = tip(operations, state, full_name)
         buffer = Buffer(operations.store)
-        plan = make(buffer, now)
+        plan = make(buffer, now, operations.erased(state))
         if plan.tip == now.commit:
-            return Replanted(Outcome.UNCHANGED, (), tuple(plan.dropped), (), ())
+            plan.outcome = Outcome.UNCHANGED
+            return _report(buffer, now.root, plan)
         assert plan.tip is not None, "BUG: a plan that leads nowhere"
         done = _report(buffer, now.root, plan)
         if not is_dry_run:
@@ -222,4 +247,11 @@ def _run(
 
 def _report(source: Buffer, before: Root, plan: _Plan) -> Replanted:
     changes, conflicts = changed_between(source, before, plan.root)
-    return Replanted(plan.outcome, tuple(plan.commits), tuple(plan.dropped), changes, conflicts)
+    return Replanted(
+        plan.outcome,
+        tuple(plan.commits),
+        tuple(plan.dropped),
+        changes,
+        conflicts,
+        tuple(sorted(plan.kept, key=lambda node: node.raw)),
+    )

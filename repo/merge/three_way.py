@@ -18,6 +18,8 @@ from ibidem.objects.config import Config
 from ibidem.objects.links import links
 from ibidem.objects.root import Root
 from ibidem.objects.tree import EMPTY_TREE, EMPTY_TREE_BLOCK
+from ibidem.repo.keep.cleaned import cleaned_root
+from ibidem.repo.keep.erased import NOTHING_ERASED, Erased
 from ibidem.repo.merge.config import merge_config, merge_map
 from ibidem.repo.merge.fields import Sensitivity
 from ibidem.repo.merge.graph import GraphMerge
@@ -39,6 +41,7 @@ def merge_roots(
     buffer: Buffer,
     *,
     is_base: bool = False,
+    erased: Erased = NOTHING_ERASED,
 ) -> RootCid:
     """Returns the merge of two roots, the same whichever of them is called ours.
 
@@ -48,6 +51,8 @@ def merge_roots(
         buffer: gets the new blocks that the merged root needs, and no others.
         is_base: the result is for nothing but to be the base of another merge, and is made whatever
             the sides contain.
+        erased: what is taken out of all three roots first, with tombstones in its place on the
+            sides.
 
     Raises:
         ConflictError: both sides changed the trust policy so that neither is stricter.
@@ -55,17 +60,21 @@ def merge_roots(
 
     Spec: merge 1.
     """
-    if ours == theirs or theirs == base:
-        return ours
-    if ours == base:
-        return theirs
     work = Buffer(_Both(buffer, source))
-    roots = [Root.decode(work.get(cid)) for cid in (ours, theirs)]
-    before = NO_ROOT if base is None else Root.decode(work.get(base))
-    block = _merged(before, roots[0], roots[1], work, is_base=is_base).encode()
-    root = RootCid.of(block)
-    work.put(root, block)
-    buffer.put(EMPTY_TREE, EMPTY_TREE_BLOCK)
+    if erased.nodes:
+        base = None if base is None else cleaned_root(work, base, erased, is_base=True)
+        ours, theirs = (cleaned_root(work, side, erased) for side in (ours, theirs))
+    if ours == theirs or theirs == base:
+        root = ours
+    elif ours == base:
+        root = theirs
+    else:
+        before = NO_ROOT if base is None else Root.decode(work.get(base))
+        roots = [Root.decode(work.get(cid)) for cid in (ours, theirs)]
+        block = _merged(before, roots[0], roots[1], work, is_base=is_base).encode()
+        root = RootCid.of(block)
+        work.put(root, block)
+        buffer.put(EMPTY_TREE, EMPTY_TREE_BLOCK)
     for cid, found in reachable(root, work.new).items():
         buffer.put(cid, found)
     return root

@@ -17,7 +17,6 @@ from ibidem.objects.view import RECEIPTS, View
 from ibidem.repo import refs
 from ibidem.repo.arguments import checked_time
 from ibidem.repo.receipts import ambiguous, check_beginning
-from ibidem.repo.view_check import is_target
 from ibidem.retrieve.receipt import Receipt
 from ibidem.retrieve.sealed import SealedReceipt, read_receipt, seal
 
@@ -124,11 +123,8 @@ def drop(
 
 
 def listed(repository: Reader, view: View) -> Iterator[KeptReceipt]:
-    """Yields the receipts that are kept, by CID text; one that cannot be read says why. A ref that
-    points to something else is left out, and `repo fsck` names it."""
-    for name, cid in refs.listed(repository.store, view, RECEIPTS).items():
-        if not is_target(repository.store, RECEIPTS + name, cid):
-            continue
+    """Yields the receipts that are kept, by CID text; one that cannot be read says why."""
+    for cid in refs.listed(repository.store, view, RECEIPTS).values():
         kept = ReceiptCid(cid.raw)
         block = repository.store.get(kept)
         try:

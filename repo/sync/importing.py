@@ -70,7 +70,13 @@ def import_car(
 
         def plan(known: Known, buffer: Buffer) -> list[RefMove]:
             operations = repository._operations
-            merger = Merger(author, operations.time(time), "a file", repository.signing_key)
+            merger = Merger(
+                author,
+                operations.time(time),
+                "a file",
+                repository.signing_key,
+                repository.guard.erased(),
+            )
             moves = []
             for name, target in targets.items():
                 ref = known.refs.get(name)

@@ -21,7 +21,11 @@ from ibidem.objects.record import record
 from ibidem.objects.root import Root
 from ibidem.objects.tree import Tree
 from ibidem.repo import refs
+from ibidem.repo.arguments import Signature
+from ibidem.repo.keep.cleaned import cleaned_commit
+from ibidem.repo.keep.erased import NOTHING_ERASED, Erased
 from ibidem.repo.merge import common_root, merge_roots
+from ibidem.repo.publish import commit_of
 from ibidem.repo.sync.known import Known
 from ibidem.repo.sync.names import NOTES, tracking
 from ibidem.repo.sync.receive import check_policy, comes_after, how_to_move
@@ -45,6 +49,12 @@ class Merger:
     """Where the other side comes from, for the message."""
     key: SigningKey | None = None
     """Signs the commits that join."""
+    erased: Erased = NOTHING_ERASED
+    """What was erased here, and is left out of what comes in."""
+
+    def signature(self, message: str) -> Signature:
+        """Returns the signature of a commit."""
+        return Signature(self.author, message, self.time, key=self.key)
 
 
 def integrated(
@@ -61,12 +71,12 @@ def integrated(
         except ConflictError:
             return RefMove(name, before, before, Move.KEPT)
         return RefMove(name, before, theirs, how)
-    if before is None:
-        return RefMove(name, None, theirs, Move.CREATED)
-    if before == theirs or comes_after(buffer, before, theirs):
+    if before == theirs or (before is not None and comes_after(buffer, before, theirs)):
         return RefMove(name, before, before, Move.UNCHANGED)
-    if comes_after(buffer, theirs, before):
-        return RefMove(name, before, theirs, Move.FORWARDED)
+    if before is None or comes_after(buffer, theirs, before):
+        said, tip = merger.signature(""), CommitCid(theirs.raw)
+        after = cleaned_commit(buffer, tip, merger.erased, said, merger.time)
+        return RefMove(name, before, after, Move.CREATED if before is None else Move.FORWARDED)
     joined = _joined(name, CommitCid(before.raw), CommitCid(theirs.raw), buffer, merger)
     return RefMove(name, before, joined, Move.MERGED)
 
@@ -100,7 +110,13 @@ def pull_into(
 
     def make(state: State, buffer: Buffer) -> View | None:
         nonlocal conflicts
-        merger = Merger(author, operations.time(time), remote, repository.signing_key)
+        merger = Merger(
+            author,
+            operations.time(time),
+            remote,
+            repository.signing_key,
+            operations.erased(state),
+        )
         moves[:] = [_pulled(state.view, buffer, remote, name, merger) for name in names]
         conflicts = merged_conflict_count(buffer, moves)
         changes = {move.name: move.after for move in moves if move.before != move.after}
@@ -148,17 +164,10 @@ def _joined(
 ) -> CommitCid:
     """Puts a commit that joins two, with the root that merges theirs, and returns it."""
     scratch = Buffer(buffer)
-    base = common_root(buffer, ours, theirs, scratch)
+    base = common_root(buffer, ours, theirs, scratch, erased=merger.erased)
     roots = [Commit.decode(buffer.get(side)).root for side in (ours, theirs)]
-    root = merge_roots(scratch, base, roots[0], roots[1], buffer)
-    commit = Commit(
-        root,
-        (ours, theirs),
-        author=merger.author,
-        time=merger.time,
-        message=f"merge {name.partition('/')[2]} of {merger.origin}",
-    )
-    if merger.key is not None:
-        commit = merger.key.sign(commit)
+    root = merge_roots(scratch, base, roots[0], roots[1], buffer, erased=merger.erased)
+    said = merger.signature(f"merge {name.partition('/')[2]} of {merger.origin}")
+    commit = commit_of(said, root, (ours, theirs), merger.time)
     buffer.put(commit.cid, commit.encode())
     return commit.cid

@@ -10,8 +10,7 @@ import pytest
 from click.testing import Result
 
 import ibidem
-from ibidem.repo.keep.log import ERASING, ERASING_CELL
-from ibidem.repo.operations import OPERATIONS_KEPT
+from ibidem.repo.operations import ERASING, ERASING_CELL, OPERATIONS_KEPT
 from ibidem.repo.receipts import LOG_BYTES_MAX
 
 Run = Callable[..., Result]

@@ -36,8 +36,24 @@ with ibidem.open(sys.argv[1]) as repo:
 """
 
 
-def run(path: Path, injection: str) -> list[str]:
-    """Runs three commits in a process whose calls on the data file go wrong; what it said."""
+ERASING = """
+import sys, ibidem
+from ibidem.objects.errors import StorageError
+with ibidem.open(sys.argv[1]) as repo:
+    for number in range(2):
+        try:
+            repo.erase(repo.query(label="Secret")[0].id if not number else gone)
+        except StorageError as error:
+            gone = next(node.node for node in repo.erasures())
+            print("failed", error.errno, flush=True)
+        else:
+            print("erased", flush=True)
+            break
+"""
+
+
+def run(path: Path, injection: str, program: str = PROGRAM) -> list[str]:
+    """Runs a program whose calls on the data file go wrong, such as three commits; what it said."""
     data = path / ".ibidem" / "blocks" / "data.mdb"
     command = [
         "strace",
@@ -51,7 +67,7 @@ def run(path: Path, injection: str) -> list[str]:
         str(data),
     ]
     done = subprocess.run(
-        [*command, sys.executable, "-W", "error", "-c", PROGRAM, str(path)],
+        [*command, sys.executable, "-W", "error", "-c", program, str(path)],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)},
         capture_output=True,
         text=True,
@@ -113,3 +129,16 @@ def test_every_call_of_a_commit_may_fail(tmp_path: Path, call: str, error: str) 
         assert len(said) == 3
         check(folder, said.count("acknowledged"), said.count("acknowledged"))
     assert count > 3, "the call was not among those of a commit"
+
+
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_an_erasure_that_the_medium_cut_short_is_finished_by_erasing_again(
+    tmp_path: Path, count: int
+) -> None:
+    secret = "somebody lives at Hill Road 5"
+    with ibidem.init(tmp_path) as repo, repo.transaction() as tx:
+        tx.add_node("Secret", summary=secret)
+    said = run(tmp_path, f"fdatasync:error=ENOSPC:when={count}", ERASING)
+    assert said == [f"failed {errno.ENOSPC}", "erased"]
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert not [path for path in files if secret.encode() in path.read_bytes()]

@@ -1,4 +1,5 @@
-"""Writes `spec/vectors/merge/merge.json`: merges of random graphs as the second merge makes them.
+"""Writes `spec/vectors/merge`: merges of random graphs as the second merge makes them, and changes
+made again, with the tombstones that stay.
 
 PYTHONPATH=src python -m tests.oracle.make_merge_vectors
 """
@@ -29,11 +30,12 @@ from .merge_world import (
     under_policies,
 )
 
-PATH = Path(__file__).parents[2] / "spec" / "vectors" / "merge" / "merge.json"
+FOLDER = Path(__file__).parents[2] / "spec" / "vectors" / "merge"
 CASES = 40
 CASES_WITH_POLICY = 12
 CASES_OF_POLICIES = 12
 CASES_OF_LISTS = 8
+CASES_MADE_AGAIN = 6
 
 
 def cases() -> dict[str, Any]:
@@ -180,13 +182,67 @@ def dangling(sides: Sequence[oracle.Value], missing: str) -> oracle.Value:
     return {"kind": "conflict", "v": 1, "what": "edge", "sides": cids, "nodes": nodes}
 
 
+def cases_made_again() -> dict[str, Any]:
+    """Reverts, rebases and undos that would lose a tombstone by the rules of merging alone."""
+    source = Buffer()
+    blocks: dict[Cid, oracle.Value] = {}
+    found: list[dict[str, Any]] = []
+    met: Counter[str] = Counter()
+    seed = 5_000_000
+    while len(found) < 3 * CASES_MADE_AGAIN:
+        seed += 1
+        rng = random.Random(seed)
+        before = Editor(rng, empty_state()).edited(12)
+        after = Editor(rng, before).edited(8)
+        head = Editor(rng, after).edited(3)
+        for state in (before, after, head):
+            known(state, blocks)
+        reverted = oracle.merge(after, head, before, blocks)
+        # A branch that forgot and showed again, on another that forgot too.
+        own = oracle.State(**{**vars(before), "tombstones": after.tombstones})
+        rebased = oracle.merge(own, after, before, blocks)
+        since = {
+            key: stone
+            for key, stone in after.tombstones.items()
+            if not same([stone], [before.tombstones.get(key)])
+        }
+        for name, spec, states, result, kept in (
+            (
+                "revert",
+                "9-a",
+                {"base": after, "ours": head, "theirs": before},
+                reverted,
+                head.tombstones,
+            ),
+            (
+                "rebase",
+                "9-b",
+                {"base": own, "ours": after, "theirs": before, "common": before},
+                rebased,
+                since,
+            ),
+            ("undo", "9-c", {"state": before, "ours": head}, before, head.tombstones),
+        ):
+            output = oracle.with_tombstones(result, kept)
+            if (
+                met[name] < CASES_MADE_AGAIN
+                and output.tombstones.keys() != result.tombstones.keys()
+            ):
+                met[name] += 1
+                roots = put((*states.values(), output), source, blocks, (*states, "output"))
+                found.append({"name": name, "spec": spec} | roots)
+    return {"blocks": needed(found, source), "cases": sorted(found, key=lambda case: case["spec"])}
+
+
 def put(
-    states: Sequence[oracle.State], source: Buffer, blocks: dict[Cid, oracle.Value]
+    states: Sequence[oracle.State],
+    source: Buffer,
+    blocks: dict[Cid, oracle.Value],
+    names: Sequence[str] = ("base", "ours", "theirs", "output"),
 ) -> dict[str, str]:
-    """Puts up to four states, and returns their roots by the names that a case has for them."""
+    """Puts states, and returns their roots by the names that a case has for them."""
     for value in blocks.values():
         source.put(oracle.cid_of(value), oracle.codec.encode(value))
-    names = ("base", "ours", "theirs", "output")
     return {name: hexed(rooted(state, source)) for name, state in zip(names, states, strict=False)}
 
 
@@ -209,7 +265,10 @@ def needed(found: list[dict[str, Any]], source: Buffer) -> dict[str, str]:
     from ibidem.objects.links import links
 
     waiting = [
-        Cid(bytes.fromhex(case[side])) for case in found for side in ("base", "ours", "theirs")
+        Cid(bytes.fromhex(case[side]))
+        for case in found
+        for side in ("base", "ours", "theirs", "common", "state")
+        if side in case
     ]
     blocks: dict[str, str] = {}
     while waiting:
@@ -222,5 +281,6 @@ def needed(found: list[dict[str, Any]], source: Buffer) -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    PATH.parent.mkdir(exist_ok=True)
-    PATH.write_text(json.dumps(cases(), indent=1) + "\n", "utf-8")
+    FOLDER.mkdir(exist_ok=True)
+    for name, made_cases in (("merge", cases()), ("again", cases_made_again())):
+        (FOLDER / f"{name}.json").write_text(json.dumps(made_cases, indent=1) + "\n", "utf-8")

@@ -6,7 +6,7 @@ no blocks that need not be read. Only canonical bytes and CIDs come from the eng
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from blake3 import blake3
@@ -39,6 +39,11 @@ def cid_of(value: Value) -> Cid:
 def merge(base: State, ours: State, theirs: State, blocks: dict[Cid, Value]) -> State:
     """Returns the merged state. `blocks` finds values by CID and gets the new ones."""
     return Merge(base, ours, theirs, blocks).run()
+
+
+def with_tombstones(state: State, tombstones: dict[bytes, Value]) -> State:
+    """Returns a state with those of some tombstones on whose nodes it has none."""
+    return replace(state, tombstones={**tombstones, **state.tombstones})
 
 
 class Merge:

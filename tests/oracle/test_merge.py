@@ -7,6 +7,7 @@ import os
 import random
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,7 @@ from ibidem.objects.cid import Cid, RootCid
 from ibidem.objects.errors import ConflictError, ErrorKind
 from ibidem.objects.links import links
 from ibidem.objects.root import Root
+from ibidem.repo.forgotten import with_tombstones
 from ibidem.repo.keep.history_check import HistoryCheck
 from ibidem.repo.keep.report import Fault
 from ibidem.repo.merge import merge_roots
@@ -231,17 +233,45 @@ def test_many_merges_equal_the_oracle_commute_and_repeat() -> None:
     assert met["listed"] > FULL // 100, met
 
 
-VECTORS = json.loads(
-    (Path(__file__).parents[2] / "spec" / "vectors" / "merge" / "merge.json").read_text("utf-8")
-)
+FOLDER = Path(__file__).parents[2] / "spec" / "vectors" / "merge"
+VECTORS = json.loads((FOLDER / "merge.json").read_text("utf-8"))
+AGAIN = json.loads((FOLDER / "again.json").read_text("utf-8"))
+
+
+def blocks_of(vectors: dict[str, Any]) -> Buffer:
+    source = Buffer()
+    for cid, block in vectors["blocks"].items():
+        source.put(Cid(bytes.fromhex(cid)), bytes.fromhex(block))
+    return source
+
+
+@pytest.mark.parametrize("number", range(len(AGAIN["cases"])))
+def test_what_is_made_again_or_gone_back_to_keeps_the_tombstones_of_the_specification(
+    number: int,
+) -> None:
+    case = AGAIN["cases"][number]
+    buffer = Buffer(blocks_of(AGAIN))
+    roots = {
+        name: RootCid(bytes.fromhex(value))
+        for name, value in case.items()
+        if name not in ("name", "spec")
+    }
+    ours = roots["ours"]
+    root = roots.get("state")
+    if root is None:
+        root = merge_roots(buffer, roots["base"], ours, roots["theirs"], buffer)
+    common = roots.get("common")
+    base = None if common is None else Root.decode(buffer.get(common)).tombstones
+    tombstones = Root.decode(buffer.get(ours)).tombstones
+    found, kept = with_tombstones(root, tombstones, buffer, base=base)
+    assert found == roots["output"] != root
+    assert kept
 
 
 @pytest.mark.parametrize("number", range(len(VECTORS["cases"])))
 def test_vectors_of_the_specification(number: int) -> None:
     case = VECTORS["cases"][number]
-    source = Buffer()
-    for cid, block in VECTORS["blocks"].items():
-        source.put(Cid(bytes.fromhex(cid)), bytes.fromhex(block))
+    source = blocks_of(VECTORS)
     base, ours, theirs = (RootCid(bytes.fromhex(case[name])) for name in ("base", "ours", "theirs"))
     if case.get("error") is not None:
         assert case["error"] == ErrorKind.CONFLICT

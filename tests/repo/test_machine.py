@@ -134,9 +134,14 @@ class RepositoryMachine(RuleBasedStateMachine):
             with pytest.raises(InvalidInputError):
                 self.repo.undo()
             return
+        forgotten = self.model["tombstones"]
         self.done.pop()
-        self.repo.undo()
-        self.model = copy(self.done[-1][1])
+        head, self.model = self.done[-1][0], copy(self.done[-1][1])
+        lost = forgotten.keys() - self.model["tombstones"].keys()
+        self.model["tombstones"] = forgotten | self.model["tombstones"]
+        assert set(self.repo.undo().kept) == {_id(key) for key in lost}
+        assert (self.repo.head == head) == (not lost)
+        self.done[-1] = (self.repo.head, self.model)
 
     @invariant()
     def holds_the_same(self) -> None:
@@ -160,7 +165,7 @@ def read(repo: Repository) -> Model:
             vector = at.vector(_id(key), model)
             if vector is not None:
                 vectors[model, key] = float(vector.to_array()[0])
-    hidden = {key: at.tombstone(_id(key)) for key in nodes}
+    hidden = {key: at.tombstone(_id(key)) for key in range(13)}
     return {
         "nodes": {key: node.summary for key, node in nodes.items()},
         "edges": {(keys[edge.src], keys[edge.dst]): edge.weight for edge in at.edges()},

@@ -49,7 +49,7 @@ def test_undo_brings_back_branches_tags_and_the_current_branch(repo: Repository)
     repo.tag("v1")
     repo.switch("side")
     repo.delete_branch("main")
-    assert repo.undo().description == "undo delete heads/main"
+    assert repo.undo().operation.description == "undo delete heads/main"
     assert set(repo.branches()) == {"main", "side"}
     repo.undo()
     assert repo.current_branch == "main"

@@ -1,4 +1,4 @@
-"""An erasure that is cut short, or beside other writers and erasures: nothing of it is left."""
+"""An erasure beside other writers and erasures: nothing of it is left."""
 
 from __future__ import annotations
 
@@ -15,42 +15,16 @@ from ibidem.index import family, merger
 from ibidem.index.catalog import Catalog
 from ibidem.index.merger import Merger
 from ibidem.index.state import State
-from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.repo.keep import destroy as destroying
 from ibidem.repo.keep import erase as erasing
-from ibidem.repo.keep.log import ERASING_CELL
-from ibidem.repo.keep.report import FaultKind
+from ibidem.repo.operations import ERASING_CELL
 from ibidem.repo.repository import Repository
 
 from .conftest import SECRET
 from .secret import NEEDLES, add_secret, places_of
 
 SOURCE = str(Path(__file__).parents[3] / "src")
-
-
-def test_an_erasure_that_was_cut_short_is_found_and_finished(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with ibidem.init(tmp_path) as repo:
-        secret = add_secret(repo)
-        repo.retrieve(SECRET)
-        monkeypatch.setattr(erasing, "finish", lambda *_: True)
-        repo.erase(secret)
-        assert places_of(tmp_path, *NEEDLES)
-    with ibidem.open(tmp_path) as repo:
-        assert not repo.retrieve(SECRET).items
-        report = repo.fsck()
-        (fault,) = report.faults
-        assert fault.kind is FaultKind.UNFINISHED
-        assert "run 'repo erase --finish'" in fault.detail
-        assert report.is_data_whole
-        with pytest.raises(InvalidInputError):
-            add_secret(repo)
-        after = repo.repair(report)
-        assert after.is_clean
-        assert not repo.finish_erasing()
-    assert places_of(tmp_path, *NEEDLES) == []
 
 
 def test_the_next_erasure_finishes_one_that_was_cut_short(

@@ -60,12 +60,12 @@ def test_a_collection_is_nothing_to_undo(repo: Repository) -> None:
         with repo.transaction(message=f"commit {number}") as tx:
             tx.add_node("Note", summary=f"note {number}")
     repo.collect_garbage(keep_operations=2)
-    assert repo.undo().description == "undo commit on heads/main"
+    assert repo.undo().operation.description == "undo commit on heads/main"
     assert repo.commit_at().message == "commit 2"
     with pytest.raises(InvalidInputError, match="given up by 'repo gc'"):
         repo.undo()
     repo.collect_garbage(keep_operations=4)
-    assert repo.redo().description.startswith("redo undo commit")
+    assert repo.redo().operation.description.startswith("redo undo commit")
     assert repo.commit_at().message == "commit 3"
 
 

@@ -12,6 +12,7 @@ MANY = "tests/repo/merge/test_many_merges.py::"
 LEVELS = "tests/repo/merge/test_levels.py::"
 POLICIES = "tests/repo/merge/test_policies.py::"
 DOCUMENTS = "tests/repo/merge/test_documents.py::"
+FORGOTTEN = "tests/repo/test_forgotten.py::"
 CITED = {
     "1-a": MERGING + "test_a_branch_without_commits_of_its_own_moves",
     "1-b": MANY + "test_merges_are_the_same_to_the_byte_whoever_makes_them",
@@ -46,6 +47,11 @@ CITED = {
     "8-b": MANY + "test_criss_cross_histories_take_both_bases_into_account",
     "8-c": MANY + "test_deep_criss_cross_is_bounded",
     "8-d": POLICIES + "test_criss_cross_histories_that_disagree_again_are_refused_again",
+    "9-a": FORGOTTEN + "test_a_revert_keeps_the_tombstone_and_takes_the_rest_back",
+    "9-b": FORGOTTEN + "test_a_rebase_keeps_what_was_forgotten_below",
+    "9-c": FORGOTTEN + "test_an_undo_keeps_the_tombstone_and_says_so",
+    "10-a": FORGOTTEN + "test_no_way_of_moving_a_branch_brings_an_erased_node_back_or_breaks_on_it",
+    "10-b": FORGOTTEN + "test_a_copy_that_still_has_an_erased_node_does_not_bring_it_back",
 }
 
 

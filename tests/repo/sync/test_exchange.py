@@ -128,6 +128,7 @@ def test_force_takes_the_word_of_the_caller_for_where_the_remote_stands(pair: Pa
 
 def test_a_remote_that_was_rolled_back_is_refused_unless_forced(pair: Pair):
     ours, theirs = pair
+    edit(theirs, "later")
     ours.pull()
     theirs.undo()
     seen = ours.head
@@ -199,7 +200,7 @@ def test_what_a_copy_builds_on_must_still_be_here_when_it_is_published(pair: Pai
                 description="x",
             )
     assert error.value.kind is ErrorKind.HEAD_MOVED
-    assert ours.branches() == {}
+    assert target not in ours.branches().values()
 
 
 def test_tags_travel_and_never_move(pair: Pair):
@@ -295,13 +296,16 @@ def test_trees_that_arrive_are_the_ones_that_building_gives(pair: Pair):
         verify(ours.store, tree)
 
 
-def test_undo_takes_a_pull_back(pair: Pair):
+def test_undo_takes_a_pull_back_but_for_its_tombstones(pair: Pair):
     ours, _ = pair
     ours.pull()
-    ours.undo()
-    assert ours.head is None
+    pulled = ours.head
+    (hidden,) = ours.undo().kept
+    assert list(ours.at().nodes()) == []
+    with ours.transaction() as tx:
+        assert tx.is_tombstoned(hidden)
     ours.redo()
-    assert ours.head is not None
+    assert ours.head == pulled
 
 
 def test_an_unknown_remote_is_named(pair: Pair):
