@@ -47,7 +47,7 @@ from . import limits
 from .cases import Case, changed, work, written
 from .rich import copies
 
-FOUND = Path("fuzz-found")
+FOUND = Path("build/fuzz-found")
 
 
 @dataclass
@@ -130,7 +130,8 @@ def _command(what: str) -> str:
         return what
     while given and given[0] == "-R":
         given = given[2:]
-    return " ".join(given[:2]) if given and given[0] in _GROUPS else " ".join(given[:1])
+    words = given[:2] if given and given[0] in _GROUPS else given[:1]
+    return " ".join(word for word in words if not word.startswith("-"))
 
 
 _GROUPS = (
@@ -162,7 +163,8 @@ def search(
                 case "asked":
                     tally.asked[event["name"]] += 1
                 case "fault":
-                    _keep(tally, found, seed, case, done, event, save)
+                    is_late = time.monotonic() > until
+                    _keep(tally, found, seed, case, done, event, save, is_late=is_late)
     return tally
 
 
@@ -174,7 +176,10 @@ def _keep(
     done: list[Any],
     fault: limits.Event,
     save: Path | None,
+    *,
+    is_late: bool,
 ) -> None:
+    """Counts a fault; of a new one, saves the case, made smaller where there is time."""
     name = signature(fault)
     if name in tally.found:
         tally.found[name]["count"] += 1
@@ -188,7 +193,7 @@ def _keep(
         return
     folder.mkdir(parents=True, exist_ok=True)
     _write(folder, found, case, {**fault, "seed": seed, "place": place, "done": done})
-    if case is not None:
+    if case is not None and not is_late:
         smaller = _smaller(found, case, name, fault["what"])
         changes = changed(smaller, found)[1]
         tally.found[name].update(done=changes, case=smaller.to_json())
