@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ibidem.index.index import Index
-from ibidem.objects.blocks import Buffer
+from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import EdgeCid, NodeCid, RootCid
 from ibidem.objects.config import Config
 from ibidem.objects.derive import edge_id
@@ -48,7 +48,7 @@ VARIANTS: tuple[tuple[str, dict[str, Any]], ...] = (
 def make(node_count: int, edge_count: int) -> tuple[Index, RootCid]:
     """Returns an index over a random graph, built."""
     random = np.random.default_rng(7)
-    store, buffer = MemoryStore(), Buffer(MemoryStore())
+    store, buffer = MemoryStore(), WriteBatch(MemoryStore())
     ids = [NodeId(random.bytes(16)) for _ in range(node_count)]
     nodes = []
     for number, node in enumerate(ids):

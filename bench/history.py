@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import ibidem
-from ibidem.objects.blocks import Buffer
+from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import CommitCid, NodeCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.derive import node_id
@@ -106,20 +106,20 @@ def build(place: Path, size: int, nodes: int) -> None:
             for number in range(nodes):
                 tx.add_node("Note", summary=f"node {number}", key=number)
         repo.branch("start")
-        tip, buffer = repo.commit_at(), Buffer(repo.store)
+        tip, buffer = repo.commit_at(), WriteBatch(repo.store)
         for number in range(1, size + 1):
             edited = (size - number) % (nodes - 1)
             tip = committed(buffer, tip, edited, number)
             if number % BATCH == 0 or number == size:
                 repo.store.put(buffer.new)
-                buffer = Buffer(repo.store)
+                buffer = WriteBatch(repo.store)
         move(repo, tip.cid)
         repo.branch("side", at="main~50")
         with repo.transaction(message="beside", branch="side") as tx:
             tx.add_node("Beside", key="beside")
 
 
-def committed(buffer: Buffer, parent: Commit, edited: int, number: int) -> Commit:
+def committed(buffer: WriteBatch, parent: Commit, edited: int, number: int) -> Commit:
     root = Root.decode(buffer.get(parent.root))
     block = Node(key(edited), "Note", f"node {edited} {number}", key=("", edited)).encode()
     cid = NodeCid.of(block)

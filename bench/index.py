@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from ibidem.index.index import Index
-from ibidem.objects.blocks import Buffer
+from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import NodeCid, RootCid, VectorCid
 from ibidem.objects.config import Config, Model
 from ibidem.objects.ids import NodeId
@@ -62,7 +62,7 @@ class Corpus:
         return raw, node.encode(), vector.encode()
 
 
-def make_root(nodes: object, vectors: object, buffer: Buffer) -> RootCid:
+def make_root(nodes: object, vectors: object, buffer: WriteBatch) -> RootCid:
     """Puts a root block with these trees."""
     root = Root(
         nodes,  # type: ignore[arg-type]
@@ -82,7 +82,7 @@ def make_root(nodes: object, vectors: object, buffer: Buffer) -> RootCid:
 def measure(size: int) -> str:
     """Returns the row of one size."""
     corpus, store = Corpus(), MemoryStore()
-    buffer = Buffer(store)
+    buffer = WriteBatch(store)
     entries: list[tuple[bytes, NodeCid]] = []
     vectors: list[tuple[bytes, VectorCid]] = []
     for number in range(size):
@@ -103,7 +103,7 @@ def measure(size: int) -> str:
         steps = []
         for number in range(STEPS):
             raw, node, vector = corpus.node(size + number)
-            buffer = Buffer(store)
+            buffer = WriteBatch(store)
             cids = NodeCid.of(node), VectorCid.of(vector)
             buffer.put(cids[0], node)
             buffer.put(cids[1], vector)

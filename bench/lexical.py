@@ -31,7 +31,7 @@ import numpy as np
 
 from ibidem.index.analysis import analyse
 from ibidem.index.index import Index
-from ibidem.objects.blocks import Buffer
+from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import NodeCid, RootCid, TombstoneCid
 from ibidem.objects.config import TRUST_SETTING, Config
 from ibidem.objects.ids import NodeId
@@ -86,7 +86,7 @@ class Ours:
 
     def __init__(self, texts: list[str], analyser: str, directory: Path) -> None:
         rng = np.random.default_rng(3)
-        buffer, store = Buffer(), MemoryStore()
+        buffer, store = WriteBatch(), MemoryStore()
         keys, entries = [], []
         for text in texts:
             number = len(keys)
@@ -130,7 +130,7 @@ class Ours:
         return one
 
     @staticmethod
-    def _root(buffer: Buffer, nodes: Any, tombstones: Any, config: Config) -> RootCid:
+    def _root(buffer: WriteBatch, nodes: Any, tombstones: Any, config: Config) -> RootCid:
         block = Root(nodes, EMPTY_TREE, tombstones, EMPTY_TREE, config=config.to_map()).encode()
         cid = RootCid.of(block)
         buffer.put(cid, block)

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from ibidem.objects.blocks import Buffer
+from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import DAG_CBOR_PREFIX, Cid
 from ibidem.objects.tree import Tree, build_arrays, diff, merge, mutate, verify
 from ibidem.objects.tree.build import as_strings
@@ -59,13 +59,13 @@ def random_edits(keys: np.ndarray, count: int, seed: int) -> dict[bytes, Cid | N
 
 def measure(size: int) -> dict[str, Figure]:
     keys, cids = entries(size)
-    stored = Buffer()
+    stored = WriteBatch()
     top = build_arrays(keys, cids, stored)
     tree = Tree(stored, top)
     rng = np.random.default_rng(7)
     probes = [keys[at].tobytes() for at in rng.integers(size, size=2000)]
     figures = {
-        "build": timed(lambda: build_arrays(keys, cids, Buffer()), repeat=3)
+        "build": timed(lambda: build_arrays(keys, cids, WriteBatch()), repeat=3)
         | {"blocks": len(stored.new), "height": tree.height},
         "get": timed(lambda: [tree.get(key) for key in probes], per=len(probes)),
         "get, new Tree": timed(lambda: [Tree(stored, top).get(key) for key in probes], per=2000),
@@ -80,19 +80,19 @@ def measure(size: int) -> dict[str, Figure]:
     return figures
 
 
-def measure_edits(keys: np.ndarray, top: Any, stored: Buffer, count: int) -> dict[str, Figure]:
-    ours, theirs = Buffer(stored), Buffer(stored)
+def measure_edits(keys: np.ndarray, top: Any, stored: WriteBatch, count: int) -> dict[str, Figure]:
+    ours, theirs = WriteBatch(stored), WriteBatch(stored)
     our_edits, their_edits = random_edits(keys, count, 1), random_edits(keys, count, 2)
     our_top, their_top = mutate(top, our_edits, ours), mutate(top, their_edits, theirs)
-    both = Buffer(stored)
+    both = WriteBatch(stored)
     both.new = ours.new | theirs.new
     repeat = 20 if count < 1000 else 3
 
     def merged() -> None:
-        merge(top, our_top, their_top, Buffer(both), lambda key, base, one, other: one)
+        merge(top, our_top, their_top, WriteBatch(both), lambda key, base, one, other: one)
 
     return {
-        f"mutate {count}": timed(lambda: mutate(top, our_edits, Buffer(stored)), repeat=repeat)
+        f"mutate {count}": timed(lambda: mutate(top, our_edits, WriteBatch(stored)), repeat=repeat)
         | {"blocks": len(ours.new)},
         f"diff {count}": timed(lambda: list(diff(both, top, our_top)), repeat=repeat),
         f"merge {count}": timed(merged, repeat=repeat),

@@ -18,10 +18,10 @@ from ibidem.index.shelf import MemoryShelf, Shelf
 from ibidem.index.snapshot import Snapshot
 from ibidem.index.state import State, compacted_state
 from ibidem.objects.cid import RootCid
-from ibidem.objects.collector import paused
 from ibidem.objects.config import Config
 from ibidem.objects.errors import CorruptError, NotFoundError, StorageError
 from ibidem.objects.forking import ForkLock
+from ibidem.objects.gc_pause import gc_paused
 from ibidem.objects.record import record
 from ibidem.objects.root import Root
 from ibidem.objects.tree import EMPTY_TREE, Tree
@@ -266,7 +266,7 @@ class Index:
 
     def _step(self, state: State, before: Root, after: Root, root: RootCid) -> Snapshot:
         merged = self._merger.taken_over(state)
-        with paused():
+        with gc_paused():
             return self._made(
                 root, after, lambda shelf: advance(merged, before, after, root, self._store, shelf)
             )

@@ -1,7 +1,7 @@
 """Where blocks come from and where new ones are collected.
 
-`Source` is the least that reading needs; a store is one. `Buffer` lets the trees and transactions
-write without a store: what they make is collected by CID and handed over in one piece.
+`Source` is the least that reading needs; a store is one. `WriteBatch` lets the trees and
+transactions write without a store: what they make is collected by CID and handed over in one piece.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Source(Protocol):
         ...
 
 
-class Buffer:
+class WriteBatch:
     """Reads through to a source and collects what is put; the source is never changed."""
 
     __slots__ = ("new", "source")

@@ -10,7 +10,7 @@ from heapq import merge
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from ibidem.objects.blocks import Buffer
+from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import BlobCid, Cid
 from ibidem.objects.config import TRUST_SETTING, Config, Model
 from ibidem.objects.edge import Edge
@@ -57,7 +57,7 @@ class Draft:
         self.blobs: dict[BlobCid, bytes] = {}
         """Raw blocks of staged content."""
         self.source = source
-        self._buffer = Buffer(source)
+        self._buffer = WriteBatch(source)
         self._config = Config.from_map(base.config)
         self._labels = _policy_of(self._config)
         self._incident = incident

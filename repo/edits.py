@@ -22,7 +22,7 @@ from ibidem.objects.root import Root
 from ibidem.objects.tree import EMPTY_TREE, EMPTY_TREE_BLOCK, Tree, diff, mutate
 
 if TYPE_CHECKING:
-    from ibidem.objects.blocks import Buffer, Source
+    from ibidem.objects.blocks import Source, WriteBatch
     from ibidem.objects.commit import Commit
 
 Family = tuple[str, str]
@@ -102,7 +102,7 @@ def between(source: Source, before: Root, after: Root) -> Edits:
     return edits
 
 
-def applied(root: Root, edits: Edits, buffer: Buffer) -> Root:
+def applied(root: Root, edits: Edits, buffer: WriteBatch) -> Root:
     """Returns the root with the edits in it; new tree blocks go into the buffer.
 
     Raises:
@@ -136,7 +136,7 @@ def applied(root: Root, edits: Edits, buffer: Buffer) -> Root:
     return replace(root, **changes, **named, config=config, requires=requires)  # type: ignore[arg-type]
 
 
-def laid_on(begun: Root, edits: Edits, buffer: Buffer) -> Root:
+def laid_on(begun: Root, edits: Edits, buffer: WriteBatch) -> Root:
     """Returns the root that the edits were made on with them applied, their references checked.
 
     Raises:

@@ -28,12 +28,12 @@ from ibidem.objects.view import Ref
 from ibidem.repo.refs import HEADS
 
 if TYPE_CHECKING:
-    from ibidem.objects.blocks import Buffer
+    from ibidem.objects.blocks import WriteBatch
     from ibidem.repo.arguments import Signature
 
 
 def with_tombstones(
-    root_cid: RootCid, tombstones: TreeCid, buffer: Buffer, *, base: TreeCid | None = None
+    root_cid: RootCid, tombstones: TreeCid, buffer: WriteBatch, *, base: TreeCid | None = None
 ) -> tuple[RootCid, tuple[NodeId, ...]]:
     """Returns a root with those tombstones that it lacks, and the nodes that these are of, by id.
 
@@ -65,7 +65,7 @@ def branches_with_tombstones(
     unborn: tuple[str, RootCid],
     signature: Signature,
     time: int,
-    buffer: Buffer,
+    buffer: WriteBatch,
 ) -> tuple[dict[str, CommitCid], tuple[NodeId, ...]]:
     """Returns commits for the branches that would lose a tombstone by going back, and the nodes.
 

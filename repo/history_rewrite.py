@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ibidem.objects.blocks import Buffer
+from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, CommitCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.errors import InvalidInputError
@@ -59,7 +59,7 @@ def squash(
     """
     made: list[Commit] = []
 
-    def make(state: State, buffer: Buffer) -> View:
+    def make(state: State, buffer: WriteBatch) -> View:
         ref = refs.read(buffer, state.view, full_name)
         if ref is None:
             raise InvalidInputError(f"branch: {full_name!r} has no commits to fold")
@@ -107,7 +107,7 @@ def prune(
     """
     done: list[Pruned] = []
 
-    def make(state: State, buffer: Buffer) -> View | None:
+    def make(state: State, buffer: WriteBatch) -> View | None:
         source = operations.store
         named = {
             prefix + name: CommitCid(cid.raw)
@@ -157,7 +157,7 @@ class _Plan:
             if cid == first or any(parent in self.after for parent in commit.parents):
                 self.after[cid] = commit
 
-    def rewrite(self, buffer: Buffer, *, drop_signatures: bool) -> dict[CommitCid, CommitCid]:
+    def rewrite(self, buffer: WriteBatch, *, drop_signatures: bool) -> dict[CommitCid, CommitCid]:
         """Returns the new commit of each; one whose parents stay stays itself."""
         renamed: dict[CommitCid, CommitCid] = {}
         for cid, commit in self.after.items():
@@ -200,7 +200,7 @@ class _Plan:
         return list(found)
 
 
-def _put(commit: Commit, buffer: Buffer) -> CommitCid:
+def _put(commit: Commit, buffer: WriteBatch) -> CommitCid:
     block = commit.encode()
     cid = CommitCid.of(block)
     buffer.put(cid, block)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from ibidem.objects.blocks import Buffer
+from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, RootCid
 from ibidem.objects.config import Config
 from ibidem.objects.errors import ConflictError, InvalidInputError
@@ -58,7 +58,7 @@ class Landing:
         self._source = source
         self._begun = begun
         self._edits = edits
-        self._buffer = Buffer(source)
+        self._buffer = WriteBatch(source)
         self._buffer.new.update(blocks)
         before = Root.decode(source.get(begun))
         block = laid_on(before, edits, self._buffer).encode()
@@ -87,7 +87,7 @@ class Landing:
             check_rebase(self._buffer, before, after, self._edits)
         _check_models(after, self._edits)
         self._check_fresh(after)
-        merged = Buffer(self._buffer)
+        merged = WriteBatch(self._buffer)
         root_cid = merge_roots(self._buffer, self._begun, now, self._root_cid, merged)
         return Landed(root_cid, reachable(root_cid, {**self._buffer.new, **merged.new}))
 

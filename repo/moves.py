@@ -10,7 +10,7 @@ from ibidem.repo import refs
 from ibidem.repo.refs import HEADS
 
 if TYPE_CHECKING:
-    from ibidem.objects.blocks import Buffer
+    from ibidem.objects.blocks import WriteBatch
     from ibidem.objects.cid import CommitCid
     from ibidem.objects.view import View
     from ibidem.repo.operations import Operations, State
@@ -28,7 +28,7 @@ def create(
     """Creates a branch or tag; raises `InvalidInputError` when there is one of that name."""
     full_name = prefix + refs.check_name(_noun(prefix), name)
 
-    def make(state: State, buffer: Buffer) -> View:
+    def make(state: State, buffer: WriteBatch) -> View:
         if refs.read(buffer, state.view, full_name) is not None:
             raise InvalidInputError(
                 f"{_noun(prefix)}: {name!r} exists",
@@ -45,7 +45,7 @@ def delete(
     """Deletes a branch or tag; raises `NotFoundError` when there is none of that name."""
     full_name = prefix + refs.check_name(_noun(prefix), name)
 
-    def make(state: State, buffer: Buffer) -> View:
+    def make(state: State, buffer: WriteBatch) -> View:
         if state.view.head == full_name:
             raise InvalidInputError(
                 f"branch: {name!r} is the current one", hint="switch to another one first"
@@ -61,7 +61,7 @@ def switch(operations: Operations, name: str, *, author: str, time: int | None) 
     """Makes another branch the current one; raises `NotFoundError` when there is none."""
     full_name = HEADS + refs.check_name("branch", name)
 
-    def make(state: State, buffer: Buffer) -> View | None:
+    def make(state: State, buffer: WriteBatch) -> View | None:
         if state.view.head == full_name:
             return None
         if refs.read(buffer, state.view, full_name) is None:

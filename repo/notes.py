@@ -20,7 +20,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ibidem.objects.block import empty
-from ibidem.objects.blocks import Buffer
+from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, CommitCid, TreeCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.constants import EVENT_PLACE_BYTES
@@ -288,7 +288,7 @@ class Notes:
         operations, full_name = self._operations, NOTES + self.space
         state = operations.state()
         now = tip(operations, state, full_name)
-        buffer, edits = Buffer(operations.store), Edits()
+        buffer, edits = WriteBatch(operations.store), Edits()
         last = Tree(operations.store, now.root.nodes).last
         place = 0 if last is None else 1 + int.from_bytes(last[:EVENT_PLACE_BYTES], "big")
         for index, event in enumerate(events):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from ibidem.objects.blocks import Buffer
+from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, OperationCid, RootCid, ViewCid
 from ibidem.objects.commit import require_time
 from ibidem.objects.errors import (
@@ -162,7 +162,7 @@ class Operations:
         self,
         state: State,
         view: View,
-        buffer: Buffer,
+        buffer: WriteBatch,
         *,
         author: str,
         time: int,
@@ -205,7 +205,7 @@ class Operations:
 
     def change(
         self,
-        make: Callable[[State, Buffer], View | None],
+        make: Callable[[State, WriteBatch], View | None],
         *,
         author: str,
         time: int | None,
@@ -215,7 +215,7 @@ class Operations:
         """Publishes the view that `make` returns, called again after a lost race; None: nothing."""
         for _ in range(RETRIES_MAX):
             head = self.store.cell(HEAD_CELL)
-            buffer = Buffer(self.store)
+            buffer = WriteBatch(self.store)
             try:
                 state = self.state()
                 view = make(state, buffer)
@@ -293,7 +293,7 @@ class Operations:
             reverted, restored = self._chosen(choose, state, mark)
             description = f"{_VERBS[mark]} {reverted.operation.description}"
             now = self.time(time)
-            buffer = Buffer(self.store)
+            buffer = WriteBatch(self.store)
             kept = refs.with_records_of(state.view.refs, restored.view.refs, buffer)
             view = replace(state.view, refs=kept, head=restored.view.head)
             nodes: tuple[NodeId, ...] = ()
@@ -318,7 +318,7 @@ class Operations:
         raise lost_every_race()
 
     def _with_tombstones(
-        self, before: View, after: View, signature: Signature, time: int, buffer: Buffer
+        self, before: View, after: View, signature: Signature, time: int, buffer: WriteBatch
     ) -> tuple[View, tuple[NodeId, ...]]:
         """Returns a view with the tombstones of the one before it on every branch that both have,
         and the nodes that would have lost theirs."""

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ibidem.objects.blocks import Buffer
+from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, CommitCid, RootCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.errors import ConflictError
@@ -71,7 +71,7 @@ def move(
     state: State,
     full_name: str,
     commit: Commit,
-    buffer: Buffer,
+    buffer: WriteBatch,
     *,
     description: str,
     author: str,
@@ -151,7 +151,7 @@ class BranchPublisher:
             if self._cells:
                 self._operations.store.publish({}, self._cells)
             return None
-        buffer = Buffer(self._operations.store)
+        buffer = WriteBatch(self._operations.store)
         buffer.new.update(landed.blocks)
         parents = () if now.commit is None else (now.commit,)
         time = self._operations.time(self._signature.time)

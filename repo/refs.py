@@ -17,7 +17,7 @@ from ibidem.objects.errors import CorruptError, InvalidInputError
 from ibidem.objects.view import RECEIPTS, RUNS, Ref, View
 
 if TYPE_CHECKING:
-    from ibidem.objects.blocks import Buffer, Source
+    from ibidem.objects.blocks import Source, WriteBatch
     from ibidem.repo.operations import Operations
 
 HEADS = "heads/"
@@ -84,7 +84,7 @@ def listed_now(operations: Operations, prefix: str) -> dict[str, Any]:
     return operations.steady(lambda: listed(operations.store, operations.state().view, prefix))
 
 
-def changed(view: View, moves: Mapping[str, Cid | None], buffer: Buffer) -> TreeCid:
+def changed(view: View, moves: Mapping[str, Cid | None], buffer: WriteBatch) -> TreeCid:
     """Returns the refs tree with each full name at its target, or dropped where that is None."""
     from ibidem.objects.tree import mutate
 
@@ -107,7 +107,7 @@ def changed(view: View, moves: Mapping[str, Cid | None], buffer: Buffer) -> Tree
     return mutate(view.refs, edits, buffer)
 
 
-def with_records_of(now: TreeCid, restored: TreeCid, buffer: Buffer) -> TreeCid:
+def with_records_of(now: TreeCid, restored: TreeCid, buffer: WriteBatch) -> TreeCid:
     """Returns the refs tree `restored` with runs and kept receipts as they are in `now`."""
     from ibidem.objects.tree import diff, mutate
 

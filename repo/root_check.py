@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ibidem.objects import codec
-from ibidem.objects.blocks import Buffer
+from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, RootCid, TreeCid
 from ibidem.objects.config import TRUST_SETTING, Config
 from ibidem.objects.conflict import EDGE, NODE, Conflict
@@ -154,7 +154,7 @@ def tree_problem(source: Source, tree: TreeCid, old: TreeCid) -> str | None:
             verify(source, tree)
             return None
         edits = {key: after for key, _, after in diff(source, old, tree)}
-        again = mutate(old, edits, Buffer(source))
+        again = mutate(old, edits, WriteBatch(source))
     except CorruptError as error:
         if error.kind is not ErrorKind.CORRUPT:
             raise

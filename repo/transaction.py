@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ibidem.objects import codec
 from ibidem.objects.cid import BlobCid
-from ibidem.objects.collector import paused
 from ibidem.objects.commit import Commit
 from ibidem.objects.derive import content_node_id, edge_id, node_id
 from ibidem.objects.edge import Edge
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
+from ibidem.objects.gc_pause import gc_paused
 from ibidem.objects.ids import ID_BYTES, EdgeId, NodeId
 from ibidem.objects.node import Child, Node, split_content
 from ibidem.objects.tombstone import Tombstone
@@ -97,7 +97,7 @@ class Transaction(Attachments):
         """
         self._check_open()
         self._is_open = False
-        with paused():
+        with gc_paused():
             edits, blocks = self._draft.finish()
             self.commit = self._publisher.publish(edits, blocks)
         if self.commit is not None and self._landed is not None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ibidem.objects.blocks import Buffer
+    from ibidem.objects.blocks import WriteBatch
 
 Put = Callable[[bytes, bytes], None]
 """Takes the raw CID and the bytes of a block that was written."""
@@ -43,7 +43,7 @@ class Rows:
     """(n,) uint64, None at level 0."""
 
 
-def build(entries: Iterable[tuple[bytes, Cid]], buffer: Buffer) -> TreeCid:
+def build(entries: Iterable[tuple[bytes, Cid]], buffer: WriteBatch) -> TreeCid:
     """Builds the tree of `entries`, in any order.
 
     Raises:
@@ -68,7 +68,7 @@ def build(entries: Iterable[tuple[bytes, Cid]], buffer: Buffer) -> TreeCid:
     )
 
 
-def build_arrays(keys: NDArray[np.uint8], cids: NDArray[np.uint8], buffer: Buffer) -> TreeCid:
+def build_arrays(keys: NDArray[np.uint8], cids: NDArray[np.uint8], buffer: WriteBatch) -> TreeCid:
     """Builds the tree of the entries in two parallel arrays: a million in a fifth of a second.
 
     Args:

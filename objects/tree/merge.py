@@ -17,14 +17,14 @@ from ibidem.objects.tree.diff import diff
 from ibidem.objects.tree.mutate import mutate
 
 if TYPE_CHECKING:
-    from ibidem.objects.blocks import Buffer
+    from ibidem.objects.blocks import WriteBatch
 
 Resolve = Callable[[bytes, Cid | None, Cid | None, Cid | None], Cid | None]
 """Takes a key with its CID in base, ours and theirs, all different; returns the merged one."""
 
 
 def merge(
-    base: TreeCid, ours: TreeCid, theirs: TreeCid, buffer: Buffer, resolve: Resolve
+    base: TreeCid, ours: TreeCid, theirs: TreeCid, buffer: WriteBatch, resolve: Resolve
 ) -> TreeCid:
     """Returns the three-way merge of `ours` and `theirs`.
 

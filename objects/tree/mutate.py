@@ -35,12 +35,12 @@ from ibidem.objects.tree.rebuild import is_rewritten, rebuild
 from ibidem.objects.tree.region import Edits, Member, Region, apply_edits, region_cuts
 
 if TYPE_CHECKING:
-    from ibidem.objects.blocks import Buffer, Source
+    from ibidem.objects.blocks import Source, WriteBatch
 
 CONTEXT_ENTRIES = 2 * TREE_ENTRIES_MAX
 
 
-def mutate(tree: TreeCid, edits: Mapping[bytes, Cid | None], buffer: Buffer) -> TreeCid:
+def mutate(tree: TreeCid, edits: Mapping[bytes, Cid | None], buffer: WriteBatch) -> TreeCid:
     """Returns the tree with each key of `edits` set to its CID, or deleted where that is None.
 
     Deleting an absent key changes nothing. Only blocks that are new are put.

@@ -16,7 +16,7 @@ from ibidem.objects.tree.build import Rows, as_strings, write_levels
 from ibidem.objects.tree.columns import Block
 
 if TYPE_CHECKING:
-    from ibidem.objects.blocks import Buffer
+    from ibidem.objects.blocks import WriteBatch
     from ibidem.objects.tree.region import Edits
 
 EDITS_MIN = 1_024
@@ -31,7 +31,7 @@ def is_rewritten(top: Block, edit_count: int) -> bool:
     return edit_count >= EDITS_MIN and edit_count * ENTRIES_PER_EDIT >= top.entry_count
 
 
-def rebuild(raw: bytes, top: Block, edits: Edits, buffer: Buffer) -> TreeCid:
+def rebuild(raw: bytes, top: Block, edits: Edits, buffer: WriteBatch) -> TreeCid:
     """Returns what `mutate` returns, after reading the whole tree.
 
     Args:
@@ -51,7 +51,7 @@ def rebuild(raw: bytes, top: Block, edits: Edits, buffer: Buffer) -> TreeCid:
     return TreeCid(write_levels(0, rows, put))
 
 
-def _leaves(raw: bytes, top: Block, buffer: Buffer) -> tuple[list[Block], set[bytes]]:
+def _leaves(raw: bytes, top: Block, buffer: WriteBatch) -> tuple[list[Block], set[bytes]]:
     """Returns the leaves in order, and the raw CIDs of all blocks."""
     blocks, raws = [top], {raw}
     while blocks[0].level:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ibidem.objects.blocks import Buffer
+from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, RootCid
 from ibidem.repo.at import Revision
 from ibidem.repo.edits import NODES, applied
@@ -35,7 +35,7 @@ def without_erased(repository: Reader, revision: Revision) -> Revision:
     gone = edits.of(NODES)
     if not gone:
         return revision
-    buffer = Buffer(repository.store)
+    buffer = WriteBatch(repository.store)
     root = applied(revision.root, edits, buffer)
     block = root.encode()
     root_cid = RootCid.of(block)

@@ -34,7 +34,7 @@ from ibidem.repo.publish import commit_of
 MESSAGE = "leave out what was erased"
 
 if TYPE_CHECKING:
-    from ibidem.objects.blocks import Buffer, Source
+    from ibidem.objects.blocks import Source, WriteBatch
     from ibidem.repo.arguments import Signature
     from ibidem.repo.keep.erased import Erased
 
@@ -73,7 +73,7 @@ def entries_of_erased(
 
 
 def cleaned_root(
-    buffer: Buffer,
+    buffer: WriteBatch,
     cid: RootCid,
     erased: Erased,
     *,
@@ -108,7 +108,7 @@ def cleaned_root(
 
 
 def cleaned_commit(
-    buffer: Buffer,
+    buffer: WriteBatch,
     cid: CommitCid,
     erased: Erased,
     signature: Signature,

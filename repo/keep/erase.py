@@ -20,7 +20,7 @@ from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from ibidem.objects.block import empty
-from ibidem.objects.blocks import Buffer
+from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, CommitCid, ErasureCid, TreeCid
 from ibidem.objects.erasure import Erasure
 from ibidem.objects.errors import (
@@ -207,7 +207,7 @@ class _Work:
         """
         new = [*given, *self._erasures(traces, [*given, *erased.erasures])]
         found = [*new, *(each for each in erased.erasures if each.node in self._ids)]
-        buffer = Buffer(self._store)
+        buffer = WriteBatch(self._store)
         gone = index_of(tuple(found))
         # The blocks of what was erased before do not say any more which edges there were.
         edges = None if len(found) > len(new) else traces.edges
@@ -253,7 +253,7 @@ class _Work:
         return made
 
     def _without(
-        self, ref: Ref, erased: Erased, edges: Collection[bytes] | None, buffer: Buffer
+        self, ref: Ref, erased: Erased, edges: Collection[bytes] | None, buffer: WriteBatch
     ) -> CommitCid | None:
         """Returns a commit on a ref's without the nodes; None where it has nothing of them."""
         message = "erase " + ", ".join(str(id_) for id_ in self._ids)

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 
 from ibidem.objects import codec
 from ibidem.objects.block import empty
-from ibidem.objects.blocks import Buffer
+from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, OperationCid
 from ibidem.objects.errors import (
     ConflictError,
@@ -219,7 +219,7 @@ def _is_cut(
         operations.publish(
             state,
             state.view,
-            Buffer(repository.store),
+            WriteBatch(repository.store),
             author=author,
             time=operations.time(time),
             description="give up older operations",

@@ -22,7 +22,7 @@ from ibidem.repo.keep.erased import NOTHING_ERASED, Erased
 from ibidem.repo.merge.three_way import merge_roots
 
 if TYPE_CHECKING:
-    from ibidem.objects.blocks import Buffer, Source
+    from ibidem.objects.blocks import Source, WriteBatch
 
 VIRTUAL_DEPTH_MAX = 16
 """How many times the base of a merge may itself be merged; then the lowest ancestor has to do."""
@@ -54,7 +54,7 @@ def common_root(
     source: Source,
     ours: CommitCid,
     theirs: CommitCid,
-    buffer: Buffer,
+    buffer: WriteBatch,
     *,
     erased: Erased = NOTHING_ERASED,
 ) -> RootCid | None:
@@ -74,7 +74,7 @@ def common_root(
 def merged_root(
     source: Source,
     bases: tuple[CommitCid, ...],
-    buffer: Buffer,
+    buffer: WriteBatch,
     depth_max: int = VIRTUAL_DEPTH_MAX,
     *,
     erased: Erased = NOTHING_ERASED,

@@ -6,7 +6,7 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from ibidem.objects.blocks import Buffer
+from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import CommitCid, RootCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.record import record
@@ -72,7 +72,7 @@ def merge_into(
     def attempt() -> Merged:
         state = operations.state()
         now = tip(operations, state, full_name)
-        buffer = Buffer(operations.store)
+        buffer = WriteBatch(operations.store)
         time = operations.time(signature.time)
         signed = _named(signature, rev, full_name)
         outcome, commit = _joined(buffer, now, theirs, operations.erased(state), signed, time)
@@ -112,7 +112,7 @@ def changed_between(
 
 
 def _joined(
-    buffer: Buffer, now: Tip, theirs: CommitCid, erased: Erased, signature: Signature, time: int
+    buffer: WriteBatch, now: Tip, theirs: CommitCid, erased: Erased, signature: Signature, time: int
 ) -> tuple[Outcome, Commit]:
     """Returns the commit that joins a branch and a commit; its new blocks go into the buffer."""
 
@@ -128,7 +128,7 @@ def _joined(
         return Outcome.UNCHANGED, Commit.decode(buffer.get(now.commit))
     if now.commit in bases:
         return forwarded()
-    scratch = Buffer(buffer)
+    scratch = WriteBatch(buffer)
     base = merged_root(buffer, bases, scratch, erased=erased)
     other = Commit.decode(buffer.get(theirs)).root
     root = merge_roots(scratch, base, now.root_cid, other, buffer, erased=erased)

@@ -26,7 +26,7 @@ from ibidem.repo.merge.fields import (
 )
 
 if TYPE_CHECKING:
-    from ibidem.objects.blocks import Buffer, Source
+    from ibidem.objects.blocks import Source, WriteBatch
 
 
 @record
@@ -45,7 +45,7 @@ def merge_element(
     base: Element,
     ours: Element,
     theirs: Element,
-    buffer: Buffer,
+    buffer: WriteBatch,
     *,
     sensitivity: Sensitivity | None = None,
 ) -> Element:
@@ -102,7 +102,7 @@ def _merged_value(
     base: Element,
     ours: Element,
     theirs: Element,
-    buffer: Buffer,
+    buffer: WriteBatch,
     sensitivity: Sensitivity | None,
 ) -> tuple[Cid, tuple[str, ...] | None]:
     """Returns the value made of two that differ, and the fields in conflict; None without one."""
@@ -131,7 +131,7 @@ def _merged_value(
 
 
 def _merged_record(
-    base: Cid | None, ours: Cid | None, theirs: Cid | None, buffer: Buffer
+    base: Cid | None, ours: Cid | None, theirs: Cid | None, buffer: WriteBatch
 ) -> Conflict | None:
     """Returns what stays of the recorded conflicts: one that a side settled goes, unless the other
     has added to it.
@@ -152,14 +152,14 @@ def _is_settled(base: Element, side: Element) -> bool:
     return base.conflict is not None and side.conflict is None
 
 
-def _settled(base: Element, side: Element, buffer: Buffer) -> frozenset[str]:
+def _settled(base: Element, side: Element, buffer: WriteBatch) -> frozenset[str]:
     """Returns the fields that a side has decided on, or put in question anew, whatever it says."""
     if base.conflict is None or side.conflict == base.conflict:
         return frozenset()
     return frozenset(read(buffer, base.conflict).fields)
 
 
-def _sides(base: Element, side: Element, buffer: Buffer) -> tuple[Cid, ...]:
+def _sides(base: Element, side: Element, buffer: WriteBatch) -> tuple[Cid, ...]:
     """Returns the values that a side stands for: its own, or those of its conflict if it is new."""
     if side.conflict is not None and side.conflict != base.conflict:
         return read(buffer, side.conflict).sides
@@ -167,7 +167,7 @@ def _sides(base: Element, side: Element, buffer: Buffer) -> tuple[Cid, ...]:
     return (Cid(side.value.raw),)
 
 
-def _first(base: Element, side: Element, buffer: Buffer) -> tuple[Cid, Cid]:
+def _first(base: Element, side: Element, buffer: WriteBatch) -> tuple[Cid, Cid]:
     """Returns what decides whose fields stand in the meantime: the lower comes first."""
     assert side.value is not None, "BUG: a side without a value"
     return _sides(base, side, buffer)[0], side.value
@@ -177,7 +177,7 @@ def _smallest(*links: Cid) -> tuple[Cid, ...]:
     return tuple(sorted({Cid(link.raw) for link in links})[:CONFLICT_LINKS_MAX])
 
 
-def _put(record: Conflict | None, buffer: Buffer) -> ConflictCid | None:
+def _put(record: Conflict | None, buffer: WriteBatch) -> ConflictCid | None:
     if record is None:
         return None
     block = record.encode()

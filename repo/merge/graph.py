@@ -21,7 +21,7 @@ from ibidem.repo.merge.fields import Sensitivity
 from ibidem.repo.merge.trees import Triples, lowest, three_way
 
 if TYPE_CHECKING:
-    from ibidem.objects.blocks import Buffer
+    from ibidem.objects.blocks import WriteBatch
     from ibidem.objects.root import Root
 
 Values = dict[bytes, Cid | None]
@@ -38,7 +38,7 @@ class GraphMerge:
         base: Root,
         ours: Root,
         theirs: Root,
-        buffer: Buffer,
+        buffer: WriteBatch,
         *,
         sensitivity: Sensitivity | None = None,
     ) -> None:
@@ -241,6 +241,6 @@ class GraphMerge:
         return cid
 
 
-def _ends(buffer: Buffer, cid: Cid) -> tuple[bytes, bytes]:
+def _ends(buffer: WriteBatch, cid: Cid) -> tuple[bytes, bytes]:
     edge = Edge.decode(buffer.get(cid))
     return edge.src.raw, edge.dst.raw

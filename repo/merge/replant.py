@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from ibidem.objects.blocks import Buffer
+from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import CommitCid, RootCid, TreeCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.errors import InvalidInputError
@@ -85,7 +85,7 @@ def rebase(
         InvalidInputError: one of them is a merge.
     """
 
-    def make(buffer: Buffer, now: Tip, erased: Erased) -> _Plan:
+    def make(buffer: WriteBatch, now: Tip, erased: Erased) -> _Plan:
         bases = () if now.commit is None else merge_bases(buffer, now.commit, onto)
         if now.commit is not None and onto in bases:
             return _unmoved(Outcome.UNCHANGED, now, erased)
@@ -123,7 +123,7 @@ def pick(
     What the signature leaves empty is as in the commit.
     """
 
-    def make(buffer: Buffer, now: Tip, erased: Erased) -> _Plan:
+    def make(buffer: WriteBatch, now: Tip, erased: Erased) -> _Plan:
         commit = Commit.decode(buffer.get(picked))
         signed = replace(
             signature,
@@ -146,7 +146,7 @@ def revert(
 ) -> Replanted:
     """Takes the change of one commit back; of a merge, that against its first parent."""
 
-    def make(buffer: Buffer, now: Tip, erased: Erased) -> _Plan:
+    def make(buffer: WriteBatch, now: Tip, erased: Erased) -> _Plan:
         commit = Commit.decode(buffer.get(reverted))
         message = signature.message or f"revert {commit.message or reverted}"
         plan = _unmoved(Outcome.REPLANTED, now, erased)
@@ -164,7 +164,7 @@ def _unmoved(outcome: Outcome, now: Tip, erased: Erased) -> _Plan:
     return _Plan(outcome, now.commit, now.root_cid, erased, now.root.tombstones)
 
 
-def _own(source: Buffer, head: CommitCid | None, bases: tuple[CommitCid, ...]) -> list[Commit]:
+def _own(source: WriteBatch, head: CommitCid | None, bases: tuple[CommitCid, ...]) -> list[Commit]:
     """Returns the commits from after a base to the head, the oldest first."""
     found: list[Commit] = []
     cid = head
@@ -180,7 +180,7 @@ def _own(source: Buffer, head: CommitCid | None, bases: tuple[CommitCid, ...]) -
     return found[::-1]
 
 
-def _before(operations: Operations, source: Buffer, commit: Commit) -> RootCid:
+def _before(operations: Operations, source: WriteBatch, commit: Commit) -> RootCid:
     """Returns the root that a commit was made on: that of the first parent."""
     if not commit.parents:
         return RootCid(operations.store.cell(ORIGIN_CELL) or b"")
@@ -189,7 +189,7 @@ def _before(operations: Operations, source: Buffer, commit: Commit) -> RootCid:
 
 def _add(
     plan: _Plan,
-    buffer: Buffer,
+    buffer: WriteBatch,
     commit: Commit,
     before: RootCid,
     after: RootCid,
@@ -214,7 +214,7 @@ def _run(
     operations: Operations,
     full_name: str,
     signature: Signature,
-    make: Callable[[Buffer, Tip, Erased], _Plan],
+    make: Callable[[WriteBatch, Tip, Erased], _Plan],
     verb: str,
     *,
     is_dry_run: bool = False,
@@ -222,7 +222,7 @@ def _run(
     def attempt() -> Replanted:
         state = operations.state()
         now = tip(operations, state, full_name)
-        buffer = Buffer(operations.store)
+        buffer = WriteBatch(operations.store)
         plan = make(buffer, now, operations.erased(state))
         if plan.tip == now.commit:
             plan.outcome = Outcome.UNCHANGED
@@ -245,7 +245,7 @@ def _run(
     return attempt() if is_dry_run else until_published(operations.store, attempt)
 
 
-def _report(source: Buffer, before: Root, plan: _Plan) -> Replanted:
+def _report(source: WriteBatch, before: Root, plan: _Plan) -> Replanted:
     changes, conflicts = changed_between(source, before, plan.root)
     return Replanted(
         plan.outcome,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ibidem.objects import codec
 from ibidem.objects.block import Block
-from ibidem.objects.blocks import Buffer
+from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, CommitCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.conflict import EDGE, Conflict
@@ -171,7 +171,7 @@ class _Case:
         self, chosen: Cid, value: Mapping[str, Any]
     ) -> tuple[Block, Edits, dict[Cid, bytes]]:
         """Returns the value that settles the conflict, and what else is edited, with its blocks."""
-        edits, buffer = Edits(), Buffer(self.source)
+        edits, buffer = Edits(), WriteBatch(self.source)
         nodes = Tree(self.source, self.root.nodes)
         for link in self.conflict.nodes:
             node = Node.decode(self.source.get(link))
@@ -181,7 +181,7 @@ class _Case:
         edits.of(CONFLICTS)[self.id.raw] = None
         return settled, edits, buffer.new
 
-    def _merged(self, chosen: Cid, value: Mapping[str, Any], buffer: Buffer) -> Block:
+    def _merged(self, chosen: Cid, value: Mapping[str, Any], buffer: WriteBatch) -> Block:
         block = self.source.get(self.current or chosen)
         fields, wanted = fields_of(block), fields_of(self.source.get(chosen))
         names = self.conflict.fields
@@ -235,7 +235,7 @@ def _take_away(tx: Transaction, case: _Case) -> None:
         tx.remove_edge(case.id)
 
 
-def _encoded(name: str, value: Any, buffer: Buffer) -> bytes | None:
+def _encoded(name: str, value: Any, buffer: WriteBatch) -> bytes | None:
     """Returns the canonical bytes of a field; long content goes into the buffer."""
     if name == _CONTENT and value is not None:
         value, parts = split_content(check_content(value))

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from ibidem.objects.blocks import Buffer
+from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, RootCid, TreeCid
 from ibidem.objects.config import Config
 from ibidem.objects.links import links
@@ -38,7 +38,7 @@ def merge_roots(
     base: RootCid | None,
     ours: RootCid,
     theirs: RootCid,
-    buffer: Buffer,
+    buffer: WriteBatch,
     *,
     is_base: bool = False,
     erased: Erased = NOTHING_ERASED,
@@ -60,7 +60,7 @@ def merge_roots(
 
     Spec: merge 1.
     """
-    work = Buffer(_Both(buffer, source))
+    work = WriteBatch(_Both(buffer, source))
     if erased.nodes:
         base = None if base is None else cleaned_root(work, base, erased, is_base=True)
         ours, theirs = (cleaned_root(work, side, erased) for side in (ours, theirs))
@@ -97,7 +97,7 @@ def reachable(root: RootCid, blocks: Mapping[Cid, bytes]) -> dict[Cid, bytes]:
     return found
 
 
-def _merged(base: Root, ours: Root, theirs: Root, buffer: Buffer, *, is_base: bool) -> Root:
+def _merged(base: Root, ours: Root, theirs: Root, buffer: WriteBatch, *, is_base: bool) -> Root:
     configs = (base.config, ours.config, theirs.config)
     merged_config, names = merge_config(*configs, is_base=is_base)
     config = Config.from_map(merged_config)
@@ -142,7 +142,7 @@ def _renamed(trees: Mapping[str, TreeCid], names: Mapping[str, str]) -> Mapping[
 class _Both:
     """Reads what is not stored yet, else what is."""
 
-    def __init__(self, buffer: Buffer, source: Source) -> None:
+    def __init__(self, buffer: WriteBatch, source: Source) -> None:
         self._new = buffer.new
         self._source = source
 

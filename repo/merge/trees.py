@@ -9,7 +9,7 @@ from ibidem.objects.cid import Cid, TreeCid
 from ibidem.objects.tree import EMPTY_TREE, EMPTY_TREE_BLOCK, Tree, diff, mutate
 
 if TYPE_CHECKING:
-    from ibidem.objects.blocks import Buffer
+    from ibidem.objects.blocks import WriteBatch
 
 Triple = tuple[Cid | None, Cid | None, Cid | None]
 """The CIDs in base, ours and theirs; None where there is none."""
@@ -18,7 +18,7 @@ Triple = tuple[Cid | None, Cid | None, Cid | None]
 class Triples:
     """One tree on three sides; only differences are read, and keys that are asked for."""
 
-    def __init__(self, buffer: Buffer, base: TreeCid, ours: TreeCid, theirs: TreeCid) -> None:
+    def __init__(self, buffer: WriteBatch, base: TreeCid, ours: TreeCid, theirs: TreeCid) -> None:
         self._buffer = buffer
         self._base = Tree(buffer, base)
         self._ours = ours

@@ -18,7 +18,7 @@ from ibidem.objects.vector import Sparse, Vector
 from ibidem.repo.merge.trees import Triples, lowest, three_way
 
 if TYPE_CHECKING:
-    from ibidem.objects.blocks import Buffer
+    from ibidem.objects.blocks import WriteBatch
     from ibidem.repo.merge.graph import GraphMerge
 
 VECTORS = "vectors"
@@ -28,7 +28,7 @@ SPARSE = "sparse"
 class VectorMerge:
     """The merge of vectors, after that of the graph."""
 
-    def __init__(self, graph: GraphMerge, config: Config, buffer: Buffer) -> None:
+    def __init__(self, graph: GraphMerge, config: Config, buffer: WriteBatch) -> None:
         self._graph = graph
         self._fields = config.fields
         self._buffer = buffer

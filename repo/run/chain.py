@@ -19,7 +19,7 @@ from ibidem.repo import refs
 from ibidem.repo.run.values import pack
 
 if TYPE_CHECKING:
-    from ibidem.objects.blocks import Buffer
+    from ibidem.objects.blocks import WriteBatch
     from ibidem.repo.operations import Operations, State
     from ibidem.store.protocol import Store
 
@@ -103,7 +103,7 @@ class Chain:
             )
             self._blocks, self._pending, self._published = {}, 0, self.tip
 
-    def _moved(self, state: State, buffer: Buffer) -> View:
+    def _moved(self, state: State, buffer: WriteBatch) -> View:
         if self._published is None:
             self.name = f"{self._base_name}/{_last_number(buffer, state.view, self._base_name) + 1}"
         else:

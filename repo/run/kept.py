@@ -21,7 +21,7 @@ from ibidem.retrieve.receipt import Receipt
 from ibidem.retrieve.sealed import SealedReceipt, read_receipt, seal
 
 if TYPE_CHECKING:
-    from ibidem.objects.blocks import Buffer
+    from ibidem.objects.blocks import WriteBatch
     from ibidem.repo.operations import Operations, State
     from ibidem.repo.reader import Reader
 
@@ -71,7 +71,7 @@ def keep(
     block = given.encode()
     cid = ReceiptCid.of(block)
 
-    def make(state: State, buffer: Buffer) -> View | None:
+    def make(state: State, buffer: WriteBatch) -> View | None:
         if refs.read(buffer, state.view, RECEIPTS + str(cid)) is not None:
             return None
         buffer.put(cid, block)
@@ -112,7 +112,7 @@ def drop(
         raise NotFoundError(f"receipt {str(receipt)!r:.80} is not among those kept")
     name, cid = found
 
-    def make(state: State, buffer: Buffer) -> View:
+    def make(state: State, buffer: WriteBatch) -> View:
         moved = refs.changed(state.view, {RECEIPTS + name: None}, buffer)
         return replace(state.view, refs=moved)
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 
-from ibidem.objects.blocks import Buffer
+from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, CommitCid, RootCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.errors import CorruptError, ReplayError
@@ -266,7 +266,7 @@ class _Comparing:
             replay._next += 1
             replay._raise_recorded(found)
             raise replay._incomplete(step, "a root or an error")
-        buffer = Buffer(replay._store)
+        buffer = WriteBatch(replay._store)
         buffer.new.update(blocks)
         root = laid_on(self._root, edits, buffer)
         if root.cid != step.root:
@@ -276,7 +276,7 @@ class _Comparing:
         return found.commit
 
 
-def _changes(source: Buffer, recorded: Root, now: Root) -> list[str]:
+def _changes(source: WriteBatch, recorded: Root, now: Root) -> list[str]:
     """Returns what the graph has now where the recording has something else."""
     lines = [
         f"now, against the recording: {change_line(source, change)}"

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from ibidem.objects.blocks import Buffer
+from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, ReceiptCid, RootCid
 from ibidem.objects.errors import IbidemError, InvalidInputError
 from ibidem.repo import moves, publish
@@ -237,7 +237,7 @@ class _Recording:
         except IbidemError as error:
             run._append("commit", answer=outcome.failed(error))
             raise
-        buffer = Buffer(run._live.store)
+        buffer = WriteBatch(run._live.store)
         root_cid = self._root(commit, edits, blocks, buffer)
         run._append(
             "commit",
@@ -249,7 +249,7 @@ class _Recording:
         return commit
 
     def _root(
-        self, commit: Commit | None, edits: Edits, blocks: Mapping[Cid, bytes], buffer: Buffer
+        self, commit: Commit | None, edits: Edits, blocks: Mapping[Cid, bytes], buffer: WriteBatch
     ) -> RootCid:
         begun = () if self._begun.commit is None else (self._begun.commit,)
         if commit is not None and commit.parents == begun:

@@ -26,7 +26,7 @@ from ibidem.repo.run.chain import full_name
 from ibidem.repo.run.shape import ReadStep, read_step
 
 if TYPE_CHECKING:
-    from ibidem.objects.blocks import Buffer
+    from ibidem.objects.blocks import WriteBatch
     from ibidem.objects.view import View
     from ibidem.repo.operations import Operations, State
     from ibidem.repo.reader import Reader
@@ -198,7 +198,7 @@ def drop(
     """Drops a recorded run, and returns its last step; `NotFoundError` when there is none."""
     found = Recording(repository, name)
 
-    def make(state: State, buffer: Buffer) -> View:
+    def make(state: State, buffer: WriteBatch) -> View:
         moved = refs.changed(state.view, {RUNS + found.name: None}, buffer)
         return replace(state.view, refs=moved)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ibidem.objects.blocks import Buffer
+from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, OperationCid, TreeCid
 from ibidem.objects.erasure import Erasure
 from ibidem.objects.errors import CorruptError
@@ -110,7 +110,7 @@ def restore(repository: Reader, quarantine: Quarantine, newest: OperationCid) ->
         CorruptError, FormatError, NotFoundError: the copy is not whole and right.
     """
     store = repository.store
-    sent = Layered(quarantine, Buffer())
+    sent = Layered(quarantine, WriteBatch())
     log = LocalLog(sent, newest, lambda operation, _: operation.parents[0] not in quarantine)
     found = Intake(repository, quarantine)
     for cid in log.erased:

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ibidem.objects.blocks import Buffer
+from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.config import Config
 from ibidem.objects.errors import CorruptError, InvalidInputError
 from ibidem.repo import refs, repository
@@ -129,7 +129,7 @@ def _fill(made: repository.Repository, remote: Remote, offered: Bundle, author: 
     wanted = sorted({tip.target for tip in offered.refs.values()})
     with remote.fetch(wanted, ()) as blocks, intake(made, counted.of(blocks), wanted) as found:
 
-        def plan(_: Known, __: Buffer) -> list[RefMove]:
+        def plan(_: Known, __: WriteBatch) -> list[RefMove]:
             moves = []
             for name, tip in offered.refs.items():
                 moves.append(RefMove(name, None, tip.target, Move.CREATED))

@@ -34,7 +34,7 @@ from ibidem.repo.sync.report import CopyReport, Move, RefMove
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ibidem.objects.blocks import Buffer, Source
+    from ibidem.objects.blocks import Source, WriteBatch
     from ibidem.objects.view import View
     from ibidem.repo.operations import State
     from ibidem.repo.reader import Reader
@@ -74,7 +74,7 @@ def fetch(
         intake(repository, counted.of(blocks), wanted, sent) as found,
     ):
 
-        def plan(now: Known, _: Buffer) -> list[RefMove]:
+        def plan(now: Known, _: WriteBatch) -> list[RefMove]:
             return [
                 _fetched(found.source, now, name, full_name, tip, is_forced=is_forced)
                 for full_name, tip in offered.refs.items()
@@ -305,7 +305,7 @@ def _remember(
         if move.name.startswith((refs.HEADS, NOTES))
     }
 
-    def make(state: State, buffer: Buffer) -> View | None:
+    def make(state: State, buffer: WriteBatch) -> View | None:
         now = {name: refs.read(buffer, state.view, name) for name in changes}
         moved = {
             name: target

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ibidem.objects.blocks import Buffer
+from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, CommitCid, OperationCid
 from ibidem.objects.errors import InvalidInputError, NotFoundError
 from ibidem.repo import refs
@@ -99,7 +99,7 @@ def export_part(
         branch: short name of the branch that the commit stands on in the file; by default the
             current one.
     """
-    buffer = Buffer(repository.store)
+    buffer = WriteBatch(repository.store)
     seen = repository.at(at).seen_by(trust)
     commit = filtered_commit(seen, label, buffer)
     short = repository.current_branch if branch is None else branch

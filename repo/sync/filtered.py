@@ -24,14 +24,14 @@ from ibidem.objects.node import Node
 from ibidem.objects.tree import EMPTY_TREE, EMPTY_TREE_BLOCK, Tree, build
 
 if TYPE_CHECKING:
-    from ibidem.objects.blocks import Buffer
+    from ibidem.objects.blocks import WriteBatch
     from ibidem.repo.at import Revision
 
 _BATCH_KEYS = 4096
 Entries = Iterator[tuple[bytes, Cid]]
 
 
-def filtered_commit(revision: Revision, label: str | None, buffer: Buffer) -> CommitCid:
+def filtered_commit(revision: Revision, label: str | None, buffer: WriteBatch) -> CommitCid:
     """Puts a commit without parents whose root has only what a revision shows, and returns it.
 
     The same revision, as seen by the same caller, gives the same commit.
@@ -53,7 +53,7 @@ def filtered_commit(revision: Revision, label: str | None, buffer: Buffer) -> Co
     return cid
 
 
-def filtered_root(revision: Revision, label: str | None, buffer: Buffer) -> RootCid:
+def filtered_root(revision: Revision, label: str | None, buffer: WriteBatch) -> RootCid:
     """Puts a root that has only what a revision shows, and returns it."""
     root = revision.root
     chosen = (node for node in revision.nodes() if label is None or node.ntype == label)
@@ -74,7 +74,7 @@ def filtered_root(revision: Revision, label: str | None, buffer: Buffer) -> Root
     return cid
 
 
-def _put(node: Node, buffer: Buffer) -> Cid:
+def _put(node: Node, buffer: WriteBatch) -> Cid:
     """Puts a node as it is seen, and returns its CID."""
     block = node.encode()
     cid = NodeCid.of(block)
@@ -82,11 +82,11 @@ def _put(node: Node, buffer: Buffer) -> Cid:
     return cid
 
 
-def _built(entries: Entries, buffer: Buffer) -> TreeCid:
+def _built(entries: Entries, buffer: WriteBatch) -> TreeCid:
     return build(list(entries), buffer)
 
 
-def _some(buffer: Buffer, tree: TreeCid, keys: Iterable[bytes]) -> Entries:
+def _some(buffer: WriteBatch, tree: TreeCid, keys: Iterable[bytes]) -> Entries:
     found = Tree(buffer, tree)
     waiting = iter(keys)
     while batch := list(islice(waiting, _BATCH_KEYS)):
@@ -95,14 +95,14 @@ def _some(buffer: Buffer, tree: TreeCid, keys: Iterable[bytes]) -> Entries:
                 yield key, cid
 
 
-def _edges(buffer: Buffer, tree: TreeCid, shown: Container[bytes]) -> Entries:
+def _edges(buffer: WriteBatch, tree: TreeCid, shown: Container[bytes]) -> Entries:
     for key, cid in Tree(buffer, tree).items():
         edge = Edge.decode(buffer.get(cid))
         if edge.src.raw in shown and edge.dst.raw in shown:
             yield key, cid
 
 
-def _tombstones(buffer: Buffer, revision: Revision, label: str | None) -> Entries:
+def _tombstones(buffer: WriteBatch, revision: Revision, label: str | None) -> Entries:
     for key, cid in Tree(buffer, revision.root.tombstones).items():
         try:
             node = revision.node(NodeId(key), include_tombstoned=True)
@@ -113,7 +113,7 @@ def _tombstones(buffer: Buffer, revision: Revision, label: str | None) -> Entrie
 
 
 def _named(
-    buffer: Buffer, trees: Iterable[tuple[str, TreeCid]], keys: list[bytes]
+    buffer: WriteBatch, trees: Iterable[tuple[str, TreeCid]], keys: list[bytes]
 ) -> dict[str, TreeCid]:
     built = {name: _built(_some(buffer, tree, keys), buffer) for name, tree in trees}
     return {name: tree for name, tree in built.items() if tree != EMPTY_TREE}

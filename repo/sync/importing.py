@@ -27,7 +27,7 @@ from ibidem.repo.sync.receive import Intake, sent_erasures
 from ibidem.repo.sync.report import CopyReport, RefMove
 
 if TYPE_CHECKING:
-    from ibidem.objects.blocks import Buffer
+    from ibidem.objects.blocks import WriteBatch
     from ibidem.repo.reader import Reader
     from ibidem.repo.sync.car import CarLimits, Readable
     from ibidem.repo.sync.known import Known
@@ -68,7 +68,7 @@ def import_car(
         )
         conflicts = [0]
 
-        def plan(known: Known, buffer: Buffer) -> list[RefMove]:
+        def plan(known: Known, buffer: WriteBatch) -> list[RefMove]:
             operations = repository._operations
             merger = Merger(
                 author,

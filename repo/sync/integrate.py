@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ibidem.objects.blocks import Buffer
+from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, CommitCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.errors import ConflictError, NotFoundError
@@ -58,7 +58,7 @@ class Merger:
 
 
 def integrated(
-    name: str, before: Cid | None, theirs: Cid, buffer: Buffer, merger: Merger
+    name: str, before: Cid | None, theirs: Cid, buffer: WriteBatch, merger: Merger
 ) -> RefMove:
     """Returns the move that takes a target from elsewhere into a ref here.
 
@@ -81,7 +81,7 @@ def integrated(
     return RefMove(name, before, joined, Move.MERGED)
 
 
-def merged_conflict_count(buffer: Buffer, moves: Iterable[RefMove]) -> int:
+def merged_conflict_count(buffer: WriteBatch, moves: Iterable[RefMove]) -> int:
     """Returns how many conflicts stand in the roots of the commits that join."""
     count = 0
     for move in moves:
@@ -108,7 +108,7 @@ def pull_into(
     moves: list[RefMove] = []
     conflicts = 0
 
-    def make(state: State, buffer: Buffer) -> View | None:
+    def make(state: State, buffer: WriteBatch) -> View | None:
         nonlocal conflicts
         merger = Merger(
             author,
@@ -148,7 +148,7 @@ def with_pull(
     return replace(fetched, moves=(*fetched.moves, *moves), conflict_count=conflicts)
 
 
-def _pulled(view: View, buffer: Buffer, remote: str, name: str, merger: Merger) -> RefMove:
+def _pulled(view: View, buffer: WriteBatch, remote: str, name: str, merger: Merger) -> RefMove:
     theirs = refs.read(buffer, view, tracking(remote, name))
     if theirs is None:
         raise NotFoundError(
@@ -160,10 +160,10 @@ def _pulled(view: View, buffer: Buffer, remote: str, name: str, merger: Merger) 
 
 
 def _joined(
-    name: str, ours: CommitCid, theirs: CommitCid, buffer: Buffer, merger: Merger
+    name: str, ours: CommitCid, theirs: CommitCid, buffer: WriteBatch, merger: Merger
 ) -> CommitCid:
     """Puts a commit that joins two, with the root that merges theirs, and returns it."""
-    scratch = Buffer(buffer)
+    scratch = WriteBatch(buffer)
     base = common_root(buffer, ours, theirs, scratch, erased=merger.erased)
     roots = [Commit.decode(buffer.get(side)).root for side in (ours, theirs)]
     root = merge_roots(scratch, base, roots[0], roots[1], buffer, erased=merger.erased)

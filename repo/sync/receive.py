@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ibidem.objects.blocks import Buffer
+from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, CommitCid
 from ibidem.objects.erasure import Erasure
 from ibidem.objects.errors import ConflictError, CorruptError, ErrorKind, InvalidInputError
@@ -72,7 +72,7 @@ class Intake:
 
     def publish(
         self,
-        plan: Callable[[Known, Buffer], Moves],
+        plan: Callable[[Known, WriteBatch], Moves],
         *,
         author: str,
         time: int | None,
@@ -88,7 +88,7 @@ class Intake:
         """
         moves: Moves = []
 
-        def make(state: State, buffer: Buffer) -> View | None:
+        def make(state: State, buffer: WriteBatch) -> View | None:
             known = Known(self._operations.store, state.view)
             for cid in self.accepted.built_on:
                 if not known.has(cid):
@@ -97,7 +97,7 @@ class Intake:
                         kind=ErrorKind.HEAD_MOVED,
                         hint="copy again",
                     )
-            work = Buffer(self.source)
+            work = WriteBatch(self.source)
             moves[:] = plan(known, work)
             buffer.new.update(work.new)
             changes = {move.name: move.after for move in moves if move.before != move.after}
@@ -218,7 +218,7 @@ def _moved(repository: Reader, quarantine: Quarantine, push: Push) -> Moves:
         is_erased=is_erased_in(repository, sent),
     )
 
-    def plan(known: Known, _: Buffer) -> Moves:
+    def plan(known: Known, _: WriteBatch) -> Moves:
         moves = [
             _checked(found.source, known.refs.get(name), name, update)
             for name, update in push.updates.items()

@@ -111,11 +111,11 @@ in_child(free)
 def test_the_collector_runs_in_a_child_of_a_process_that_pauses_it():
     run("""
 import gc
-from ibidem.objects.collector import paused
-beside(paused())
+from ibidem.objects.gc_pause import gc_paused
+beside(gc_paused())
 def work():
     assert gc.isenabled()
-    with paused():
+    with gc_paused():
         assert not gc.isenabled()
     assert gc.isenabled()
 assert not gc.isenabled()
@@ -129,7 +129,7 @@ def test_a_child_asks_commits_and_talks_while_another_thread_of_its_parent_was_i
 import ibidem
 from ibidem.memory.conversation import writing
 from ibidem.memory.conversation.conversations import Conversations
-from ibidem.objects import collector
+from ibidem.objects import gc_pause
 repo = ibidem.init()
 def work():
     with repo.transaction() as tx:
@@ -147,7 +147,7 @@ joints = [
     if type(one).__name__ == "Joint"
 ]
 assert joints
-for lock in (index._lock, repo.store._lock, collector._lock, writing._LOCK, joints[0]._lock):
+for lock in (index._lock, repo.store._lock, gc_pause._lock, writing._LOCK, joints[0]._lock):
     beside(lock)
 in_child(work)
 """)

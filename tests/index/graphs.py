@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ibidem.objects.blocks import Buffer
+from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import RootCid, TreeCid
 from ibidem.objects.config import Config, Model
 from ibidem.objects.edge import Edge
@@ -79,7 +79,7 @@ class Graph:
 
 def store_root(graph: Graph, store: MemoryStore) -> RootCid:
     """Stores the graph's blocks and returns its root."""
-    buffer = Buffer(store)
+    buffer = WriteBatch(store)
 
     def tree(values: dict) -> TreeCid:
         entries = []

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from ibidem.index.index import Index
-from ibidem.objects.blocks import Buffer
+from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, NodeCid, RootCid, TreeCid, VectorCid
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
@@ -36,7 +36,7 @@ class CountingStore(MemoryStore):
         return [self.get(cid) for cid in cids]
 
 
-def put_node(number: int, buffer: Buffer) -> tuple[bytes, NodeCid, VectorCid]:
+def put_node(number: int, buffer: WriteBatch) -> tuple[bytes, NodeCid, VectorCid]:
     raw = text_digest(str(number))[:16]
     text = f"text of number {number}"
     node = Node(NodeId(raw), "Passage", text, props={"number": number}).encode()
@@ -47,7 +47,7 @@ def put_node(number: int, buffer: Buffer) -> tuple[bytes, NodeCid, VectorCid]:
     return raw, *cids
 
 
-def put_root(nodes: TreeCid, vectors: TreeCid, buffer: Buffer) -> RootCid:
+def put_root(nodes: TreeCid, vectors: TreeCid, buffer: WriteBatch) -> RootCid:
     root = Root(nodes, EMPTY_TREE, EMPTY_TREE, EMPTY_TREE, {MODEL: vectors}, {}, CONFIG.to_map())
     buffer.put(root.cid, root.encode())
     return RootCid(root.cid.raw)
@@ -56,7 +56,7 @@ def put_root(nodes: TreeCid, vectors: TreeCid, buffer: Buffer) -> RootCid:
 def cost_of_steps(size: int, directory: Path) -> tuple[int, int, int]:
     """Returns blocks read, bytes of segments and of manifests written by STEPS small commits."""
     store = CountingStore()
-    buffer = Buffer(store)
+    buffer = WriteBatch(store)
     rows = [put_node(number, buffer) for number in range(size)]
     nodes = build([(raw, cid) for raw, cid, _ in rows], buffer)
     vectors = build([(raw, cid) for raw, _, cid in rows], buffer)
@@ -68,7 +68,7 @@ def cost_of_steps(size: int, directory: Path) -> tuple[int, int, int]:
     assert catalog is not None
     counts = []
     for number in range(size, size + STEPS):
-        buffer = Buffer(store)
+        buffer = WriteBatch(store)
         raw, node, vector = put_node(number, buffer)
         nodes, vectors = mutate(nodes, {raw: node}, buffer), mutate(vectors, {raw: vector}, buffer)
         root = put_root(nodes, vectors, buffer)
@@ -90,7 +90,7 @@ def test_a_one_node_advance_costs_the_same_at_ten_times_the_size(tmp_path: Path)
 
 def test_asking_again_reads_and_writes_nothing(tmp_path: Path):
     store = CountingStore()
-    buffer = Buffer(store)
+    buffer = WriteBatch(store)
     raw, node, vector = put_node(1, buffer)
     root = put_root(build([(raw, node)], buffer), build([(raw, vector)], buffer), buffer)
     store.put(buffer.new)
@@ -110,7 +110,7 @@ def test_remembered_snapshots_and_their_files_are_bounded(tmp_path: Path):
     vectors: TreeCid = EMPTY_TREE
     first: RootCid | None = None
     for number in range(60):
-        buffer = Buffer(store)
+        buffer = WriteBatch(store)
         raw, node, vector = put_node(number, buffer)
         nodes, vectors = mutate(nodes, {raw: node}, buffer), mutate(vectors, {raw: vector}, buffer)
         root = put_root(nodes, vectors, buffer)

@@ -1,7 +1,7 @@
 """A graph in memory behind real transactions: a publisher that keeps one root and all blocks."""
 
 from ibidem.ingest.ingest import ingest
-from ibidem.objects.blocks import Buffer
+from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, RootCid
 from ibidem.objects.config import Config
 from ibidem.objects.edge import Edge
@@ -45,7 +45,7 @@ class Graph:
         return self.root
 
     def publish(self, edits, blocks):
-        buffer = Buffer(self.blocks)
+        buffer = WriteBatch(self.blocks)
         buffer.new.update(blocks)
         root = applied(self.root, edits, buffer)
         check_references(buffer, root, edits)

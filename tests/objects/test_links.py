@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from ibidem.objects import codec
-from ibidem.objects.blocks import Buffer
+from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import BlobCid, Cid, CommitCid, OperationCid, RootCid, TreeCid, ViewCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.derive import edge_id, node_id
@@ -54,7 +54,7 @@ def test_property_links_are_not_followed_but_reported():
 
 def test_columns_of_a_tree_are_walked_down_to_the_values():
     entries = [(index.to_bytes(16, "big"), Cid.of(bytes((index % 256,)))) for index in range(500)]
-    buffer = Buffer()
+    buffer = WriteBatch()
     top = build(entries, buffer)
     found, todo = [], [top]
     while todo:
@@ -90,9 +90,9 @@ def test_tree_with_a_broken_column_is_refused():
 
 
 def test_buffer_reads_through_and_leaves_its_source_alone():
-    below = Buffer()
+    below = WriteBatch()
     below.put(FAR, b"below")
-    above = Buffer(below)
+    above = WriteBatch(below)
     above.put(T[0], b"above")
     assert (above.get(FAR), above.get(T[0])) == (b"below", b"above")
     assert (list(above.new), list(below.new)) == ([T[0]], [FAR])

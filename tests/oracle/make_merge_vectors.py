@@ -14,7 +14,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from ibidem.objects.blocks import Buffer
+from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid
 from ibidem.objects.derive import edge_id, node_id
 
@@ -39,7 +39,7 @@ CASES_MADE_AGAIN = 6
 
 
 def cases() -> dict[str, Any]:
-    source = Buffer()
+    source = WriteBatch()
     blocks: dict[Cid, oracle.Value] = {}
     found = made(CASES, 1_000_000, None, source, blocks)
     for policy in range(len(POLICIES)):
@@ -52,7 +52,7 @@ def cases() -> dict[str, Any]:
 
 
 def made(
-    count: int, seed: int, policy: int | None, source: Buffer, blocks: dict[Cid, oracle.Value]
+    count: int, seed: int, policy: int | None, source: WriteBatch, blocks: dict[Cid, oracle.Value]
 ) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     met: Counter[str] = Counter()
@@ -81,7 +81,7 @@ def made(
     return found[:count]
 
 
-def of_policies(source: Buffer, blocks: dict[Cid, oracle.Value]) -> list[dict[str, Any]]:
+def of_policies(source: WriteBatch, blocks: dict[Cid, oracle.Value]) -> list[dict[str, Any]]:
     """Both sides change the policy: merged by fields, or an error."""
     found: list[dict[str, Any]] = []
     for seed in range(3_000_000, 3_000_000 + CASES_OF_POLICIES):
@@ -97,7 +97,7 @@ def of_policies(source: Buffer, blocks: dict[Cid, oracle.Value]) -> list[dict[st
     return found
 
 
-def of_lists(source: Buffer, blocks: dict[Cid, oracle.Value]) -> list[dict[str, Any]]:
+def of_lists(source: WriteBatch, blocks: dict[Cid, oracle.Value]) -> list[dict[str, Any]]:
     """A side took away what a node lists as a child because of the other."""
     found: list[dict[str, Any]] = []
     seed = 4_000_000
@@ -115,7 +115,7 @@ def of_lists(source: Buffer, blocks: dict[Cid, oracle.Value]) -> list[dict[str, 
     return found
 
 
-def of_returned(source: Buffer, blocks: dict[Cid, oracle.Value]) -> list[dict[str, Any]]:
+def of_returned(source: WriteBatch, blocks: dict[Cid, oracle.Value]) -> list[dict[str, Any]]:
     """An edge has a conflict that names missing nodes, and both its ends are there."""
     edge, other = ({**cites("a", "b"), "weight": weight} for weight in (2.0, 3.0))
     out = dangling([edge], "b")
@@ -184,7 +184,7 @@ def dangling(sides: Sequence[oracle.Value], missing: str) -> oracle.Value:
 
 def cases_made_again() -> dict[str, Any]:
     """Reverts, rebases and undos that would lose a tombstone by the rules of merging alone."""
-    source = Buffer()
+    source = WriteBatch()
     blocks: dict[Cid, oracle.Value] = {}
     found: list[dict[str, Any]] = []
     met: Counter[str] = Counter()
@@ -236,7 +236,7 @@ def cases_made_again() -> dict[str, Any]:
 
 def put(
     states: Sequence[oracle.State],
-    source: Buffer,
+    source: WriteBatch,
     blocks: dict[Cid, oracle.Value],
     names: Sequence[str] = ("base", "ours", "theirs", "output"),
 ) -> dict[str, str]:
@@ -260,7 +260,7 @@ def hexed(cid: Cid) -> str:
     return cid.raw.hex()
 
 
-def needed(found: list[dict[str, Any]], source: Buffer) -> dict[str, str]:
+def needed(found: list[dict[str, Any]], source: WriteBatch) -> dict[str, str]:
     """Returns the blocks behind what goes into the cases, by CID."""
     from ibidem.objects.links import links
 

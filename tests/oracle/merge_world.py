@@ -9,7 +9,7 @@ import numpy as np
 from blake3 import blake3
 
 from ibidem.objects import codec
-from ibidem.objects.blocks import Buffer
+from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, RootCid
 from ibidem.objects.config import Config
 from ibidem.objects.derive import edge_id, node_id
@@ -300,7 +300,7 @@ def _plain(block: bytes) -> Value:
     return value
 
 
-def rooted(state: State, buffer: Buffer) -> RootCid:
+def rooted(state: State, buffer: WriteBatch) -> RootCid:
     """Puts a state and returns its root."""
 
     def tree(values: dict[bytes, Value]) -> object:
@@ -324,7 +324,7 @@ def rooted(state: State, buffer: Buffer) -> RootCid:
     return cid
 
 
-def state_of(root_cid: RootCid, buffer: Buffer) -> State:
+def state_of(root_cid: RootCid, buffer: WriteBatch) -> State:
     """Returns a root, spelled out."""
     root = Root.decode(buffer.get(root_cid))
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ibidem.index.index import Index
-from ibidem.objects.blocks import Buffer
+from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.config import Config
 from ibidem.objects.derive import edge_id
 from ibidem.objects.edge import Edge
@@ -52,7 +52,7 @@ def given(texts, *, vectors=None, **options):
         ident(i): Vector.from_array(np.array(row, np.float32), of=text_digest(""))
         for i, row in (vectors or {}).items()
     }
-    facts = finish(config, nodes, {"m": rows} if rows else {}, {}, set(), Buffer())
+    facts = finish(config, nodes, {"m": rows} if rows else {}, {}, set(), WriteBatch())
     snapshot = Index(None, facts.buffer).snapshot(facts.root)
 
     def run(reranker, query=None):
@@ -273,7 +273,7 @@ def test_a_query_with_every_stage_writes_back():
 def test_edges_are_shown_with_what_is_visible_and_no_more():
     """[8.1-e] [8.1-f]"""
     nodes = [doc(i) for i in range(5)]
-    facts = finish(Config(), nodes, {}, {}, {ident(4)}, Buffer())
+    facts = finish(Config(), nodes, {}, {}, {ident(4)}, WriteBatch())
     pairs = [(0, "cites", 2), (0, "cites", 1), (0, "author", 3), (0, "cites", 4), (2, "cites", 0)]
     edges = [
         Edge(edge_id(ident(a), name, ident(b), None), name, ident(a), ident(b))

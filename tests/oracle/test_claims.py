@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ibidem.index.index import Index
-from ibidem.objects.blocks import Buffer
+from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.config import Config, Model
 from ibidem.objects.errors import CorruptError, ErrorKind, FormatError, InvalidInputError
 from ibidem.objects.ids import NodeId
@@ -54,7 +54,7 @@ def ask(nodes, *, vectors=None, rows=None, tombstones=(), **options):
         )
         for key, (tokens, weights) in (rows or {}).items()
     }
-    facts = finish(config, list(nodes), dense, {"v": weighted}, set(tombstones), Buffer())
+    facts = finish(config, list(nodes), dense, {"v": weighted}, set(tombstones), WriteBatch())
     snapshot = Index(None, facts.buffer).snapshot(facts.root)
     return execute(
         snapshot, resolve(config, **options), lambda cid: Node.decode(facts.buffer.get(cid))
@@ -183,7 +183,7 @@ def test_a_stale_vector_ranks_with_a_warning():
         ident(0): Vector.from_array(np.array([1, 0], np.float32), of=text_digest("before")),
         ident(1): Vector.from_array(np.array([0, 1], np.float32), of=text_digest("retry")),
     }
-    facts = finish(config, [doc(0), doc(1)], {"m": vectors}, {}, set(), Buffer())
+    facts = finish(config, [doc(0), doc(1)], {"m": vectors}, {}, set(), WriteBatch())
     result = execute(
         Index(None, facts.buffer).snapshot(facts.root),
         resolve(config, vector=("m", [1.0, 0.0])),
@@ -242,7 +242,7 @@ def test_of_long_content_the_first_part_is_searched(character: str, before: int)
     cap = 8 << 20
     head = b"early" + b" " * (cap - 5 - before)
     data = head + character.encode() + b" late" * 4000
-    buffer = Buffer()
+    buffer = WriteBatch()
     content, parts = split_content(data)
     for cid, part in parts.items():
         buffer.put(cid, part)

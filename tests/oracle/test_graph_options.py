@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ibidem.index.index import Index
-from ibidem.objects.blocks import Buffer
+from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.config import Config
 from ibidem.objects.derive import edge_id
 from ibidem.objects.edge import Edge
@@ -71,7 +71,7 @@ def make(edges: Any = EDGES, tombstones: tuple[int, ...] = (), cosines: Any = No
     }
     config = Config(models=MODELS, fields=("summary",), analyser="unicode-1")
     hidden = {ident(number) for number in tombstones}
-    facts = finish(config, nodes, {"cos": vectors}, {}, hidden, Buffer())
+    facts = finish(config, nodes, {"cos": vectors}, {}, hidden, WriteBatch())
     facts = set_edges(facts, [edge(*one) for one in edges])
     return facts, Index(None, facts.buffer).snapshot(facts.root)
 

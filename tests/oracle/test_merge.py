@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import ibidem
-from ibidem.objects.blocks import Buffer
+from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, RootCid
 from ibidem.objects.errors import ConflictError, ErrorKind
 from ibidem.objects.links import links
@@ -58,7 +58,7 @@ def run(
         base = merged(base, ours, theirs, blocks, met)
 
 
-def faults(source: Buffer, root: RootCid) -> list[Fault]:
+def faults(source: WriteBatch, root: RootCid) -> list[Fault]:
     """Returns what a copy would refuse a root for; states of these tests have no `requires`."""
     check = HistoryCheck(source, lambda _: False)
     check.check(root, None, "the merge")
@@ -74,13 +74,13 @@ def merged(
     met: Counter[str],
 ) -> oracle.State:
     states = (base, ours, theirs)
-    source = Buffer()
+    source = WriteBatch()
     for state in states:
         known(state, blocks)
     for value in blocks.values():
         source.put(oracle.cid_of(value), oracle.codec.encode(value))
     roots = [rooted(state, source) for state in states]
-    buffer, mirrored = Buffer(source), Buffer(source)
+    buffer, mirrored = WriteBatch(source), WriteBatch(source)
     try:
         expected = oracle.merge(*states, blocks)
     except Refused:
@@ -88,14 +88,14 @@ def merged(
         met["refused"] += 1
         return ours
     found = merge_roots(source, *roots, buffer)
-    check = Buffer()
+    check = WriteBatch()
     assert found == rooted(expected, check)
     assert faults(buffer, found) == []
     assert merge_roots(source, roots[0], roots[2], roots[1], mirrored) == found
     for each in (buffer, mirrored):
         check_whole(found, each)
     for root in (found, roots[1], roots[2]):
-        assert merge_roots(buffer, roots[0], found, root, Buffer(buffer)) == found
+        assert merge_roots(buffer, roots[0], found, root, WriteBatch(buffer)) == found
     check_kept(expected, *states)
     versions = (expected.config["analyser"], expected.config["semantics"])
     met["settled"] += settled_levels(expected, *states)
@@ -110,11 +110,11 @@ def merged(
     return expected
 
 
-def check_refused(roots: list[RootCid], source: Buffer) -> None:
+def check_refused(roots: list[RootCid], source: WriteBatch) -> None:
     """Neither order is merged, and both say the same; as a base they are, and have no policy."""
     messages, bases = set(), set()
     for sides in ((roots[1], roots[2]), (roots[2], roots[1])):
-        buffer = Buffer(source)
+        buffer = WriteBatch(source)
         with pytest.raises(ConflictError) as refused:
             merge_roots(source, roots[0], *sides, buffer)
         assert buffer.new == {}
@@ -124,14 +124,14 @@ def check_refused(roots: list[RootCid], source: Buffer) -> None:
     assert (len(messages), len(bases)) == (1, 1)
 
 
-def check_whole(root: Cid, source: Buffer) -> None:
+def check_whole(root: Cid, source: WriteBatch) -> None:
     """Every block that the root needs is there."""
     waiting = [root]
     while waiting:
         waiting.extend(links(source.get(waiting.pop())))
 
 
-def check_answers(root: RootCid, source: Buffer, merged: oracle.State) -> None:
+def check_answers(root: RootCid, source: WriteBatch, merged: oracle.State) -> None:
     """Every lane answers from the merged root at once: exactly the nodes that it should."""
     with ibidem.init("memory:") as repo:
         waiting: list[Cid] = [root]
@@ -238,8 +238,8 @@ VECTORS = json.loads((FOLDER / "merge.json").read_text("utf-8"))
 AGAIN = json.loads((FOLDER / "again.json").read_text("utf-8"))
 
 
-def blocks_of(vectors: dict[str, Any]) -> Buffer:
-    source = Buffer()
+def blocks_of(vectors: dict[str, Any]) -> WriteBatch:
+    source = WriteBatch()
     for cid, block in vectors["blocks"].items():
         source.put(Cid(bytes.fromhex(cid)), bytes.fromhex(block))
     return source
@@ -250,7 +250,7 @@ def test_what_is_made_again_or_gone_back_to_keeps_the_tombstones_of_the_specific
     number: int,
 ) -> None:
     case = AGAIN["cases"][number]
-    buffer = Buffer(blocks_of(AGAIN))
+    buffer = WriteBatch(blocks_of(AGAIN))
     roots = {
         name: RootCid(bytes.fromhex(value))
         for name, value in case.items()
@@ -279,6 +279,6 @@ def test_vectors_of_the_specification(number: int) -> None:
         return
     output = RootCid(bytes.fromhex(case["output"]))
     for one, other in ((ours, theirs), (theirs, ours)):
-        buffer = Buffer(source)
+        buffer = WriteBatch(source)
         assert merge_roots(source, base, one, other, buffer) == output
         check_whole(output, buffer)

@@ -17,7 +17,7 @@ import dag_cbor
 import numpy as np
 from blake3 import blake3
 from ibidem.index.index import Index
-from ibidem.objects.blocks import Buffer
+from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, RootCid
 from ibidem.objects.config import Config, Model
 from ibidem.objects.ids import NodeId
@@ -31,7 +31,7 @@ from ibidem.retrieve.rerank import RerankRecord
 
 digest = blake3()
 for case in json.loads(Path("spec/vectors/retrieval/answers.json").read_text("ascii"))[:6]:
-    buffer = Buffer()
+    buffer = WriteBatch()
     for text, block in case["input"]["blocks"].items():
         buffer.put(Cid.parse(text), bytes.fromhex(block))
     snapshot = Index(None, buffer).snapshot(RootCid.parse(case["input"]["root"]))
@@ -45,7 +45,7 @@ for case in json.loads(Path("spec/vectors/retrieval/answers.json").read_text("as
 rng = np.random.default_rng(5)
 rows = rng.standard_normal((600, 96)).astype(np.float32)
 rows[100:200] = rows[0] * (1 + rng.standard_normal((100, 1)) * 1e-7)
-buffer, trees = Buffer(), {"nodes": [], "vectors": []}
+buffer, trees = WriteBatch(), {"nodes": [], "vectors": []}
 for index, row in enumerate(rows):
     key = NodeId(blake3(str(index).encode()).digest()[:16])
     for name, value in (

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ibidem.index.index import Index
-from ibidem.objects.blocks import Buffer
+from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, RootCid
 from ibidem.objects.errors import FormatError
 from ibidem.objects.node import Node
@@ -28,7 +28,7 @@ def test_a_published_version_answers_as_it_did(version: int) -> None:
     """[10-d]"""
     answered = 0
     for case in CASES:
-        buffer = Buffer()
+        buffer = WriteBatch()
         for text, block in case["input"]["blocks"].items():
             buffer.put(Cid.parse(text), bytes.fromhex(block))
         snapshot = Index(None, buffer).snapshot(RootCid.parse(case["input"]["root"]))

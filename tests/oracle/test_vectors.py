@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ibidem.index.index import Index
-from ibidem.objects.blocks import Buffer
+from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, RootCid
 from ibidem.objects.node import Node
 from ibidem.retrieve import numbers
@@ -75,7 +75,7 @@ class Says:
 
 @pytest.mark.parametrize("case", [*cases("answers"), *cases("walks")])
 def test_answers(case):
-    buffer = Buffer()
+    buffer = WriteBatch()
     for text, block in case["input"]["blocks"].items():
         buffer.put(Cid.parse(text), bytes.fromhex(block))
     root = RootCid.parse(case["input"]["root"])

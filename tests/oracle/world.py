@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ibidem.objects.blocks import Buffer
+from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import RootCid
 from ibidem.objects.config import Config, Model
 from ibidem.objects.ids import NodeId
@@ -54,7 +54,7 @@ class Facts:
     vectors: dict[str, dict[NodeId, Vector]]
     sparse: dict[str, dict[NodeId, Sparse]]
     tombstones: set[NodeId]
-    buffer: Buffer
+    buffer: WriteBatch
     root: RootCid
 
     def content(self, node: Node) -> bytes | None:
@@ -65,7 +65,7 @@ class Facts:
 
 def random_facts(rng: random.Random, *, node_count_max: int = 40) -> Facts:
     """Returns a random state."""
-    buffer = Buffer()
+    buffer = WriteBatch()
     config = Config(
         models=MODELS,
         analyser=rng.choice(("english-1", "unicode-1")),
@@ -107,7 +107,7 @@ def add_vectors(
     rng: random.Random,
     config: Config,
     node: Node,
-    buffer: Buffer,
+    buffer: WriteBatch,
     vectors: dict[str, dict[NodeId, Vector]],
     sparse: dict[str, dict[NodeId, Sparse]],
 ) -> None:
@@ -135,7 +135,7 @@ def finish(
     vectors: dict[str, dict[NodeId, Vector]],
     sparse: dict[str, dict[NodeId, Sparse]],
     tombstones: set[NodeId],
-    buffer: Buffer,
+    buffer: WriteBatch,
 ) -> Facts:
     """Writes the blocks of a state and returns it with its root."""
 
@@ -163,7 +163,7 @@ def finish(
     return Facts(config, nodes, vectors, sparse, tombstones, buffer, cid)
 
 
-def random_node(rng: random.Random, buffer: Buffer) -> Node:
+def random_node(rng: random.Random, buffer: WriteBatch) -> Node:
     """Returns a node; ids often share their first bytes, so that ties go deep."""
     raw = (
         bytes([rng.randrange(2)]) * 8 + rng.randbytes(8)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import ibidem
-from ibidem.objects.blocks import Buffer
+from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.config import Config
 from ibidem.objects.derive import node_id, ref_key
 from ibidem.objects.errors import (
@@ -134,7 +134,7 @@ def test_a_ref_under_the_key_of_another_is_noticed(repo: Repository) -> None:
     with repo.transaction() as tx:
         tx.add_node("Doc", key="a")
     view = repo._operations.state().view
-    buffer = Buffer(repo.store)
+    buffer = WriteBatch(repo.store)
     ref = refs.read(buffer, view, "heads/main")
     assert ref is not None
     tree = mutate(view.refs, {ref_key("tags/v1"): ref.cid}, buffer)

@@ -12,7 +12,7 @@ from dataclasses import replace
 import pytest
 
 from ibidem.objects import codec
-from ibidem.objects.blocks import Buffer
+from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import BlobCid, Cid, CommitCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.derive import node_id
@@ -81,7 +81,7 @@ def bomb(count: int) -> bytes:
 def written(repo: Repository, *nodes: bytes) -> CommitCid:
     """Puts nodes on the branch `main` below every check but that of hashes."""
     entries = sorted((bytes(codec.decode(block)["id"]), Cid.of(block)) for block in nodes)
-    buffer = Buffer(repo.store)
+    buffer = WriteBatch(repo.store)
     root = Root(build(entries, buffer), EMPTY_TREE, EMPTY_TREE, EMPTY_TREE)
     build([], buffer)
     commit = Commit(root.cid)
@@ -95,7 +95,7 @@ def written(repo: Repository, *nodes: bytes) -> CommitCid:
         }
     )
 
-    def make(state: State, buffer: Buffer) -> View:
+    def make(state: State, buffer: WriteBatch) -> View:
         moved = refs.changed(state.view, {"heads/main": commit.cid}, buffer)
         return replace(state.view, refs=moved)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import ibidem
-from ibidem.objects.blocks import Buffer
+from ibidem.objects.blocks import WriteBatch
 from ibidem.repo.operations import OPERATIONS_KEPT
 from ibidem.repo.receipts import LOG_BYTES_MAX
 from ibidem.repo.repository import Repository
@@ -42,7 +42,7 @@ def test_a_collection_bounds_the_log_of_operations_unless_told_otherwise() -> No
         state = repo._operations.state()
         for _ in range(OPERATIONS_KEPT + 20):
             state = repo._operations.publish(
-                state, state.view, Buffer(repo.store), author="", time=0, description="nothing"
+                state, state.view, WriteBatch(repo.store), author="", time=0, description="nothing"
             )
         assert repo.collect_garbage(keep_operations=None).operation_count == 0
         assert repo.log_stats().operations.count == OPERATIONS_KEPT + 21

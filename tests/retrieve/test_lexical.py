@@ -9,7 +9,7 @@ import pytest
 
 from ibidem.index import impacts as index_impacts
 from ibidem.index.index import Index
-from ibidem.objects.blocks import Buffer
+from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import NodeCid, RootCid, TombstoneCid
 from ibidem.objects.config import Config
 from ibidem.objects.errors import InvalidInputError
@@ -72,7 +72,7 @@ class Collection:
         return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))[: query.depth]
 
     def _write(self):
-        buffer = Buffer()
+        buffer = WriteBatch()
         entries, gone = [], []
         block = Tombstone(reason="x").encode()
         buffer.put(TombstoneCid.of(block), block)

@@ -9,7 +9,7 @@ import random
 
 from blake3 import blake3
 
-from ibidem.objects.blocks import Buffer
+from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, TreeCid
 
 MASK = (1 << 64) - 1
@@ -128,5 +128,5 @@ def stored(entries: dict[bytes, Cid]) -> tuple[TreeCid, dict[Cid, bytes]]:
     """Returns a freshly built tree and its blocks."""
     from ibidem.objects.tree import build as engine_build
 
-    buffer = Buffer()
+    buffer = WriteBatch()
     return engine_build(entries.items(), buffer), buffer.new

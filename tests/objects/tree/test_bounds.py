@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from ibidem.objects.blocks import Buffer
+from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, TreeCid
 from ibidem.objects.tree import Tree, build_arrays, diff, mutate, verify
 from ibidem.objects.tree.block import decode
@@ -25,7 +25,7 @@ SPAN_MAX = 256
 
 
 def built(keys: np.ndarray) -> tuple[TreeCid, dict[Cid, bytes]]:
-    buffer = Buffer()
+    buffer = WriteBatch()
     cids = np.frombuffer(raw_cid(1) * len(keys), np.uint8).reshape(-1, 36)
     return build_arrays(keys, cids, buffer), buffer.new
 
@@ -55,7 +55,7 @@ def check_bounds(keys: np.ndarray, count: int) -> str:
     edits = edits_near(keys, count)
     for edit in edits:
         source.reads.clear()
-        buffer = Buffer(source)
+        buffer = WriteBatch(source)
         changed = mutate(top, edit, buffer)
         sizes: dict[int, list[int]] = {}
         for block in buffer.new.values():
@@ -89,12 +89,12 @@ def test_edits_among_mined_keys_equal_a_fresh_build(kind: str) -> None:
         for edit in edits_near(keys, 2):
             more = [keys[rng.randrange(len(keys))].tobytes() for _ in range(round_ * 3)]
             edits = edit | dict.fromkeys(more)
-            found = mutate(top, edits, Buffer(Recorder(blocks)))
+            found = mutate(top, edits, WriteBatch(Recorder(blocks)))
             kept = [key.tobytes() for key in keys if key.tobytes() not in edits]
             added = [key for key, value in edits.items() if value is not None]
             rows = np.frombuffer(b"".join(sorted(kept + added)), np.uint8).reshape(-1, 16)
             values = b"".join((edits.get(row.tobytes()) or cid(1)).raw for row in rows)
-            buffer = Buffer()
+            buffer = WriteBatch()
             assert found == build_arrays(
                 rows, np.frombuffer(values, np.uint8).reshape(-1, 36), buffer
             )
@@ -123,7 +123,7 @@ def test_edits_among_a_million_entries_write_little_more_than_the_path() -> None
             ("insert", {rng.randbytes(16): cid(9)}),
             ("delete", {known: None}),
         ):
-            buffer = Buffer(source)
+            buffer = WriteBatch(source)
             changed = mutate(top, edit, buffer)
             written[kind].append(len(buffer.new))
             source.reads.clear()

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ibidem.objects import codec
-from ibidem.objects.blocks import Buffer
+from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.tree import EMPTY_TREE, EMPTY_TREE_BLOCK, Tree, build, build_arrays, verify
@@ -27,7 +27,7 @@ def test_build_equals_the_reference_to_the_byte(width: int, size: int, seed: int
     top, blocks = stored(entries)
     raw, expected = reference.build({key: value.raw for key, value in entries.items()})
     assert (top.raw, {found.raw: block for found, block in blocks.items()}) == (raw, expected)
-    assert verify(Buffer(reference.Recorder(blocks)), top) == len(entries)
+    assert verify(WriteBatch(reference.Recorder(blocks)), top) == len(entries)
 
 
 @settings(max_examples=40, deadline=None)
@@ -59,10 +59,10 @@ def test_hash_of_rows_equals_hash_of_keys_at_every_width() -> None:
 def test_insertion_order_does_not_change_the_tree() -> None:
     rng = random.Random(2)
     entries = list(random_entries(rng, 3000).items())
-    expected = build(entries, Buffer())
+    expected = build(entries, WriteBatch())
     for _ in range(5):
         rng.shuffle(entries)
-        assert build(iter(entries), Buffer()) == expected
+        assert build(iter(entries), WriteBatch()) == expected
 
 
 def test_block_bytes_are_those_of_the_codec() -> None:
@@ -82,11 +82,11 @@ def test_block_bytes_are_those_of_the_codec() -> None:
 
 
 def test_nothing_gives_the_empty_tree_and_puts_its_block() -> None:
-    buffer = Buffer()
+    buffer = WriteBatch()
     assert build([], buffer) == EMPTY_TREE
     assert buffer.new == {EMPTY_TREE: EMPTY_TREE_BLOCK}
     none = np.zeros((0, 16), np.uint8), np.zeros((0, 36), np.uint8)
-    assert build_arrays(*none, Buffer()) == EMPTY_TREE
+    assert build_arrays(*none, WriteBatch()) == EMPTY_TREE
     assert (
         codec.encode({"kind": "tree", "v": 1, "level": 0, "keys": b"", "cids": b""})
         == EMPTY_TREE_BLOCK
@@ -97,7 +97,7 @@ def test_arrays_and_pairs_build_the_same_tree() -> None:
     entries = random_entries(random.Random(4), 5000)
     top, blocks = stored(entries)
     keys, cids = Tree(reference.Recorder(blocks), top).arrays()
-    assert build_arrays(keys, cids, Buffer()) == top
+    assert build_arrays(keys, cids, WriteBatch()) == top
     assert keys.tobytes() == b"".join(sorted(entries))
 
 
@@ -118,7 +118,7 @@ def test_no_block_holds_more_than_256_entries() -> None:
     ],
 )
 def test_bad_entries_are_refused(entries: list[tuple[bytes, Cid]], message: str) -> None:
-    buffer = Buffer()
+    buffer = WriteBatch()
     with pytest.raises(InvalidInputError, match=message):
         build(entries, buffer)
     assert not buffer.new
@@ -129,14 +129,14 @@ def test_bad_arrays_are_refused() -> None:
     cids = np.frombuffer(raw_cid(1) * 2, np.uint8).reshape(2, 36)
     for bad_keys, bad_cids in ((keys[::-1], cids), (keys, cids[:1]), (keys[0], cids)):
         with pytest.raises(InvalidInputError):
-            build_arrays(bad_keys, bad_cids, Buffer())
+            build_arrays(bad_keys, bad_cids, WriteBatch())
 
 
 def test_order_is_that_of_bytes_even_with_trailing_zeros() -> None:
     keys = [bytes(16), bytes(15) + b"\x01", b"\x01" + bytes(15), b"\x7f" * 16, b"\x80" + bytes(15)]
     rows = np.frombuffer(b"".join(keys), np.uint8).reshape(-1, 16)
-    top = build_arrays(rows, np.frombuffer(raw_cid(7) * 5, np.uint8).reshape(-1, 36), Buffer())
-    assert top == build([(key, cid(7)) for key in keys], Buffer())
+    top = build_arrays(rows, np.frombuffer(raw_cid(7) * 5, np.uint8).reshape(-1, 36), WriteBatch())
+    assert top == build([(key, cid(7)) for key in keys], WriteBatch())
 
 
 def test_level_beyond_the_last_is_refused() -> None:

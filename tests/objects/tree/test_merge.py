@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ibidem.objects.blocks import Buffer
+from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid
 from ibidem.objects.tree import Tree, merge
 
@@ -40,7 +40,7 @@ def check(base: Entries, ours: Entries, theirs: Entries) -> None:
     base_top, blocks = stored(base)
     our_top, our_blocks = stored(ours)
     their_top, their_blocks = stored(theirs)
-    buffer = Buffer(Recorder(blocks | our_blocks | their_blocks))
+    buffer = WriteBatch(Recorder(blocks | our_blocks | their_blocks))
     asked: list[Question] = []
 
     def resolve(key: bytes, was: Cid | None, one: Cid | None, other: Cid | None) -> Cid | None:
@@ -97,7 +97,7 @@ def test_merge_reads_what_differs_and_no_more() -> None:
     our_top, our_blocks = stored(edited(base, {known[0]: cid(1), rng.randbytes(16): cid(2)}))
     their_top, their_blocks = stored(edited(base, {known[1]: None, known[2]: cid(3)}))
     source = Recorder(blocks | our_blocks | their_blocks)
-    buffer = Buffer(source)
+    buffer = WriteBatch(source)
     merge(base_top, our_top, their_top, buffer, answer)
     assert len(source.reads) <= 10 * (height + 2)
     assert len(buffer.new) <= 2 * (height + 2)
@@ -105,7 +105,7 @@ def test_merge_reads_what_differs_and_no_more() -> None:
 
 def test_what_the_resolver_raises_passes_through_and_nothing_is_put() -> None:
     tops = [stored({b"k": cid(number)}) for number in (1, 2, 3)]
-    buffer = Buffer(Recorder({**tops[0][1], **tops[1][1], **tops[2][1]}))
+    buffer = WriteBatch(Recorder({**tops[0][1], **tops[1][1], **tops[2][1]}))
 
     def refuse(key: bytes, base: Cid | None, ours: Cid | None, theirs: Cid | None) -> Cid | None:
         raise LookupError(key)

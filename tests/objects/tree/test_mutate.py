@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ibidem.objects.blocks import Buffer
+from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.tree import EMPTY_TREE, EMPTY_TREE_BLOCK, Tree, mutate
@@ -16,7 +16,7 @@ from .reference import Recorder, cid, edited, random_edits, random_entries, stor
 
 def check(entries: dict[bytes, Cid], edits: dict[bytes, Cid | None]) -> None:
     top, blocks = stored(entries)
-    buffer = Buffer(Recorder(blocks))
+    buffer = WriteBatch(Recorder(blocks))
     found = mutate(top, edits, buffer)
     expected, fresh = stored(edited(entries, edits))
     assert found == expected
@@ -74,7 +74,7 @@ def test_history_leaves_no_trace() -> None:
         edits = random_edits(rng, entries, rng.choice([1, 5, 200]))
         if step % 20 == 19:
             edits = dict.fromkeys(entries)
-        buffer = Buffer(Recorder(blocks))
+        buffer = WriteBatch(Recorder(blocks))
         top = mutate(top, edits, buffer)
         blocks |= buffer.new
         entries = edited(entries, edits)
@@ -85,7 +85,7 @@ def test_deleting_everything_gives_the_empty_tree() -> None:
     for size in (1, 300, 5000):
         entries = random_entries(random.Random(3), size)
         top, blocks = stored(entries)
-        buffer = Buffer(Recorder(blocks))
+        buffer = WriteBatch(Recorder(blocks))
         assert mutate(top, dict.fromkeys(entries), buffer) == EMPTY_TREE
         assert buffer.new == {EMPTY_TREE: EMPTY_TREE_BLOCK}
 
@@ -95,7 +95,7 @@ def test_edits_without_effect_write_nothing() -> None:
     top, blocks = stored(entries)
     key = next(iter(entries))
     for edits in ({}, {bytes(16): None}, {key: entries[key]}, dict(entries)):
-        buffer = Buffer(Recorder(blocks))
+        buffer = WriteBatch(Recorder(blocks))
         assert mutate(top, edits, buffer) == top
         assert not buffer.new
 
@@ -106,7 +106,7 @@ def test_a_changed_value_writes_one_block_a_level() -> None:
     height = Tree(Recorder(blocks), top).height
     for key in list(entries)[:50]:
         source = Recorder(blocks)
-        buffer = Buffer(source)
+        buffer = WriteBatch(source)
         mutate(top, {key: cid(1)}, buffer)
         assert len(buffer.new) == height
         assert len(source.reads) == height
@@ -122,7 +122,7 @@ def test_inserts_and_deletes_touch_little_more_than_the_path() -> None:
     edits += [{key: None} for key in list(entries)[:50]]
     for edit in edits:
         source = Recorder(blocks)
-        buffer = Buffer(source)
+        buffer = WriteBatch(source)
         mutate(top, edit, buffer)
         written += len(buffer.new)
         read += len(source.reads)
@@ -132,7 +132,7 @@ def test_inserts_and_deletes_touch_little_more_than_the_path() -> None:
 
 def test_keys_of_another_width_are_refused() -> None:
     top, blocks = stored(random_entries(random.Random(7), 3))
-    buffer = Buffer(Recorder(blocks))
+    buffer = WriteBatch(Recorder(blocks))
     with pytest.raises(InvalidInputError, match="expected 16"):
         mutate(top, {b"short": cid(1)}, buffer)
     with pytest.raises(InvalidInputError, match="expected 1"):

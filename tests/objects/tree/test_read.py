@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ibidem.objects.blocks import Buffer
+from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.errors import CorruptError, InvalidInputError, NotFoundError
 from ibidem.objects.tree import EMPTY_TREE, Tree
 from ibidem.objects.tree.block import EMPTY_TREE_BLOCK
@@ -108,7 +108,7 @@ def test_key_of_another_width_is_refused() -> None:
 def test_missing_block_is_reported() -> None:
     top, _ = stored(random_entries(random.Random(11), 3))
     with pytest.raises(NotFoundError):
-        Tree(Buffer(), top).get(bytes(16))
+        Tree(WriteBatch(), top).get(bytes(16))
 
 
 def test_child_that_is_not_what_its_parent_says_is_refused() -> None:

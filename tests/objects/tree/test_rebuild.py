@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ibidem.objects.blocks import Buffer
+from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.errors import CorruptError
 from ibidem.objects.tree import Tree, mutate, rebuild
 
@@ -25,7 +25,7 @@ def rebuilt_from(edits_min):
 def both(top, blocks, edits):
     found = []
     for least in (1, 1 << 40):
-        buffer = Buffer(Recorder(blocks))
+        buffer = WriteBatch(Recorder(blocks))
         with rebuilt_from(least):
             found.append((mutate(top, edits, buffer), buffer.new))
     return found
@@ -75,7 +75,7 @@ def test_it_is_chosen_where_most_blocks_change_and_only_there() -> None:
     )
     for edits, is_anew in ((some, False), (many, True)):
         source = Recorder(blocks)
-        new = mutate(top, edits, Buffer(source))
+        new = mutate(top, edits, WriteBatch(source))
         assert new == stored(edited(entries, edits))[0]
         assert (len(source.reads) == len(blocks)) is is_anew
 
@@ -87,4 +87,4 @@ def test_a_block_in_the_wrong_place_is_refused() -> None:
     swapped = blocks | {leaves[0]: blocks[leaves[1]]}
     edits = {random.Random(9).randbytes(16): cid(number) for number in range(1)}
     with rebuilt_from(1), pytest.raises(CorruptError):
-        mutate(top, edits, Buffer(Recorder(swapped)))
+        mutate(top, edits, WriteBatch(Recorder(swapped)))

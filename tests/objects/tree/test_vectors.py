@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ibidem.objects.blocks import Buffer
+from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid
 from ibidem.objects.errors import CorruptError, FormatError
 from ibidem.objects.tree import Tree, build, diff, verify
@@ -58,7 +58,7 @@ def test_block(case: Case) -> None:
 def test_build(case: Case) -> None:
     entries = entries_of(case["input"])
     top, blocks = reference.build(entries)
-    buffer = Buffer()
+    buffer = WriteBatch()
     found = build([(key, Cid(raw)) for key, raw in entries.items()], buffer)
     expected = case["output"]
     assert found.raw.hex() == top.hex() == expected["top"]
@@ -71,7 +71,7 @@ def test_build(case: Case) -> None:
 
 @pytest.mark.parametrize("case", cases("diff"))
 def test_diff(case: Case) -> None:
-    buffer = Buffer()
+    buffer = WriteBatch()
     before, after = (
         build([(key, Cid(raw)) for key, raw in entries_of(case["input"][side]).items()], buffer)
         for side in ("before", "after")

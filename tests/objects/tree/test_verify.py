@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from ibidem.objects.blocks import Buffer
+from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, TreeCid
 from ibidem.objects.errors import CorruptError, FormatError
 from ibidem.objects.tree import EMPTY_TREE, Tree, build, verify
@@ -21,7 +21,7 @@ class Forge:
     """A tree whose blocks can be rewritten; the blocks above follow with correct CIDs."""
 
     def __init__(self, size: int = 3000) -> None:
-        buffer = Buffer()
+        buffer = WriteBatch()
         self.top = build(random_entries(random.Random(1), size).items(), buffer)
         self.blocks: Blocks = dict(buffer.new)
 
@@ -57,7 +57,7 @@ class Forge:
 def test_what_was_built_is_right() -> None:
     for size in (0, 1, 2, 300, 20_000):
         forge = Forge(size)
-        assert verify(Buffer(Reader(forge.blocks)), forge.top) == size
+        assert verify(WriteBatch(Reader(forge.blocks)), forge.top) == size
 
 
 class Reader:
@@ -65,7 +65,7 @@ class Reader:
         self.blocks = blocks
 
     def get(self, cid: Cid) -> bytes:
-        return self.blocks[cid] if cid in self.blocks else Buffer().get(cid)
+        return self.blocks[cid] if cid in self.blocks else WriteBatch().get(cid)
 
 
 def refused(forge: Forge, at: bytes | None, message: str, kind: str = "corrupt") -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import ibidem
 from ibidem.objects import codec
-from ibidem.objects.blocks import Buffer
+from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, CommitCid, RootCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.node import Node
@@ -96,7 +96,7 @@ def test_all_parents_are_followed(repo: Repository) -> None:
 def test_an_edge_without_its_node_is_dangling(repo: Repository) -> None:
     ids = fill(repo)
     root = repo.at().root
-    buffer = Buffer(repo.store)
+    buffer = WriteBatch(repo.store)
     nodes = mutate(root.nodes, {ids["doc 1"].raw: None}, buffer)
     commit_root(
         repo,
@@ -114,7 +114,7 @@ def test_a_value_under_another_key_or_of_another_kind_is_malformed(repo: Reposit
     cid = Tree(repo.store, root.nodes).get(ids["doc 0"].raw)
     edge = next(iter(Tree(repo.store, root.edges).items()))[1]
     for key, value in ((ids["doc 3"].raw, cid), (ids["doc 3"].raw, edge)):
-        buffer = Buffer(repo.store)
+        buffer = WriteBatch(repo.store)
         nodes = mutate(root.nodes, {key: value}, buffer)
         fields = {name: getattr(root, name) for name in ("edges", "tombstones", "conflicts")}
         commit_root(repo, Root(nodes, **fields, config=root.config), *buffer.new.items())
@@ -143,7 +143,7 @@ def test_a_block_in_another_form_than_its_value_has_is_malformed(repo: Repositor
     root = repo.at().root
     node = repo.at().node(ids["doc 0"])
     block = codec.encode({**node.to_map(), "tail": ""})
-    buffer = Buffer(repo.store)
+    buffer = WriteBatch(repo.store)
     buffer.put(Cid.of(block), block)
     nodes = mutate(root.nodes, {node.id.raw: Cid.of(block)}, buffer)
     fields = {name: getattr(root, name) for name in ("edges", "tombstones", "conflicts")}
@@ -176,7 +176,7 @@ def test_an_unknown_kind_is_named_and_never_taken_for_a_leaf(repo: Repository) -
     later = codec.encode({"kind": "later", "v": 1})
     repo.store.put({Cid.of(later): later})
     root = repo.at().root
-    buffer = Buffer(repo.store)
+    buffer = WriteBatch(repo.store)
     conflicts = mutate(root.conflicts, {bytes(16): Cid.of(later)}, buffer)
     fields = {name: getattr(root, name) for name in ("nodes", "edges", "tombstones")}
     made = Root(**fields, conflicts=conflicts, vectors=root.vectors, config=root.config)

@@ -129,7 +129,7 @@ def test_snapshots_of_roots_that_are_gone_go_with_their_files(tmp_path: Path) ->
 
 @pytest.mark.parametrize("block", [{"kind": "later", "v": 1}, {"kind": "conflict", "v": 2}])
 def test_an_unknown_kind_or_version_stops_it(repo: Repository, block: dict[str, object]) -> None:
-    from ibidem.objects.blocks import Buffer
+    from ibidem.objects.blocks import WriteBatch
     from ibidem.objects.root import Root
     from ibidem.objects.tree import mutate
 
@@ -138,7 +138,7 @@ def test_an_unknown_kind_or_version_stops_it(repo: Repository, block: dict[str, 
     fill(repo)
     later = codec.encode(block)
     root = repo.at().root
-    buffer = Buffer(repo.store)
+    buffer = WriteBatch(repo.store)
     buffer.put(Cid.of(later), later)
     conflicts = mutate(root.conflicts, {bytes(16): Cid.of(later)}, buffer)
     fields = {name: getattr(root, name) for name in ("nodes", "edges", "tombstones")}

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from ibidem.objects.blocks import Buffer
+from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, CommitCid, RootCid
 from ibidem.objects.commit import Commit
 from ibidem.repo.merge.ancestry import common_root, is_ancestor, merge_bases
@@ -18,7 +18,7 @@ class History:
     def __init__(self) -> None:
         self.commits: list[CommitCid] = []
         self.parents: dict[CommitCid, tuple[CommitCid, ...]] = {}
-        self._blocks = Buffer()
+        self._blocks = WriteBatch()
         self.read_count = 0
 
     def get(self, cid: Cid) -> bytes:
@@ -118,7 +118,7 @@ def test_strangers_have_no_base() -> None:
     history = History()
     one, other = history.line(history.commit(), 5), history.line(history.commit(), 5)
     assert merge_bases(history, one, other) == ()
-    assert common_root(history, one, other, Buffer()) is None
+    assert common_root(history, one, other, WriteBatch()) is None
 
 
 def test_two_thousand_crossings_are_no_recursion_too_deep() -> None:

@@ -15,7 +15,7 @@ import pytest
 
 import ibidem
 from ibidem.objects import codec
-from ibidem.objects.blocks import Buffer
+from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, CommitCid, ReceiptCid, RootCid, StepCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.derive import node_id
@@ -71,7 +71,7 @@ def written(repo: Repository, name: str, target: Cid, blocks: Blocks) -> None:
     cls = StepCid if name.startswith("runs/") else ReceiptCid
     cls = CommitCid if name.startswith("notes/") else cls
 
-    def make(state: State, buffer: Buffer) -> View:
+    def make(state: State, buffer: WriteBatch) -> View:
         for cid, block in blocks.items():
             buffer.put(cid, block)
         moved = refs.changed(state.view, {name: cls(target.raw)}, buffer)
@@ -355,7 +355,7 @@ BAD_EVENTS = {
 
 def noted(repo: Repository, *nodes: Node) -> tuple[CommitCid, Blocks]:
     """A commit of notes with what is noted here and some nodes more."""
-    buffer = Buffer(repo.store)
+    buffer = WriteBatch(repo.store)
     head = repo.notes().head
     entries: dict[bytes, Cid] = {}
     parents: tuple[CommitCid, ...] = ()

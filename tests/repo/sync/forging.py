@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from ibidem.objects.blocks import Buffer
+from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import BlobCid, Cid, CommitCid, RootCid, TreeCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.derive import node_id
@@ -60,7 +60,7 @@ class Forge:
 
     def __init__(self) -> None:
         self.blocks: Blocks = {EMPTY_TREE: EMPTY_TREE_BLOCK}
-        self.buffer = Buffer()
+        self.buffer = WriteBatch()
 
     def node(self, summary: str = "evil", **fields: object) -> Node:
         node = Node(

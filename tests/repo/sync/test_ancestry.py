@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ibidem.objects.blocks import Buffer
+from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import CommitCid, RootCid
 from ibidem.objects.commit import Commit
 from ibidem.repo.sync.ancestry import Reachable, commits_between, parents_first
@@ -17,7 +17,7 @@ ROOT = RootCid.of(b"")
 @st.composite
 def histories(draw: st.DrawFn, is_honest: bool = True):
     """Commits in an order in which parents come first, and the buffer that holds them."""
-    buffer = Buffer()
+    buffer = WriteBatch()
     made: list[CommitCid] = []
     for at in range(draw(st.integers(1, 14))):
         parents = draw(st.lists(st.sampled_from(made), unique=True, max_size=2)) if made else []
@@ -28,7 +28,7 @@ def histories(draw: st.DrawFn, is_honest: bool = True):
     return buffer, made
 
 
-def behind(buffer: Buffer, starts: list[CommitCid]) -> set[CommitCid]:
+def behind(buffer: WriteBatch, starts: list[CommitCid]) -> set[CommitCid]:
     found: set[CommitCid] = set()
     waiting = list(starts)
     while waiting:
@@ -87,7 +87,7 @@ def test_negotiation_finds_all_that_is_common(data: st.DataObject):
 
 
 def test_a_long_history_is_settled_in_few_questions():
-    buffer, made = Buffer(), []
+    buffer, made = WriteBatch(), []
     for at in range(1500):
         block = Commit(ROOT, tuple(made[-1:]), time=at).encode()
         made.append(CommitCid.of(block))
@@ -106,7 +106,7 @@ def test_a_long_history_is_settled_in_few_questions():
 
 
 def test_the_order_follows_from_the_set():
-    buffer, made = Buffer(), []
+    buffer, made = WriteBatch(), []
     for at in range(20):
         block = Commit(ROOT, tuple(made[at // 2 : at // 2 + 1]), time=0, message=str(at)).encode()
         made.append(CommitCid.of(block))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import ibidem
-from ibidem.objects.blocks import Buffer
+from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, OperationCid, ViewCid
 from ibidem.objects.derive import ref_key
 from ibidem.objects.erasure import Erasure
@@ -32,28 +32,28 @@ Made = tuple[View, dict[str, Any]]
 """A view, and fields of the operation that makes it, in the place of the right ones."""
 
 
-def with_ref(repo: Repository, view: View, ref: Ref, key: bytes, buffer: Buffer) -> View:
+def with_ref(repo: Repository, view: View, ref: Ref, key: bytes, buffer: WriteBatch) -> View:
     buffer.put(ref.cid, ref.encode())
     return replace(view, refs=mutate(view.refs, {key: ref.cid}, buffer))
 
 
-def ref_under_another_key(repo: Repository, view: View, buffer: Buffer) -> Made:
+def ref_under_another_key(repo: Repository, view: View, buffer: WriteBatch) -> Made:
     ref = Ref("heads/other", repo.head)
     return with_ref(repo, view, ref, ref_key("heads/else"), buffer), {}
 
 
-def ref_under_two_keys(repo: Repository, view: View, buffer: Buffer) -> Made:
+def ref_under_two_keys(repo: Repository, view: View, buffer: WriteBatch) -> Made:
     ref = Ref("heads/other", repo.head)
     once = with_ref(repo, view, ref, ref_key("heads/other"), buffer)
     return with_ref(repo, once, ref, ref_key("heads/else"), buffer), {}
 
 
-def ref_without_a_name(repo: Repository, view: View, buffer: Buffer) -> Made:
+def ref_without_a_name(repo: Repository, view: View, buffer: WriteBatch) -> Made:
     ref = Ref("heads/../other", repo.head)
     return with_ref(repo, view, ref, ref_key(ref.name), buffer), {}
 
 
-def ref_of_another_kind(repo: Repository, view: View, buffer: Buffer) -> Made:
+def ref_of_another_kind(repo: Repository, view: View, buffer: WriteBatch) -> Made:
     from ibidem.objects.cid import StepCid
 
     assert repo.head is not None
@@ -61,7 +61,7 @@ def ref_of_another_kind(repo: Repository, view: View, buffer: Buffer) -> Made:
     return with_ref(repo, view, ref, ref_key(ref.name), buffer), {}
 
 
-def erasure_at(view: View, key: bytes | None, erasure: Erasure, buffer: Buffer) -> Made:
+def erasure_at(view: View, key: bytes | None, erasure: Erasure, buffer: WriteBatch) -> Made:
     buffer.put(erasure.cid, erasure.encode())
     entries = {erasure.key if key is None else key: erasure.cid}
     return replace(view, erasures=mutate(view.erasures, entries, buffer)), {}
@@ -71,45 +71,45 @@ def gone(**fields: Any) -> Erasure:
     return Erasure(NodeId(bytes(16)), (Cid.of(b"gone"),), **fields)
 
 
-def erasure_under_another_key(repo: Repository, view: View, buffer: Buffer) -> Made:
+def erasure_under_another_key(repo: Repository, view: View, buffer: WriteBatch) -> Made:
     return erasure_at(view, bytes(16), gone(), buffer)
 
 
-def erasure_with_a_false_signature(repo: Repository, view: View, buffer: Buffer) -> Made:
+def erasure_with_a_false_signature(repo: Repository, view: View, buffer: WriteBatch) -> Made:
     return erasure_at(view, None, gone(signature=bytes(96)), buffer)
 
 
-def erasure_of_a_root(repo: Repository, view: View, buffer: Buffer) -> Made:
+def erasure_of_a_root(repo: Repository, view: View, buffer: WriteBatch) -> Made:
     cid = Cid(repo.commit_at().root.raw)
     return erasure_at(view, None, Erasure(NodeId(bytes(16)), (cid,)), buffer)
 
 
-def head_without_a_name(repo: Repository, view: View, buffer: Buffer) -> Made:
+def head_without_a_name(repo: Repository, view: View, buffer: WriteBatch) -> Made:
     return replace(view, head="../../evil"), {}
 
 
-def head_that_is_a_tag(repo: Repository, view: View, buffer: Buffer) -> Made:
+def head_that_is_a_tag(repo: Repository, view: View, buffer: WriteBatch) -> Made:
     return replace(view, head="tags/v1"), {}
 
 
-def head_that_is_no_branch_name(repo: Repository, view: View, buffer: Buffer) -> Made:
+def head_that_is_no_branch_name(repo: Repository, view: View, buffer: WriteBatch) -> Made:
     return replace(view, head="heads/A b"), {}
 
 
-def view_that_follows_nothing(repo: Repository, view: View, buffer: Buffer) -> Made:
+def view_that_follows_nothing(repo: Repository, view: View, buffer: WriteBatch) -> Made:
     return replace(view, seq=view.seq + 5), {}
 
 
-def operation_that_undoes_a_number(repo: Repository, view: View, buffer: Buffer) -> Made:
+def operation_that_undoes_a_number(repo: Repository, view: View, buffer: WriteBatch) -> Made:
     return view, {"extra": {"undoes": 5}}
 
 
-def operation_with_two_parents(repo: Repository, view: View, buffer: Buffer) -> Made:
+def operation_with_two_parents(repo: Repository, view: View, buffer: WriteBatch) -> Made:
     newest, before = (one.cid for one in list(repo.operations())[:2])
     return view, {"parents": (newest, before)}
 
 
-MADE: list[Callable[[Repository, View, Buffer], Made]] = [
+MADE: list[Callable[[Repository, View, WriteBatch], Made]] = [
     ref_under_another_key,
     ref_under_two_keys,
     ref_without_a_name,
@@ -126,9 +126,9 @@ MADE: list[Callable[[Repository, View, Buffer], Made]] = [
 ]
 
 
-def as_made(repo: Repository, made: Callable[[Repository, View, Buffer], Made]) -> OperationCid:
+def as_made(repo: Repository, made: Callable[[Repository, View, WriteBatch], Made]) -> OperationCid:
     """Puts one more operation at the end of the log, as nothing here would make it."""
-    state, buffer = repo._operations.state(), Buffer(repo.store)
+    state, buffer = repo._operations.state(), WriteBatch(repo.store)
     follows = replace(state.view, seq=state.view.seq + 1, previous=state.operation.view)
     view, fields = made(repo, follows, buffer)
     buffer.put(view.cid, view.encode())
@@ -142,7 +142,7 @@ def as_made(repo: Repository, made: Callable[[Repository, View, Buffer], Made]) 
 
 
 def full_copy(
-    repo: Repository, made: Callable[[Repository, View, Buffer], Made], path: Path
+    repo: Repository, made: Callable[[Repository, View, WriteBatch], Made], path: Path
 ) -> Path:
     """Writes everything in the store as a full copy that ends in an operation, as a program of
     somebody else may."""
@@ -171,7 +171,7 @@ def test_a_full_copy_that_is_right_is_taken(source: Repository, tmp_path: Path):
 
 @pytest.mark.parametrize("made", MADE, ids=lambda made: made.__name__)
 def test_a_full_copy_with_a_log_that_fsck_would_fault_is_refused(
-    source: Repository, tmp_path: Path, made: Callable[[Repository, View, Buffer], Made]
+    source: Repository, tmp_path: Path, made: Callable[[Repository, View, WriteBatch], Made]
 ):
     file = full_copy(source, made, tmp_path / "copy.car")
     with pytest.raises(CorruptError):

@@ -14,7 +14,7 @@ import pytest
 
 import ibidem
 from ibidem.objects import codec
-from ibidem.objects.blocks import Buffer
+from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, CommitCid, RootCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.config import Config, Model
@@ -85,7 +85,7 @@ def head_root(repo: Repository) -> Root:
 
 def on_top(repo: Repository, forge: Forge, **edits: dict[bytes, Cid | None]) -> CommitCid:
     """Forges a commit on the head whose trees differ as said from the head's."""
-    buffer, root = Buffer(repo.store), head_root(repo)
+    buffer, root = WriteBatch(repo.store), head_root(repo)
     trees: dict[str, Any] = {}
     for name, entries in edits.items():
         if name in ("vectors", "sparse"):
@@ -443,7 +443,7 @@ def trees_of(root: Root) -> list[tuple[str, Any]]:
 def with_needs(repo: Repository, forge: Forge, commit: CommitCid, *, is_alone: bool) -> CommitCid:
     """Forges every block that a commit needs and, if it is alone, the commit without parents."""
     root = Commit.decode(forge.blocks[commit]).root
-    source = Buffer(repo.store)
+    source = WriteBatch(repo.store)
     source.new.update(forge.blocks)
     bases = [] if is_alone else [head_root(repo)]
     forge.blocks.update(

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 import ibidem
-from ibidem.objects.blocks import Buffer
+from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, CommitCid, ReceiptCid, StepCid
 from ibidem.objects.errors import CorruptError, IbidemError, NotFoundError
 from ibidem.objects.view import target_class
@@ -45,7 +45,7 @@ def point(repo: Repository, name: str, target: Cid) -> None:
     """Points a ref to a block without asking anybody what it is."""
     cid = target_class(name)(target.raw)
 
-    def make(state: State, buffer: Buffer):
+    def make(state: State, buffer: WriteBatch):
         return replace(state.view, refs=refs.changed(state.view, {name: cid}, buffer))
 
     repo._operations.change(make, author="", time=0, description=f"point {name}")
@@ -63,7 +63,7 @@ def drop(repo: Repository, name: str) -> None:
         repo.delete_tag(rest)
     else:
 
-        def make(state: State, buffer: Buffer):
+        def make(state: State, buffer: WriteBatch):
             return replace(state.view, refs=refs.changed(state.view, {name: None}, buffer))
 
         repo._operations.change(make, author="", time=0, description="drop")

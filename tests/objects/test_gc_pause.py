@@ -4,21 +4,21 @@ import gc
 
 import pytest
 
-from ibidem.objects.collector import paused
+from ibidem.objects.gc_pause import gc_paused
 
 
 def test_it_is_still_inside_and_runs_afterwards():
     assert gc.isenabled()
-    with paused():
+    with gc_paused():
         assert not gc.isenabled()
-        with paused():
+        with gc_paused():
             pass
         assert not gc.isenabled()
     assert gc.isenabled()
 
 
 def test_an_error_lets_go_of_it():
-    with pytest.raises(KeyError), paused():
+    with pytest.raises(KeyError), gc_paused():
         raise KeyError
     assert gc.isenabled()
 
@@ -26,7 +26,7 @@ def test_an_error_lets_go_of_it():
 def test_who_had_it_off_keeps_it_off():
     gc.disable()
     try:
-        with paused():
+        with gc_paused():
             pass
         assert not gc.isenabled()
     finally:

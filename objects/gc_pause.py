@@ -20,7 +20,7 @@ _was_enabled = False
 
 
 @contextmanager
-def paused() -> Iterator[None]:
+def gc_paused() -> Iterator[None]:
     """Holds the collector still, for the whole process, until the last holder lets go.
 
     For work that ends soon and calls no code of the caller's: what others leave in cycles waits.
