@@ -85,7 +85,7 @@ def init(
         return Repository(founded(MemoryStore(), config, author, clock), None, clock)
     from ibidem.repo.founding import founded
     from ibidem.store.files import built_whole
-    from ibidem.store.lmdb import LmdbStore
+    from ibidem.store.lmdb.store import LmdbStore
 
     folder = checked_path("path", path) / FOLDER
     if os.path.lexists(folder):
@@ -123,7 +123,7 @@ def open(  # noqa: A001
         FormatError: a newer program made it.
         CorruptError: a file of it is damaged.
     """
-    from ibidem.store.lmdb import LmdbStore
+    from ibidem.store.lmdb.store import LmdbStore
 
     folder = checked_path("path", path) / FOLDER
     check_format(folder)

@@ -32,7 +32,7 @@ def check_layout(folder: Path) -> tuple[list[Fault], int]:
 
     To be asked before the store is opened: what opens a file with a damaged layout may not survive.
     """
-    from ibidem.store import layout
+    from ibidem.store.lmdb import layout
 
     try:
         report = layout.check_layout(folder / "blocks")
@@ -45,7 +45,7 @@ def check_layout(folder: Path) -> tuple[list[Fault], int]:
 
 def unscrubbed_bytes(folder: Path) -> int:
     """Returns how many bytes of deleted records the store's file still holds."""
-    from ibidem.store import layout
+    from ibidem.store.lmdb import layout
 
     try:
         return layout.unscrubbed_bytes(folder / "blocks")

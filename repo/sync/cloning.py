@@ -80,7 +80,7 @@ def clone_from(
 ) -> CopyReport:
     """Makes a repository in the folder `path` and returns what was copied; raises as `clone`."""
     from ibidem.store.files import built_whole
-    from ibidem.store.lmdb import LmdbStore
+    from ibidem.store.lmdb.store import LmdbStore
 
     folder = checked_path("path", path) / repository.FOLDER
     if os.path.lexists(folder):

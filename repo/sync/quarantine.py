@@ -110,7 +110,7 @@ class Quarantine(Closing, Mapping[Cid, bytes]):
             self._folder = None
 
     def _spill(self) -> None:
-        from ibidem.store.lmdb import LmdbStore
+        from ibidem.store.lmdb.store import LmdbStore
 
         if self._spilled is None:
             self._spilled = LmdbStore.create(self._claimed() / "blocks")

@@ -69,7 +69,7 @@ def test_no_room_keeps_a_lock_or_a_pool_that_a_fork_breaks():
         for path in room.resolve().rglob("*.py")
         if breaks.search(path.read_text("utf-8"))
     }
-    assert found == {"objects/forking.py", "store/environment.py"}
+    assert found == {"objects/forking.py", "store/lmdb/environment.py"}
 
 
 def run(program: str) -> None:

@@ -30,7 +30,7 @@ from ibidem.objects.node import Child
 from ibidem.objects.tree import mutate
 from ibidem.repo import refs
 from ibidem.repo.repository import Repository
-from ibidem.store import lmdb as lmdb_store
+from ibidem.store.lmdb import store as lmdb_store
 from ibidem.store.memory import MemoryStore
 
 

@@ -21,10 +21,10 @@ from ibidem.objects.errors import (
     NotFoundError,
     StorageError,
 )
-from ibidem.store import lmdb as lmdb_store
-from ibidem.store.environment import DATA_FILE
-from ibidem.store.lmdb import LmdbStore
-from ibidem.store.numbering import FIRST_TRANSACTION
+from ibidem.store.lmdb import store as lmdb_store
+from ibidem.store.lmdb.environment import DATA_FILE
+from ibidem.store.lmdb.numbering import FIRST_TRANSACTION
+from ibidem.store.lmdb.store import LmdbStore
 from ibidem.store.testing import StoreSuite, blocks_of, run_python, run_together
 
 
@@ -122,7 +122,8 @@ def test_another_process_grows_the_map_and_we_follow(tmp_path: Path) -> None:
     with LmdbStore.create(path, map_bytes=1 << 20) as store:
         program = (
             "import sys\n"
-            "from ibidem.store.lmdb import LmdbStore; from ibidem.store.testing import blocks_of\n"
+            "from ibidem.store.lmdb.store import LmdbStore\n"
+            "from ibidem.store.testing import blocks_of\n"
             "large = [bytes([one]) * (1 << 20) for one in range(5)]\n"
             "with LmdbStore.open(sys.argv[1]) as store: store.put(blocks_of(*large))"
         )
@@ -135,7 +136,8 @@ def test_another_process_grows_the_map_and_we_follow(tmp_path: Path) -> None:
 def test_a_small_address_space_gets_a_smaller_map(tmp_path: Path) -> None:
     program = (
         "import resource, sys; resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))\n"
-        "from ibidem.store.lmdb import LmdbStore; from ibidem.store.testing import blocks_of\n"
+        "from ibidem.store.lmdb.store import LmdbStore\n"
+        "from ibidem.store.testing import blocks_of\n"
         "with LmdbStore.create(sys.argv[1]) as store: store.put(blocks_of(b'a'))"
     )
     run_python(program, str(tmp_path / "blocks"))
@@ -180,7 +182,7 @@ def test_a_full_disk_is_a_storage_error_and_changes_nothing(tmp_path: Path) -> N
 import errno, os, resource, signal, sys
 from ibidem.objects.cid import BlobCid, Cid
 from ibidem.objects.errors import StorageError
-from ibidem.store.lmdb import LmdbStore
+from ibidem.store.lmdb.store import LmdbStore
 from ibidem.store.testing import blocks_of
 LARGE = [bytes([one]) * (1 << 20) for one in range(4)]
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -276,7 +278,7 @@ def test_a_file_that_was_cut_short_is_refused_and_kills_no_process(
 import sys
 from ibidem.objects.cid import BlobCid, Cid
 from ibidem.objects.errors import IbidemError
-from ibidem.store.lmdb import LmdbStore
+from ibidem.store.lmdb.store import LmdbStore
 
 bodies = [bytes([number]) * 3000 for number in range(40)] + [bytes(range(256)) * 100]
 refused = 0

@@ -17,7 +17,8 @@ from ibidem.objects.errors import (
     ErrorKind,
     StorageError,
 )
-from ibidem.store.lmdb import LOCK_FILE, LmdbStore
+from ibidem.store.lmdb.environment import LOCK_FILE
+from ibidem.store.lmdb.store import LmdbStore
 from ibidem.store.lock import writer_lock
 from ibidem.store.testing import blocks_of, environment, run_python, run_together
 
@@ -75,7 +76,7 @@ def test_a_killed_reader_is_no_reader(tmp_path: Path) -> None:
     path = tmp_path / "blocks"
     with LmdbStore.create(path) as store:
         program = (
-            "import sys, time; from ibidem.store.lmdb import LmdbStore\n"
+            "import sys, time; from ibidem.store.lmdb.store import LmdbStore\n"
             "environment = LmdbStore.open(sys.argv[1])._open_environment()\n"
             "environment.read(lambda _: (print('reads', flush=True), time.sleep(600)))"
         )
@@ -95,7 +96,7 @@ def test_processes_that_race_for_a_cell_lose_nothing(tmp_path: Path) -> None:
     program = """
 import sys
 from ibidem.objects.errors import ConflictError
-from ibidem.store.lmdb import LmdbStore
+from ibidem.store.lmdb.store import LmdbStore
 with LmdbStore.open(sys.argv[1]) as store:
     for _ in range(40):
         while True:

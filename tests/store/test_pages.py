@@ -12,10 +12,10 @@ import pytest
 
 from ibidem.objects.cid import BlobCid
 from ibidem.objects.errors import CorruptError
-from ibidem.store.environment import DATA_FILE
-from ibidem.store.layout import TABLES, check_layout
-from ibidem.store.lmdb import LmdbStore
-from ibidem.store.pages import check_pages
+from ibidem.store.lmdb.environment import DATA_FILE
+from ibidem.store.lmdb.layout import TABLES, check_layout
+from ibidem.store.lmdb.pages import check_pages
+from ibidem.store.lmdb.store import LmdbStore
 
 WORD = b"remember me"
 
@@ -113,7 +113,7 @@ def test_a_process_that_wrote_the_deleted_renews_its_buffers(folder: Path) -> No
 import sys
 from pathlib import Path
 from ibidem.objects.cid import BlobCid
-from ibidem.store.lmdb import LmdbStore
+from ibidem.store.lmdb.store import LmdbStore
 store = LmdbStore.open(Path(sys.argv[1]))
 bodies = [sys.argv[2].encode() * 3 + bytes([n]) for n in range(120)]
 store.put({BlobCid.of(body): body for body in bodies})

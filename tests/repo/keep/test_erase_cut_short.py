@@ -22,8 +22,8 @@ from ibidem.repo.keep import erase as erasing
 from ibidem.repo.keep.report import FaultKind, FsckReport
 from ibidem.repo.operations import ERASING_CELL
 from ibidem.repo.repository import Repository
-from ibidem.store import scrub
-from ibidem.store.environment import Environment
+from ibidem.store.lmdb import scrub
+from ibidem.store.lmdb.environment import Environment
 
 from .conftest import SECRET
 from .secret import NEEDLES, add_secret, places_of

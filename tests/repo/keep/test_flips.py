@@ -14,8 +14,8 @@ import pytest
 import ibidem
 from ibidem.objects.errors import IbidemError
 from ibidem.repo.keep.fsck import fsck_folder
-from ibidem.store.layout import TABLES
-from ibidem.store.pages import check_pages
+from ibidem.store.lmdb.layout import TABLES
+from ibidem.store.lmdb.pages import check_pages
 
 
 @pytest.fixture

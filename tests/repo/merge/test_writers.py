@@ -118,7 +118,7 @@ def test_a_reader_sees_whole_states_only(shared: Repository) -> None:
 
 
 def test_a_writer_that_sleeps_in_its_turn_holds_nobody_up_for_good(tmp_path: Path) -> None:
-    from ibidem.store.turn import turn
+    from ibidem.store.lmdb.writer_queue import turn
 
     with ibidem.init(tmp_path) as repo, turn(tmp_path / ".ibidem" / "blocks") as is_mine:
         assert is_mine

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ibidem.store.environment import DATA_FILE
-from ibidem.store.lmdb import LOCK_FILE, TIMEOUT_SECONDS
+from ibidem.store.lmdb.environment import DATA_FILE, LOCK_FILE, TIMEOUT_SECONDS
+from ibidem.store.lmdb.pages import PageReport, check_pages, metas_of
 from ibidem.store.lock import writer_lock
-from ibidem.store.pages import PageReport, check_pages, metas_of
 
 TABLES = ("blocks", "cells")
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import lmdb
 
-from ibidem.store.environment import storage_error
+from ibidem.store.lmdb.environment import storage_error
 
 FIRST_TRANSACTION = 2_048
 """Times 511 free pages of 4,096 bytes to a page of a list: lists of up to 4 GB."""

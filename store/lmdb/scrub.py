@@ -14,10 +14,10 @@ import time
 from typing import Any
 
 from ibidem.objects.errors import CorruptError, ErrorKind, StorageError
-from ibidem.store.environment import DATA_FILE, Environment
 from ibidem.store.files import medium_error
-from ibidem.store.layout import TABLES
-from ibidem.store.pages import Span, check_pages
+from ibidem.store.lmdb.environment import DATA_FILE, Environment
+from ibidem.store.lmdb.layout import TABLES
+from ibidem.store.lmdb.pages import Span, check_pages
 
 _CHUNK_BYTES = 1 << 20
 _PAUSE_SECONDS = 0.005

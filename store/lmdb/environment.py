@@ -25,6 +25,10 @@ from ibidem.objects.errors import CorruptError, ErrorKind, NotFoundError, Storag
 from ibidem.objects.forking import on_fork
 from ibidem.store.files import medium_error
 
+TIMEOUT_SECONDS = 30.0
+LOCK_FILE = "write.lock"
+
+
 MAP_BYTES = 1 << 40
 """Address space reserved for one store where the system allows it."""
 MAP_BYTES_MIN = 1 << 28

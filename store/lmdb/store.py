@@ -18,10 +18,11 @@ from typing import Any, Self
 from ibidem.objects.cid import Cid
 from ibidem.objects.errors import StorageError
 from ibidem.store.closing import Closing
-from ibidem.store.environment import Environment, acquire, release
 from ibidem.store.files import built_whole
+from ibidem.store.lmdb.environment import LOCK_FILE, TIMEOUT_SECONDS, Environment, acquire, release
+from ibidem.store.lmdb.numbering import number_transactions
+from ibidem.store.lmdb.writer_queue import turn
 from ibidem.store.lock import writer_lock
-from ibidem.store.numbering import number_transactions
 from ibidem.store.protocol import (
     NO_CELLS,
     Guard,
@@ -34,10 +35,7 @@ from ibidem.store.protocol import (
     closed_store,
     moved_cell,
 )
-from ibidem.store.turn import turn
 
-TIMEOUT_SECONDS = 30.0
-LOCK_FILE = "write.lock"
 _PAGE_COUNT = 4096
 """CIDs read by one transaction while listing: a long listing must not pin old pages."""
 _raw = attrgetter("raw")
@@ -259,7 +257,7 @@ class LmdbStore(Closing):
             CorruptError: the pages of the file are not what they must be; nothing was overwritten.
             StorageError: a reader does not end; or the disk refuses.
         """
-        from ibidem.store.scrub import scrub
+        from ibidem.store.lmdb.scrub import scrub
 
         environment = self._open_environment()
         with self._writing(environment):

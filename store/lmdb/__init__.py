@@ -1,0 +1,1 @@
+"""The store on disk: one LMDB environment per file and process."""
