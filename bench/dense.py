@@ -28,10 +28,10 @@ import numpy.typing as npt
 from pyroaring import BitMap
 
 from ibidem.index.arrays import bitmap_bytes, to_bitmap
-from ibidem.index.codes import encode_rows
-from ibidem.index.merge import Part
-from ibidem.index.reading import VectorSegment
-from ibidem.index.shelf import DiskShelf
+from ibidem.index.segments.codes import encode_rows
+from ibidem.index.segments.merge_rows import Part
+from ibidem.index.segments.reader import VectorSegment
+from ibidem.index.segments.store import FolderSegmentStore
 from ibidem.objects.config import Config, Model
 from ibidem.retrieve import sharing
 from ibidem.retrieve.dense import rank_dense_many
@@ -76,7 +76,7 @@ class Ours:
     """A snapshot of vectors alone, in segments as a build writes them."""
 
     def __init__(self, directory: Path, kind: str, count: int, dim: int) -> None:
-        shelf = DiskShelf(directory)
+        segment_store = FolderSegmentStore(directory)
         self.parts: list[Part] = []
         self.encoding = 0.0
         start = 0
@@ -87,8 +87,10 @@ class Ours:
             self.encoding += time.perf_counter() - started
             digests = np.zeros((len(rows), 32), np.uint8)
             columns = {"ordinals": ordinals, "rows": rows, "cids": digests, "of": digests}
-            named = shelf.put(columns | codes | {"set": bitmap_bytes(to_bitmap(ordinals))}).name
-            self.parts.append(Part(DiskShelf(directory).open(named)))
+            named = segment_store.put(
+                columns | codes | {"set": bitmap_bytes(to_bitmap(ordinals))}
+            ).name
+            self.parts.append(Part(FolderSegmentStore(directory).open(named)))
             start += len(rows)
         ids = np.random.default_rng(2).integers(0, 256, (count, 16), dtype=np.uint8)
         views = tuple(VectorSegment(part) for part in self.parts)

@@ -9,11 +9,11 @@ import numpy.typing as npt
 from pyroaring import BitMap
 
 from ibidem.index.arrays import Array, Ordinals
-from ibidem.index.family import Parts
-from ibidem.index.identity import Identities, id_order
-from ibidem.index.key_list import KeyList
-from ibidem.index.merge import Part
-from ibidem.index.reading import SegmentView
+from ibidem.index.families.family import FamilyParts
+from ibidem.index.segments.identity import Identities, id_order
+from ibidem.index.segments.key_list import KeyList
+from ibidem.index.segments.merge_rows import Part
+from ibidem.index.segments.reader import SegmentView
 from ibidem.objects.cid import DAG_CBOR_PREFIX, EdgeCid
 from ibidem.objects.ids import EdgeId
 from ibidem.objects.record import record
@@ -56,7 +56,7 @@ class Children:
     """(m,) uint32: where each stands in `Node.children`."""
 
 
-def adjacency(parts: Parts, direction: str, ordinal: int, nodes: BitMap) -> Adjacency:
+def adjacency(parts: FamilyParts, direction: str, ordinal: int, nodes: BitMap) -> Adjacency:
     """Returns the edges of a node whose both ends are in `nodes`; `direction` is "out" or "in"."""
     other = "target" if direction == "out" else "source"
     found = [

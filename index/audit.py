@@ -12,16 +12,16 @@ from pathlib import Path
 
 import numpy as np
 
-from ibidem.index.catalog import Catalog
-from ibidem.index.codes import CODE_COLUMNS, codes_problem
 from ibidem.index.describe import differences
 from ibidem.index.extract import Blocks
-from ibidem.index.impacts import impact_columns
 from ibidem.index.index import Index
 from ibidem.index.manifest import Manifest, read_manifest
-from ibidem.index.segment import Segment
-from ibidem.index.shelf import DiskShelf, file_hash, map_file
+from ibidem.index.segments.codes import CODE_COLUMNS, codes_problem
+from ibidem.index.segments.impacts import impact_columns
+from ibidem.index.segments.segment import Segment
+from ibidem.index.segments.store import FolderSegmentStore, file_hash, map_file
 from ibidem.index.snapshot import Snapshot
+from ibidem.index.snapshot_registry import SnapshotRegistry
 from ibidem.objects.cid import RootCid
 from ibidem.objects.config import Config
 from ibidem.objects.errors import CorruptError, IbidemError, StorageError
@@ -41,16 +41,16 @@ def audit(
         whole: roots whose snapshots, where they are remembered, are compared entry by entry with
             new ones. All others are compared by the ids and CIDs of their rows.
     """
-    shelf = DiskShelf(directory / "segments")
+    segment_store = FolderSegmentStore(directory / "segments")
     damaged: set[str] = set()
-    for name in shelf.names():
-        problem = _file_problem(shelf, name)
+    for name in segment_store.names():
+        problem = _file_problem(segment_store, name)
         if problem is not None:
             damaged.add(name)
             yield f"segments/{name}", problem
     for path in sorted(_files(directory / "snapshots")):
         manifest = read_manifest(path)
-        problems = list(_manifest_problems(path, manifest, shelf, damaged, blocks, whole))
+        problems = list(_manifest_problems(path, manifest, segment_store, damaged, blocks, whole))
         # A manifest that others let go or replaced meanwhile was as right as its segments then.
         if problems and path.exists() and read_manifest(path) == manifest:
             yield from ((f"snapshots/{path.name}", problem) for problem in problems)
@@ -58,9 +58,9 @@ def audit(
 
 def forget(directory: Path, files: Collection[str]) -> None:
     """Removes files that `audit` named, and the snapshots that need them."""
-    catalog = Catalog(directory)
+    registry = SnapshotRegistry(directory)
     names = {file.partition("/")[2] for file in files}
-    catalog.forget(found for found in catalog.manifests() if found.names() & names)
+    registry.forget(found for found in registry.manifests() if found.names() & names)
     for name in names:
         (directory / "snapshots" / name).unlink(missing_ok=True)
         (directory / "segments" / name).unlink(missing_ok=True)
@@ -71,17 +71,17 @@ def _files(folder: Path) -> Iterator[Path]:
         yield from (path for path in folder.iterdir() if path.name[0] != ".")
 
 
-def _file_problem(shelf: DiskShelf, name: str) -> str | None:
+def _file_problem(segment_store: FolderSegmentStore, name: str) -> str | None:
     if name.startswith("."):
         return None  # being written, or left by a process that was killed
     if len(name) != _HASH_DIGITS:
         return "no file of an index has such a name"
     try:
-        if file_hash(map_file(shelf.directory / name)) != name:
+        if file_hash(map_file(segment_store.directory / name)) != name:
             return "its bytes do not have the hash that is its name"
-        return bound_problem(shelf.open(name))
+        return bound_problem(segment_store.open(name))
     except (CorruptError, StorageError) as error:
-        return str(error) if (shelf.directory / name).exists() else None
+        return str(error) if (segment_store.directory / name).exists() else None
 
 
 def bound_problem(segment: Segment) -> str | None:
@@ -100,7 +100,7 @@ def bound_problem(segment: Segment) -> str | None:
 def _manifest_problems(
     path: Path,
     manifest: Manifest | None,
-    shelf: DiskShelf,
+    segment_store: FolderSegmentStore,
     damaged: set[str],
     blocks: Blocks,
     whole: Collection[RootCid],
@@ -108,19 +108,22 @@ def _manifest_problems(
     if manifest is None or str(manifest.root) != path.name:
         yield "it is damaged, or of another version"
         return
-    missing = manifest.names() - set(shelf.names())
+    missing = manifest.names() - set(segment_store.names())
     if missing:
         yield f"its segment {min(missing)} is not there"
     elif not manifest.names() & damaged:
-        yield from _snapshot_problems(manifest, shelf, blocks, whole)
+        yield from _snapshot_problems(manifest, segment_store, blocks, whole)
 
 
 def _snapshot_problems(
-    manifest: Manifest, shelf: DiskShelf, blocks: Blocks, whole: Collection[RootCid]
+    manifest: Manifest,
+    segment_store: FolderSegmentStore,
+    blocks: Blocks,
+    whole: Collection[RootCid],
 ) -> Iterator[str]:
     try:
         root = Root.decode(blocks.get(manifest.root))
-        held = Snapshot(manifest.open(shelf), manifest.root, Config.from_map(root.config))
+        held = Snapshot(manifest.open(segment_store), manifest.root, Config.from_map(root.config))
         if manifest.root in whole:
             yield from differences(held, Index(None, blocks).build(manifest.root))
         else:

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from ibidem.index.arrays import Array, to_ordinals
-from ibidem.index.inverted import inverted
-from ibidem.index.key_list import KeyList
-from ibidem.index.reading import SegmentView
+from ibidem.index.segments.inverted import inverted
+from ibidem.index.segments.key_list import KeyList
+from ibidem.index.segments.reader import SegmentView
 from ibidem.index.snapshot import Snapshot
 
 Facts = dict[Any, Any]

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from ibidem.index.advance import EMPTY_ROOT, advance
-from ibidem.index.catalog import Catalog
 from ibidem.index.extract import Blocks
-from ibidem.index.merger import Merger
-from ibidem.index.shelf import MemoryShelf, Shelf
+from ibidem.index.families.merge_scheduler import MergeScheduler
+from ibidem.index.families.snapshot_parts import SnapshotParts, compacted_parts
+from ibidem.index.incremental import EMPTY_ROOT, advance
+from ibidem.index.segments.store import MemorySegmentStore, SegmentStore
 from ibidem.index.snapshot import Snapshot
-from ibidem.index.state import State, compacted_state
+from ibidem.index.snapshot_registry import SnapshotRegistry
 from ibidem.objects.cid import RootCid
 from ibidem.objects.config import Config
 from ibidem.objects.errors import CorruptError, NotFoundError, StorageError
@@ -26,7 +26,7 @@ from ibidem.objects.record import record
 from ibidem.objects.root import Root
 from ibidem.objects.tree import EMPTY_TREE, Tree
 
-Make = Callable[[Shelf], State]
+Make = Callable[[SegmentStore], SnapshotParts]
 
 OPEN_MAX = 4
 """Snapshots kept open by one index."""
@@ -74,11 +74,13 @@ class Index:
             is_read_only: what is remembered is used, nothing is written.
         """
         self._store = store
-        self._catalog = (
-            None if directory is None else Catalog(Path(directory), is_read_only=is_read_only)
+        self._registry = (
+            None
+            if directory is None
+            else SnapshotRegistry(Path(directory), is_read_only=is_read_only)
         )
         self._is_read_only = is_read_only
-        self._merger = Merger()
+        self._merger = MergeScheduler()
         self._open: dict[RootCid, Snapshot] = {}
         self._pinned: frozenset[RootCid] = frozenset()
         self._lock = ForkLock()
@@ -127,10 +129,12 @@ class Index:
         with self._lock:
             state = self.snapshot(root).state
 
-            found = self._made(root, self._root(root), lambda shelf: compacted_state(state, shelf))
+            found = self._made(
+                root, self._root(root), lambda segment_store: compacted_parts(state, segment_store)
+            )
             self._keep(found)
-            if self._catalog is not None and not self._is_read_only:
-                self._catalog.sweep()
+            if self._registry is not None and not self._is_read_only:
+                self._registry.sweep()
             return found
 
     def is_remembered(self, root: RootCid) -> bool:
@@ -138,8 +142,8 @@ class Index:
         with self._lock:
             if root in self._open:
                 return True
-            return self._catalog is not None and any(
-                found.root == root for found in self._catalog.manifests()
+            return self._registry is not None and any(
+                found.root == root for found in self._registry.manifests()
             )
 
     def pin(self, roots: Iterable[RootCid]) -> None:
@@ -154,19 +158,19 @@ class Index:
                 self._open.clear()
             else:
                 self._open.pop(root, None)
-            if self._catalog is None or self._is_read_only:
+            if self._registry is None or self._is_read_only:
                 return
             if root is None:
-                self._catalog.clear()
+                self._registry.clear()
             else:
-                self._catalog.forget(
-                    found for found in self._catalog.manifests() if found.root == root
+                self._registry.forget(
+                    found for found in self._registry.manifests() if found.root == root
                 )
 
     def remembered(self) -> list[RootCid]:
         """Returns the roots whose snapshots are on disk."""
         with self._lock:
-            return [] if self._catalog is None else [m.root for m in self._catalog.manifests()]
+            return [] if self._registry is None else [m.root for m in self._registry.manifests()]
 
     def forget_all(self, roots: Iterable[RootCid]) -> None:
         """Removes what is remembered of some roots, and every file that no snapshot needs."""
@@ -174,10 +178,12 @@ class Index:
         with self._lock:
             for root in gone:
                 self._open.pop(root, None)
-            if self._catalog is None or self._is_read_only:
+            if self._registry is None or self._is_read_only:
                 return
-            self._catalog.forget(found for found in self._catalog.manifests() if found.root in gone)
-            self._catalog.sweep()
+            self._registry.forget(
+                found for found in self._registry.manifests() if found.root in gone
+            )
+            self._registry.sweep()
 
     def recover(self, snapshot: Snapshot) -> bool:
         """Hashes the files behind a snapshot and forgets what is damaged.
@@ -190,14 +196,14 @@ class Index:
             the damaged files can not be removed.
         """
         with self._lock:
-            if self._catalog is None:
+            if self._registry is None:
                 return False
-            damaged, is_gone = self._catalog.discard_damaged(snapshot.state)
+            damaged, is_gone = self._registry.discard_damaged(snapshot.state)
             for found in list(self._open.values()):
                 if any(segment.name in damaged for segment in found.state.segments()):
                     del self._open[found.root]
             if not is_gone:
-                self._catalog = None
+                self._registry = None
             return bool(damaged)
 
     def wait(self) -> None:
@@ -210,10 +216,12 @@ class Index:
         with self._lock:
             last = next(reversed(self._open.values()), None)
             families = tuple(_family_stats(last.state)) if last else ()
-            if self._catalog is None:
+            if self._registry is None:
                 size = sum(family.size_bytes for family in families)
                 return IndexStats(families, 0, size)
-            return IndexStats(families, len(self._catalog.manifests()), self._catalog.size_bytes())
+            return IndexStats(
+                families, len(self._registry.manifests()), self._registry.size_bytes()
+            )
 
     def verify(self, root: RootCid) -> list[str]:
         """Compares the snapshot of a root with one built anew from the store.
@@ -226,23 +234,23 @@ class Index:
 
         problems: list[str] = []
         with self._lock:
-            catalog = self._catalog
+            registry = self._registry
             held = self._remembered(root) or self.snapshot(root)
-            if catalog is not None:
+            if registry is not None:
                 for segment in held.state.segments():
                     if segment.name.startswith("memory-"):
                         continue
                     try:
-                        catalog.shelf.open(segment.name, verify=True)
+                        registry.segment_store.open(segment.name, verify=True)
                     except CorruptError as error:
                         problems.append(str(error))
             fresh = Index(None, self._store).build(root)
         return problems + differences(held, fresh)
 
     def _remembered(self, root: RootCid) -> Snapshot | None:
-        if self._catalog is None:
+        if self._registry is None:
             return None
-        state = self._catalog.open(root)
+        state = self._registry.open(root)
         return None if state is None else self._snapshot(state, root, self._root(root))
 
     def _advanced(self, root: RootCid, near: Sequence[RootCid]) -> Snapshot | None:
@@ -262,33 +270,37 @@ class Index:
         return None
 
     def _built(self, root: RootCid) -> Snapshot:
-        return self._step(State(), EMPTY_ROOT, self._root(root), root)
+        return self._step(SnapshotParts(), EMPTY_ROOT, self._root(root), root)
 
-    def _step(self, state: State, before: Root, after: Root, root: RootCid) -> Snapshot:
+    def _step(self, state: SnapshotParts, before: Root, after: Root, root: RootCid) -> Snapshot:
         merged = self._merger.taken_over(state)
         with gc_paused():
             return self._made(
-                root, after, lambda shelf: advance(merged, before, after, root, self._store, shelf)
+                root,
+                after,
+                lambda segment_store: advance(
+                    merged, before, after, root, self._store, segment_store
+                ),
             )
 
     def _made(self, root: RootCid, block: Root, make: Make) -> Snapshot:
         """Makes a state on disk and remembers it; where the disk refuses, in memory."""
-        catalog = self._catalog
-        if catalog is not None and not self._is_read_only:
+        registry = self._registry
+        if registry is not None and not self._is_read_only:
             try:
-                state = make(catalog.shelf)
-                catalog.remember(state, pinned=self._pinned)
+                state = make(registry.segment_store)
+                registry.remember(state, pinned=self._pinned)
             except StorageError:
                 pass  # a full or read-only disk costs time in the next process, not the answer
             else:
-                self._merger.begin(state, catalog.shelf)
+                self._merger.begin(state, registry.segment_store)
                 return self._snapshot(state, root, block)
-        shelf = MemoryShelf()
-        state = make(shelf)
-        self._merger.begin(state, shelf)
+        segment_store = MemorySegmentStore()
+        state = make(segment_store)
+        self._merger.begin(state, segment_store)
         return self._snapshot(state, root, block)
 
-    def _snapshot(self, state: State, root: RootCid, block: Root) -> Snapshot:
+    def _snapshot(self, state: SnapshotParts, root: RootCid, block: Root) -> Snapshot:
         conflicted: frozenset[bytes] = frozenset()
         if block.conflicts != EMPTY_TREE:
             conflicted = frozenset(key for key, _ in Tree(self._store, block.conflicts).items())
@@ -306,7 +318,7 @@ class Index:
             if found.root not in tried:
                 tried.add(found.root)
                 yield found
-        for manifest in self._catalog.manifests() if self._catalog else []:
+        for manifest in self._registry.manifests() if self._registry else []:
             if manifest.root not in tried:
                 tried.add(manifest.root)
                 base = self._remembered_base(manifest.root)
@@ -337,7 +349,7 @@ def _is_compatible(before: Root, after: Root) -> bool:
     return (one.analyser, one.fields) == (other.analyser, other.fields)
 
 
-def _family_stats(state: State) -> Iterator[FamilyStats]:
+def _family_stats(state: SnapshotParts) -> Iterator[FamilyStats]:
     yield FamilyStats(
         "identities",
         len(state.identities),

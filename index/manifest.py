@@ -14,10 +14,10 @@ from blake3 import blake3
 from pyroaring import BitMap
 
 from ibidem.index.arrays import Array, Columns, bitmap_bytes, bitmap_of_bytes
-from ibidem.index.merge import Part
-from ibidem.index.segment import read_segment, segment_pieces
-from ibidem.index.shelf import DiskShelf, write_file
-from ibidem.index.state import State
+from ibidem.index.families.snapshot_parts import SnapshotParts
+from ibidem.index.segments.merge_rows import Part
+from ibidem.index.segments.segment import read_segment, segment_pieces
+from ibidem.index.segments.store import FolderSegmentStore, write_file
 from ibidem.objects.cid import RootCid
 from ibidem.objects.errors import CorruptError
 from ibidem.objects.record import record
@@ -40,7 +40,7 @@ class Manifest:
     tombstoned: BitMap
 
     @classmethod
-    def of(cls, state: State, sequence: int) -> Self:
+    def of(cls, state: SnapshotParts, sequence: int) -> Self:
         """Returns the manifest of a state."""
         assert state.root is not None, "BUG: only the state of a root is remembered"
         return cls(
@@ -61,7 +61,7 @@ class Manifest:
             *(name for _, _, parts in self.families for name, _ in parts),
         }
 
-    def open(self, shelf: DiskShelf) -> State:
+    def open(self, segment_store: FolderSegmentStore) -> SnapshotParts:
         """Returns the state, every segment mapped.
 
         Raises:
@@ -71,12 +71,12 @@ class Manifest:
             kind: {} for kind in ("nodes", "edges", "vectors", "sparse")
         }
         for kind, name, parts in self.families:
-            opened = [Part(shelf.open(segment), dead) for segment, dead in parts]
+            opened = [Part(segment_store.open(segment), dead) for segment, dead in parts]
             if opened:
                 groups[kind][name] = tuple(opened)
-        return State(
+        return SnapshotParts(
             self.root,
-            tuple(shelf.open(name) for name in self.identities),
+            tuple(segment_store.open(name) for name in self.identities),
             groups["nodes"].get("", ()),
             groups["edges"].get("", ()),
             groups["vectors"],

@@ -24,21 +24,28 @@ from ibidem.index.adjacency import (
     parent_of,
 )
 from ibidem.index.arrays import Ordinals, bitmap_of_bytes, to_bitmap
-from ibidem.index.edge_segment import EdgeSegment
-from ibidem.index.identity import Identities
-from ibidem.index.inverted import inverted
-from ibidem.index.keys import END, EXISTS, name_key, range_keys, scalar_key, text_key
-from ibidem.index.merge import Part
-from ibidem.index.order import PropertyOrder, property_order
-from ibidem.index.reading import (
+from ibidem.index.families.snapshot_parts import SnapshotParts
+from ibidem.index.segments.identity import Identities
+from ibidem.index.segments.inverted import inverted
+from ibidem.index.segments.merge_rows import Part
+from ibidem.index.segments.property_keys import (
+    END,
+    EXISTS,
+    name_key,
+    range_keys,
+    scalar_key,
+    text_key,
+)
+from ibidem.index.segments.property_order import PropertyOrder, property_order
+from ibidem.index.segments.reader import (
+    EdgeSegment,
     LexicalSegment,
     SegmentView,
     SparseSegment,
     VectorSegment,
     ordinal_set,
 )
-from ibidem.index.segment import Segment
-from ibidem.index.state import State
+from ibidem.index.segments.segment import Segment
 from ibidem.objects.cid import DAG_CBOR_PREFIX, NodeCid, RootCid
 from ibidem.objects.config import Config
 from ibidem.objects.constants import DIGEST_BYTES
@@ -53,7 +60,7 @@ class Snapshot:
 
     def __init__(
         self,
-        state: State,
+        state: SnapshotParts,
         root: RootCid,
         config: Config,
         conflicted: frozenset[bytes] = frozenset(),

@@ -1,9 +1,9 @@
 """Which rows can be among the best of the lexical lane, from bounds instead of scores.
 
-Every posting has a byte that bounds what it adds (`index/impacts.py`). Terms are added up from the
-one that can add most; once the terms that are left can not lift a row without the others to the
-depth-th best, only rows met so far are left, and few of them. What is returned is a superset of the
-best `depth`, to be scored canonically. Terms that many rows have are added as whole columns.
+Every posting has a byte that bounds what it adds (`index/segments/impacts.py`). Terms are added up
+from the one that can add most; once the terms that are left can not lift a row without the others
+to the depth-th best, only rows met so far are left, and few of them. What is returned is a superset
+of the best `depth`, to be scored canonically. Terms that many rows have are added as whole columns.
 
 Spec: retrieval 4.1.1 has the proof.
 """

@@ -25,7 +25,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
-from ibidem.index.codes import (
+from ibidem.index.segments.codes import (
     CENTRE,
     CENTRE_NUMBERS,
     CODE_COLUMNS,

@@ -101,7 +101,9 @@ class VectorSegment(Segment, Protocol):
 
     @property
     def codes(self) -> Mapping[str, npt.NDArray[Any]] | None:
-        """The columns of `index.codes` that belong to the rows, or None where there are none."""
+        """The columns of `index.segments.codes` that belong to the rows, or None where there are
+        none.
+        """
 
     @property
     def digests(self) -> npt.NDArray[np.uint8]:

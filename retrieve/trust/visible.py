@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ibidem.index.keys import BYTES, TEXT, scalar_key
+from ibidem.index.segments.property_keys import BYTES, TEXT, scalar_key
 from ibidem.objects.record import record
 from ibidem.retrieve.protocol import Bools, Ordinals, PropertyOrder, Snapshot
 from ibidem.retrieve.trust.policy import ALL_SCOPES, TrustContext, TrustPolicy

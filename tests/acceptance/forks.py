@@ -18,7 +18,7 @@ import numpy as np
 
 import ibidem
 from ibidem.embed.protocol import identity
-from ibidem.index import family, merger
+from ibidem.index.families import family, merge_scheduler
 from ibidem.memory.conversation.conversations import Conversations
 from ibidem.memory.graph.memory import GraphMemory
 from ibidem.memory.graph.record import Record
@@ -193,7 +193,7 @@ def threads() -> int:
 def main(folder: Path) -> None:
     # So that a few small commits have an index merge beside them.
     family.FRESH_ROWS, family.TAIL_ROWS, family.STEP_ROWS_MAX = 1, 3, 1
-    family.TIER_PARTS, family.PATIENCE, merger.STEPS_BEFORE = 2, 1_000, 0
+    family.TIER_PARTS, family.PATIENCE, merge_scheduler.STEPS_BEFORE = 2, 1_000, 0
     np.ones((64, 64), np.float32) @ np.ones((64, 64), np.float32)  # has a BLAS begin its threads
     before = threads()
     with ibidem.init(folder / "repo") as repo:

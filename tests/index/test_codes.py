@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ibidem.index import codes
-from ibidem.index.codes import (
+from ibidem.index.families.vector_rows import VectorRows, merge_vectors
+from ibidem.index.segments import codes
+from ibidem.index.segments.codes import (
     CENTRE,
     CENTRE_COLUMNS,
     CENTRE_NUMBERS,
@@ -14,10 +15,9 @@ from ibidem.index.codes import (
     LEAN,
     encode_rows,
 )
-from ibidem.index.merge import Part
-from ibidem.index.reading import VectorSegment
-from ibidem.index.segment import Segment
-from ibidem.index.vector_rows import VectorRows, merge_vectors
+from ibidem.index.segments.merge_rows import Part
+from ibidem.index.segments.reader import VectorSegment
+from ibidem.index.segments.segment import Segment
 from ibidem.objects.ids import NodeId
 from ibidem.objects.vector import Vector
 from ibidem.retrieve.passes import CodedRows

@@ -64,8 +64,8 @@ def cost_of_steps(size: int, directory: Path) -> tuple[int, int, int]:
     store.put(buffer.new)
     index = Index(directory, store)
     index.build(root)
-    catalog = index._catalog
-    assert catalog is not None
+    registry = index._registry
+    assert registry is not None
     counts = []
     for number in range(size, size + STEPS):
         buffer = WriteBatch(store)
@@ -73,9 +73,9 @@ def cost_of_steps(size: int, directory: Path) -> tuple[int, int, int]:
         nodes, vectors = mutate(nodes, {raw: node}, buffer), mutate(vectors, {raw: vector}, buffer)
         root = put_root(nodes, vectors, buffer)
         store.put(buffer.new)
-        before = (store.read_count, catalog.shelf.bytes_written, catalog.bytes_written)
+        before = (store.read_count, registry.segment_store.bytes_written, registry.bytes_written)
         snapshot = index.snapshot(root)
-        after = (store.read_count, catalog.shelf.bytes_written, catalog.bytes_written)
+        after = (store.read_count, registry.segment_store.bytes_written, registry.bytes_written)
         assert snapshot.ordinal(NodeId(raw)) is not None
         counts.append(np.subtract(after, before))
     return tuple(np.sum(counts, axis=0).tolist())

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ibidem.index import shelf
 from ibidem.index.index import Index
+from ibidem.index.segments import store as segment_store
 from ibidem.objects.cid import RootCid
 from ibidem.store.memory import MemoryStore
 
@@ -71,7 +71,7 @@ def test_any_damaged_file_is_rebuilt(tmp_path: Path, harm):
 def test_a_rotten_bit_in_a_large_segment_is_named_by_verify(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(shelf, "SMALL_BYTES", 256)
+    monkeypatch.setattr(segment_store, "SMALL_BYTES", 256)
     store, roots = indexed(tmp_path)
     path = max((tmp_path / "segments").iterdir(), key=lambda path: path.stat().st_size)
     before = path.stat()
@@ -127,6 +127,6 @@ def test_two_indexes_of_one_directory_take_nothing_from_each_other(tmp_path: Pat
             (first if index is second else second).forget()
             after = mutate(graph, draw, store, span=25, edits=1)
             index.snapshot(store_root(after, store))
-            assert index._catalog is not None
-            remembered = index._catalog.manifests()[0]
-            assert remembered.names() <= set(index._catalog.shelf.names())
+            assert index._registry is not None
+            remembered = index._registry.manifests()[0]
+            assert remembered.names() <= set(index._registry.segment_store.names())

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from pyroaring import BitMap
 
 from ibidem.index.arrays import bitmap_bytes, bitmap_of_bytes
-from ibidem.index.key_list import KeyList, key_columns, union_keys
-from ibidem.index.keys import EXISTS, name_key, number_order, scalar_key
+from ibidem.index.segments.key_list import KeyList, key_columns, union_keys
+from ibidem.index.segments.property_keys import EXISTS, name_key, number_order, scalar_key
 from ibidem.objects import codec
 from ibidem.objects.errors import CorruptError
 

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from ibidem.index import advance, extract, family, merger, node_rows
+from ibidem.index import extract, incremental
+from ibidem.index.families import family, merge_scheduler, node_rows
 from ibidem.index.index import Index
 from ibidem.objects.cid import RootCid
 from ibidem.objects.errors import CorruptError, InvalidInputError, NotFoundError
@@ -29,10 +30,10 @@ def _tiers(request: pytest.FixtureRequest):
             patch.setattr(family, "TIER_ROWS", (6, 12))
             patch.setattr(family, "TIER_PARTS", 2)
             patch.setattr(family, "STEP_ROWS_MAX", 6)
-            patch.setattr(merger, "STEPS_BEFORE", 0)
+            patch.setattr(merge_scheduler, "STEPS_BEFORE", 0)
             patch.setattr(family, "COMPACT_ROWS", 10)
-            patch.setattr(advance, "CHUNK_ROWS", 7)
-            patch.setattr(advance, "BATCH_BLOCKS", 4)
+            patch.setattr(incremental, "CHUNK_ROWS", 7)
+            patch.setattr(incremental, "BATCH_BLOCKS", 4)
             patch.setattr(extract, "CONTENT_INDEXED_BYTES_MAX", 1 << 20)
         yield
 

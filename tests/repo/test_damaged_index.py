@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import ibidem
-from ibidem.index import manifest, shelf
+from ibidem.index import manifest
+from ibidem.index.segments import store
 from ibidem.repo.repository import Repository
 
 WORDS = ("retry", "budget", "deadline", "token", "index", "root", "merge", "commit")
@@ -67,7 +68,7 @@ def cut(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-70])
 
 
-@pytest.mark.parametrize("small_bytes", [shelf.SMALL_BYTES, 256])
+@pytest.mark.parametrize("small_bytes", [store.SMALL_BYTES, 256])
 @pytest.mark.parametrize(
     "harm", [Path.unlink, cut, *(lambda path, s=s: flip(path, s) for s in (0, 0.3, 0.6, 0.9, 1))]
 )
@@ -77,7 +78,7 @@ def test_each_damaged_file_in_turn_leaves_the_answer_alone(
     harm: Callable[[Path], None],
     small_bytes: int,
 ):
-    monkeypatch.setattr(shelf, "SMALL_BYTES", small_bytes)
+    monkeypatch.setattr(store, "SMALL_BYTES", small_bytes)
     expected = make(tmp_path)
     for file in files(tmp_path):
         if file.exists():
@@ -99,7 +100,7 @@ def rot(path: Path, share: float) -> None:
 def test_what_fails_because_of_silent_damage_is_asked_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, share: float
 ):
-    monkeypatch.setattr(shelf, "SMALL_BYTES", 256)
+    monkeypatch.setattr(store, "SMALL_BYTES", 256)
     make(tmp_path)
     for file in files(tmp_path):
         if file.exists() and file.parent.name == "segments":

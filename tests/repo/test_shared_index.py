@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 import ibidem
-from ibidem.index import catalog, manifest, shelf
+from ibidem.index import manifest, snapshot_registry
 from ibidem.index.manifest import Manifest
+from ibidem.index.segments import store
 from ibidem.objects.errors import ErrorKind, StorageError
 from ibidem.store.lock import writer_lock
 
@@ -18,8 +19,8 @@ from ibidem.store.lock import writer_lock
 def test_nothing_is_swept_while_a_manifest_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write, refused = catalog.write_manifest, []
-    monkeypatch.setattr(catalog, "REMOVE_SECONDS", 0.0)
+    write, refused = snapshot_registry.write_manifest, []
+    monkeypatch.setattr(snapshot_registry, "REMOVE_SECONDS", 0.0)
     with ibidem.init(tmp_path) as repo, ibidem.open(tmp_path) as other:
 
         def written(path: Path, found: Manifest) -> int:
@@ -30,7 +31,7 @@ def test_nothing_is_swept_while_a_manifest_is_written(
 
         with repo.transaction() as tx:
             tx.add_node("Doc", summary="a summary")
-        monkeypatch.setattr(catalog, "write_manifest", written)
+        monkeypatch.setattr(snapshot_registry, "write_manifest", written)
         assert repo.retrieve("summary").items
         assert refused == [ErrorKind.LOCKED]
         other.collect_garbage(keep_operations=1)
@@ -41,7 +42,7 @@ def test_nothing_is_swept_while_a_manifest_is_written(
 def test_who_cannot_get_the_lock_answers_without_remembering(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(catalog, "REMEMBER_SECONDS", 0.0)
+    monkeypatch.setattr(snapshot_registry, "REMEMBER_SECONDS", 0.0)
     with ibidem.init(tmp_path) as repo:
         with repo.transaction() as tx:
             tx.add_node("Doc", summary="a summary")
@@ -76,13 +77,13 @@ def test_a_process_may_end_before_any_file_is_written_or_unlinked(
 
         return stopped
 
-    monkeypatch.setattr(catalog, "SNAPSHOTS_MAX", 2)
+    monkeypatch.setattr(snapshot_registry, "SNAPSHOTS_MAX", 2)
     with ibidem.init(tmp_path) as repo:
         with monkeypatch.context() as patched, suppress(Killed):
-            patched.setattr(catalog, "unlink", before(shelf.unlink))
-            patched.setattr(shelf, "unlink", before(shelf.unlink))
-            patched.setattr(shelf, "write_file", before(shelf.write_file))
-            patched.setattr(manifest, "write_file", before(shelf.write_file))
+            patched.setattr(snapshot_registry, "unlink", before(store.unlink))
+            patched.setattr(store, "unlink", before(store.unlink))
+            patched.setattr(store, "write_file", before(store.write_file))
+            patched.setattr(manifest, "write_file", before(store.write_file))
             for number in range(5):
                 with repo.transaction() as tx:
                     tx.add_node("Doc", summary=f"a summary {number}")

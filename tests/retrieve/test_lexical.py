@@ -7,8 +7,8 @@ import random
 import numpy as np
 import pytest
 
-from ibidem.index import impacts as index_impacts
 from ibidem.index.index import Index
+from ibidem.index.segments import impacts as index_impacts
 from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import NodeCid, RootCid, TombstoneCid
 from ibidem.objects.config import Config

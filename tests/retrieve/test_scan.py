@@ -8,8 +8,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from ibidem.index import codes
-from ibidem.index.codes import encode_rows
+from ibidem.index.segments import codes
+from ibidem.index.segments.codes import encode_rows
 from ibidem.retrieve import kernel, sharing
 from ibidem.retrieve import scan as module
 from ibidem.retrieve.asked import Part

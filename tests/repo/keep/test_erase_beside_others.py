@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 import ibidem
-from ibidem.index import family, merger
-from ibidem.index.catalog import Catalog
-from ibidem.index.merger import Merger
-from ibidem.index.state import State
+from ibidem.index.families import family, merge_scheduler
+from ibidem.index.families.merge_scheduler import MergeScheduler
+from ibidem.index.families.snapshot_parts import SnapshotParts
+from ibidem.index.snapshot_registry import SnapshotRegistry
 from ibidem.objects.ids import NodeId
 from ibidem.repo.keep import destroy as destroying
 from ibidem.repo.keep import erase as erasing
@@ -79,16 +79,16 @@ def test_who_wrote_an_index_meanwhile_takes_it_away_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The erasure is done when segments are there and their manifest is not: they are put again."""
-    put_missing = Catalog._put_missing
+    put_missing = SnapshotRegistry._put_missing
     with ibidem.init(tmp_path) as repo, ibidem.open(tmp_path) as other:
         secret = add_secret(repo)
 
-        def put(found: Catalog, state: State) -> None:
+        def put(found: SnapshotRegistry, state: SnapshotParts) -> None:
             monkeypatch.undo()
             other.erase(secret)
             put_missing(found, state)
 
-        monkeypatch.setattr(Catalog, "_put_missing", put)
+        monkeypatch.setattr(SnapshotRegistry, "_put_missing", put)
         assert repo.retrieve("harmless").items
         assert places_of(tmp_path, *NEEDLES) == []
         assert not repo.retrieve(SECRET).items
@@ -108,15 +108,15 @@ def test_a_merge_that_ends_after_all_else_brings_nothing_back(
         monkeypatch.setattr(family, name, value)
     waiting: list[Callable[[], None]] = []
 
-    def end_all(self: Merger) -> None:
+    def end_all(self: MergeScheduler) -> None:
         while waiting:
             waiting.pop()()
 
-    monkeypatch.setattr(merger, "STEPS_BEFORE", 0)
+    monkeypatch.setattr(merge_scheduler, "STEPS_BEFORE", 0)
     monkeypatch.setattr(
-        merger, "_start", lambda job, *given: waiting.append(lambda: job.run(*given))
+        merge_scheduler, "_start", lambda job, *given: waiting.append(lambda: job.run(*given))
     )
-    monkeypatch.setattr(Merger, "wait", end_all)
+    monkeypatch.setattr(MergeScheduler, "wait", end_all)
     with ibidem.init(tmp_path) as repo:
         secret = add_secret(repo)
         while not waiting:
@@ -125,7 +125,7 @@ def test_a_merge_that_ends_after_all_else_brings_nothing_back(
                     tx.add_node("Doc", summary="harmless", unique=True)
             assert repo.retrieve("harmless").items
         repo.erase(secret)
-        end_all(Merger())
+        end_all(MergeScheduler())
         assert places_of(tmp_path, *NEEDLES) == []
 
 

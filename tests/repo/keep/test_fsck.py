@@ -271,7 +271,7 @@ def test_a_damaged_layout_is_found_before_the_file_is_opened(folder: Path) -> No
 
 def test_wrong_bounds_in_an_index_are_found_though_every_hash_is_right(repo: Repository) -> None:
     from ibidem.index.audit import bound_problem
-    from ibidem.index.segment import Segment
+    from ibidem.index.segments.segment import Segment
 
     fill(repo)
     for segment in repo.at().snapshot().state.segments():
@@ -288,8 +288,8 @@ def test_wrong_bounds_in_an_index_are_found_though_every_hash_is_right(repo: Rep
 
 def test_an_index_of_vectors_that_lean_one_way_is_whole(tmp_path: Path) -> None:
     from ibidem.index.audit import bound_problem
-    from ibidem.index.codes import CENTRE_COLUMNS
-    from ibidem.index.segment import Segment
+    from ibidem.index.segments.codes import CENTRE_COLUMNS
+    from ibidem.index.segments.segment import Segment
 
     rows = np.random.default_rng(1).standard_normal((1_100, 8)).astype(np.float32) + 3.0
     with ibidem.init(tmp_path / "leaning") as repo:

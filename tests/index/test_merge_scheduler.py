@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from pyroaring import BitMap
 
-from ibidem.index import family, merger
+from ibidem.index.families import family, merge_scheduler
+from ibidem.index.families.merge_scheduler import _exchanged, _Job
 from ibidem.index.index import Index
-from ibidem.index.merge import Part
-from ibidem.index.merger import _exchanged, _Job
-from ibidem.index.segment import Segment
-from ibidem.index.shelf import MemoryShelf
+from ibidem.index.segments.merge_rows import Part
+from ibidem.index.segments.segment import Segment
+from ibidem.index.segments.store import MemorySegmentStore
 from ibidem.store.memory import MemoryStore
 
 from .graphs import Graph, mutate, store_root
@@ -28,7 +28,7 @@ def _small(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(family, "TIER_PARTS", 2)
     monkeypatch.setattr(family, "STEP_ROWS_MAX", 1)
     monkeypatch.setattr(family, "PATIENCE", 1_000)
-    monkeypatch.setattr(merger, "STEPS_BEFORE", 0)
+    monkeypatch.setattr(merge_scheduler, "STEPS_BEFORE", 0)
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -100,6 +100,6 @@ def test_a_merge_that_fails_leaves_its_parts():
         raise IndexError("a damaged segment")
 
     job = _Job(("nodes", ""), ())
-    job.run(fails, MemoryShelf())
+    job.run(fails, MemorySegmentStore())
     assert job.is_done.is_set()
     assert job.merged is None

@@ -20,12 +20,12 @@ import numpy as np
 
 from ibidem.index.analysis.numbering import TermNumbering
 from ibidem.index.arrays import Array, Bytes, Columns, bitmap_bytes, offsets, to_bitmap
-from ibidem.index.identity import id_array
-from ibidem.index.impacts import impact_columns
-from ibidem.index.inverted import build_inverted, merge_inverted
-from ibidem.index.key_list import Numbering
-from ibidem.index.keys import EXISTS, name_key, scalar_key
-from ibidem.index.merge import Part, merge_lists, merge_rows, plan_merge
+from ibidem.index.segments.identity import id_array
+from ibidem.index.segments.impacts import impact_columns
+from ibidem.index.segments.inverted import build_inverted, merge_inverted
+from ibidem.index.segments.key_list import Numbering
+from ibidem.index.segments.merge_rows import Part, merge_lists, merge_rows, plan_merge
+from ibidem.index.segments.property_keys import EXISTS, name_key, scalar_key
 from ibidem.objects.node import Node
 
 INVERTED = ("label", "prop", "term")
@@ -72,7 +72,9 @@ class NodeRows:
             self.children.append(child.id.raw)
 
     def _add_property(self, name: str, value: object) -> int:
-        """Adds the keys of one property (`keys.py`); returns how many it has."""
+        """Adds the keys of one property (`index/segments/property_keys.py`); returns how many it
+        has.
+        """
         prefix, exists = self._names.get(name) or self._name(name)
         numbers, before = self._prop_numbers, len(self._prop_numbers)
         numbers.append(exists)

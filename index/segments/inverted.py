@@ -26,9 +26,9 @@ from ibidem.index.arrays import (
     ranges,
     smallest_unsigned,
 )
-from ibidem.index.key_list import KeyList, key_columns, union_keys
-from ibidem.index.positions import all_positions, position_columns
-from ibidem.index.segment import Segment
+from ibidem.index.segments.key_list import KeyList, key_columns, union_keys
+from ibidem.index.segments.positions import all_positions, position_columns
+from ibidem.index.segments.segment import Segment
 
 _ROW_BITS = np.uint64(32)
 _ROW_MASK = np.uint64(0xFFFFFFFF)

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ibidem.index.arrays import Array
-from ibidem.index.inverted import inverted
-from ibidem.index.positions import positions_at
-from ibidem.index.segment import Segment
+from ibidem.index.segments.inverted import inverted
+from ibidem.index.segments.positions import positions_at
+from ibidem.index.segments.segment import Segment
 
 
 class Term:

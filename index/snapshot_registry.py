@@ -18,9 +18,9 @@ from collections.abc import Iterable
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
+from ibidem.index.families.snapshot_parts import SnapshotParts
 from ibidem.index.manifest import Manifest, read_manifest, write_manifest
-from ibidem.index.shelf import DiskShelf, make_folder, names_in, unlink
-from ibidem.index.state import State
+from ibidem.index.segments.store import FolderSegmentStore, make_folder, names_in, unlink
 from ibidem.objects.cid import RootCid
 from ibidem.objects.errors import CorruptError, ErrorKind, StorageError
 from ibidem.store.lock import writer_lock
@@ -34,11 +34,11 @@ REMOVE_SECONDS = 30.0
 """What is waited where files have to go."""
 
 
-class Catalog:
+class SnapshotRegistry:
     """Remembered snapshots of one directory."""
 
     def __init__(self, directory: Path, *, is_read_only: bool = False) -> None:
-        self.shelf = DiskShelf(directory / "segments")
+        self.segment_store = FolderSegmentStore(directory / "segments")
         self.bytes_written = 0
         """Bytes of manifests written by this object; `shelf.bytes_written` counts the segments."""
         self._is_read_only = is_read_only
@@ -59,26 +59,26 @@ class Catalog:
         found = [manifest for _, manifest in self._known.values()]
         return sorted(found, key=lambda one: (one.sequence, one.root), reverse=True)
 
-    def open(self, root: RootCid) -> State | None:
+    def open(self, root: RootCid) -> SnapshotParts | None:
         """Returns the remembered state of a root; None when there is none that can be read."""
         found = self._read(str(root))
         if found is None:
             return None
         try:
-            return found.open(self.shelf)
+            return found.open(self.segment_store)
         except (CorruptError, StorageError):
             with suppress(StorageError):  # it counts as absent, there or not
                 self._drop([found], wait_seconds=REMEMBER_SECONDS)
             return None
 
-    def discard_damaged(self, state: State) -> tuple[set[str], bool]:
+    def discard_damaged(self, state: SnapshotParts) -> tuple[set[str], bool]:
         """Removes the files of a state that are not what their names say, and the manifests that
         name them.
 
         Returns:
             The names of the damaged files, and whether they are gone.
         """
-        damaged = self.shelf.damaged(segment.name for segment in state.segments())
+        damaged = self.segment_store.damaged(segment.name for segment in state.segments())
         if not damaged:
             return damaged, True
         if self._is_read_only:
@@ -86,9 +86,9 @@ class Catalog:
         with suppress(StorageError):
             named = [found for found in self.manifests() if found.names() & damaged]
             self._drop(named, wait_seconds=REMEMBER_SECONDS)
-        return damaged, self.shelf.discard(damaged)
+        return damaged, self.segment_store.discard(damaged)
 
-    def remember(self, state: State, *, pinned: Iterable[RootCid] = ()) -> None:
+    def remember(self, state: SnapshotParts, *, pinned: Iterable[RootCid] = ()) -> None:
         """Writes the manifest of a state, and lets the oldest go; does nothing where another
         process holds the lock for long.
 
@@ -96,7 +96,7 @@ class Catalog:
             StorageError: the manifest could not be written.
         """
         assert state.root is not None, "BUG: only the state of a root is remembered"
-        if any(segment.name not in self.shelf for segment in state.segments()):
+        if any(segment.name not in self.segment_store for segment in state.segments()):
             return  # made in memory while the disk refused
         try:
             with self._lock(REMEMBER_SECONDS):
@@ -117,7 +117,7 @@ class Catalog:
         if not self._directory.is_dir():
             return
         with self._lock(REMOVE_SECONDS):
-            for folder in (self._snapshots, self.shelf.directory):
+            for folder in (self._snapshots, self.segment_store.directory):
                 shutil.rmtree(folder, ignore_errors=True)
 
     def forget(self, manifests: Iterable[Manifest]) -> None:
@@ -129,12 +129,12 @@ class Catalog:
         if self._is_read_only or not self._directory.is_dir():
             return 0
         with self._lock(REMOVE_SECONDS):
-            return self._unlink_unnamed(set(self.shelf.names()), self.manifests())
+            return self._unlink_unnamed(set(self.segment_store.names()), self.manifests())
 
     def size_bytes(self) -> int:
         """Returns the size of all files."""
         total = 0
-        for folder in (self._snapshots, self.shelf.directory):
+        for folder in (self._snapshots, self.segment_store.directory):
             if folder.is_dir():
                 total += sum(path.stat().st_size for path in folder.iterdir())
         return total
@@ -143,7 +143,7 @@ class Catalog:
         make_folder(self._directory)
         return writer_lock(self._directory / "lock", timeout_seconds=wait_seconds)
 
-    def _remember(self, state: State, kept: set[RootCid]) -> None:
+    def _remember(self, state: SnapshotParts, kept: set[RootCid]) -> None:
         self._put_missing(state)
         before = self.manifests()
         sequence = before[0].sequence + 1 if before else 1
@@ -157,12 +157,12 @@ class Catalog:
         staying = [found for found in before if found.root not in let_go]
         self._unlink_unnamed(_names(before), [manifest, *staying])
 
-    def _put_missing(self, state: State) -> None:
+    def _put_missing(self, state: SnapshotParts) -> None:
         """Puts those segments again that another process has unlinked."""
-        present = set(names_in(self.shelf.directory))
+        present = set(names_in(self.segment_store.directory))
         for segment in state.segments():
             if segment.name not in present:
-                self.shelf.put(segment.columns, segment.meta)
+                self.segment_store.put(segment.columns, segment.meta)
 
     def _drop(self, gone: list[Manifest], *, wait_seconds: float = REMOVE_SECONDS) -> None:
         """Unlinks the manifests `gone`, then the segments that only they name."""
@@ -181,7 +181,7 @@ class Catalog:
         """Unlinks those segments that none of the manifests names, which are all there are; returns
         how many. The lock is held."""
         orphans = candidates - _names(staying)
-        self.shelf.unlink(sorted(orphans))
+        self.segment_store.unlink(sorted(orphans))
         return len(orphans)
 
     def _read(self, name: str) -> Manifest | None:

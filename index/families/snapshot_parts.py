@@ -7,13 +7,13 @@ from dataclasses import field
 
 from pyroaring import BitMap
 
-from ibidem.index.edge_rows import merge_edges
-from ibidem.index.family import Merge, Parts, compacted
-from ibidem.index.node_rows import merge_nodes
-from ibidem.index.ordinals import merge_identities
-from ibidem.index.segment import Segment
-from ibidem.index.shelf import Shelf
-from ibidem.index.vector_rows import merge_sparse, merge_vectors
+from ibidem.index.families.edge_rows import merge_edges
+from ibidem.index.families.family import FamilyParts, Merge, compacted
+from ibidem.index.families.node_rows import merge_nodes
+from ibidem.index.families.ordinals import merge_identities
+from ibidem.index.families.vector_rows import merge_sparse, merge_vectors
+from ibidem.index.segments.segment import Segment
+from ibidem.index.segments.store import SegmentStore
 from ibidem.objects.cid import RootCid
 from ibidem.objects.record import record
 
@@ -27,19 +27,19 @@ MERGES: Mapping[str, Merge] = {
 
 
 @record
-class State:
+class SnapshotParts:
     """The parts of one snapshot; nothing in it is ever changed."""
 
     root: RootCid | None = None
     identities: tuple[Segment, ...] = ()
     """Segments of ids; an ordinal is a position in their concatenation."""
-    nodes: Parts = ()
-    edges: Parts = ()
-    vectors: Mapping[str, Parts] = field(default_factory=dict)
-    sparse: Mapping[str, Parts] = field(default_factory=dict)
+    nodes: FamilyParts = ()
+    edges: FamilyParts = ()
+    vectors: Mapping[str, FamilyParts] = field(default_factory=dict)
+    sparse: Mapping[str, FamilyParts] = field(default_factory=dict)
     tombstoned: BitMap = field(default_factory=BitMap)
 
-    def families(self) -> Iterator[tuple[str, str, Parts]]:
+    def families(self) -> Iterator[tuple[str, str, FamilyParts]]:
         """Yields (kind, name, parts) of each row family, in a fixed order; name is a model or
         vocabulary."""
         yield "nodes", "", self.nodes
@@ -57,15 +57,15 @@ class State:
                 yield part.segment
 
 
-def compacted_state(state: State, shelf: Shelf) -> State:
+def compacted_parts(state: SnapshotParts, segment_store: SegmentStore) -> SnapshotParts:
     """Returns the state with small segments merged and dead rows dropped; ordinals stay."""
-    families: dict[str, dict[str, Parts]] = {kind: {} for kind in MERGES}
+    families: dict[str, dict[str, FamilyParts]] = {kind: {} for kind in MERGES}
     for kind, name, parts in state.families():
-        families[kind][name] = compacted(parts, MERGES[kind], shelf)
+        families[kind][name] = compacted(parts, MERGES[kind], segment_store)
     identities = state.identities
     if len(identities) > 1:
-        identities = (merge_identities(list(identities), shelf),)
-    return State(
+        identities = (merge_identities(list(identities), segment_store),)
+    return SnapshotParts(
         state.root,
         identities,
         families["nodes"][""],

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ibidem.index.arrays import Array, Bytes, Columns, Ordinals
-from ibidem.index.segment import Segment
+from ibidem.index.segments.segment import Segment
 
 _BIG = np.dtype(">u8")
 

@@ -7,11 +7,11 @@ import threading
 import numpy as np
 import pytest
 
-from ibidem.index import family
-from ibidem.index import growth as growth_module
-from ibidem.index.growth import Growth
+from ibidem.index.families import family
+from ibidem.index.families import family as growth_module
+from ibidem.index.families.family import FamilyWriter
 from ibidem.index.index import Index
-from ibidem.index.shelf import MemoryShelf
+from ibidem.index.segments.store import MemorySegmentStore
 from ibidem.objects.errors import StorageError
 
 
@@ -29,7 +29,7 @@ def rows_of(parts):
 
 
 def grown(counts):
-    growth = Growth((), merge, MemoryShelf())
+    growth = FamilyWriter((), merge, MemorySegmentStore())
     start = 0
     for count in counts:
         growth.add(lambda start=start, count=count: columns(start, count), count)
@@ -70,7 +70,7 @@ def test_small_additions_start_no_thread(monkeypatch):
 
 def test_rows_die_in_the_segment_that_was_being_made(monkeypatch):
     monkeypatch.setattr(growth_module, "BESIDE_ROWS", 1)
-    growth = Growth((), merge, MemoryShelf())
+    growth = FamilyWriter((), merge, MemorySegmentStore())
     growth.add(lambda: columns(0, 5), 5)
     growth.kill(np.array([1, 3], np.uint32))
     (part,) = growth.parts
@@ -84,7 +84,7 @@ def test_an_error_of_the_thread_is_raised_where_the_parts_are_asked_for(monkeypa
         def put(self, columns, meta=None):
             raise StorageError("disk full")
 
-    growth = Growth((), merge, Refusing())
+    growth = FamilyWriter((), merge, Refusing())
     growth.add(lambda: columns(0, 5), 5)
     with pytest.raises(StorageError):
         _ = growth.parts

@@ -13,7 +13,6 @@ import numpy as np
 from pyroaring import BitMap
 
 from ibidem.index.arrays import Array, Bytes, Columns, to_bitmap
-from ibidem.index.edge_rows import EdgeRows
 from ibidem.index.extract import (
     BATCH_BLOCKS,
     Blocks,
@@ -24,14 +23,14 @@ from ibidem.index.extract import (
     read_blocks,
     text_of,
 )
-from ibidem.index.family import Parts
-from ibidem.index.growth import Growth
-from ibidem.index.identity import find_rows, id_array
-from ibidem.index.node_rows import NodeRows
-from ibidem.index.ordinals import OrdinalTable
-from ibidem.index.shelf import Shelf
-from ibidem.index.state import MERGES, State
-from ibidem.index.vector_rows import SparseRows, VectorRows
+from ibidem.index.families.edge_rows import EdgeRows
+from ibidem.index.families.family import FamilyParts, FamilyWriter
+from ibidem.index.families.node_rows import NodeRows
+from ibidem.index.families.ordinals import OrdinalTable
+from ibidem.index.families.snapshot_parts import MERGES, SnapshotParts
+from ibidem.index.families.vector_rows import SparseRows, VectorRows
+from ibidem.index.segments.identity import find_rows, id_array
+from ibidem.index.segments.store import SegmentStore
 from ibidem.objects.cid import Cid, EdgeCid, NodeCid, RootCid, SparseCid, TreeCid, VectorCid
 from ibidem.objects.config import Config
 from ibidem.objects.edge import Edge
@@ -51,20 +50,25 @@ EMPTY_ROOT = Root(EMPTY_TREE, EMPTY_TREE, EMPTY_TREE, EMPTY_TREE)
 """What a build from nothing starts from."""
 
 
-class Advance:
+class IncrementalBuild:
     """One step from the state of `before` to that of `after`; used once, by `advance`."""
 
     def __init__(
-        self, state: State, before: Root, after: Root, blocks: Blocks, shelf: Shelf
+        self,
+        state: SnapshotParts,
+        before: Root,
+        after: Root,
+        blocks: Blocks,
+        segment_store: SegmentStore,
     ) -> None:
         self._state = state
         self._before, self._after = before, after
         self._config = Config.from_map(after.config)
-        self._blocks, self._shelf = blocks, shelf
-        self._table = OrdinalTable(state.identities, shelf)
-        self._growths: list[Growth] = []
+        self._blocks, self._segment_store = blocks, segment_store
+        self._table = OrdinalTable(state.identities, segment_store)
+        self._growths: list[FamilyWriter] = []
 
-    def run(self, root: RootCid) -> State:
+    def run(self, root: RootCid) -> SnapshotParts:
         """Returns the state of `after`, whose CID is `root`."""
         try:
             return self._state_of(root)
@@ -72,7 +76,7 @@ class Advance:
             for growth in self._growths:
                 growth.end()
 
-    def _state_of(self, root: RootCid) -> State:
+    def _state_of(self, root: RootCid) -> SnapshotParts:
         if not self._state.identities and self._after.nodes != EMPTY_TREE:
             self._table.assign(Tree(self._blocks, self._after.nodes).arrays()[0])
         nodes = self._nodes()
@@ -86,7 +90,7 @@ class Advance:
             for vocab in sorted({*self._before.sparse, *self._after.sparse})
         }
         tombstoned = self._tombstoned()
-        return State(
+        return SnapshotParts(
             root,
             self._table.segments,
             nodes.parts,
@@ -96,7 +100,7 @@ class Advance:
             tombstoned,
         )
 
-    def _nodes(self) -> Growth:
+    def _nodes(self) -> FamilyWriter:
         growth = self._growth("nodes", self._state.nodes)
         rows = NodeRows(self._config.analyser)
         stream = changes(self._blocks, self._before.nodes, self._after.nodes)
@@ -112,11 +116,11 @@ class Advance:
         self._add_nodes(growth, rows)
         return growth
 
-    def _add_nodes(self, growth: Growth, rows: NodeRows) -> None:
+    def _add_nodes(self, growth: FamilyWriter, rows: NodeRows) -> None:
         rows.number_terms()  # here: what the analyser remembers is shared
         self._add(growth, [*rows.ids, *rows.children], len(rows), rows.columns)
 
-    def _edges(self) -> Growth:
+    def _edges(self) -> FamilyWriter:
         growth = self._growth("edges", self._state.edges)
         rows = EdgeRows()
         stream = changes(self._blocks, self._before.edges, self._after.edges)
@@ -132,13 +136,13 @@ class Advance:
         self._add_edges(growth, rows)
         return growth
 
-    def _add_edges(self, growth: Growth, rows: EdgeRows) -> None:
+    def _add_edges(self, growth: FamilyWriter, rows: EdgeRows) -> None:
         last = (int(part.segment["ordinals"][-1]) + 1 for part in growth.parts)
         serial = max(last, default=0)
         ids = [*rows.sources, *rows.targets]
         self._add(growth, ids, len(rows), lambda known: rows.columns(known, serial))
 
-    def _vectors(self, model: str) -> Growth:
+    def _vectors(self, model: str) -> FamilyWriter:
         growth = self._growth("vectors", self._state.vectors.get(model, ()))
         known = self._config.models.get(model)
         rows = VectorRows(model, known.dim if known else None)
@@ -159,7 +163,7 @@ class Advance:
         self._add(growth, rows.ids, len(rows), rows.columns)
         return growth
 
-    def _sparse(self, vocab: str) -> Growth:
+    def _sparse(self, vocab: str) -> FamilyWriter:
         growth = self._growth("sparse", self._state.sparse.get(vocab, ()))
         rows = SparseRows()
         stream = self._changes(self._before.sparse.get(vocab), self._after.sparse.get(vocab))
@@ -173,14 +177,14 @@ class Advance:
         self._add(growth, rows.ids, len(rows), rows.columns)
         return growth
 
-    def _growth(self, kind: str, parts: Parts) -> Growth:
-        growth = Growth(parts, MERGES[kind], self._shelf)
+    def _growth(self, kind: str, parts: FamilyParts) -> FamilyWriter:
+        growth = FamilyWriter(parts, MERGES[kind], self._segment_store)
         self._growths.append(growth)
         return growth
 
     def _add(
         self,
-        growth: Growth,
+        growth: FamilyWriter,
         ids: list[bytes],
         row_count: int,
         columns: Callable[[Callable[[Bytes], Array]], Columns],
@@ -212,7 +216,7 @@ class Advance:
     def _changes(self, before: TreeCid | None, after: TreeCid | None) -> Iterator[Change]:
         return changes(self._blocks, before or EMPTY_TREE, after or EMPTY_TREE)
 
-    def _kill(self, growth: Growth, batch: list[Change]) -> None:
+    def _kill(self, growth: FamilyWriter, batch: list[Change]) -> None:
         """Takes the rows of the nodes that changed for dead."""
         if growth.is_new:
             return
@@ -234,8 +238,13 @@ class Advance:
 
 
 def advance(
-    state: State, before: Root, after: Root, root: RootCid, blocks: Blocks, shelf: Shelf
-) -> State:
+    state: SnapshotParts,
+    before: Root,
+    after: Root,
+    root: RootCid,
+    blocks: Blocks,
+    segment_store: SegmentStore,
+) -> SnapshotParts:
     """Returns the state of the root `after`, whose CID is `root`, made from that of `before`.
 
     Raises:
@@ -243,10 +252,10 @@ def advance(
         CorruptError: a block, or a segment, is not what it should be.
         StorageError: a segment could not be written.
     """
-    return Advance(state, before, after, blocks, shelf).run(root)
+    return IncrementalBuild(state, before, after, blocks, segment_store).run(root)
 
 
-def _kill_edges(growth: Growth, batch: list[Change]) -> None:
+def _kill_edges(growth: FamilyWriter, batch: list[Change]) -> None:
     """Takes the live rows of the edges that changed for dead."""
     if growth.is_new or not growth.parts:  # an earlier batch may have killed all that there was
         return

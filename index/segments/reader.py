@@ -1,4 +1,9 @@
-"""Segments as retrieval sees them: which rows count, and their columns in place."""
+"""Segments as retrieval reads them: which rows count, and their columns in place.
+
+A view puts the rows that are still live, given by a snapshot, over the columns of one segment,
+which never change. There is one class for each kind of row: texts, dense and sparse vectors, and
+edges, which answer for many nodes at once with every arc that leaves or reaches them.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +15,14 @@ import numpy as np
 import numpy.typing as npt
 from pyroaring import BitMap
 
-from ibidem.index.arrays import Array, Columns, Ordinals, bitmap_of_bytes
-from ibidem.index.codes import CODE_COLUMNS
-from ibidem.index.inverted import inverted
-from ibidem.index.keys import text_key
-from ibidem.index.merge import Part, live_mask
-from ibidem.index.term import Term
+from ibidem.index.arrays import Array, Columns, Ordinals, bitmap_of_bytes, ranges
+from ibidem.index.segments.codes import CODE_COLUMNS
+from ibidem.index.segments.inverted import inverted
+from ibidem.index.segments.key_list import KeyList
+from ibidem.index.segments.merge_rows import Part, live_mask
+from ibidem.index.segments.property_keys import text_key
+from ibidem.index.segments.term import Term
+from ibidem.objects.record import record
 
 Rows = npt.NDArray[np.uint32]
 
@@ -198,3 +205,73 @@ class SparseSegment(SegmentView):
         span = column.span(index)
         assert column.values is not None, "BUG: tokens have weights"
         return column.rows[span], column.values[span]
+
+
+_FEW_ROWS = 256
+"""Up to so many rows are asked one by one whether they are dead."""
+
+
+@record
+class Arcs:
+    """m arcs, those of one node side by side, in no order that means anything."""
+
+    places: npt.NDArray[np.intp]
+    """(m,) the node of each arc, as its place among those asked for; ascending."""
+    neighbours: Ordinals
+    """(m,) uint32: the node at the other end, which need not exist."""
+    weights: npt.NDArray[np.float64]
+    """(m,) float64, as the edges have them."""
+    codes: npt.NDArray[np.uint32]
+    """(m,) uint32: the edge's type, as its place in the segment's `etypes`."""
+
+
+class EdgeSegment(SegmentView):
+    """The edges of one segment; a row counts while it is live, whether or not its ends exist."""
+
+    @cached_property
+    def etypes(self) -> tuple[str, ...]:
+        """The types of the segment's rows, dead ones included."""
+        columns = self.part.segment
+        return tuple(key.decode() for key in KeyList(columns["etype.keys"], columns["etype.ends"]))
+
+    def etype_counts(self) -> npt.NDArray[np.int64]:
+        """Returns how many live rows there are of each type, beside `etypes`."""
+        columns = self.part.segment
+        codes = columns["code"]
+        if "etype counts" not in self.cache:
+            self.cache["etype counts"] = np.bincount(codes, minlength=len(self.etypes))
+        counts: npt.NDArray[np.int64] = self.cache["etype counts"]
+        if self.part.dead:
+            dead = np.array(self.part.dead.to_array(), dtype=np.uint32)
+            gone = codes[np.searchsorted(self.ordinals, dead)]
+            counts = counts - np.bincount(gone, minlength=len(self.etypes))
+        return counts
+
+    def arcs(self, nodes: Ordinals, *, outgoing: bool) -> Arcs:
+        """Returns the arcs from nodes to their targets, or from nodes to their sources.
+
+        Costs what it returns, and a search for each node.
+
+        Args:
+            nodes: (k,) uint32, in any order; ascending is quickest.
+            outgoing: whether the nodes are the sources.
+        """
+        columns = self.part.segment
+        end, name = ("target", "out") if outgoing else ("source", "in")
+        column = columns[f"{name}.node"]
+        starts = np.searchsorted(column, nodes, side="left")
+        counts = np.searchsorted(column, nodes, side="right") - starts
+        places = np.repeat(np.arange(len(nodes), dtype=np.intp), counts)
+        rows = columns[f"{name}.row"][ranges(starts, counts)]
+        if self.part.dead and len(rows):
+            keep = self._is_live(rows)
+            places, rows = places[keep], rows[keep]
+        return Arcs(places, columns[end][rows], columns["weight"][rows], columns["code"][rows])
+
+    def _is_live(self, rows: Array) -> npt.NDArray[np.bool_]:
+        if len(rows) <= _FEW_ROWS or self.live is None:
+            dead = self.part.dead or ()
+            serials = self.ordinals[rows].tolist()
+            return np.array([serial not in dead for serial in serials], np.bool_)
+        found: npt.NDArray[np.bool_] = self.live[rows]
+        return found

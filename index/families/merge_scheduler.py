@@ -16,12 +16,12 @@ from dataclasses import dataclass, field, replace
 
 from pyroaring import BitMap
 
-from ibidem.index import family
-from ibidem.index.family import Merge, Parts
-from ibidem.index.merge import Part
-from ibidem.index.segment import Segment
-from ibidem.index.shelf import Shelf
-from ibidem.index.state import MERGES, State
+from ibidem.index.families import family
+from ibidem.index.families.family import FamilyParts, Merge
+from ibidem.index.families.snapshot_parts import MERGES, SnapshotParts
+from ibidem.index.segments.merge_rows import Part
+from ibidem.index.segments.segment import Segment
+from ibidem.index.segments.store import SegmentStore
 
 Key = tuple[str, str]
 """Kind of a family, and its model or vocabulary."""
@@ -36,27 +36,27 @@ class _Job:
     """A merge under way: what it is made of, and what came of it."""
 
     key: Key
-    parts: Parts
+    parts: FamilyParts
     process: int = field(default_factory=os.getpid)
     is_done: threading.Event = field(default_factory=threading.Event)
     merged: Segment | None = None
 
-    def run(self, merge: Merge, shelf: Shelf) -> None:
+    def run(self, merge: Merge, segment_store: SegmentStore) -> None:
         # Whatever a full disk or a damaged segment raises here: the parts stay as they are, and
         # whoever needs them next tells, in its own thread.
         with suppress(Exception):
-            self.merged = shelf.put(merge(self.parts))
+            self.merged = segment_store.put(merge(self.parts))
         self.is_done.set()
 
 
-class Merger:
+class MergeScheduler:
     """At most one merge at a time for one index."""
 
     def __init__(self) -> None:
         self._job: _Job | None = None
         self._step_count = 0
 
-    def taken_over(self, state: State) -> State:
+    def taken_over(self, state: SnapshotParts) -> SnapshotParts:
         """Returns the state with a finished merge in the place of its parts, where it fits."""
         job = self._job
         if job is None or not job.is_done.is_set():
@@ -66,7 +66,7 @@ class Merger:
         found = None if job.merged is None else _exchanged(parts, job.parts, job.merged)
         return state if found is None else _with_parts(state, job.key, found)
 
-    def begin(self, state: State, shelf: Shelf) -> None:
+    def begin(self, state: SnapshotParts, segment_store: SegmentStore) -> None:
         """Begins a merge where a family has a full tier, unless one is under way."""
         job = self._job
         self._step_count += 1
@@ -76,7 +76,7 @@ class Merger:
             chosen = family.full_tier(parts)
             if chosen:
                 self._job = _Job((kind, name), chosen)
-                _start(self._job, MERGES[kind], shelf)
+                _start(self._job, MERGES[kind], segment_store)
                 return
 
     def wait(self) -> None:
@@ -85,17 +85,19 @@ class Merger:
             self._job.is_done.wait()
 
 
-def _start(job: _Job, merge: Merge, shelf: Shelf) -> None:
+def _start(job: _Job, merge: Merge, segment_store: SegmentStore) -> None:
     """Runs in a thread that the process waits for when it ends: cut down in the middle of native
     code, a thread can take the process with it."""
-    threading.Thread(target=job.run, args=(merge, shelf), name="ibidem-merge", daemon=False).start()
+    threading.Thread(
+        target=job.run, args=(merge, segment_store), name="ibidem-merge", daemon=False
+    ).start()
 
 
-def _parts_of(state: State, key: Key) -> Parts:
+def _parts_of(state: SnapshotParts, key: Key) -> FamilyParts:
     return next((parts for *found, parts in state.families() if tuple(found) == key), ())
 
 
-def _with_parts(state: State, key: Key, parts: Parts) -> State:
+def _with_parts(state: SnapshotParts, key: Key, parts: FamilyParts) -> SnapshotParts:
     kind, name = key
     if kind == "nodes":
         return replace(state, nodes=parts)
@@ -106,7 +108,7 @@ def _with_parts(state: State, key: Key, parts: Parts) -> State:
     return replace(state, sparse={**state.sparse, name: parts})
 
 
-def _exchanged(parts: Parts, sources: Parts, merged: Segment) -> Parts | None:
+def _exchanged(parts: FamilyParts, sources: FamilyParts, merged: Segment) -> FamilyParts | None:
     """Returns the parts with `merged` in the place of `sources`; None where it does not fit."""
     now = {part.segment.name: part for part in parts}
     dead = BitMap()

@@ -17,10 +17,10 @@ from typing import Self
 import numpy as np
 
 from ibidem.index.arrays import Array, Bytes, Columns, bitmap_bytes, to_bitmap
-from ibidem.index.codes import CENTRE, CODE_COLUMNS, LEAN, centre_of, encode_rows
-from ibidem.index.identity import id_array
-from ibidem.index.inverted import build_numbered, merge_inverted
-from ibidem.index.merge import Part, merge_rows, plan_merge
+from ibidem.index.segments.codes import CENTRE, CODE_COLUMNS, LEAN, centre_of, encode_rows
+from ibidem.index.segments.identity import id_array
+from ibidem.index.segments.inverted import build_numbered, merge_inverted
+from ibidem.index.segments.merge_rows import Part, merge_rows, plan_merge
 from ibidem.objects.errors import CorruptError, ErrorKind
 from ibidem.objects.record import record
 from ibidem.objects.vector import Sparse, Vector

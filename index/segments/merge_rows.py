@@ -11,8 +11,8 @@ import numpy as np
 from pyroaring import BitMap
 
 from ibidem.index.arrays import NO_ROW, Array, contains_rows, offsets, ranges, to_ordinals
-from ibidem.index.key_list import KeyList
-from ibidem.index.segment import Segment
+from ibidem.index.segments.key_list import KeyList
+from ibidem.index.segments.segment import Segment
 from ibidem.objects.record import record
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ibidem.index import family
 from ibidem.index.arrays import Array, Bytes
-from ibidem.index.identity import Identities, id_columns, id_halves, id_order
-from ibidem.index.segment import Segment
-from ibidem.index.shelf import Shelf
+from ibidem.index.families import family
+from ibidem.index.segments.identity import Identities, id_columns, id_halves, id_order
+from ibidem.index.segments.segment import Segment
+from ibidem.index.segments.store import SegmentStore
 from ibidem.objects.errors import IndexUnavailableError
 
 ORDINALS_MAX = (1 << 32) - 2
@@ -21,9 +21,9 @@ _FEW = 64
 class OrdinalTable:
     """Ids to ordinals, with new ids given the next ones; `segments` is what to keep."""
 
-    def __init__(self, segments: tuple[Segment, ...], shelf: Shelf) -> None:
+    def __init__(self, segments: tuple[Segment, ...], segment_store: SegmentStore) -> None:
         self._identities = Identities(segments)
-        self._shelf = shelf
+        self._segment_store = segment_store
         self._met: dict[bytes, int] = {}
         """The ordinals of ids that were asked for a few at a time: a commit asks for its own again
         and again."""
@@ -63,16 +63,16 @@ class OrdinalTable:
         parts = list(self._identities.parts)
         if parts and len(parts[-1]["ids"]) + len(ids) <= family.TAIL_ROWS:
             ids = np.concatenate([parts.pop()["ids"], ids])
-        parts.append(self._shelf.put(id_columns(ids)))
-        self._identities = Identities(_tiered(parts, self._shelf))
+        parts.append(self._segment_store.put(id_columns(ids)))
+        self._identities = Identities(_tiered(parts, self._segment_store))
 
 
-def merge_identities(parts: list[Segment], shelf: Shelf) -> Segment:
+def merge_identities(parts: list[Segment], segment_store: SegmentStore) -> Segment:
     """Returns adjacent identity segments as one."""
-    return shelf.put(id_columns(np.concatenate([part["ids"] for part in parts])))
+    return segment_store.put(id_columns(np.concatenate([part["ids"] for part in parts])))
 
 
-def _tiered(parts: list[Segment], shelf: Shelf) -> list[Segment]:
+def _tiered(parts: list[Segment], segment_store: SegmentStore) -> list[Segment]:
     """Merges full tiers; only neighbours, since an ordinal is a position. Ids are moved in
     microseconds a thousand, so this is done at once."""
     for bound in family.TIER_ROWS:
@@ -84,7 +84,7 @@ def _tiered(parts: list[Segment], shelf: Shelf) -> list[Segment]:
             run -= 1
             total += len(parts[run]["ids"])
         if len(parts) - 1 - run >= family.TIER_PARTS:
-            parts[run:-1] = [merge_identities(parts[run:-1], shelf)]
+            parts[run:-1] = [merge_identities(parts[run:-1], segment_store)]
     return parts
 
 

@@ -24,7 +24,7 @@ import numpy as np
 from blake3 import blake3
 
 from ibidem.index.arrays import Columns
-from ibidem.index.segment import ALIGNMENT, Piece, Segment, read_segment, segment_pieces
+from ibidem.index.segments.segment import ALIGNMENT, Piece, Segment, read_segment, segment_pieces
 from ibidem.objects.errors import CorruptError, StorageError
 from ibidem.store import files
 
@@ -32,7 +32,7 @@ SMALL_BYTES = 2 << 20
 """Files up to this size are not flushed and are hashed at open: 0.2 ms at most."""
 
 
-class Shelf(Protocol):
+class SegmentStore(Protocol):
     """Keeps segments by name."""
 
     def put(self, columns: Columns, meta: Mapping[str, Any] | None = None) -> Segment:
@@ -40,7 +40,7 @@ class Shelf(Protocol):
         ...
 
 
-class MemoryShelf:
+class MemorySegmentStore:
     """Keeps nothing beyond the segments themselves: they live while a snapshot holds them."""
 
     def put(self, columns: Columns, meta: Mapping[str, Any] | None = None) -> Segment:
@@ -51,7 +51,7 @@ class MemoryShelf:
         return Segment(f"memory-{next(_memory_names)}", columns, meta or {}, size)
 
 
-class DiskShelf:
+class FolderSegmentStore:
     """Keeps segments as files in one directory."""
 
     def __init__(self, directory: Path) -> None:

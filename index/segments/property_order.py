@@ -1,8 +1,8 @@
 """The order of a property's values: every (node, value) pair with the place of the value.
 
-Property keys are made so that their byte order is the order of the values (`keys.py`), and every
-segment has them sorted. So the order over all segments is a union of sorted lists, and no node has
-to be read.
+Property keys are made so that their byte order is the order of the values
+(`index/segments/property_keys.py`), and every segment has them sorted. So the order over all
+segments is a union of sorted lists, and no node has to be read.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ibidem.index.arrays import Ordinals
-from ibidem.index.inverted import inverted
-from ibidem.index.key_list import KeyList, union_keys
-from ibidem.index.keys import END, NULL, name_key
-from ibidem.index.merge import Part
+from ibidem.index.segments.inverted import inverted
+from ibidem.index.segments.key_list import KeyList, union_keys
+from ibidem.index.segments.merge_rows import Part
+from ibidem.index.segments.property_keys import END, NULL, name_key
 from ibidem.objects.record import record
 
 

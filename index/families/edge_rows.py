@@ -19,9 +19,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ibidem.index.arrays import Array, Bytes, Columns, bitmap_bytes, to_bitmap
-from ibidem.index.identity import id_array, id_columns
-from ibidem.index.key_list import key_columns
-from ibidem.index.merge import Part, merge_codes, merge_rows, plan_merge
+from ibidem.index.segments.identity import id_array, id_columns
+from ibidem.index.segments.key_list import key_columns
+from ibidem.index.segments.merge_rows import Part, merge_codes, merge_rows, plan_merge
 from ibidem.objects.edge import Edge
 
 

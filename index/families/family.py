@@ -1,20 +1,19 @@
 """A row family: the parts that together hold its live rows, and how they grow and are merged.
 
-A family changes by replacing its tuple of parts; segments and bitmaps are never changed. At most
-one row is live for an ordinal. New rows join the last part while it has a few, so that a commit
-writes these again and no more; then it joins the part before it, the tail, while that is small. A
-step that a commit waits for moves at most STEP_ROWS_MAX. Larger merges go on beside the commits
-(`merger.py`); what they leave is for `compact`.
+A part is a segment and the rows of it that are dead. A new snapshot adds a small segment; small
+ones are joined into tiers, so that a family of n rows has O(log n) parts. `FamilyWriter` collects
+the rows of one advance and the large segment that is being built.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 
 from ibidem.index.arrays import Array, Columns, contains_rows, to_bitmap
-from ibidem.index.merge import Part
-from ibidem.index.segment import Segment
-from ibidem.index.shelf import Shelf
+from ibidem.index.segments.merge_rows import Part
+from ibidem.index.segments.segment import Segment
+from ibidem.index.segments.store import SegmentStore
 
 FRESH_ROWS = 32
 """New rows are merged into the last part while it stays within this."""
@@ -34,10 +33,10 @@ COMPACT_ROWS = 131_072
 """Rows of a part that `compact` leaves alone, and the size of those it makes."""
 
 Merge = Callable[[Sequence[Part]], Columns]
-Parts = tuple[Part, ...]
+FamilyParts = tuple[Part, ...]
 
 
-def without(parts: Parts, ordinals: Array) -> Parts:
+def without(parts: FamilyParts, ordinals: Array) -> FamilyParts:
     """Returns the parts with the rows of `ordinals`, (m,) uint32, dead; parts without live rows
     go."""
     if not len(ordinals):
@@ -53,26 +52,30 @@ def without(parts: Parts, ordinals: Array) -> Parts:
     return tuple(result)
 
 
-def appended(parts: Parts, columns: Columns, merge: Merge, shelf: Shelf) -> Parts:
+def appended(
+    parts: FamilyParts, columns: Columns, merge: Merge, segment_store: SegmentStore
+) -> FamilyParts:
     """Returns the parts with new rows, whose ordinals are live nowhere in `parts`."""
     count = len(columns["ordinals"])
     if not count:
         return parts
     if parts and parts[-1].live_count + count <= FRESH_ROWS:
         new = Part(Segment("new", columns, {}, 0))
-        return (*parts[:-1], Part(shelf.put(merge((parts[-1], new)))))
-    fresh = Part(shelf.put(columns))
+        return (*parts[:-1], Part(segment_store.put(merge((parts[-1], new)))))
+    fresh = Part(segment_store.put(columns))
     if len(parts) > 1 and parts[-2].live_count + parts[-1].live_count <= TAIL_ROWS:
-        return (*parts[:-2], Part(shelf.put(merge(parts[-2:]))), fresh)
-    return joined(parts, fresh, merge, shelf)
+        return (*parts[:-2], Part(segment_store.put(merge(parts[-2:]))), fresh)
+    return joined(parts, fresh, merge, segment_store)
 
 
-def joined(parts: Parts, part: Part, merge: Merge, shelf: Shelf) -> Parts:
+def joined(
+    parts: FamilyParts, part: Part, merge: Merge, segment_store: SegmentStore
+) -> FamilyParts:
     """Returns the parts with one more, the last, after a small merge where one is due."""
-    return _stepped([*parts, part], merge, shelf)
+    return _stepped([*parts, part], merge, segment_store)
 
 
-def compacted(parts: Parts, merge: Merge, shelf: Shelf) -> Parts:
+def compacted(parts: FamilyParts, merge: Merge, segment_store: SegmentStore) -> FamilyParts:
     """Returns the parts with all small or half-dead ones merged, in groups of bounded size."""
     kept: list[Part] = []
     groups: list[list[Part]] = []
@@ -95,11 +98,11 @@ def compacted(parts: Parts, merge: Merge, shelf: Shelf) -> Parts:
         if len(group) == 1 and not group[0].dead:
             kept.append(group[0])
         elif group:
-            kept.append(Part(shelf.put(merge(group))))
+            kept.append(Part(segment_store.put(merge(group))))
     return tuple(kept)
 
 
-def full_tier(parts: Parts, *, patience: int = 1) -> Parts:
+def full_tier(parts: FamilyParts, *, patience: int = 1) -> FamilyParts:
     """Returns the parts of the first tier that is full, as many as one merge takes; the tail is
     left out. Empty where no tier is full.
 
@@ -122,22 +125,22 @@ def full_tier(parts: Parts, *, patience: int = 1) -> Parts:
     return ()
 
 
-def _stepped(parts: list[Part], merge: Merge, shelf: Shelf) -> Parts:
+def _stepped(parts: list[Part], merge: Merge, segment_store: SegmentStore) -> FamilyParts:
     """Merges the smallest parts before the last, where there are many and that is a small step."""
     small = [part for part in parts[:-1] if part.live_count < STEP_ROWS_MAX]
-    chosen: Parts = ()
+    chosen: FamilyParts = ()
     if len(small) >= TIER_PARTS:
         chosen = _within(sorted(small, key=lambda part: part.live_count), STEP_ROWS_MAX)
     if len(chosen) < TIER_PARTS // 2:
         chosen = full_tier(tuple(parts), patience=PATIENCE)
     if len(chosen) < 2:
         return tuple(parts)
-    merged = Part(shelf.put(merge(chosen)))
+    merged = Part(segment_store.put(merge(chosen)))
     rest = [part for part in parts[:-1] if not any(part is one for one in chosen)]
     return (*rest, merged, parts[-1])
 
 
-def _within(parts: Sequence[Part], row_count: int) -> Parts:
+def _within(parts: Sequence[Part], row_count: int) -> FamilyParts:
     """Returns the first parts that have so many live rows together at most."""
     chosen: list[Part] = []
     for part in parts:
@@ -146,3 +149,77 @@ def _within(parts: Sequence[Part], row_count: int) -> Parts:
             break
         chosen.append(part)
     return tuple(chosen)
+
+
+BESIDE_ROWS = 16_384
+"""With fewer rows a thread gains nothing."""
+
+
+class Making:
+    """A segment that a thread makes."""
+
+    def __init__(self, make: Callable[[], Segment]) -> None:
+        self._make = make
+        self._segment: Segment | None = None
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name="ibidem-index")
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self._segment = self._make()
+        except BaseException as error:
+            self._error = error
+
+    def end(self) -> None:
+        """Waits until the thread has ended, whatever came of it."""
+        self._thread.join()
+
+    def segment(self) -> Segment:
+        """Waits for the segment; raises what its making raised."""
+        self._thread.join()
+        if self._error is not None:
+            raise self._error
+        assert self._segment is not None, "BUG: a thread ended without segment and error"
+        return self._segment
+
+
+class FamilyWriter:
+    """The parts of one family, growing."""
+
+    def __init__(self, parts: FamilyParts, merge: Merge, segment_store: SegmentStore) -> None:
+        self.is_new = not parts
+        """Whether all rows are added here: keys are met once, so none of them dies here either."""
+        self._parts = parts
+        self._merge, self._segment_store = merge, segment_store
+        self._making: Making | None = None
+
+    @property
+    def parts(self) -> FamilyParts:
+        """The parts, once the segment that is being made is one of them."""
+        self.settle()
+        return self._parts
+
+    def settle(self) -> None:
+        """Waits for the segment that is being made, and takes it in; raises what its making did."""
+        if self._making is not None:
+            making, self._making = self._making, None
+            part = Part(making.segment())
+            self._parts = joined(self._parts, part, self._merge, self._segment_store)
+
+    def kill(self, ordinals: Array) -> None:
+        """Takes the rows of (m,) uint32 ordinals for dead."""
+        self._parts = without(self.parts, ordinals)
+
+    def add(self, make: Callable[[], Columns], row_count: int) -> None:
+        """Adds the rows in the columns that `make` returns, whose ordinals are live nowhere."""
+        parts = self.parts
+        if row_count < BESIDE_ROWS:
+            self._parts = appended(parts, make(), self._merge, self._segment_store)
+        else:
+            self._making = Making(lambda: self._segment_store.put(make()))
+
+    def end(self) -> None:
+        """Waits for the thread, if there is one."""
+        if self._making is not None:
+            self._making.end()
