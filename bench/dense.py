@@ -33,11 +33,11 @@ from ibidem.index.segments.merge_rows import Part
 from ibidem.index.segments.reader import VectorSegment
 from ibidem.index.segments.store import FolderSegmentStore
 from ibidem.objects.config import Config, Model
-from ibidem.retrieve import sharing
-from ibidem.retrieve.dense import rank_dense_many
-from ibidem.retrieve.kernel import numkong_module, simsimd_module
-from ibidem.retrieve.query import resolve
-from ibidem.retrieve.scope import Scope, Universe, universe
+from ibidem.retrieve.dense import parallel
+from ibidem.retrieve.dense.kernel import numkong_module, simsimd_module
+from ibidem.retrieve.dense.lane import rank_dense_many
+from ibidem.retrieve.filter import NodeSet, Universe, universe
+from ibidem.retrieve.query.query import resolve
 
 Rows = npt.NDArray[np.float32]
 BLOCK = 50_000
@@ -112,7 +112,7 @@ class Ours:
             asked = resolve(self.config, vector=("m", vector), depth=depth)
             found = universe(self.snapshot, asked)
             if members is not None:
-                found = Universe(asked, found.view, Scope(self.snapshot, members))
+                found = Universe(asked, found.view, NodeSet(self.snapshot, members))
             universes.append(found)
         return [top.ordinals.tolist() for top in rank_dense_many(universes)]
 
@@ -254,7 +254,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     if options.cpu:
-        CLOCK[0], sharing.WORKERS = time.thread_time, 1
+        CLOCK[0], parallel.WORKERS = time.thread_time, 1
     options.k = [int(text) for text in options.k.split(",")]
     records: list[dict[str, Any]] = []
     print(json.dumps(machine()))

@@ -28,8 +28,8 @@ from quality import K1, TURNS, B, Bm25, Collection, Scores, ndcg, session_order
 
 from ibidem.index.analysis import ENGLISH, analyse
 from ibidem.retrieve.fuse import fuse
-from ibidem.retrieve.fusion import Fusion
 from ibidem.retrieve.lane import LaneTop
+from ibidem.retrieve.query.fusion import Fusion
 
 SETS = ("locomo", "cranfield", "cacm", "musique100", "hotpotqa100")
 DEPTH = 100

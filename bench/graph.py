@@ -26,10 +26,10 @@ from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.root import Root
 from ibidem.objects.tree import EMPTY_TREE, build
-from ibidem.retrieve.execute import run_lanes
+from ibidem.retrieve.filter import universe
 from ibidem.retrieve.graph.lane import run_graph_lanes
-from ibidem.retrieve.query import resolve
-from ibidem.retrieve.scope import universe
+from ibidem.retrieve.pipeline import run_lanes
+from ibidem.retrieve.query.query import resolve
 from ibidem.store.memory import MemoryStore
 
 QUERIES = 60

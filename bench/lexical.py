@@ -39,11 +39,11 @@ from ibidem.objects.node import Node
 from ibidem.objects.root import Root
 from ibidem.objects.tombstone import Tombstone
 from ibidem.objects.tree import EMPTY_TREE, build, mutate
-from ibidem.retrieve.lexical import rank_lexical
-from ibidem.retrieve.query import resolve
-from ibidem.retrieve.scope import universe
-from ibidem.retrieve.trust.policy import TrustContext, TrustPolicy
-from ibidem.retrieve.trust.view import seen
+from ibidem.retrieve.access.policy import TrustContext, TrustPolicy
+from ibidem.retrieve.access.restricted_snapshot import restrict
+from ibidem.retrieve.filter import universe
+from ibidem.retrieve.lexical.lane import rank_lexical
+from ibidem.retrieve.query.query import resolve
 from ibidem.store.memory import MemoryStore
 
 VOCABULARY, EXPONENT, LENGTH = 100_000, 1.05, 81
@@ -125,7 +125,7 @@ class Ours:
 
         def one(text: str, depth: int) -> int:
             query = resolve(snapshot.config, text=text, depth=depth, trust=trust)
-            return len(rank_lexical(universe(seen(snapshot, trust, self.load), query)).ordinals)
+            return len(rank_lexical(universe(restrict(snapshot, trust, self.load), query)).ordinals)
 
         return one
 

@@ -23,7 +23,7 @@ from hybrid import MODEL, Corpus
 
 import ibidem
 from ibidem.repo.repository import Repository
-from ibidem.retrieve.trust.policy import ALL, TrustContext, TrustPolicy
+from ibidem.retrieve.access.policy import ALL, TrustContext, TrustPolicy
 
 BATCH = 20_000
 SCOPES = tuple(f"team:{number}" for number in range(20))

@@ -13,8 +13,8 @@ from ibidem.cli.output import faint, plural, strong
 
 if TYPE_CHECKING:
     from ibidem.objects.location import Location
-    from ibidem.retrieve.packs.result import PackResult
-    from ibidem.retrieve.result import Item, Result
+    from ibidem.retrieve.answer.result import Item, Result
+    from ibidem.retrieve.context.result import PackResult
 
 DROPS_SHOWN = 20
 """Dropped nodes that --explain lists; JSON lists what the result lists."""

@@ -28,7 +28,7 @@ from ibidem.objects.errors import InvalidInputError, ReplayError
 if TYPE_CHECKING:
     from ibidem.objects.node import Node
     from ibidem.repo.repository import Repository
-    from ibidem.retrieve.result import Result
+    from ibidem.retrieve.answer.result import Result
 
 BUDGET_TOKENS = 600
 LIMIT = 3

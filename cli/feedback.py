@@ -13,7 +13,7 @@ from ibidem.cli.session import Session, author_option, common_options, pass_sess
 if TYPE_CHECKING:
     from ibidem.objects.ids import NodeId
     from ibidem.repo.repository import Repository
-    from ibidem.retrieve.receipt import Receipt
+    from ibidem.retrieve.answer.receipt import Receipt
 
 _SESSION = click.option(
     "--session", "name", help="Whose last answer it is about; the newest of all if not given."
@@ -128,7 +128,7 @@ def _answer(repository: Repository, name: str | None, receipt: str | None) -> Re
     """Returns the receipt of the answer that is meant."""
     from ibidem.memory.recall.sidecar import Sidecar
     from ibidem.objects.errors import NotFoundError
-    from ibidem.retrieve.receipt import Receipt
+    from ibidem.retrieve.answer.receipt import Receipt
 
     if receipt is None:
         last = Sidecar(repository.folder).last(name)

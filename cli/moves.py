@@ -8,7 +8,7 @@ from ibidem.cli import changes, shapes
 
 if TYPE_CHECKING:
     from ibidem.repo.compare import Cause, Move, Placed
-    from ibidem.retrieve.result import Result
+    from ibidem.retrieve.answer.result import Result
 
 
 def end_json(result: Result) -> dict[str, Any]:

@@ -51,6 +51,6 @@ def node_among(
 
 
 def _seen(session: Session, repository: Repository, at: str) -> Revision:
-    from ibidem.retrieve.trust.policy import ALL
+    from ibidem.retrieve.access.policy import ALL
 
     return repository.at(at, trust=trust_of(session) or ALL)

@@ -11,7 +11,7 @@ from ibidem.cli import answer, output
 from ibidem.cli.output import faint, plural, strong
 
 if TYPE_CHECKING:
-    from ibidem.retrieve.packs.result import Hit, Pack, PackResult
+    from ibidem.retrieve.context.result import Hit, Pack, PackResult
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 LIMIT = 5

@@ -12,8 +12,8 @@ from ibidem.cli.session import Session, author_option, common_options, pass_sess
 
 if TYPE_CHECKING:
     from ibidem.repo.run.kept import KeptReceipt
-    from ibidem.retrieve.receipt import Receipt
-    from ibidem.retrieve.sealed import SealedReceipt
+    from ibidem.retrieve.answer.receipt import Receipt
+    from ibidem.retrieve.answer.sealed import SealedReceipt
 
 _FIELDS = ("is_sealed", "text", "root", "commit", "result", "semantics", "item_count")
 """What a list says of a receipt; null where it cannot be read."""
@@ -156,7 +156,7 @@ def _row(one: dict[str, Any]) -> tuple[str, str, str]:
 
 
 def _shape(cid: str, receipt: Receipt | SealedReceipt) -> dict[str, Any]:
-    from ibidem.retrieve.sealed import SealedReceipt
+    from ibidem.retrieve.answer.sealed import SealedReceipt
 
     is_sealed = isinstance(receipt, SealedReceipt)
     block = receipt.block if isinstance(receipt, SealedReceipt) else receipt
@@ -174,7 +174,7 @@ def _shape(cid: str, receipt: Receipt | SealedReceipt) -> dict[str, Any]:
 
 def _items(receipt: Receipt | SealedReceipt) -> list[tuple[Any, float, Any]]:
     from ibidem.objects.ids import NodeId
-    from ibidem.retrieve.sealed import SealedReceipt
+    from ibidem.retrieve.answer.sealed import SealedReceipt
 
     if isinstance(receipt, SealedReceipt):
         return [(NodeId(row[0]), row[2], row[4]) for row in receipt.block.items]

@@ -13,8 +13,8 @@ from ibidem.cli.session import Session, common_options, pass_session
 
 if TYPE_CHECKING:
     from ibidem.repo.repository import Repository
-    from ibidem.retrieve.packs.result import PackResult
-    from ibidem.retrieve.result import Result
+    from ibidem.retrieve.answer.result import Result
+    from ibidem.retrieve.context.result import PackResult
 
 
 @click.command("replay")
@@ -61,7 +61,7 @@ def command(
 
 def _lines(repository: Repository, result: Result | PackResult, receipt: str) -> list[str]:
     """Returns an answer, of nodes or of packs, as lines for people."""
-    from ibidem.retrieve.packs.result import PackResult
+    from ibidem.retrieve.context.result import PackResult
 
     if isinstance(result, PackResult):
         return packing.packs_lines(result, receipt)

@@ -17,7 +17,7 @@ from ibidem.cli.session import (
 from ibidem.cli.trusting import trust_of, trust_option
 
 if TYPE_CHECKING:
-    from ibidem.retrieve.trust.policy import TrustPolicy
+    from ibidem.retrieve.access.policy import TrustPolicy
 
 
 @click.group("trust")
@@ -56,7 +56,7 @@ def enable_command(session: Session, /, *, author: str | None, **given: str) -> 
       repo trust enable
       repo trust enable --default-level high --unscoped deny
     """
-    from ibidem.retrieve.trust.policy import TrustPolicy
+    from ibidem.retrieve.access.policy import TrustPolicy
 
     fields: dict[str, Any] = {
         name: int(value) if value.isascii() and value.isdigit() else value
@@ -94,7 +94,7 @@ def show_command(session: Session, *, at: str) -> None:
       repo trust show
       repo trust show --trust medium:team-a,team-b
     """
-    from ibidem.retrieve.trust.policy import policy_of
+    from ibidem.retrieve.access.policy import policy_of
 
     with session.open() as repository:
         revision = repository.at(at)

@@ -14,7 +14,7 @@ import click
 from ibidem.cli.session import Session
 
 if TYPE_CHECKING:
-    from ibidem.retrieve.trust.policy import TrustContext
+    from ibidem.retrieve.access.policy import TrustContext
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 EVERYTHING = "all"
@@ -69,7 +69,7 @@ def trust_of(session: Session) -> TrustContext | None:
     text = session.trust or session.environment.get("IBIDEM_TRUST")
     if not text:
         return None
-    from ibidem.retrieve.trust.policy import ALL, ALL_SCOPES, TrustContext, level_of
+    from ibidem.retrieve.access.policy import ALL, ALL_SCOPES, TrustContext, level_of
 
     if text == EVERYTHING:
         return ALL

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from ibidem.index.snapshot import Snapshot
     from ibidem.repo.querying import Page
     from ibidem.repo.reader import Reader
-    from ibidem.retrieve.packs.result import PackResult
-    from ibidem.retrieve.path import Path
-    from ibidem.retrieve.prompt import Citation, Prompt
-    from ibidem.retrieve.result import Result
-    from ibidem.retrieve.trust.policy import TrustContext
+    from ibidem.retrieve.access.policy import TrustContext
+    from ibidem.retrieve.answer.result import Result
+    from ibidem.retrieve.context.prompt import Citation, Prompt
+    from ibidem.retrieve.context.result import PackResult
+    from ibidem.retrieve.graph.paths import Path
 
 T = TypeVar("T")
 
@@ -290,7 +290,7 @@ class Revision:
     def _check_open(self) -> None:
         """Refuses to tell of the graph where a trust policy asks who wants to know."""
         if TRUST_SETTING in self.root.config:
-            from ibidem.retrieve.trust.policy import checked_trust, policy_of
+            from ibidem.retrieve.access.policy import checked_trust, policy_of
 
             checked_trust(policy_of(self.config), None)
 

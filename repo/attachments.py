@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ibidem.objects.config import Model
-    from ibidem.retrieve.trust.policy import TrustPolicy
+    from ibidem.retrieve.access.policy import TrustPolicy
 
 VECTOR_DIM_MAX = 4096
 _DTYPES = {"e": "f16", "b": "i8"}
@@ -79,7 +79,7 @@ class Attachments:
         Raises:
             InvalidInputError: it is none; or a node that was staged before has no such labels.
         """
-        from ibidem.retrieve.trust.policy import TrustPolicy
+        from ibidem.retrieve.access.policy import TrustPolicy
 
         self._check_open()
         if policy is not None and type(policy) is not TrustPolicy:

@@ -18,7 +18,7 @@ from ibidem.objects.root import Root
 from ibidem.objects.tree import Tree
 from ibidem.repo.checks import check_id
 from ibidem.repo.compare import Ask, Cause, explain_step, first_parents
-from ibidem.retrieve.result import Result
+from ibidem.retrieve.answer.result import Result
 
 if TYPE_CHECKING:
     from ibidem.repo.reader import Reader

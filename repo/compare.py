@@ -21,7 +21,7 @@ from ibidem.objects.record import record
 from ibidem.objects.root import Root
 from ibidem.repo import history
 from ibidem.repo.history import Change
-from ibidem.retrieve.result import LaneScore, Result
+from ibidem.retrieve.answer.result import LaneScore, Result
 
 if TYPE_CHECKING:
     from ibidem.repo.at import Revision

@@ -36,7 +36,7 @@ from ibidem.repo.edits import (
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
     from ibidem.objects.root import Root
-    from ibidem.retrieve.trust.policy import TrustPolicy
+    from ibidem.retrieve.access.policy import TrustPolicy
 
 Staged = Node | Edge | Tombstone | Vector | Sparse
 Incident = Callable[["Root", NodeId], Iterable[EdgeId]]
@@ -315,6 +315,6 @@ def _kind_of(error: CorruptError) -> ErrorKind | None:
 def _policy_of(config: Config) -> TrustPolicy | None:
     if TRUST_SETTING not in config.extra:
         return None
-    from ibidem.retrieve.trust.policy import policy_of
+    from ibidem.retrieve.access.policy import policy_of
 
     return policy_of(config)

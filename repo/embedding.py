@@ -18,7 +18,7 @@ from ibidem.objects.ids import NodeId
 from ibidem.objects.record import record
 from ibidem.objects.text import node_text, text_digest
 from ibidem.repo.checks import check_text
-from ibidem.retrieve.trust.policy import ALL
+from ibidem.retrieve.access.policy import ALL
 
 if TYPE_CHECKING:
     from ibidem.embed.protocol import Embedder

@@ -29,9 +29,9 @@ from ibidem.repo.notes import (
     read_log,
 )
 from ibidem.repo.revision import microseconds
-from ibidem.retrieve.query import Query
-from ibidem.retrieve.recall.adjust import Opinions
-from ibidem.retrieve.recall.votes import (
+from ibidem.retrieve.query.query import Query
+from ibidem.retrieve.recall.factors import Opinions
+from ibidem.retrieve.recall.feedback import (
     NotUseful,
     Outcome,
     Vote,

@@ -8,17 +8,17 @@ from ibidem.objects.errors import InvalidInputError, NotFoundError
 from ibidem.objects.node import Node
 from ibidem.repo.estimators import estimator_of
 from ibidem.repo.retrieving import answered, ask
-from ibidem.retrieve.packs.execute import shown_text
-from ibidem.retrieve.packs.option import EDGES, LIMIT_DEFAULT, SCORE, EdgeWalk, PackOptions
-from ibidem.retrieve.packs.result import PackResult, pack_cid
-from ibidem.retrieve.prompt import Citation, Prompt, assemble, cited_digest
+from ibidem.retrieve.context.assemble import shown_text
+from ibidem.retrieve.context.option import EDGES, LIMIT_DEFAULT, SCORE, EdgeWalk, PackOptions
+from ibidem.retrieve.context.prompt import Citation, Prompt, assemble, cited_digest
+from ibidem.retrieve.context.result import PackResult, pack_cid
 from ibidem.retrieve.tokens import HEURISTIC
 
 if TYPE_CHECKING:
     from ibidem.repo.at import Revision
     from ibidem.repo.reader import Reader
     from ibidem.repo.retrieving import Asked
-    from ibidem.retrieve.trust.policy import TrustContext
+    from ibidem.retrieve.access.policy import TrustContext
 
 HYBRID = "hybrid"
 HYBRID_WEIGHTS = {"lexical": 0.7, "dense": 0.3}
@@ -51,7 +51,7 @@ def ask_packs(
         rank: `score`; `none` for every score 0 and document order; `hybrid` for 0.7 of the lexical
             and 0.3 of the dense lane, each scaled to between 0 and 1, or `weights` of them, which
             add up to 1 at most.
-        options: those of packs (`retrieve.packs.option`) and of `retrieving.ask`.
+        options: those of packs (`retrieve.context.option`) and of `retrieving.ask`.
 
     Raises:
         InvalidInputError: an option is unknown, of the wrong form, or has no effect; it is named.

@@ -15,21 +15,21 @@ from ibidem.objects.node import Node
 from ibidem.objects.record import record
 from ibidem.repo.checks import check_id
 from ibidem.repo.revision import microseconds
-from ibidem.retrieve import option
-from ibidem.retrieve.listed import Listed
+from ibidem.retrieve.access.restricted_snapshot import loader
+from ibidem.retrieve.answer.tuple_sequence import TupleSequence
+from ibidem.retrieve.filter import NodeSet, universe, view_of
+from ibidem.retrieve.graph.paths import PATHS_DEFAULT, Path, find_paths, parse_steps
 from ibidem.retrieve.listing import Order, list_nodes
-from ibidem.retrieve.path import PATHS_DEFAULT, Path, find_paths, parse_steps
-from ibidem.retrieve.query import resolve
-from ibidem.retrieve.scope import Scope, universe, view_of
-from ibidem.retrieve.trust.view import loader
+from ibidem.retrieve.query import checks
+from ibidem.retrieve.query.query import resolve
 
 if TYPE_CHECKING:
     from ibidem.repo.at import Revision
-    from ibidem.retrieve.predicate import Predicate
+    from ibidem.retrieve.query.predicate import Predicate
 
 
 @record
-class Page(Listed[Node]):
+class Page(TupleSequence[Node]):
     """Some nodes of an answer, a sequence of them."""
 
     nodes: tuple[Node, ...]
@@ -70,8 +70,8 @@ def page(
     found = list_nodes(
         scope,
         Order.parse(order_by),
-        offset=option.count("offset", offset),
-        limit=None if limit is None else option.count("limit", limit),
+        offset=checks.count("offset", offset),
+        limit=None if limit is None else checks.count("limit", limit),
         after=after,
     )
     get = revision.repository.store.get
@@ -110,7 +110,7 @@ def paths(
         InvalidInputError: an option is wrong; kind `limit-exceeded`: the graph is too wide here.
     """
     nodes = [starts] if isinstance(starts, NodeId) else list(starts)
-    hidden = option.flag("include_tombstoned", include_tombstoned)
+    hidden = checks.flag("include_tombstoned", include_tombstoned)
     steps = parse_steps(path)
     view = view_of(revision.seen_by(revision.trust).snapshot(), include_tombstoned=hidden)
     for node in nodes:
@@ -130,11 +130,11 @@ def _scope(
     valid_at: int | datetime | None = None,
     valid_missing: str | None = None,
     include_tombstoned: bool = False,
-) -> Scope:
+) -> NodeSet:
     """Returns the nodes that meet all conditions."""
     snapshot = revision.seen_by(revision.trust).snapshot()
     if label is None and not where and valid_at is None and valid_missing is None:
-        hidden = option.flag("include_tombstoned", include_tombstoned)
+        hidden = checks.flag("include_tombstoned", include_tombstoned)
         return view_of(snapshot, include_tombstoned=hidden)
     query = resolve(
         revision.config,

@@ -43,10 +43,10 @@ if TYPE_CHECKING:
     from ibidem.repo.retrieving import Retriever
     from ibidem.repo.sign.key import SigningKey
     from ibidem.repo.statistics import LogStats, RepositoryStats
-    from ibidem.retrieve.receipt import Receipt
-    from ibidem.retrieve.result import Result
-    from ibidem.retrieve.sealed import SealedReceipt
-    from ibidem.retrieve.trust.policy import TrustContext
+    from ibidem.retrieve.access.policy import TrustContext
+    from ibidem.retrieve.answer.receipt import Receipt
+    from ibidem.retrieve.answer.result import Result
+    from ibidem.retrieve.answer.sealed import SealedReceipt
     from ibidem.store.protocol import Store
 
 Clock = Callable[[], int]

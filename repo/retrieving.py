@@ -18,20 +18,20 @@ from ibidem.repo.at import Revision
 from ibidem.repo.estimators import estimator_of
 from ibidem.repo.reranking import limited
 from ibidem.repo.revision import microseconds
-from ibidem.retrieve.execute import dense_tops
+from ibidem.retrieve.answer.receipt import receipt_of
+from ibidem.retrieve.answer.result import Result
+from ibidem.retrieve.answer.warning import Warning  # noqa: A004  the word that the field knows
 from ibidem.retrieve.lane import LaneTop
-from ibidem.retrieve.query import Query, resolve
-from ibidem.retrieve.receipt import receipt_of
+from ibidem.retrieve.pipeline import dense_tops
+from ibidem.retrieve.query.query import Query, resolve
 from ibidem.retrieve.rerank import Reranker, RerankRecord
-from ibidem.retrieve.result import Result
 from ibidem.retrieve.semantics import engine
 from ibidem.retrieve.tokens import HEURISTIC, TokenEstimator
-from ibidem.retrieve.warning import Warning  # noqa: A004  the word that the field knows
 
 if TYPE_CHECKING:
     from ibidem.embed.protocol import Embedder
     from ibidem.repo.reader import Reader
-    from ibidem.retrieve.packs.result import PackResult
+    from ibidem.retrieve.context.result import PackResult
 
 
 AnyAnswer = TypeVar("AnyAnswer", Result, "PackResult", "Result | PackResult")
@@ -271,7 +271,9 @@ class Retriever:
         return self._with(fusion=name, **options)
 
     def valid_at(self, moment: int | datetime, *, missing: str = "pass") -> Self:
-        """Keeps nodes that hold at a moment; see `retrieve.validity` for those that say nothing."""
+        """Keeps nodes that hold at a moment; see `retrieve.query.validity` for those that say
+        nothing.
+        """
         return self._with(valid_at=moment, valid_missing=missing)
 
     def rerank(self, reranker: Reranker, **options: Any) -> Self:

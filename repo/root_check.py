@@ -121,8 +121,8 @@ def checked_config(root: Root) -> Config:
 
     Spec: format 5.6-b; trust 1.
     """
-    from ibidem.retrieve.fusion import configured_fusion
-    from ibidem.retrieve.trust.policy import policy_of
+    from ibidem.retrieve.access.policy import policy_of
+    from ibidem.retrieve.query.fusion import configured_fusion
 
     config = Config.from_map(root.config)
     configured_fusion(config)

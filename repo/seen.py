@@ -1,7 +1,7 @@
 """A revision as one caller sees it: what trust keeps from it is not there, by any name.
 
-Reading goes by the same view that retrieval takes (`retrieve/trust/view.py`). What is missing and
-what may not be seen end in the same error, after the same reads.
+Reading goes by the same view that retrieval takes (`retrieve/access/restricted_snapshot.py`). What
+is missing and what may not be seen end in the same error, after the same reads.
 
 Spec: trust 3, 4.
 """
@@ -21,8 +21,8 @@ from ibidem.objects.node import Node
 from ibidem.objects.vector import Sparse, Vector
 from ibidem.repo.at import Revision
 from ibidem.repo.checks import check_id
-from ibidem.retrieve.trust.policy import TrustContext, checked_trust, policy_of
-from ibidem.retrieve.trust.view import loader, seen
+from ibidem.retrieve.access.policy import TrustContext, checked_trust, policy_of
+from ibidem.retrieve.access.restricted_snapshot import loader, restrict
 
 if TYPE_CHECKING:
     from ibidem.index.snapshot import Snapshot
@@ -66,12 +66,12 @@ class OwnedRevision(Revision):
 
     def snapshot(self) -> Snapshot:
         """Returns what the caller sees of the index snapshot."""
-        return cast("Snapshot", seen(self._whole.snapshot(), self.trust, self._load))
+        return cast("Snapshot", restrict(self._whole.snapshot(), self.trust, self._load))
 
     def asked(self, question: Callable[[Snapshot], T]) -> T:
         """Returns what a question makes of what is seen; as `Revision.asked` when files fail."""
         return self._whole.asked(
-            lambda whole: question(cast("Snapshot", seen(whole, self.trust, self._load)))
+            lambda whole: question(cast("Snapshot", restrict(whole, self.trust, self._load)))
         )
 
     def _check_open(self) -> None:

@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from ibidem.objects.record import record
-from ibidem.retrieve.fusion import LANES, Fusion
 from ibidem.retrieve.lane import LaneTop
 from ibidem.retrieve.numbers import Float64s
 from ibidem.retrieve.protocol import Ordinals
+from ibidem.retrieve.query.fusion import LANES, Fusion
 
 
 @record

@@ -14,9 +14,9 @@ from enum import StrEnum
 import numpy as np
 
 from ibidem.objects.record import record
+from ibidem.retrieve.filter import NodeSet
 from ibidem.retrieve.numbers import Float64s, kth_largest_at_most, rank
 from ibidem.retrieve.protocol import Ordinals, Segment, Snapshot
-from ibidem.retrieve.scope import Scope
 
 
 class LaneStatus(StrEnum):
@@ -46,7 +46,7 @@ def empty_top(lane: str, status: LaneStatus, *, floor: float | None = None) -> L
     return LaneTop(lane, np.zeros(0, np.uint32), np.zeros(0, np.float64), status, floor)
 
 
-def has_rows(view: Scope, segments: Sequence[Segment]) -> bool:
+def has_rows(view: NodeSet, segments: Sequence[Segment]) -> bool:
     """Returns whether a node of the view has a row in some segment."""
     flags = view.flags()
     for segment in segments:

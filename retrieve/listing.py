@@ -17,9 +17,9 @@ import numpy.typing as npt
 from ibidem.objects import codec
 from ibidem.objects.errors import CorruptError, InvalidInputError
 from ibidem.objects.record import record
-from ibidem.retrieve import option
+from ibidem.retrieve.filter import NodeSet, cached
 from ibidem.retrieve.protocol import Ordinals, Snapshot
-from ibidem.retrieve.scope import Scope, cached
+from ibidem.retrieve.query import checks
 
 ASCENDING, DESCENDING = "ascending", "descending"
 _NO_VALUE = b""
@@ -47,13 +47,13 @@ class Order:
             name, direction = order_by
             if direction not in (ASCENDING, DESCENDING):
                 raise InvalidInputError(
-                    f"order_by: got {option.show(direction)}, expected 'ascending' or 'descending'"
+                    f"order_by: got {checks.show(direction)}, expected 'ascending' or 'descending'"
                 )
-            return cls(option.name("order_by", name), direction == DESCENDING)
-        name = option.name("order_by", order_by)
+            return cls(checks.name("order_by", name), direction == DESCENDING)
+        name = checks.name("order_by", order_by)
         if not name.startswith("-"):
             return cls(name)
-        return cls(option.name("order_by", name[1:]), True)
+        return cls(checks.name("order_by", name[1:]), True)
 
 
 @record
@@ -68,7 +68,7 @@ class Listing:
 
 
 def list_nodes(
-    scope: Scope, order: Order, *, offset: int = 0, limit: int | None = None, after: str | None
+    scope: NodeSet, order: Order, *, offset: int = 0, limit: int | None = None, after: str | None
 ) -> Listing:
     """Returns a page of the nodes of a scope.
 
@@ -94,7 +94,7 @@ def list_nodes(
     return Listing(page, count, None if is_last else _cursor(scope, order, page[-1:]))
 
 
-def _ranks(scope: Scope, order: Order, ordinals: Ordinals) -> Int64s:
+def _ranks(scope: NodeSet, order: Order, ordinals: Ordinals) -> Int64s:
     """Returns what each node sorts by before its id, small first."""
     if order.name is None:
         return np.zeros(ordinals.shape[0], np.int64)
@@ -147,7 +147,7 @@ def _without_late_ties(
     return np.concatenate([below, near])
 
 
-def _cursor(scope: Scope, order: Order, last: Ordinals) -> str:
+def _cursor(scope: NodeSet, order: Order, last: Ordinals) -> str:
     """Returns what names the place after a node: the order, its value and its id."""
     key = _NO_VALUE
     if order.name is not None:
@@ -197,7 +197,7 @@ def _read(order: Order, after: object) -> tuple[bytes, bytes]:
             raise ValueError("other parts")
     except (ValueError, TypeError, CorruptError) as error:
         raise InvalidInputError(
-            f"after: got {option.show(after)}, expected the cursor of a page"
+            f"after: got {checks.show(after)}, expected the cursor of a page"
         ) from error
     if (name, is_descending) != (order.name, order.is_descending):
         raise InvalidInputError(

@@ -13,14 +13,14 @@ from collections.abc import Mapping
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.record import record
-from ibidem.retrieve.likeness import Likeness
-from ibidem.retrieve.mmr import diversify
-from ibidem.retrieve.pack import Reader
+from ibidem.retrieve.answer.result import LaneScore
+from ibidem.retrieve.budget import Reader
+from ibidem.retrieve.diversity import diversify
 from ibidem.retrieve.protocol import Snapshot
-from ibidem.retrieve.query import Query
+from ibidem.retrieve.query.query import Query
 from ibidem.retrieve.ranking import SnapshotRanking
 from ibidem.retrieve.rerank import Reranker, RerankRecord, RerankStatus, ask
-from ibidem.retrieve.result import LaneScore
+from ibidem.retrieve.similarity import Likeness
 
 
 @record

@@ -18,7 +18,7 @@ from typing import Any, Protocol, Self
 from ibidem.objects.errors import InvalidInputError, ReplayError
 from ibidem.objects.ids import ID_BYTES, NodeId
 from ibidem.objects.record import record
-from ibidem.retrieve import option
+from ibidem.retrieve.query import checks
 
 LANE = "rerank"
 DEPTH_DEFAULT, DEPTH_MAX = 25, 1000
@@ -79,17 +79,17 @@ class Rerank:
     def checked(cls, name: object, digest: object, text: object, depth: object) -> Self:
         """Returns the option; raises `InvalidInputError` that names what is wrong."""
         if not isinstance(digest, bytes) or len(digest) != 32:
-            raise InvalidInputError(f"rerank.digest: got {option.show(digest)}, expected 32 bytes")
+            raise InvalidInputError(f"rerank.digest: got {checks.show(digest)}, expected 32 bytes")
         if not isinstance(text, str) or not text.strip():
             raise InvalidInputError(
-                f"rerank_text: got {option.show(text)}, expected a text that is not blank",
+                f"rerank_text: got {checks.show(text)}, expected a text that is not blank",
                 hint="give a text, or rerank_text when only vectors rank",
             )
         return cls(
-            option.name("rerank.name", name),
+            checks.name("rerank.name", name),
             digest,
-            option.name("rerank_text", text),
-            option.count("rerank_depth", depth, low=1, high=DEPTH_MAX),
+            checks.name("rerank_text", text),
+            checks.count("rerank_depth", depth, low=1, high=DEPTH_MAX),
         )
 
 
@@ -108,7 +108,7 @@ def resolve_rerank(
         for name, value in (("rerank_text", own_text), ("rerank_depth", depth)):
             if value is not None:
                 raise InvalidInputError(
-                    f"{name}: got {option.show(value)} without rerank, expected both"
+                    f"{name}: got {checks.show(value)} without rerank, expected both"
                 )
         return None
     try:
@@ -221,7 +221,7 @@ def _checked(record: RerankRecord, ids: list[NodeId]) -> RerankRecord:
 
 def _score(value: object) -> float | None:
     """Returns a finite number as float64 without -0.0, or None; raises for anything else."""
-    value = option.plain(value)
+    value = checks.plain(value)
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, (int, float)):

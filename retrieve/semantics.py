@@ -17,7 +17,7 @@ from typing import Any
 
 from ibidem.objects.errors import ErrorKind, FormatError
 
-MODULES: Mapping[int, str] = MappingProxyType({1: "ibidem.retrieve.answer"})
+MODULES: Mapping[int, str] = MappingProxyType({1: "ibidem.retrieve.engine"})
 """By version, the module whose `execute` answers by its rules; versions are never taken out."""
 
 

@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ibidem.index.arrays import firsts
+from ibidem.retrieve.filter import Universe
 from ibidem.retrieve.lane import LaneStatus, LaneTop, best, empty_top, has_rows
 from ibidem.retrieve.numbers import Float64s
 from ibidem.retrieve.protocol import Ordinals, Rows
-from ibidem.retrieve.scope import Universe
 
 LANE = "sparse"
 _SPARSE_SHARE = 16

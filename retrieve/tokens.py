@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from ibidem.objects.errors import InvalidInputError
-from ibidem.retrieve import option
+from ibidem.retrieve.query import checks
 
 
 class TokenEstimator(Protocol):
@@ -89,21 +89,21 @@ def checked_estimator(estimator: object) -> tuple[str, bytes | None]:
         InvalidInputError: it is neither.
     """
     if isinstance(estimator, str):
-        return option.name("estimator", estimator), None
+        return checks.name("estimator", estimator), None
     try:
         name, digest = estimator.name, estimator.digest  # type: ignore[attr-defined]
     except AttributeError as error:
         raise InvalidInputError(
-            f"estimator: got {option.show(estimator)}, expected a name or an estimator"
+            f"estimator: got {checks.show(estimator)}, expected a name or an estimator"
         ) from error
-    return option.name("estimator", name), checked_digest(digest)
+    return checks.name("estimator", name), checked_digest(digest)
 
 
 def checked_digest(digest: object) -> bytes | None:
     """Returns the digest of an estimator, 32 bytes or None."""
     if digest is not None and (not isinstance(digest, bytes) or len(digest) != 32):
         raise InvalidInputError(
-            f"estimator.digest: got {option.show(digest)}, expected 32 bytes or None"
+            f"estimator.digest: got {checks.show(digest)}, expected 32 bytes or None"
         )
     return digest
 

@@ -14,7 +14,7 @@ from ibidem.objects.errors import InvalidInputError
 from ibidem.repo.bisect import search
 from ibidem.repo.compare import Ask, MoveKind, compare, first_parents, placed
 from ibidem.repo.telling import cause_lines, commit_line, move_lines
-from ibidem.retrieve.result import Result
+from ibidem.retrieve.answer.result import Result
 from ibidem.testing.golden import Check, answer_digest, question_form
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from ibidem.objects.errors import InvalidInputError
 from ibidem.repo.estimators import estimator_of
 from ibidem.repo.retrieving import Asked, execute_asked
-from ibidem.retrieve.query import Query
-from ibidem.retrieve.receipt import receipt_of
-from ibidem.retrieve.result import Result
+from ibidem.retrieve.answer.receipt import receipt_of
+from ibidem.retrieve.answer.result import Result
+from ibidem.retrieve.query.query import Query
 from ibidem.testing.golden import Check
 from ibidem.testing.judge import Mode, failure
 

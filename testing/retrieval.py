@@ -18,7 +18,7 @@ from ibidem.testing.judge import Mode, failure, question_differences
 
 if TYPE_CHECKING:
     from ibidem.repo.compare import Ask
-    from ibidem.retrieve.result import Item, Result
+    from ibidem.retrieve.answer.result import Item, Result
     from ibidem.testing.quality import QualityReport
 
 UPDATE = "--retrieval-update"

@@ -14,8 +14,8 @@ from dataclasses import replace
 from ibidem.memory.conversation.message import Stored
 from ibidem.memory.conversation.units import Unit, fit, shares
 from ibidem.objects.record import record
-from ibidem.retrieve.prompt import fence_of
-from ibidem.retrieve.render import clip
+from ibidem.retrieve.answer.render import clip
+from ibidem.retrieve.context.prompt import fence_of
 from ibidem.retrieve.tokens import TokenEstimator
 
 TOOL = "tool"

@@ -29,7 +29,7 @@ from ibidem.objects.errors import ErrorKind, NotFoundError
 from ibidem.objects.record import record
 from ibidem.objects.text import text_digest
 from ibidem.repo.estimators import estimator_of
-from ibidem.retrieve import option
+from ibidem.retrieve.query import checks
 from ibidem.retrieve.tokens import HEURISTIC, TokenEstimator
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ibidem.repo.at import Revision
     from ibidem.repo.repository import Repository
     from ibidem.repo.transaction import Transaction
-    from ibidem.retrieve.trust.policy import TrustContext
+    from ibidem.retrieve.access.policy import TrustContext
 
 RECENT_WEIGHT, SIMILAR_WEIGHT = 4, 6
 
@@ -145,9 +145,9 @@ class Conversations:
                 policy; kind `id-collision`: it overlaps another.
         """
         name, now = checked_name(thread), self._repository.now(time)
-        option.count("first", first)
-        option.count("last", last)
-        said = option.name("text", text)
+        checks.count("first", first)
+        checks.count("last", last)
+        said = checks.name("text", text)
 
         def change(tx: Transaction) -> tuple[int, ...]:
             writing.summarize(tx, name, first, last, said, now=now, model=model)
@@ -161,7 +161,7 @@ class Conversations:
 
     def purge(self, thread: str, before: int, *, time: int | datetime | None = None) -> Written:
         """Hides the messages of a thread below a place; summaries of them stay."""
-        return self._hide(thread, option.count("before", before), time)
+        return self._hide(thread, checks.count("before", before), time)
 
     # -- reading ---------------------------------------------------------------------------------
 
@@ -202,7 +202,7 @@ class Conversations:
         """
         revision = self.at(rev)
         self.thread(thread, rev)
-        where: dict[str, Any] = {"thread": thread, "ord": {"gte": option.count("first", first)}}
+        where: dict[str, Any] = {"thread": thread, "ord": {"gte": checks.count("first", first)}}
         conditions: dict[str, Any] = {}
         if as_of is not None:
             conditions["valid_at"] = now_of(revision, as_of)
@@ -268,12 +268,12 @@ class Conversations:
             stops: of each part, the first unit that does not fit ends it; else it is skipped.
             unit: as for `select`, as are the other options.
         """
-        option.count("require_last", require_last)
+        checks.count("require_last", require_last)
         view = self.view(thread, as_of=options.get("as_of"), rev=rev)
         raw = [one for one in view if not one.is_summary]
         whole = [Unit((one,)) for one in view if one.is_summary] + units(raw, unit)
         whole.sort(key=lambda one: one.messages[0].ord)
-        newest = list(reversed(whole))[: option.count("recent", recent)]
+        newest = list(reversed(whole))[: checks.count("recent", recent)]
         must = {id(one) for one in newest[:require_last]}
         sources = [
             Source(

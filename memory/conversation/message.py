@@ -21,7 +21,7 @@ from ibidem.objects.ids import NodeId
 from ibidem.objects.record import record
 from ibidem.objects.text import content_text
 from ibidem.repo.revision import microseconds
-from ibidem.retrieve.render import CLIP_CHARS
+from ibidem.retrieve.answer.render import CLIP_CHARS
 
 if TYPE_CHECKING:
     from ibidem.objects.node import Node

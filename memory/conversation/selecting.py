@@ -17,14 +17,14 @@ from ibidem.objects.block import EMPTY
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.record import record
 from ibidem.repo.revision import microseconds
-from ibidem.retrieve import option
-from ibidem.retrieve.query import DEPTH_DEFAULT
+from ibidem.retrieve.query import checks
+from ibidem.retrieve.query.query import DEPTH_DEFAULT
 
 if TYPE_CHECKING:
     from ibidem.objects.ids import NodeId
     from ibidem.repo.at import Revision
     from ibidem.repo.querying import Page
-    from ibidem.retrieve.result import Result
+    from ibidem.retrieve.answer.result import Result
 
 K_DEFAULT = 10
 ORDERS = ("similarity", "chronological")
@@ -81,12 +81,12 @@ def select(
     Raises:
         InvalidInputError: an option is of the wrong form; it is named.
     """
-    option.count("k", k, low=1)
+    checks.count("k", k, low=1)
     check_kind(unit)
     if order not in ORDERS:
         raise InvalidInputError(f"order: got {order!r:.80}, expected {' or '.join(ORDERS)}")
     if query is not None and not isinstance(query, str):
-        raise InvalidInputError(f"query: got {option.show(query)}, expected a text or None")
+        raise InvalidInputError(f"query: got {checks.show(query)}, expected a text or None")
     for name in ("where", "label", "limit", "valid_at", "text"):
         if name in options:
             raise InvalidInputError(f"{name}: got an option that a selection sets itself")
@@ -134,11 +134,11 @@ class Scope:
         self._where: dict[str, Any] = {}
         if thread is not None:
             self._where["thread"] = checked_name(thread)
-        since = _TIME_MIN if ttl is None else self._as_of - option.count("ttl", ttl)
+        since = _TIME_MIN if ttl is None else self._as_of - checks.count("ttl", ttl)
         self._where["created_at"] = {"gt": since, "lte": self._as_of}
         self._thread = thread
         if window is not None:
-            self._where["ord"] = {"gte": self._begin(option.count("window", window, low=1))}
+            self._where["ord"] = {"gte": self._begin(checks.count("window", window, low=1))}
 
     def newest(self) -> Iterator[Stored]:
         """Yields what may be chosen, the newest first: of one thread by place, else by time."""
@@ -263,7 +263,7 @@ def now_of(revision: Revision, as_of: int | datetime | None) -> int:
     if isinstance(as_of, datetime):
         return microseconds(as_of)
     if isinstance(as_of, bool) or not isinstance(as_of, int):
-        raise InvalidInputError(f"as_of: got {option.show(as_of)}, expected a time")
+        raise InvalidInputError(f"as_of: got {checks.show(as_of)}, expected a time")
     return as_of
 
 

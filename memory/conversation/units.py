@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from ibidem.memory.conversation.message import Stored
 from ibidem.objects.errors import ErrorKind, InvalidInputError
 from ibidem.objects.record import record
-from ibidem.retrieve import option
-from ibidem.retrieve.packs.window import fitting, united
+from ibidem.retrieve.context.window import fitting, united
+from ibidem.retrieve.query import checks
 
 USER = "user"
 UNITS = ("message", "exchange")
@@ -66,9 +66,9 @@ def shares(total: int, weights: Sequence[int]) -> list[int]:
     >>> shares(100, [6, 4]), shares(10, [1, 1, 1])
     ([60, 40], [4, 3, 3])
     """
-    option.count("total", total)
+    checks.count("total", total)
     for weight in weights:
-        option.count("weight", weight)
+        checks.count("weight", weight)
     whole = sum(weights)
     if whole < 1:
         raise InvalidInputError(f"weights: got {list(weights)}, expected one above 0")
@@ -85,8 +85,8 @@ def effective_budget(window: int, *, output: int = 0, overhead: int = 0) -> int:
     Args:
         window: of the model. output: kept free for its answer. overhead: instructions and the like.
     """
-    option.count("window", window)
-    return max(0, window - option.count("output", output) - option.count("overhead", overhead))
+    checks.count("window", window)
+    return max(0, window - checks.count("output", output) - checks.count("overhead", overhead))
 
 
 def fit(

@@ -32,8 +32,8 @@ from ibidem.objects.location import size_of
 from ibidem.objects.node import Child
 from ibidem.objects.record import record
 from ibidem.repo.backoff import pause
-from ibidem.retrieve.trust.derived import derived_labels
-from ibidem.retrieve.trust.policy import ALL, policy_of
+from ibidem.retrieve.access.derived import derived_labels
+from ibidem.retrieve.access.policy import ALL, policy_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -28,16 +28,16 @@ from ibidem.objects.cid import CommitCid, NodeCid
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.repo.notes import OUTCOME, Event, Log
-from ibidem.retrieve.execute import execute
+from ibidem.retrieve.access.policy import Reveal, TrustPolicy, policy_of
+from ibidem.retrieve.access.restricted_snapshot import RestrictedSnapshot, loader, restrict
+from ibidem.retrieve.answer.result import Result
+from ibidem.retrieve.filter import universe
+from ibidem.retrieve.pipeline import execute
 from ibidem.retrieve.protocol import Snapshot
-from ibidem.retrieve.query import Query
-from ibidem.retrieve.recall.adjust import Opinions
+from ibidem.retrieve.query.query import Query
+from ibidem.retrieve.recall.factors import Opinions
 from ibidem.retrieve.rerank import LANE as RERANK
 from ibidem.retrieve.rerank import Reranker, RerankRecord
-from ibidem.retrieve.result import Result
-from ibidem.retrieve.scope import universe
-from ibidem.retrieve.trust.policy import Reveal, TrustPolicy, policy_of
-from ibidem.retrieve.trust.view import SeenSnapshot, loader, seen
 
 RETRIEVED, ENTITY, SALIENCE, SELECTOR = "retrieved", "entity", "salience", "selector"
 LANES: Mapping[str, float] = MappingProxyType(
@@ -74,7 +74,7 @@ def ask(
     Raises:
         InvalidInputError: as `retrieve.execute.execute`.
     """
-    view = seen(snapshot, request.query.trust, load)
+    view = restrict(snapshot, request.query.trust, load)
     asking = _Asking(view, request, log, loader(view, load))
     result = None
     if request.query.has_ranker:
@@ -263,7 +263,7 @@ def ranked_query(query: Query, depth: int) -> Query:
 def _withheld(view: Snapshot, nodes: Sequence[GraphNode], load: Load) -> tuple[Withheld, ...]:
     """Returns the neighbours of returned records of which the caller may know that there are any;
     nothing unless it asked."""
-    if not isinstance(view, SeenSnapshot) or view.trust.reveal != Reveal.STUB:
+    if not isinstance(view, RestrictedSnapshot) or view.trust.reveal != Reveal.STUB:
         return ()
     counts: dict[tuple[bytes, bool, str, int], int] = {}
     for one in nodes:

@@ -21,7 +21,7 @@ from ibidem.objects.derive import node_id
 from ibidem.objects.edge import Edge
 from ibidem.objects.ids import NodeId
 from ibidem.objects.record import record
-from ibidem.retrieve.trust.policy import TrustPolicy
+from ibidem.retrieve.access.policy import TrustPolicy
 
 if TYPE_CHECKING:
     from ibidem.memory.graph.memory import GraphMemory

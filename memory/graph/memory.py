@@ -28,7 +28,7 @@ from ibidem.repo.notes import SPACE_DEFAULT, read_log
 from ibidem.repo.opinions import opinions
 from ibidem.repo.retrieving import ask as ask_repository
 from ibidem.repo.revision import HEAD
-from ibidem.retrieve.trust.policy import ALL, TrustContext, TrustPolicy, policy_of
+from ibidem.retrieve.access.policy import ALL, TrustContext, TrustPolicy, policy_of
 
 if TYPE_CHECKING:
     from ibidem.index.snapshot import Snapshot

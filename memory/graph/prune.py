@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ibidem.memory.graph.record import Deletion
 from ibidem.memory.graph.salience import salience
 from ibidem.objects.ids import NodeId
-from ibidem.retrieve import option
+from ibidem.retrieve.query import checks
 
 if TYPE_CHECKING:
     from ibidem.memory.graph.memory import GraphMemory
@@ -28,7 +28,7 @@ def prune(
     time: int | datetime | None,
 ) -> list[NodeId]:
     """Hides faded records; see `GraphMemory.prune`."""
-    option.number("below", below, high=1.0)
+    checks.number("below", below, high=1.0)
     now = memory.repository.now(time)
     moment = now if as_of is None else memory.repository.now(as_of)
     log, records = memory.notes.log(), memory.read()

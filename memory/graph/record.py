@@ -21,8 +21,8 @@ from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.record import record
-from ibidem.retrieve import option
-from ibidem.retrieve.trust.policy import Level, TrustPolicy, level_of
+from ibidem.retrieve.access.policy import Level, TrustPolicy, level_of
+from ibidem.retrieve.query import checks
 
 
 class RecordType(StrEnum):
@@ -119,23 +119,23 @@ class Record:
         put(self, "type", _one_of(RecordType, "type", self.type))
         put(self, "deletion", _one_of(Deletion, "deletion", self.deletion))
         put(self, "status", _one_of(Status, "status", self.status))
-        option.name("text", self.text)
+        checks.name("text", self.text)
         if not isinstance(self.scope, str):
             raise InvalidInputError(
-                f"scope: got {option.show(self.scope)}, expected text, empty for no scope"
+                f"scope: got {checks.show(self.scope)}, expected text, empty for no scope"
             )
         put(self, "level", int(level_of("level", self.level)))
         for name in ("confidence", "salience", "floor", "gain"):
-            put(self, name, option.number(name, getattr(self, name), high=1.0))
+            put(self, name, checks.number(name, getattr(self, name), high=1.0))
         if self.half_life_seconds is None:
             put(self, "half_life_seconds", HALF_LIFE_SECONDS[self.type])
-        option.count("half_life_seconds", self.half_life_seconds, low=1, high=1 << 40)
+        checks.count("half_life_seconds", self.half_life_seconds, low=1, high=1 << 40)
         if self.max_age_seconds is not None:
-            option.count("max_age_seconds", self.max_age_seconds, low=1, high=1 << 40)
-        option.flag("pinned", self.pinned)
+            checks.count("max_age_seconds", self.max_age_seconds, low=1, high=1 << 40)
+        checks.flag("pinned", self.pinned)
         for name in ("valid_from", "valid_to"):
             if getattr(self, name) is not None:
-                option.count(name, getattr(self, name), low=-(2**63), high=2**63 - 1)
+                checks.count(name, getattr(self, name), low=-(2**63), high=2**63 - 1)
         if None not in (self.valid_from, self.valid_to) and self.valid_to <= self.valid_from:  # type: ignore[operator]
             raise InvalidInputError(
                 f"valid_to: got {self.valid_to}, expected a time after {self.valid_from}"
@@ -143,7 +143,7 @@ class Record:
         put(self, "tags", _tags(self.tags))
         put(self, "provenance", _sources(self.provenance))
         put(self, "payload", _payload(self.type, self.payload))
-        option.count("time", self.time, low=-(2**63), high=2**63 - 1)
+        checks.count("time", self.time, low=-(2**63), high=2**63 - 1)
 
     @property
     def half_life(self) -> int:
@@ -255,46 +255,46 @@ def mentions_of(payload: Mapping[str, Any]) -> list[str]:
 
 def _payload(type_: RecordType, payload: object) -> Mapping[str, Any]:
     if not isinstance(payload, Mapping):
-        raise InvalidInputError(f"payload: got {option.show(payload)}, expected a mapping")
+        raise InvalidInputError(f"payload: got {checks.show(payload)}, expected a mapping")
     kind = payload.get("kind", str(type_))
     if kind != type_:
-        raise InvalidInputError(f"payload.kind: got {option.show(kind)}, expected {str(type_)!r}")
+        raise InvalidInputError(f"payload.kind: got {checks.show(kind)}, expected {str(type_)!r}")
     if type_ is RecordType.ENTITY:
-        option.name("payload.canonical_name", payload.get("canonical_name"))
+        checks.name("payload.canonical_name", payload.get("canonical_name"))
     for name in ("aliases", "mentions"):
         if not isinstance(payload.get(name, []), (list, tuple)):
             raise InvalidInputError(f"payload.{name}: got another thing, expected a list of names")
         for one in payload.get(name, ()):
-            option.name(f"payload.{name}", one)
+            checks.name(f"payload.{name}", one)
     for name in ("successes", "failures"):
         if name in payload:
-            option.count(f"payload.{name}", payload[name])
+            checks.count(f"payload.{name}", payload[name])
     return payload
 
 
 def _sources(sources: object) -> tuple[Mapping[str, Any], ...]:
     if not isinstance(sources, (list, tuple)):
-        raise InvalidInputError(f"provenance: got {option.show(sources)}, expected a list of maps")
+        raise InvalidInputError(f"provenance: got {checks.show(sources)}, expected a list of maps")
     return tuple(map(_source, sources))
 
 
 def _source(source: object) -> Mapping[str, Any]:
     if not isinstance(source, Mapping) or source.get("kind") not in SOURCES:
         raise InvalidInputError(
-            f"provenance: got {option.show(source)}, expected a map with a kind of "
+            f"provenance: got {checks.show(source)}, expected a map with a kind of "
             f"{', '.join(SOURCES)} and a ref"
         )
-    option.name("provenance.ref", source.get("ref"))
+    checks.name("provenance.ref", source.get("ref"))
     return source
 
 
 def _tags(tags: object) -> tuple[str, ...]:
     if isinstance(tags, str) or not isinstance(tags, Sequence) or len(tags) > _TAGS_MAX:
         raise InvalidInputError(
-            f"tags: got {option.show(tags)}, expected a list of at most {_TAGS_MAX}"
+            f"tags: got {checks.show(tags)}, expected a list of at most {_TAGS_MAX}"
         )
     for tag in tags:
-        if len(option.name("tags", tag)) > _TAG_CHARS_MAX:
+        if len(checks.name("tags", tag)) > _TAG_CHARS_MAX:
             raise InvalidInputError(
                 f"tags: got {len(tag)} characters, expected at most {_TAG_CHARS_MAX}"
             )
@@ -305,5 +305,5 @@ def _one_of(kind: Any, field_name: str, value: object) -> Any:
     if value in tuple(kind) and isinstance(value, str):
         return kind(value)
     raise InvalidInputError(
-        f"{field_name}: got {option.show(value)}, expected one of {', '.join(kind)}"
+        f"{field_name}: got {checks.show(value)}, expected one of {', '.join(kind)}"
     )

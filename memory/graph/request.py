@@ -12,8 +12,8 @@ from ibidem.objects import codec
 from ibidem.objects.cid import Cid, CommitCid
 from ibidem.objects.errors import CorruptError, InvalidInputError
 from ibidem.objects.record import record
-from ibidem.retrieve import option
-from ibidem.retrieve.query import Query
+from ibidem.retrieve.query import checks
+from ibidem.retrieve.query.query import Query
 
 ROOTS_DEFAULT, NODES_DEFAULT, EDGES_DEFAULT, HOPS_DEFAULT = 10, 25, 100, 1
 COUNT_MAX, HOPS_MAX = 10_000, 16
@@ -46,15 +46,15 @@ class Request:
 
     def __post_init__(self) -> None:
         for name in ("as_of",) if self.undated is None else ("as_of", "undated"):
-            option.count(name, getattr(self, name), low=-(2**63), high=2**63 - 1)
+            checks.count(name, getattr(self, name), low=-(2**63), high=2**63 - 1)
         for name in ("root_limit", "node_limit", "edge_limit"):
-            option.count(name, getattr(self, name), high=COUNT_MAX)
-        option.count("hops", self.hops, high=HOPS_MAX)
+            checks.count(name, getattr(self, name), high=COUNT_MAX)
+        checks.count("hops", self.hops, high=HOPS_MAX)
         for name in ("min_salience", "top_min", "gap_min"):
-            object.__setattr__(self, name, option.number(name, getattr(self, name), high=1.0))
+            object.__setattr__(self, name, checks.number(name, getattr(self, name), high=1.0))
         if self.direction not in DIRECTIONS:
             raise InvalidInputError(
-                f"direction: got {option.show(self.direction)}, "
+                f"direction: got {checks.show(self.direction)}, "
                 f"expected one of {', '.join(DIRECTIONS)}"
             )
 

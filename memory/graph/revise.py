@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from ibidem.memory.graph.record import STANDING, Record, RecordType, Status
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
-from ibidem.retrieve.trust.policy import TrustPolicy
+from ibidem.retrieve.access.policy import TrustPolicy
 
 if TYPE_CHECKING:
     from ibidem.repo.transaction import Transaction

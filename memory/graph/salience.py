@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from ibidem.memory.graph.record import Record
 from ibidem.repo.notes import PENALIZE, REINFORCE, Event
-from ibidem.retrieve.recall.votes import halved
+from ibidem.retrieve.recall.feedback import halved
 
 SECOND = 1_000_000
 

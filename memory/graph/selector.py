@@ -14,7 +14,7 @@ from typing import Any
 
 from ibidem.objects.ids import NodeId
 from ibidem.objects.record import record
-from ibidem.retrieve.recall.votes import halved
+from ibidem.retrieve.recall.feedback import halved
 
 RECENCY_HALF_LIFE = 30 * 86_400_000_000
 """Microseconds."""

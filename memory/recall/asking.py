@@ -21,7 +21,7 @@ from ibidem.retrieve.recall.words import words
 if TYPE_CHECKING:
     from ibidem.repo.at import Revision
     from ibidem.repo.repository import Repository
-    from ibidem.retrieve.result import Result
+    from ibidem.retrieve.answer.result import Result
 
 PERMILLE = 1000
 ESCALATE_BELOW = 500

@@ -18,9 +18,9 @@ from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.repo.notes import SPACE_DEFAULT
 from ibidem.repo.opinions import not_useful_event, vote_detail
-from ibidem.retrieve.packs.result import PackResult
-from ibidem.retrieve.receipt import Receipt
-from ibidem.retrieve.result import Result
+from ibidem.retrieve.answer.receipt import Receipt
+from ibidem.retrieve.answer.result import Result
+from ibidem.retrieve.context.result import PackResult
 
 if TYPE_CHECKING:
     from ibidem.repo.repository import Repository

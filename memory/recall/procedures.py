@@ -19,9 +19,9 @@ from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.record import record
+from ibidem.retrieve.access.derived import derived_labels, scopes_of
+from ibidem.retrieve.access.policy import TrustPolicy, policy_of
 from ibidem.retrieve.recall.words import shared, words
-from ibidem.retrieve.trust.derived import derived_labels, scopes_of
-from ibidem.retrieve.trust.policy import TrustPolicy, policy_of
 
 if TYPE_CHECKING:
     from ibidem.objects.commit import Commit

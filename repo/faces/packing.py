@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from ibidem.repo.reader import Reader
 
 if TYPE_CHECKING:
-    from ibidem.retrieve.packs.result import PackResult
-    from ibidem.retrieve.prompt import Citation, Prompt
-    from ibidem.retrieve.trust.policy import TrustContext
+    from ibidem.retrieve.access.policy import TrustContext
+    from ibidem.retrieve.context.prompt import Citation, Prompt
+    from ibidem.retrieve.context.result import PackResult
 
 
 class Packing(Reader):

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from ibidem.repo.run.kept import KeptReceipt
     from ibidem.repo.run.recorder import Run
     from ibidem.repo.run.recording import Recording, RunSummary
-    from ibidem.retrieve.receipt import Receipt
-    from ibidem.retrieve.sealed import SealedReceipt
+    from ibidem.retrieve.answer.receipt import Receipt
+    from ibidem.retrieve.answer.sealed import SealedReceipt
 
 
 class Running(Signing):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ibidem.repo.sync.car import CarLimits
     from ibidem.repo.sync.remotes import Remotes
     from ibidem.repo.sync.report import CopyReport
-    from ibidem.retrieve.trust.policy import TrustContext
+    from ibidem.retrieve.access.policy import TrustContext
 
 ORIGIN = "origin"
 

@@ -45,7 +45,7 @@ class Telling(Signing):
             NotFoundError: the node is not there at that revision.
         """
         from ibidem.repo.history_blame import blame
-        from ibidem.retrieve.trust.policy import ALL
+        from ibidem.retrieve.access.policy import ALL
 
         self.at(rev, trust=ALL).node(node, include_tombstoned=True)
         return blame(self.store, self.commit_at(rev).cid, node)

@@ -18,7 +18,7 @@ from ibidem.objects.conflict import EDGE, NODE
 from ibidem.objects.edge import Edge
 from ibidem.objects.node import Node
 from ibidem.objects.record import record
-from ibidem.retrieve.trust.policy import TrustPolicy, strictness
+from ibidem.retrieve.access.policy import TrustPolicy, strictness
 
 LAYOUT = "layout"
 _PROPERTY = "props."

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from ibidem.objects.errors import ConflictError, InvalidInputError
-from ibidem.retrieve.trust.policy import TrustPolicy
+from ibidem.retrieve.access.policy import TrustPolicy
 
 _STRICTER: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
     "default_level": max,

@@ -24,7 +24,7 @@ from ibidem.repo.merge.config import merge_config, merge_map
 from ibidem.repo.merge.fields import Sensitivity
 from ibidem.repo.merge.graph import GraphMerge
 from ibidem.repo.merge.vectors import SPARSE, VECTORS, VectorMerge
-from ibidem.retrieve.trust.policy import policy_of
+from ibidem.retrieve.access.policy import policy_of
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source

@@ -12,7 +12,7 @@ from ibidem.objects.errors import ReplayError
 from ibidem.objects.record import record
 from ibidem.repo.run import replaying, words
 from ibidem.repo.run.shape import ReadStep
-from ibidem.retrieve.receipt import Receipt
+from ibidem.retrieve.answer.receipt import Receipt
 
 if TYPE_CHECKING:
     from ibidem.repo.run.recording import Recording

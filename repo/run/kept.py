@@ -17,8 +17,8 @@ from ibidem.objects.view import RECEIPTS, View
 from ibidem.repo import refs
 from ibidem.repo.arguments import checked_time
 from ibidem.repo.receipts import ambiguous, check_beginning
-from ibidem.retrieve.receipt import Receipt
-from ibidem.retrieve.sealed import SealedReceipt, read_receipt, seal
+from ibidem.retrieve.answer.receipt import Receipt
+from ibidem.retrieve.answer.sealed import SealedReceipt, read_receipt, seal
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import WriteBatch
@@ -50,7 +50,7 @@ def keep(
 
     Args:
         receipt: a receipt, its CID in the log, or the beginning of that.
-        key: 32 bytes; the text of the question is then left out, see `retrieve.sealed`.
+        key: 32 bytes; the text of the question is then left out, see `retrieve.answer.sealed`.
 
     Raises:
         NotFoundError: no such receipt, or its root is not in this repository.

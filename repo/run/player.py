@@ -33,7 +33,7 @@ from ibidem.repo.run.shape import ReadStep
 from ibidem.repo.run.values import difference_lines, same, settled
 from ibidem.repo.telling import change_line
 from ibidem.repo.transaction import Transaction
-from ibidem.retrieve.receipt import Receipt
+from ibidem.retrieve.answer.receipt import Receipt
 
 if TYPE_CHECKING:
     from ibidem.repo.retrieving import Asked

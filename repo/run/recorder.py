@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from ibidem.repo.faces.running import Running
     from ibidem.repo.operations import Operations
     from ibidem.repo.run.player import Replay
-    from ibidem.retrieve.packs.result import PackResult
-    from ibidem.retrieve.result import Result
+    from ibidem.retrieve.answer.result import Result
+    from ibidem.retrieve.context.result import PackResult
 
 
 class Run(Session):

@@ -11,7 +11,7 @@ from ibidem.objects.errors import FormatError, NotFoundError
 from ibidem.objects.receipt import ReceiptBlock
 from ibidem.objects.step import Step
 from ibidem.repo.run.shape import read_step
-from ibidem.retrieve.sealed import read_receipt
+from ibidem.retrieve.answer.sealed import read_receipt
 
 if TYPE_CHECKING:
     from ibidem.objects.block import Block

@@ -26,14 +26,14 @@ from ibidem.repo.at import Revision
 from ibidem.repo.estimators import estimator_of
 from ibidem.repo.retrieving import Asked, execute_asked
 from ibidem.repo.run import kept
-from ibidem.retrieve.query import Query
-from ibidem.retrieve.receipt import Receipt, ReceiptItem, receipt_of
-from ibidem.retrieve.sealed import SealedReceipt, read_receipt
+from ibidem.retrieve.answer.receipt import Receipt, ReceiptItem, receipt_of
+from ibidem.retrieve.answer.sealed import SealedReceipt, read_receipt
+from ibidem.retrieve.query.query import Query
 from ibidem.retrieve.semantics import engine
 
 if TYPE_CHECKING:
     from ibidem.repo.reader import Reader
-    from ibidem.retrieve.result import LaneScore, Result
+    from ibidem.retrieve.answer.result import LaneScore, Result
     from ibidem.retrieve.tokens import TokenEstimator
 
 T = TypeVar("T")

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from ibidem.objects.node import Node
     from ibidem.repo.reader import Reader
     from ibidem.repo.transaction import Transaction
-    from ibidem.retrieve.packs.result import PackResult
-    from ibidem.retrieve.prompt import Prompt
-    from ibidem.retrieve.result import Result
-    from ibidem.retrieve.trust.policy import TrustContext
+    from ibidem.retrieve.access.policy import TrustContext
+    from ibidem.retrieve.answer.result import Result
+    from ibidem.retrieve.context.prompt import Prompt
+    from ibidem.retrieve.context.result import PackResult
 
 
 class UnrecordedError(InvalidInputError, AttributeError):

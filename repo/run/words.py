@@ -10,8 +10,8 @@ from ibidem.objects.step import Step
 from ibidem.repo.run import outcome
 from ibidem.repo.run.shape import ReadStep
 from ibidem.repo.run.values import shown
-from ibidem.retrieve.query import Query
-from ibidem.retrieve.receipt import Receipt
+from ibidem.retrieve.answer.receipt import Receipt
+from ibidem.retrieve.query.query import Query
 
 if TYPE_CHECKING:
     from ibidem.store.protocol import Store

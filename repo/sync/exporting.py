@@ -33,7 +33,7 @@ from ibidem.repo.sync.report import CopyReport, Move, RefMove
 
 if TYPE_CHECKING:
     from ibidem.repo.reader import Reader
-    from ibidem.retrieve.trust.policy import TrustContext
+    from ibidem.retrieve.access.policy import TrustContext
 
 
 def export(

@@ -1,1 +1,1 @@
-"""The lanes that walk edges: decay, personalised PageRank, communities."""
+"""What walks edges: decay, personalised PageRank, communities, and paths."""

@@ -13,10 +13,10 @@ from __future__ import annotations
 import numpy as np
 
 from ibidem.objects.record import record
-from ibidem.retrieve.graph.arcs import SHARE_BITS, Int64s, Neighbourhood, Places, shares
+from ibidem.retrieve.filter import NodeSet
+from ibidem.retrieve.graph.neighbourhood import SHARE_BITS, Int64s, Neighbourhood, Places, shares
 from ibidem.retrieve.graph.option import Community
 from ibidem.retrieve.numbers import Float64s
-from ibidem.retrieve.scope import Scope
 
 _OWN_VOTE = 1 << SHARE_BITS
 """What a node's own label counts: as much as its strongest edge, so that two nodes do not swap
@@ -37,7 +37,7 @@ class Members:
 
 
 def find_members(
-    near: Neighbourhood, strengths: Float64s, view: Scope, options: Community
+    near: Neighbourhood, strengths: Float64s, view: NodeSet, options: Community
 ) -> Members:
     """Returns the members of the seeds' communities with their scores.
 
@@ -75,7 +75,7 @@ class _Graph:
 
 
 def _surround(
-    near: Neighbourhood, seed_count: int, view: Scope, options: Community
+    near: Neighbourhood, seed_count: int, view: NodeSet, options: Community
 ) -> tuple[Int64s, int]:
     """Returns by place the hops from the nearest seed, -1 for what does not take part, and how many
     were left out.

@@ -11,10 +11,10 @@ from __future__ import annotations
 import numpy as np
 
 from ibidem.objects.record import record
-from ibidem.retrieve.graph.arcs import WEIGHT_HIGH, Int64s, Neighbourhood, Places
+from ibidem.retrieve.filter import NodeSet
+from ibidem.retrieve.graph.neighbourhood import WEIGHT_HIGH, Int64s, Neighbourhood, Places
 from ibidem.retrieve.graph.option import Decay
 from ibidem.retrieve.numbers import Float64s, rank
-from ibidem.retrieve.scope import Scope
 
 
 @record
@@ -29,7 +29,7 @@ class Walked:
     """Nodes that were not walked from because there were too many."""
 
 
-def walk_decay(near: Neighbourhood, strengths: Float64s, view: Scope, options: Decay) -> Walked:
+def walk_decay(near: Neighbourhood, strengths: Float64s, view: NodeSet, options: Decay) -> Walked:
     """Returns the best path score of every node within `options.depth` steps of the seeds.
 
     Args:

@@ -16,13 +16,13 @@ import numpy as np
 
 from ibidem.objects.ids import NodeId
 from ibidem.objects.record import record
+from ibidem.retrieve.filter import Universe
 from ibidem.retrieve.fuse import fuse
-from ibidem.retrieve.graph.arcs import Int64s, Neighbourhood, Places
+from ibidem.retrieve.graph.neighbourhood import Int64s, Neighbourhood, Places
 from ibidem.retrieve.graph.option import Community, Decay, PageRank
 from ibidem.retrieve.lane import LaneStatus, LaneTop, best, empty_top
 from ibidem.retrieve.numbers import Float64s, rank
 from ibidem.retrieve.protocol import Ordinals
-from ibidem.retrieve.scope import Universe
 
 GRAPH, COMMUNITY = "graph", "community"
 _FLOOR = 0.0

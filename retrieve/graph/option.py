@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from ibidem.objects.block import empty
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.record import record
-from ibidem.retrieve import option
+from ibidem.retrieve.query import checks
 
 DIRECTIONS = ("outgoing", "incoming", "both")
 SEEDS_MAX = 1000
@@ -98,7 +98,7 @@ def graph(value: object) -> Graph:
     mode = given.pop("mode", None)
     if not isinstance(mode, str) or mode not in _MODES:
         raise InvalidInputError(
-            f"graph.mode: got {option.show(mode)}, expected one of {', '.join(_MODES)}"
+            f"graph.mode: got {checks.show(mode)}, expected one of {', '.join(_MODES)}"
         )
     if mode == "decay":
         return _build("graph", Decay, given)
@@ -137,7 +137,7 @@ def _build(name: str, kind: type[O], given: dict[str, Any]) -> O:
 def _mapping(name: str, value: object, example: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
         raise InvalidInputError(
-            f"{name}: got {option.show(value)}, expected a mapping such as {example}"
+            f"{name}: got {checks.show(value)}, expected a mapping such as {example}"
         )
     return dict(value)
 
@@ -145,7 +145,7 @@ def _mapping(name: str, value: object, example: Mapping[str, Any]) -> dict[str, 
 def _direction(name: str, value: object) -> str:
     if value not in DIRECTIONS or not isinstance(value, str):
         raise InvalidInputError(
-            f"{name}: got {option.show(value)}, expected one of {', '.join(DIRECTIONS)}"
+            f"{name}: got {checks.show(value)}, expected one of {', '.join(DIRECTIONS)}"
         )
     return value
 
@@ -154,39 +154,39 @@ def _etypes(name: str, value: object) -> tuple[str, ...] | None:
     if value is None:
         return None
     if not isinstance(value, str | Iterable):
-        raise InvalidInputError(f"{name}: got {option.show(value)}, expected edge types")
+        raise InvalidInputError(f"{name}: got {checks.show(value)}, expected edge types")
     given = [value] if isinstance(value, str) else list(value)
     if not 1 <= len(given) <= ETYPES_MAX:
         raise InvalidInputError(
             f"{name}: got {len(given)} edge types, expected 1 to {ETYPES_MAX}, or None for all"
         )
-    return tuple(sorted({option.name(name, one) for one in given}))
+    return tuple(sorted({checks.name(name, one) for one in given}))
 
 
 def _weights(name: str, value: object) -> Mapping[str, float]:
     if not isinstance(value, Mapping) or len(value) > ETYPES_MAX:
         raise InvalidInputError(
-            f"{name}: got {option.show(value)}, "
+            f"{name}: got {checks.show(value)}, "
             f"expected at most {ETYPES_MAX} edge types and numbers"
         )
     pairs = {
-        option.name(name, etype): option.number(f"{name}.{etype}", weight, high=WEIGHT_MAX)
+        checks.name(name, etype): checks.number(f"{name}.{etype}", weight, high=WEIGHT_MAX)
         for etype, weight in value.items()
     }
     return MappingProxyType(dict(sorted(pairs.items())))
 
 
 def _number(high: float) -> Any:
-    return lambda name, value: option.number(name, value, high=high)
+    return lambda name, value: checks.number(name, value, high=high)
 
 
 def _count(low: int, high: int) -> Any:
-    return lambda name, value: option.count(name, value, low=low, high=high)
+    return lambda name, value: checks.count(name, value, low=low, high=high)
 
 
 def _count_or_none(low: int, high: int) -> Any:
     return lambda name, value: (
-        None if value is None else option.count(name, value, low=low, high=high)
+        None if value is None else checks.count(name, value, low=low, high=high)
     )
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ibidem.retrieve.graph.arcs import SHARE_BITS, Int64s, Neighbourhood, Places, shares
+from ibidem.retrieve.graph.neighbourhood import SHARE_BITS, Int64s, Neighbourhood, Places, shares
 from ibidem.retrieve.graph.option import PageRank
 from ibidem.retrieve.numbers import Float64s
 

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.record import record
-from ibidem.retrieve import option
+from ibidem.retrieve.query import checks
 from ibidem.retrieve.recall.words import LETTERS_MIN, words
 
 QUERIES_DEFAULT, QUERIES_MAX = 4, 20
@@ -48,9 +48,9 @@ class Expansion:
     def from_form(cls, form: Mapping[str, Any]) -> Self:
         """Returns the option of a canonical form."""
         return cls(
-            option.count("expansion.queries", form["queries"], low=1, high=QUERIES_MAX),
-            option.count("expansion.letters_min", form["letters_min"], low=1, high=100),
-            option.count("expansion.safe", form["safe"], low=1, high=100_000),
+            checks.count("expansion.queries", form["queries"], low=1, high=QUERIES_MAX),
+            checks.count("expansion.letters_min", form["letters_min"], low=1, high=100),
+            checks.count("expansion.safe", form["safe"], low=1, high=100_000),
         )
 
 
@@ -63,7 +63,7 @@ def resolve_expansion(given: object) -> Expansion | None:
     if not isinstance(given, Mapping) or not set(given) <= set(_KNOWN):
         parts = ", ".join(_KNOWN)
         raise InvalidInputError(
-            f"expansion: got {option.show(given)}, expected True or a mapping of {parts}"
+            f"expansion: got {checks.show(given)}, expected True or a mapping of {parts}"
         )
     return Expansion.from_form({**_KNOWN, **given})
 

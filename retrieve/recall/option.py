@@ -11,8 +11,11 @@ from typing import Any, Self
 from ibidem.objects.cid import Cid, CommitCid
 from ibidem.objects.errors import CorruptError, InvalidInputError
 from ibidem.objects.record import record
-from ibidem.retrieve import option
-from ibidem.retrieve.recall.adjust import (
+from ibidem.retrieve.query import checks
+from ibidem.retrieve.query.validity import TIME_MAX
+from ibidem.retrieve.recall.direct_answer import Direct, resolve_direct
+from ibidem.retrieve.recall.expansion import Expansion, resolve_expansion
+from ibidem.retrieve.recall.factors import (
     IMPORTANCE_DEFAULT,
     RECENCY_DEFAULT,
     Feedback,
@@ -20,9 +23,6 @@ from ibidem.retrieve.recall.adjust import (
     Recency,
     Worth,
 )
-from ibidem.retrieve.recall.direct import Direct, resolve_direct
-from ibidem.retrieve.recall.expansion import Expansion, resolve_expansion
-from ibidem.retrieve.validity import TIME_MAX
 
 
 @record
@@ -71,7 +71,7 @@ class Recall:
         return cls(
             Expansion.from_form(form["expansion"]) if "expansion" in form else None,
             Recency.from_form(form["recency"]) if "recency" in form else None,
-            Importance(option.name("importance", form["importance"]))
+            Importance(checks.name("importance", form["importance"]))
             if "importance" in form
             else None,
             Feedback(_notes(form["feedback"])) if "feedback" in form else None,
@@ -135,11 +135,11 @@ def _recency(given: object, as_of: int | None) -> Recency | None:
 def _importance(given: object) -> Importance | None:
     if given is None or given is False:
         return None
-    return Importance(option.name("importance", IMPORTANCE_DEFAULT if given is True else given))
+    return Importance(checks.name("importance", IMPORTANCE_DEFAULT if given is True else given))
 
 
 def _feedback(given: object, notes: CommitCid | None) -> Feedback | None:
-    if given is None or not option.flag("feedback", given):
+    if given is None or not checks.flag("feedback", given):
         return None
     return Feedback(notes)
 
@@ -154,10 +154,10 @@ def _worth(given: object, notes: CommitCid | None, as_of: int | None) -> Worth |
 
 def _worth_times(as_of: object, half_life: object) -> tuple[int, int | None]:
     return (
-        option.count("worth.as_of", as_of, high=TIME_MAX),
+        checks.count("worth.as_of", as_of, high=TIME_MAX),
         None
         if half_life is None
-        else option.count("worth.half_life", half_life, low=1, high=TIME_MAX),
+        else checks.count("worth.half_life", half_life, low=1, high=TIME_MAX),
     )
 
 
@@ -168,7 +168,7 @@ def _parts(name: str, given: object, known: Mapping[str, Any]) -> dict[str, Any]
         given = {}
     if not isinstance(given, Mapping) or not set(given) <= set(known):
         raise InvalidInputError(
-            f"{name}: got {option.show(given)}, expected True or a mapping of {', '.join(known)}"
+            f"{name}: got {checks.show(given)}, expected True or a mapping of {', '.join(known)}"
         )
     return {**known, **given}
 
@@ -183,5 +183,5 @@ def _notes(value: object) -> CommitCid | None:
     if value is None:
         return None
     if not isinstance(value, Cid):
-        raise CorruptError(f"recall.notes: got {option.show(value)}, expected a link")
+        raise CorruptError(f"recall.notes: got {checks.show(value)}, expected a link")
     return CommitCid(value.raw)

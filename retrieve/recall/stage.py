@@ -16,20 +16,20 @@ from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.record import record
 from ibidem.objects.text import node_text
+from ibidem.retrieve.answer.result import LaneScore
+from ibidem.retrieve.budget import Reader
+from ibidem.retrieve.filter import Universe
 from ibidem.retrieve.fuse import Fused
 from ibidem.retrieve.lane import LaneTop
-from ibidem.retrieve.lexical import rank_lexical
+from ibidem.retrieve.lexical.lane import rank_lexical
 from ibidem.retrieve.numbers import Float64s, rank
-from ibidem.retrieve.pack import Reader
 from ibidem.retrieve.protocol import Ordinals
 from ibidem.retrieve.ranking import SnapshotRanking
-from ibidem.retrieve.recall.adjust import Adjusted, Opinions, adjusted
-from ibidem.retrieve.recall.direct import CANDIDATES_MAX, DirectAnswer, direct_answer
+from ibidem.retrieve.recall.direct_answer import CANDIDATES_MAX, DirectAnswer, direct_answer
 from ibidem.retrieve.recall.expansion import Expansion, expansions
+from ibidem.retrieve.recall.expansion_lane import expanded_top, with_expansion
+from ibidem.retrieve.recall.factors import Adjusted, Opinions, adjusted
 from ibidem.retrieve.recall.option import Recall
-from ibidem.retrieve.recall.widening import expanded_top, with_expansion
-from ibidem.retrieve.result import LaneScore
-from ibidem.retrieve.scope import Universe
 
 Load = Callable[[NodeCid], Node]
 

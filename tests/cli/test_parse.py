@@ -10,7 +10,7 @@ import pytest
 
 from ibidem.cli import parse
 from ibidem.objects.errors import InvalidInputError
-from ibidem.retrieve import predicate
+from ibidem.retrieve.query import predicate
 
 
 @pytest.mark.parametrize(

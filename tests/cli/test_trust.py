@@ -9,7 +9,7 @@ import pytest
 from ibidem.cli.session import Session
 from ibidem.cli.trusting import trust_of
 from ibidem.objects.errors import InvalidInputError
-from ibidem.retrieve.trust.policy import ALL, ALL_SCOPES, TrustContext
+from ibidem.retrieve.access.policy import ALL, ALL_SCOPES, TrustContext
 
 
 def test_with_a_policy_every_question_says_who_asks(run):

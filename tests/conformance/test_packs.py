@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ibidem.retrieve.packs.window import Aim, absorb, coalesce, fitting
-from ibidem.retrieve.prompt import marker
+from ibidem.retrieve.context.prompt import marker
+from ibidem.retrieve.context.window import Aim, absorb, coalesce, fitting
 
 HOUSE = Path(__file__).parents[2]
 FOLDER = HOUSE / "spec" / "vectors" / "packs"

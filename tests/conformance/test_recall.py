@@ -13,10 +13,10 @@ from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.retrieve.fuse import Fused
 from ibidem.retrieve.lane import LaneTop
-from ibidem.retrieve.recall.direct import Direct, direct_answer
+from ibidem.retrieve.recall.direct_answer import Direct, direct_answer
 from ibidem.retrieve.recall.expansion import expansions
-from ibidem.retrieve.recall.votes import NotUseful, Vote, feedback_factors, halved
-from ibidem.retrieve.recall.widening import expanded_top, with_expansion
+from ibidem.retrieve.recall.expansion_lane import expanded_top, with_expansion
+from ibidem.retrieve.recall.feedback import NotUseful, Vote, feedback_factors, halved
 
 FOLDER = Path(__file__).parents[2] / "spec" / "vectors" / "recall"
 

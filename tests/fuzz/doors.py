@@ -18,7 +18,7 @@ from ibidem.repo.notes import Notes
 from ibidem.repo.repository import Repository
 from ibidem.repo.run.recording import Recording
 from ibidem.repo.sync import wire
-from ibidem.retrieve.trust.policy import ALL
+from ibidem.retrieve.access.policy import ALL
 from ibidem.serve.remote import RemoteServer
 
 __all__ = [

@@ -21,7 +21,7 @@ from ibidem.objects.errors import IbidemError
 from ibidem.objects.links import links
 from ibidem.objects.verify import read_foreign, verify_block
 from ibidem.repo.repository import Repository
-from ibidem.retrieve.receipt import Receipt
+from ibidem.retrieve.answer.receipt import Receipt
 from ibidem.testing.golden import parse
 
 from . import copies

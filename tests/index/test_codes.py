@@ -20,7 +20,7 @@ from ibidem.index.segments.reader import VectorSegment
 from ibidem.index.segments.segment import Segment
 from ibidem.objects.ids import NodeId
 from ibidem.objects.vector import Vector
-from ibidem.retrieve.passes import CodedRows
+from ibidem.retrieve.dense.quantizers import CodedRows
 
 
 def segment_of(rows, start):

@@ -15,8 +15,8 @@ from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.repo.repository import Repository
-from ibidem.retrieve.trust.derived import derived_labels
-from ibidem.retrieve.trust.policy import ALL, TrustContext, TrustPolicy
+from ibidem.retrieve.access.derived import derived_labels
+from ibidem.retrieve.access.policy import ALL, TrustContext, TrustPolicy
 
 Props = Mapping[str, Any]
 POLICY = TrustPolicy(level="secrecy", scope="team")

@@ -17,7 +17,7 @@ import dag_cbor
 
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
-from ibidem.retrieve.query import resolve
+from ibidem.retrieve.query.query import resolve
 
 from .graph_world import random_walk_options, with_edges
 from .oracle import World, answer, exact, measure

@@ -17,7 +17,7 @@ from ibidem.objects.ids import NodeId
 from ibidem.objects.root import Root
 from ibidem.objects.tree import Tree, build
 from ibidem.objects.vector import Sparse, Vector
-from ibidem.retrieve.trust.policy import TrustPolicy
+from ibidem.retrieve.access.policy import TrustPolicy
 
 from .merge_oracle import State, cid_of
 from .merge_values import Value, fields, whole

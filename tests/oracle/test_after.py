@@ -14,14 +14,14 @@ from ibidem.objects.errors import CorruptError, InvalidInputError, ReplayError
 from ibidem.objects.node import Node
 from ibidem.objects.text import text_digest
 from ibidem.objects.vector import Vector
-from ibidem.retrieve.dense import canonical_scores
-from ibidem.retrieve.execute import execute
-from ibidem.retrieve.likeness import cosines
-from ibidem.retrieve.mmr import diversify
-from ibidem.retrieve.query import Query, resolve
-from ibidem.retrieve.receipt import Receipt, receipt_of
+from ibidem.retrieve.answer.receipt import Receipt, receipt_of
+from ibidem.retrieve.answer.warning import WARNINGS_MAX, WarningCode
+from ibidem.retrieve.dense.lane import canonical_scores
+from ibidem.retrieve.diversity import diversify
+from ibidem.retrieve.pipeline import execute
+from ibidem.retrieve.query.query import Query, resolve
 from ibidem.retrieve.rerank import RerankRecord, RerankStatus
-from ibidem.retrieve.warning import WARNINGS_MAX, WarningCode
+from ibidem.retrieve.similarity import cosines
 
 from .graph_world import set_edges
 from .test_claims import MODELS, ask, doc, ident, ids

@@ -10,8 +10,8 @@ import pytest
 
 from ibidem.index.index import Index
 from ibidem.objects.node import Node
-from ibidem.retrieve.execute import execute
-from ibidem.retrieve.query import Query, resolve
+from ibidem.retrieve.pipeline import execute
+from ibidem.retrieve.query.query import Query, resolve
 from ibidem.store.memory import MemoryStore
 
 from .graph import visible

@@ -18,13 +18,13 @@ from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.text import text_digest
 from ibidem.objects.vector import Vector
-from ibidem.retrieve.execute import execute
-from ibidem.retrieve.graph.arcs import Neighbourhood
+from ibidem.retrieve.answer.warning import WarningCode
+from ibidem.retrieve.filter import view_of
+from ibidem.retrieve.graph.neighbourhood import Neighbourhood
 from ibidem.retrieve.graph.pagerank import UNIT, Flow, seed_mass
 from ibidem.retrieve.lane import LaneStatus
-from ibidem.retrieve.query import Query, resolve
-from ibidem.retrieve.scope import view_of
-from ibidem.retrieve.warning import WarningCode
+from ibidem.retrieve.pipeline import execute
+from ibidem.retrieve.query.query import Query, resolve
 
 from .graph_world import GraphFake, set_edges, with_edges
 from .oracle import World, answer

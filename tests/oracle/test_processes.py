@@ -25,8 +25,8 @@ from ibidem.objects.node import Node
 from ibidem.objects.root import Root
 from ibidem.objects.tree import build
 from ibidem.objects.vector import Vector
-from ibidem.retrieve.execute import execute
-from ibidem.retrieve.query import Query, resolve
+from ibidem.retrieve.pipeline import execute
+from ibidem.retrieve.query.query import Query, resolve
 from ibidem.retrieve.rerank import RerankRecord
 
 digest = blake3()

@@ -11,9 +11,9 @@ from ibidem.index.index import Index
 from ibidem.objects.cid import CommitCid
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
-from ibidem.retrieve.execute import execute
-from ibidem.retrieve.query import Query, resolve
-from ibidem.retrieve.recall.votes import (
+from ibidem.retrieve.pipeline import execute
+from ibidem.retrieve.query.query import Query, resolve
+from ibidem.retrieve.recall.feedback import (
     NotUseful,
     Outcome,
     Vote,

@@ -12,7 +12,7 @@ from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, RootCid
 from ibidem.objects.errors import FormatError
 from ibidem.objects.node import Node
-from ibidem.retrieve.query import SEMANTICS, Query
+from ibidem.retrieve.query.query import SEMANTICS, Query
 from ibidem.retrieve.semantics import MODULES, engine
 
 FOLDER = Path(__file__).parents[2] / "spec" / "vectors" / "retrieval"

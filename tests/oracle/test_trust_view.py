@@ -18,13 +18,13 @@ from ibidem.objects.cid import RootCid
 from ibidem.objects.errors import IbidemError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
-from ibidem.retrieve.answer import execute
+from ibidem.retrieve.access.policy import TrustContext
+from ibidem.retrieve.access.restricted_snapshot import RestrictedSnapshot, restrict
+from ibidem.retrieve.engine import execute
+from ibidem.retrieve.filter import view_of
+from ibidem.retrieve.graph.paths import find_paths, parse_steps
 from ibidem.retrieve.listing import Order, list_nodes
-from ibidem.retrieve.path import find_paths, parse_steps
-from ibidem.retrieve.query import Query, resolve
-from ibidem.retrieve.scope import view_of
-from ibidem.retrieve.trust.policy import TrustContext
-from ibidem.retrieve.trust.view import SeenSnapshot, seen
+from ibidem.retrieve.query.query import Query, resolve
 from ibidem.store.memory import MemoryStore
 
 from .graph_world import ETYPES, random_walk_options
@@ -56,8 +56,8 @@ def check(seed: int) -> None:
     store.put(without.buffer.new)
     plain = Index(None, store).build(without.root)
     for snapshot in snapshots:
-        view = seen(snapshot, trust, loader(facts))
-        assert isinstance(view, SeenSnapshot)
+        view = restrict(snapshot, trust, loader(facts))
+        assert isinstance(view, RestrictedSnapshot)
         check_snapshot(view, plain)
     for number in range(QUERIES_EACH):
         options = random_walk_options(rng) if number % 2 else random_options(rng)

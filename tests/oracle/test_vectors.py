@@ -14,10 +14,10 @@ from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, RootCid
 from ibidem.objects.node import Node
 from ibidem.retrieve import numbers
-from ibidem.retrieve.dense import canonical_scores
-from ibidem.retrieve.execute import execute
-from ibidem.retrieve.query import Query
-from ibidem.retrieve.render import contain, render
+from ibidem.retrieve.answer.render import contain, render
+from ibidem.retrieve.dense.lane import canonical_scores
+from ibidem.retrieve.pipeline import execute
+from ibidem.retrieve.query.query import Query
 from ibidem.retrieve.tokens import HEURISTIC
 
 from . import oracle, shown

@@ -11,7 +11,7 @@ from ibidem.objects.ids import NodeId
 from ibidem.objects.location import CONTAINERS, size_of, source_text
 from ibidem.objects.node import Child, Node
 from ibidem.objects.root import Root
-from ibidem.retrieve.trust.policy import (
+from ibidem.retrieve.access.policy import (
     ALL_SCOPES,
     Decision,
     TrustContext,

@@ -10,7 +10,7 @@ from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
 from ibidem.objects.ids import EdgeId, NodeId
 from ibidem.repo.beginning import named, sorted_from
 from ibidem.repo.repository import Repository
-from ibidem.retrieve.trust.policy import ALL, TrustContext, TrustPolicy
+from ibidem.retrieve.access.policy import ALL, TrustContext, TrustPolicy
 
 
 def shared_digits(first: str, second: str) -> int:

@@ -12,7 +12,7 @@ import ibidem
 from ibidem.objects.cid import Cid
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
 from ibidem.objects.ids import NodeId
-from ibidem.retrieve.path import Step
+from ibidem.retrieve.graph.paths import Step
 
 NUMBERS = (-1, 0, 0.5, 1, 1.0, 2**60)
 VALUES = (None, False, True, *NUMBERS, "", "a", "ab", "é", b"", b"\x01", [], {"a": 1})
@@ -243,9 +243,9 @@ def test_all_paths_are_all_or_refused(monkeypatch: pytest.MonkeyPatch):
             for other in others:
                 tx.add_edge(first, "to", other)
         assert len(repo.at().paths(first, ["to"], limit=None)) == 40
-        monkeypatch.setattr("ibidem.retrieve.path.PATHS_MAX", 40)
+        monkeypatch.setattr("ibidem.retrieve.graph.paths.PATHS_MAX", 40)
         assert len(repo.at().paths(first, ["to"], limit=None)) == 40
-        monkeypatch.setattr("ibidem.retrieve.path.PATHS_MAX", 39)
+        monkeypatch.setattr("ibidem.retrieve.graph.paths.PATHS_MAX", 39)
         with pytest.raises(InvalidInputError, match="more than 39 paths") as caught:
             repo.at().paths(first, ["to"], limit=None)
         assert caught.value.kind is ErrorKind.LIMIT_EXCEEDED

@@ -14,7 +14,7 @@ from ibidem.objects.errors import ErrorKind, InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Child
 from ibidem.repo.repository import Repository
-from ibidem.retrieve.trust.policy import ALL, TrustContext, TrustPolicy
+from ibidem.retrieve.access.policy import ALL, TrustContext, TrustPolicy
 
 LOW = TrustContext(level=1, scopes=())
 

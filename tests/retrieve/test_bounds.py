@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ibidem.retrieve import bounds
-from ibidem.retrieve.bounds import QuerySide
-from ibidem.retrieve.dense import canonical_scores
-from ibidem.retrieve.kernel import float_products
+from ibidem.retrieve.dense import bounds
+from ibidem.retrieve.dense.bounds import QuerySide
+from ibidem.retrieve.dense.kernel import float_products
+from ibidem.retrieve.dense.lane import canonical_scores
 
 from .adversarial import METRICS, adversarial
 

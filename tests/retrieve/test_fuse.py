@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from ibidem.retrieve.fuse import fuse
-from ibidem.retrieve.fusion import Fusion
 from ibidem.retrieve.lane import LaneTop
+from ibidem.retrieve.query.fusion import Fusion
 
 
 def top(lane, pairs, floor=None):

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ibidem.retrieve.hits import Hits
+from ibidem.retrieve.dense.candidates import Candidates
 
 
 @settings(max_examples=60, deadline=None)
@@ -20,7 +20,7 @@ def test_what_hits_reach_is_reached_by_as_many_as_are_wanted(sizes, seed):
     depths = np.array([depth for _, depth in sizes], np.intp)
     query = np.repeat(np.arange(len(sizes), dtype=np.int16), [size for size, _ in sizes])
     lower = np.concatenate(lowers)
-    hits = Hits(np.arange(len(lower)), query, lower, lower + 1.0)
+    hits = Candidates(np.arange(len(lower)), query, lower, lower + 1.0)
     queries, least = hits.reached(depths)
     found = dict(zip(queries.tolist(), least.tolist(), strict=True))
     for number, depth in enumerate(depths.tolist()):
@@ -30,6 +30,6 @@ def test_what_hits_reach_is_reached_by_as_many_as_are_wanted(sizes, seed):
 
 def test_many_hits_say_nearly_which_value_is_the_one_wanted():
     lower = np.random.default_rng(1).permutation(20_000).astype(np.float64)
-    hits = Hits(np.arange(20_000), np.zeros(20_000, np.int16), lower, lower)
+    hits = Candidates(np.arange(20_000), np.zeros(20_000, np.int16), lower, lower)
     _, (least,) = hits.reached(np.array([100]))
     assert 19_800 < least <= 19_900

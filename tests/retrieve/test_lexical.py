@@ -18,9 +18,10 @@ from ibidem.objects.node import Node
 from ibidem.objects.root import Root
 from ibidem.objects.tombstone import Tombstone
 from ibidem.objects.tree import EMPTY_TREE, build
-from ibidem.retrieve import bm25, gains, impact, lexical, plane
-from ibidem.retrieve.query import resolve
-from ibidem.retrieve.scope import universe
+from ibidem.retrieve.filter import universe
+from ibidem.retrieve.lexical import bm25, exhaustive, lane, maxscore
+from ibidem.retrieve.lexical import view as lexical_view
+from ibidem.retrieve.query.query import resolve
 from ibidem.store.memory import MemoryStore
 
 CONFIG = Config(analyser="unicode-1", fields=("summary",))
@@ -41,7 +42,7 @@ class Collection:
 
     def top(self, **options):
         query = resolve(CONFIG, **options)
-        found = lexical.rank_lexical(universe(self.snapshot, query))
+        found = lane.rank_lexical(universe(self.snapshot, query))
         ids = self.snapshot.node_ids(found.ordinals)
         return [
             (row.tobytes(), score) for row, score in zip(ids, found.scores.tolist(), strict=True)
@@ -51,8 +52,8 @@ class Collection:
         """Returns what scoring every row gives."""
         query = resolve(CONFIG, **options)
         everything = universe(self.snapshot, query)
-        statistics = plane.statistics_of(everything.view, include_tombstoned=False)
-        rows = plane.plane_of(everything.view, statistics, include_tombstoned=False)
+        statistics = lexical_view.statistics_of(everything.view, include_tombstoned=False)
+        rows = lexical_view.lexical_view_of(everything.view, statistics, include_tombstoned=False)
         words = query.text.split()
         terms = bm25.weighted(
             rows, statistics, {word: float(words.count(word)) for word in words}, query
@@ -106,20 +107,22 @@ def random_batches(rng):
 def tuned(request, monkeypatch):
     """Thresholds such that small collections take every path."""
     if request.param in ("always looking", "dense columns"):
-        monkeypatch.setattr(gains, "_POSTINGS_MAX", -1)
-        monkeypatch.setattr(impact, "_WORTH", 0)
-        monkeypatch.setattr(impact, "_FEW", 0)
-        monkeypatch.setattr(impact, "_LOOK_UP_COST", 0 if request.param == "always looking" else 16)
-        monkeypatch.setattr(impact, "_SHARE", 1 if request.param == "always looking" else 10_000)
+        monkeypatch.setattr(exhaustive, "_POSTINGS_MAX", -1)
+        monkeypatch.setattr(maxscore, "_WORTH", 0)
+        monkeypatch.setattr(maxscore, "_FEW", 0)
+        monkeypatch.setattr(
+            maxscore, "_LOOK_UP_COST", 0 if request.param == "always looking" else 16
+        )
+        monkeypatch.setattr(maxscore, "_SHARE", 1 if request.param == "always looking" else 10_000)
     if request.param == "dense columns":
         monkeypatch.setattr(index_impacts, "DENSE_ROWS_MIN", 1)
     if request.param == "all postings":
-        monkeypatch.setattr(gains, "_POSTINGS_MAX", -1)
-        monkeypatch.setattr(gains, "_TERMS_MANY", 1)
+        monkeypatch.setattr(exhaustive, "_POSTINGS_MAX", -1)
+        monkeypatch.setattr(exhaustive, "_TERMS_MANY", 1)
     if request.param == "many exceptions":
-        monkeypatch.setattr(gains, "_NEW_MAX", 20)
-        monkeypatch.setattr(gains, "_SPLIT_MIN", 2)
-        monkeypatch.setattr(gains, "_EXCEPTIONS", 2)
+        monkeypatch.setattr(exhaustive, "_NEW_MAX", 20)
+        monkeypatch.setattr(exhaustive, "_SPLIT_MIN", 2)
+        monkeypatch.setattr(exhaustive, "_EXCEPTIONS", 2)
 
 
 def agree(collection, **options):
@@ -180,8 +183,8 @@ def test_accumulators_come_back_clean():
         assert collection.top(text=text, where={"place": {"lt": 250}}) == first
     query = resolve(CONFIG, text="w1")
     view = universe(collection.snapshot, query).view
-    statistics = plane.statistics_of(view, include_tombstoned=False)
-    rows = plane.plane_of(view, statistics, include_tombstoned=False)
+    statistics = lexical_view.statistics_of(view, include_tombstoned=False)
+    rows = lexical_view.lexical_view_of(view, statistics, include_tombstoned=False)
     assert rows.empty is not None
     assert np.array_equal(rows.take(), rows.empty)
     for kind in (np.float32, np.float64, np.bool_):
@@ -202,7 +205,7 @@ def test_an_older_snapshot_answers_the_same_beside_newer_ones(tuned):
 
 
 def test_few_rows_are_scored(monkeypatch):
-    monkeypatch.setattr(gains, "_POSTINGS_MAX", -1)
+    monkeypatch.setattr(exhaustive, "_POSTINGS_MAX", -1)
     rng = random.Random(1)
     collection = Collection([[" ".join(words(rng, 30)) for _ in range(3000)]])
     scored = []
@@ -219,15 +222,15 @@ def test_few_rows_are_scored(monkeypatch):
 def test_few_rows_are_summed(monkeypatch):
     rng = random.Random(1)
     collection = Collection([[" ".join(words(rng, 30)) for _ in range(3000)]])
-    summed, marked = gains._summed, []
+    summed, marked = exhaustive._summed, []
 
-    def counted(plane, scope, parts, whole, depth):
+    def counted(lexical_view, scope, parts, whole, depth):
         marked.extend(
             len(one.slots if place in whole else one.exceptions) for place, one in enumerate(parts)
         )
-        return summed(plane, scope, parts, whole, depth)
+        return summed(lexical_view, scope, parts, whole, depth)
 
-    monkeypatch.setattr(gains, "_summed", counted)
+    monkeypatch.setattr(exhaustive, "_summed", counted)
     agree(collection, text="w2 w58 w59 w60", depth=10)
     marked.clear()
     collection.top(text="w2 w58 w59 w60", depth=10)
@@ -247,7 +250,7 @@ def made(monkeypatch):
 
 
 def test_the_gains_of_many_postings_are_made_the_second_time(made, monkeypatch):
-    monkeypatch.setattr(gains, "_NEW_MAX", 100)
+    monkeypatch.setattr(exhaustive, "_NEW_MAX", 100)
     rng = random.Random(2)
     collection = Collection([[" ".join(words(rng, 30)) for _ in range(600)]])
     for expected in (0, 2, 2):

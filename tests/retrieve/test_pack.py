@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from ibidem.objects.cid import NodeCid
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
-from ibidem.retrieve.drops import DROPS_LISTED_MAX, DropReason
-from ibidem.retrieve.pack import Reader, pack
+from ibidem.retrieve.answer.drops import DROPS_LISTED_MAX, DropReason
+from ibidem.retrieve.budget import Reader, pack
 from ibidem.retrieve.tokens import HEURISTIC
 
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from ibidem.objects import codec
 from ibidem.objects.config import Config
 from ibidem.objects.errors import CorruptError, ErrorKind, FormatError, InvalidInputError
-from ibidem.retrieve import predicate
-from ibidem.retrieve.predicate import And, Between, Equal, Exists, Not, OneOf, Or
-from ibidem.retrieve.query import Query, resolve
+from ibidem.retrieve.query import predicate
+from ibidem.retrieve.query.predicate import And, Between, Equal, Exists, Not, OneOf, Or
+from ibidem.retrieve.query.query import Query, resolve
 
 CONFIG = Config()
 NAN = float("nan")

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
-from ibidem.retrieve.render import contain, render
+from ibidem.retrieve.answer.render import contain, render
 from ibidem.retrieve.tokens import HEURISTIC
 
 ID = NodeId(bytes(range(16)))

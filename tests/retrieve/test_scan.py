@@ -10,13 +10,13 @@ import pytest
 
 from ibidem.index.segments import codes
 from ibidem.index.segments.codes import encode_rows
-from ibidem.retrieve import kernel, sharing
-from ibidem.retrieve import scan as module
-from ibidem.retrieve.asked import Part
-from ibidem.retrieve.bounds import QuerySide
-from ibidem.retrieve.dense import canonical_scores
-from ibidem.retrieve.passes import CODES, FLOATS
-from ibidem.retrieve.scan import scan
+from ibidem.retrieve.dense import kernel, parallel
+from ibidem.retrieve.dense import scan as module
+from ibidem.retrieve.dense.bounds import QuerySide
+from ibidem.retrieve.dense.lane import canonical_scores
+from ibidem.retrieve.dense.quantizers import CODES, FLOATS
+from ibidem.retrieve.dense.scan import scan
+from ibidem.retrieve.dense.segment_query import SegmentRows
 
 from .adversarial import METRICS, FloatSegment, adversarial, leaning
 
@@ -47,7 +47,7 @@ def centred(monkeypatch):
 @pytest.mark.parametrize("dim", DIMS)
 def test_intervals_hold_the_canonical_score(name, metric, dim):
     rows = adversarial(np.random.default_rng(dim), dim)
-    parts = [Part(segment) for segment in segments_of(rows, 3)]
+    parts = [SegmentRows(segment) for segment in segments_of(rows, 3)]
     sides = [QuerySide.of(query, metric) for query in queries_of(rows)]
     everything = [rows.shape[0]] * len(sides)
     for side, found in zip(
@@ -67,7 +67,7 @@ def test_intervals_hold_the_canonical_score(name, metric, dim):
 def test_intervals_beside_a_centre_hold_the_canonical_score(metric, dim, centred):
     rng = np.random.default_rng(dim)
     rows = leaning(rng, dim)
-    parts = [Part(segment) for segment in segments_of(rows, 2)]
+    parts = [SegmentRows(segment) for segment in segments_of(rows, 2)]
     centres = [CODES.rows(part.segment).centre for part in parts]
     assert all(centre is not None for centre in centres)
     odd = [centre.direction.astype(np.float32) for centre in centres]
@@ -95,7 +95,7 @@ def test_every_row_among_the_best_is_kept_beside_a_centre(metric, dim, centred):
     mask = rng.random(len(rows)) < 0.7
     for layout in (1, 4):
         segments = segments_of(rows, layout)
-        parts = [Part(segment, mask=mask[segment.ordinals]) for segment in segments]
+        parts = [SegmentRows(segment, mask=mask[segment.ordinals]) for segment in segments]
         for count in (1, len(sides)):  # one query, and a batch, go different ways
             found = scan(parts, sides[:count], [10] * count, CODES, gives_up=False)
             for side, one in zip(sides, found, strict=False):
@@ -111,7 +111,7 @@ def test_codes_beside_a_centre_tell_near_duplicates_apart(kind):
     centre = rng.standard_normal(64) / 8.0
     rows = (centre + rng.standard_normal((40_001, 64)) * 1e-3).astype(np.float32)
     query = rows[-1] if kind == "themselves" else rng.standard_normal(64).astype(np.float32)
-    parts = [Part(segment) for segment in segments_of(rows[:-1], 2)]
+    parts = [SegmentRows(segment) for segment in segments_of(rows[:-1], 2)]
     (kept,) = scan(parts, [QuerySide.of(query, "cosine")], [10], CODES, gives_up=True)
     assert sum(one.positions.shape[0] for one in kept) < 600
 
@@ -135,7 +135,7 @@ def test_every_row_among_the_best_is_kept(name, metric, dim, share):
             for segment in segments_of(rows, layout):
                 mask = wanted[segment.ordinals]
                 at = {"mask": mask} if form == "mask" else {"positions": np.flatnonzero(mask)}
-                parts.append(Part(segment, **at))
+                parts.append(SegmentRows(segment, **at))
             found = scan(parts, sides, depths, PASSES[name], gives_up=False)
             for number, (side, depth) in enumerate(zip(sides, depths, strict=True)):
                 values = scores.setdefault(number, canonical_scores(rows, side.query, metric))
@@ -157,7 +157,7 @@ def test_zero_rows_that_tie_with_the_last_wanted_are_kept(name, metric, count):
     rows = -np.abs(rng.standard_normal((20_000, 16))).astype(np.float32)
     rows[::3] = 0.0
     side = QuerySide.of(np.abs(rng.standard_normal(16)).astype(np.float32), metric)
-    for parts in ([Part(s) for s in segments_of(rows, layout)] for layout in (1, 3)):
+    for parts in ([SegmentRows(s) for s in segments_of(rows, layout)] for layout in (1, 3)):
         for found in scan(parts, [side] * count, [10] * count, PASSES[name], gives_up=False):
             kept = {int(o) for part in found for o in part.segment.ordinals[part.positions]}
             assert set(range(0, len(rows), 3)) <= kept
@@ -171,7 +171,7 @@ def test_bounds_of_a_first_chunk_hold_in_any_order(metric):
     query = rng.standard_normal(24).astype(np.float32)
     scores = canonical_scores(rows, query, metric)
     for order in (np.argsort(scores), np.argsort(-scores)):
-        parts = [Part(segment) for segment in segments_of(rows[order], 2)]
+        parts = [SegmentRows(segment) for segment in segments_of(rows[order], 2)]
         least = np.sort(scores)[-40]
         for count in (1, 6):
             sides = [QuerySide.of(query, metric)] * count
@@ -192,8 +192,8 @@ def test_threads_that_share_a_scan_find_what_one_finds(name, count, monkeypatch)
     sides = [QuerySide.of(query, "cosine") for query in queries]
     found = []
     for workers in (1, 3):
-        monkeypatch.setattr(sharing, "WORKERS", workers)
-        parts = [Part(segment) for segment in segments_of(rows, 2)]
+        monkeypatch.setattr(parallel, "WORKERS", workers)
+        parts = [SegmentRows(segment) for segment in segments_of(rows, 2)]
         scanned = scan(parts, sides, [10] * count, PASSES[name], gives_up=False)
         found.append([[one.positions.tolist() for one in kept] for kept in scanned])
     assert found[0] == found[1]
@@ -203,7 +203,9 @@ def test_codes_leave_few_of_ordinary_rows():
     rng = np.random.default_rng(5)
     rows = rng.standard_normal((20_000, 64)).astype(np.float32)
     side = QuerySide.of(rng.standard_normal(64).astype(np.float32), "cosine")
-    (kept,) = scan([Part(s) for s in segments_of(rows, 1)], [side], [10], CODES, gives_up=True)
+    (kept,) = scan(
+        [SegmentRows(s) for s in segments_of(rows, 1)], [side], [10], CODES, gives_up=True
+    )
     assert sum(one.positions.shape[0] for one in kept) < 60
 
 
@@ -213,7 +215,7 @@ def test_a_query_is_given_up_where_codes_do_not_tell_rows_apart(monkeypatch):
     rows = np.ones((70_000, 8), np.float32)
     rows += rng.standard_normal(rows.shape).astype(np.float32) * np.float32(1e-5)
     sides = [QuerySide.of(rng.standard_normal(8).astype(np.float32), "cosine")] * 2
-    parts = [Part(segment) for segment in segments_of(rows, 2)]
+    parts = [SegmentRows(segment) for segment in segments_of(rows, 2)]
     assert scan(parts, sides, [10, 10], CODES, gives_up=True) == [None, None]
     fine = scan(parts, sides, [10, 10], FLOATS, gives_up=False)
     assert 10 <= sum(one.positions.shape[0] for one in fine[0]) < 35_000

@@ -13,8 +13,8 @@ from ibidem.objects.errors import (
     InvalidInputError,
     ReplayError,
 )
-from ibidem.retrieve.receipt import Receipt
-from ibidem.retrieve.sealed import SealedReceipt, read_receipt, seal
+from ibidem.retrieve.answer.receipt import Receipt
+from ibidem.retrieve.answer.sealed import SealedReceipt, read_receipt, seal
 
 KEY = bytes(range(32))
 

@@ -13,12 +13,7 @@ from ibidem.objects.cid import Cid, NodeCid, RootCid
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
-from ibidem.retrieve.drops import Drop, DropReason, Drops
-from ibidem.retrieve.lane import LaneStatus
-from ibidem.retrieve.query import Query
-from ibidem.retrieve.receipt import receipt_of
-from ibidem.retrieve.result import Item, LaneScore, Result
-from ibidem.retrieve.writing import (
+from ibidem.retrieve.answer.cbor_writer import (
     array_of,
     bytes_of,
     count_of,
@@ -29,6 +24,11 @@ from ibidem.retrieve.writing import (
     reals_of,
     text_of,
 )
+from ibidem.retrieve.answer.drops import Drop, DropReason, Drops
+from ibidem.retrieve.answer.receipt import receipt_of
+from ibidem.retrieve.answer.result import Item, LaneScore, Result
+from ibidem.retrieve.lane import LaneStatus
+from ibidem.retrieve.query.query import Query
 
 REALS = st.floats(allow_nan=False, allow_infinity=False).filter(lambda value: value != 0.0)
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=300)

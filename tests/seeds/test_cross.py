@@ -18,8 +18,8 @@ from ibidem.memory.recall.feedback import vote
 from ibidem.objects.derive import node_id
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.node import Child
-from ibidem.retrieve.packs.option import EdgeWalk, PackOptions
-from ibidem.retrieve.query import resolve
+from ibidem.retrieve.context.option import EdgeWalk, PackOptions
+from ibidem.retrieve.query.query import resolve
 
 from .test_search import run
 from .texts import COMMITTED, clock, paragraphs, repository, write

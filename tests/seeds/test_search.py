@@ -18,7 +18,7 @@ from ibidem.ingest.ingest import ingest_text
 from ibidem.objects.cid import CommitCid, RootCid
 from ibidem.objects.config import Config
 from ibidem.objects.errors import CorruptError, InvalidInputError, NotFoundError
-from ibidem.retrieve.prompt import Citation
+from ibidem.retrieve.context.prompt import Citation
 from ibidem.retrieve.tokens import HEURISTIC
 
 from .texts import COMMITTED, clock, paragraphs, repository, write

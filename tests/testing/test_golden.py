@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import ibidem
-from ibidem.retrieve.trust.policy import ALL, TrustContext, TrustPolicy
+from ibidem.retrieve.access.policy import ALL, TrustContext, TrustPolicy
 from ibidem.testing.golden import Golden, read, record
 from ibidem.testing.judge import Mode
 from ibidem.testing.recheck import recheck

@@ -10,7 +10,7 @@ import pytest
 import ibidem
 from ibidem.memory.graph import GraphMemory, Record
 from ibidem.repo.repository import Repository
-from ibidem.retrieve.trust.policy import TrustPolicy
+from ibidem.retrieve.access.policy import TrustPolicy
 
 EPOCH = 1_767_225_600_000_000
 """2026-01-01T00:00:00Z."""

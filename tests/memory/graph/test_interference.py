@@ -23,7 +23,7 @@ from ibidem.objects.ids import EdgeId, NodeId
 from ibidem.objects.node import Child
 from ibidem.repo.notes import Event
 from ibidem.repo.repository import Repository
-from ibidem.retrieve.trust.policy import (
+from ibidem.retrieve.access.policy import (
     ALL,
     ALL_SCOPES,
     Decision,

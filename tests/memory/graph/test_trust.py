@@ -13,7 +13,7 @@ from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
 from ibidem.objects.ids import EdgeId, NodeId
 from ibidem.repo.repository import Repository
 from ibidem.repo.seen import SeenRevision
-from ibidem.retrieve.trust.policy import (
+from ibidem.retrieve.access.policy import (
     ALL,
     ALL_SCOPES,
     Decision,

@@ -7,7 +7,7 @@ import pytest
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.repo.repository import Repository
-from ibidem.retrieve.recall.direct import Direct, Label, Reason, direct_answer
+from ibidem.retrieve.recall.direct_answer import Direct, Label, Reason, direct_answer
 
 from .helpers import add
 

@@ -14,8 +14,8 @@ from ibidem.memory.recall.feedback import not_useful, vote
 from ibidem.objects.errors import InvalidInputError
 from ibidem.repo.notes import VOTE
 from ibidem.repo.repository import Repository
-from ibidem.retrieve.recall.adjust import adjusted
-from ibidem.retrieve.recall.votes import feedback_percent, not_useful_percent
+from ibidem.retrieve.recall.factors import adjusted
+from ibidem.retrieve.recall.feedback import feedback_percent, not_useful_percent
 
 from .helpers import NOW, add, ids, shares
 

@@ -10,7 +10,7 @@ from blake3 import blake3
 from ibidem.memory.recall.reranks import RememberedReranker, remembered
 from ibidem.objects.errors import InvalidInputError
 from ibidem.repo.repository import Repository
-from ibidem.retrieve.mmr import diversify
+from ibidem.retrieve.diversity import diversify
 from ibidem.retrieve.recall.expansion import expansions
 from ibidem.retrieve.rerank import RerankStatus
 

@@ -14,7 +14,7 @@ from ibidem.repo.keep import erase as erasing
 from ibidem.repo.keep import erased as guarding
 from ibidem.repo.keep import gc
 from ibidem.repo.repository import Repository
-from ibidem.retrieve import execute
+from ibidem.retrieve import pipeline
 
 from .conftest import fill
 
@@ -112,7 +112,7 @@ def test_a_question_about_the_head_is_about_the_next_where_this_is_erased_from(
     repo, other = pair
     secret = next(node.id for node in repo.query(label="Note"))
     assert secret in {item.node.id for item in repo.retrieve("note").items}
-    calls = before(monkeypatch, execute, "pack", lambda: other.erase(secret))
+    calls = before(monkeypatch, pipeline, "pack", lambda: other.erase(secret))
     found = {item.node.id for item in repo.retrieve("note", limit=None).items}
     assert calls
     assert secret not in found

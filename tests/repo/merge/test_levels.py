@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import ibidem
 from ibidem.objects.derive import node_id
 from ibidem.repo.repository import Repository
-from ibidem.retrieve.trust.policy import ALL, TrustContext, TrustPolicy, strictness
+from ibidem.retrieve.access.policy import ALL, TrustContext, TrustPolicy, strictness
 
 A = node_id("", "a")
 ABSENT = None

@@ -10,7 +10,7 @@ import pytest
 import ibidem
 from ibidem.objects.errors import ConflictError, ErrorKind
 from ibidem.repo.repository import Repository
-from ibidem.retrieve.trust.policy import TrustPolicy, policy_of
+from ibidem.retrieve.access.policy import TrustPolicy, policy_of
 
 NAMES = TrustPolicy(level="secrecy")
 OTHER_NAMES = TrustPolicy(level="rank")

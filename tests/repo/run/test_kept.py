@@ -19,8 +19,8 @@ from ibidem.objects.errors import (
 from ibidem.objects.ids import NodeId
 from ibidem.repo.receipts import LOG_FILE, OLDER_FILE, Receipts
 from ibidem.repo.repository import Repository
-from ibidem.retrieve.receipt import Receipt
-from ibidem.retrieve.sealed import read_receipt
+from ibidem.retrieve.answer.receipt import Receipt
+from ibidem.retrieve.answer.sealed import read_receipt
 
 KEY = bytes(range(32))
 

@@ -16,7 +16,7 @@ from ibidem.objects.errors import InvalidInputError, ReplayError
 from ibidem.repo.repository import Repository
 from ibidem.repo.run.checking import check
 from ibidem.repo.run.session import Session, UnrecordedError
-from ibidem.retrieve.trust.policy import TrustContext, TrustPolicy
+from ibidem.retrieve.access.policy import TrustContext, TrustPolicy
 
 TEXT = """# Mills
 

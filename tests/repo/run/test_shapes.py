@@ -32,8 +32,8 @@ from ibidem.repo.operations import State
 from ibidem.repo.repository import Repository
 from ibidem.repo.sync.bundle import Bundle, Tip
 from ibidem.repo.sync.container import container
-from ibidem.retrieve.receipt import Receipt
-from ibidem.retrieve.sealed import read_receipt, seal
+from ibidem.retrieve.answer.receipt import Receipt
+from ibidem.retrieve.answer.sealed import read_receipt, seal
 
 Blocks = dict[Cid, bytes]
 E = codec.encode

@@ -21,7 +21,7 @@ from ibidem.repo.sync.bundle import Bundle
 from ibidem.repo.sync.car import CarReader, write_car
 from ibidem.repo.sync.container import Opened
 from ibidem.repo.sync.report import Move
-from ibidem.retrieve.trust.policy import TrustContext, TrustPolicy
+from ibidem.retrieve.access.policy import TrustContext, TrustPolicy
 
 from .conftest import filled
 

@@ -1,0 +1,287 @@
+"""The trust policy of a root, and the context that a question must give where there is one.
+
+A node has a sensitivity level from 0 to 4 and a scope, both properties that the policy names. A
+caller sees what is at or below its level and in its scopes. Every doubt is decided against the
+caller: an unknown level, another type of value, a list in which one member is not allowed.
+
+Spec: trust 1, 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import IntEnum, StrEnum
+from typing import Any, Final, Self
+
+from ibidem.objects.config import TRUST_SETTING, Config
+from ibidem.objects.errors import CorruptError, ErrorKind, InvalidInputError
+from ibidem.objects.record import record
+from ibidem.retrieve.identity_cache import IdentityCache
+from ibidem.retrieve.query import checks
+
+SCOPES_MAX = 1000
+NOBODY: Final = 5
+"""Stands where a level would for a node that is denied to every level."""
+
+
+class Level(IntEnum):
+    """How sensitive a node is."""
+
+    PUBLIC = 0
+    LOW = 1
+    MEDIUM = 2
+    HIGH = 3
+    HYPER = 4
+
+
+class Reveal(StrEnum):
+    """What an answer says of withheld neighbours."""
+
+    NONE = "none"
+    STUB = "stub"
+
+
+class Decision(StrEnum):
+    """What a caller may know of a node."""
+
+    FULL = "full"
+    REDACTED = "redacted"
+    """That there is one, where `Reveal.STUB` is asked for; else as `DENIED`."""
+    DENIED = "denied"
+
+
+@record
+class TrustPolicy:
+    """How levels and scopes are read from nodes; part of a root's configuration."""
+
+    level: str = "level"
+    """The property with the level: an integer from 0 to 4."""
+    scope: str = "scope"
+    """The property with the scope, a text; empty, or no property, is no scope."""
+    default_level: int = Level.LOW
+    """Of nodes without the property."""
+    anonymous_level: int = Level.PUBLIC
+    """What a caller who is not authenticated sees at most."""
+    unscoped: str = "allow"
+    """Whether nodes without a scope are for all within the level, `allow`, or for none, `deny`."""
+
+    def __post_init__(self) -> None:
+        checks.name("trust.level", self.level)
+        checks.name("trust.scope", self.scope)
+        if self.level == self.scope:
+            raise InvalidInputError(f"trust.scope: got {self.scope!r}, expected another property")
+        for name in _LEVELS:
+            object.__setattr__(self, name, int(level_of(f"trust.{name}", getattr(self, name))))
+        if self.unscoped not in ("allow", "deny"):
+            raise InvalidInputError(
+                f"trust.unscoped: got {checks.show(self.unscoped)}, expected 'allow' or 'deny'"
+            )
+
+    def form(self) -> dict[str, Any]:
+        """Returns the map in `Root.config`."""
+        return {name: getattr(self, name) for name in _POLICY_FIELDS}
+
+    @classmethod
+    def from_form(cls, form: object) -> Self:
+        """Returns the policy of a map; raises `CorruptError` for another form."""
+        if not isinstance(form, Mapping) or set(form) != set(_POLICY_FIELDS):
+            raise CorruptError(f"config.trust: got {form!r:.80}, expected {_POLICY_FIELDS}")
+        try:
+            policy = cls(**form)
+        except InvalidInputError as error:
+            raise CorruptError(f"config.{error}") from error
+        if policy.form() != form or any(type(form[name]) is not int for name in _LEVELS):
+            raise CorruptError(f"config.trust: got {form!r:.200}, expected levels as integers")
+        return policy
+
+    def check_labels(self, props: Mapping[str, Any]) -> None:
+        """Refuses properties whose level or scope nobody could be allowed to see.
+
+        Raises:
+            InvalidInputError: naming the property.
+        """
+        if self.level in props:
+            value = props[self.level]
+            if type(value) is not int or not 0 <= value <= Level.HYPER:
+                raise InvalidInputError(
+                    f"props.{self.level}: got {checks.show(value)}, "
+                    f"expected a level from 0 to {int(Level.HYPER)}"
+                )
+        if not isinstance(props.get(self.scope, ""), str):
+            raise InvalidInputError(
+                f"props.{self.scope}: got {checks.show(props[self.scope])}, expected text"
+            )
+
+
+_LEVELS = ("default_level", "anonymous_level")
+_POLICY_FIELDS = ("level", "scope", *_LEVELS, "unscoped")
+_MISSING: Final[Any] = object()
+ALL_SCOPES: Final = "*"
+"""Stands for every scope where it is given in the place of a list."""
+
+
+@record
+class TrustContext:
+    """What a caller may see. Level and scopes must be said; there is no default."""
+
+    level: int = _MISSING
+    """From 0 to 4, or the name of a level."""
+    scopes: tuple[str, ...] | str = _MISSING
+    """Scopes that are seen; none sees only what has no scope, `ALL_SCOPES` every one."""
+    authenticated: bool = True
+    reveal: str = Reveal.NONE
+    everything: bool = False
+    """Sees all there is, whatever its level and scope say; `ALL` is this."""
+
+    def __post_init__(self) -> None:
+        put = object.__setattr__
+        checks.flag("trust.authenticated", self.authenticated)
+        checks.flag("trust.everything", self.everything)
+        if self.reveal not in tuple(Reveal):
+            raise InvalidInputError(
+                f"trust.reveal: got {checks.show(self.reveal)}, expected 'none' or 'stub'"
+            )
+        put(self, "reveal", str(self.reveal))
+        if self.level is _MISSING or self.scopes is _MISSING:
+            name = "level" if self.level is _MISSING else "scopes"
+            raise InvalidInputError(
+                f"trust.{name}: got nothing, expected what the caller may see",
+                hint="pass scopes=() for no scope, ALL_SCOPES for every one",
+            )
+        put(self, "level", int(level_of("trust.level", self.level)))
+        put(self, "scopes", _scopes(self.scopes))
+
+    def form(self) -> dict[str, Any]:
+        """Returns the canonical form, part of the query."""
+        scopes = self.scopes
+        return {
+            "level": self.level,
+            "scopes": scopes if isinstance(scopes, str) else list(scopes),
+            "authenticated": self.authenticated,
+            "reveal": self.reveal,
+            "everything": self.everything,
+        }
+
+    @classmethod
+    def from_form(cls, form: Mapping[str, Any]) -> Self:
+        """Returns the context of a canonical form."""
+        return cls(**form)
+
+    def cap(self, policy: TrustPolicy) -> int:
+        """Returns the highest level that is seen."""
+        return self.level if self.authenticated else min(self.level, policy.anonymous_level)
+
+    def has_scope(self, scope: str, policy: TrustPolicy) -> bool:
+        """Tells whether nodes of a scope are seen, as far as the scope goes."""
+        if scope == "":
+            return policy.unscoped == "allow"
+        return self.scopes == ALL_SCOPES or scope in self.scopes
+
+
+def policy_of(config: Config) -> TrustPolicy | None:
+    """Returns the trust policy of a root's configuration, None where it has none."""
+    return _POLICY(config)
+
+
+def _policy(config: Config) -> TrustPolicy | None:
+    if TRUST_SETTING not in config.extra:
+        return None
+    return TrustPolicy.from_form(config.extra[TRUST_SETTING])
+
+
+_POLICY = IdentityCache(_policy)
+
+
+def checked_trust(policy: TrustPolicy | None, trust: TrustContext | None) -> TrustContext | None:
+    """Returns the context that counts, None where everything is open.
+
+    Raises:
+        InvalidInputError: kind `trust-required`: there is a policy and no context; or the other way
+            round, where a context would protect nothing.
+    """
+    if trust is not None and type(trust) is not TrustContext:
+        raise InvalidInputError(f"trust: got {checks.show(trust)}, expected a TrustContext")
+    if policy is None:
+        if trust is None or trust.everything:
+            return None
+        raise InvalidInputError(
+            "trust: got a context, but this root has no trust policy that it could be held to",
+            hint="set one in a transaction with tx.set_trust_policy, or `repo trust enable`",
+        )
+    if trust is None:
+        raise InvalidInputError(
+            "trust: got none, expected a TrustContext: this root has a trust policy",
+            kind=ErrorKind.TRUST_REQUIRED,
+            hint="say who asks: trust=TrustContext(level=…, scopes=…), or --trust LEVEL:SCOPES",
+        )
+    return trust
+
+
+def decide(policy: TrustPolicy, trust: TrustContext, props: Mapping[str, Any]) -> Decision:
+    """Returns what a caller may know of a node with some properties.
+
+    Spec: trust 2.
+    """
+    if trust.everything:
+        return Decision.FULL
+    level = strictness(policy, props)
+    scopes = members(props, policy.scope, "")
+    is_named = all(type(scope) is str and trust.has_scope(scope, policy) for scope in scopes)
+    if not scopes or not is_named or level == NOBODY or level > trust.cap(policy) + 1:
+        return Decision.DENIED
+    return Decision.FULL if level <= trust.cap(policy) else Decision.REDACTED
+
+
+def strictness(policy: TrustPolicy, props: Mapping[str, Any]) -> int:
+    """Returns the level that a caller needs for a node with some properties, as far as that goes:
+    0 to 4, or NOBODY where no level is enough.
+
+    Spec: trust 2.
+    """
+    levels = members(props, policy.level, policy.default_level)
+    if levels and all(type(one) is int and 0 <= one <= Level.HYPER for one in levels):
+        return int(max(levels))
+    return NOBODY
+
+
+def level_of(field: str, value: object) -> Level:
+    """Returns a level given as a number or by its name."""
+    if isinstance(value, str) and value.upper() in Level.__members__:
+        return Level[value.upper()]
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= Level.HYPER:
+        return Level(value)
+    names = ", ".join(one.name.lower() for one in Level)
+    raise InvalidInputError(
+        f"{field}: got {checks.show(value)}, expected 0 to {int(Level.HYPER)}, or one of {names}"
+    )
+
+
+def members(props: Mapping[str, Any], name: str, default: Any) -> list[Any]:
+    """Returns the scalar values of a property as an index has them; none for maps alone."""
+    if name not in props:
+        return [default]
+    value = props[name]
+    members = list(value) if isinstance(value, (list, tuple)) else [value]
+    return [one for one in members if not isinstance(one, (list, tuple, Mapping))]
+
+
+def _scopes(scopes: object) -> tuple[str, ...] | str:
+    if isinstance(scopes, str):
+        if scopes == ALL_SCOPES:
+            return ALL_SCOPES
+        raise InvalidInputError(
+            f"trust.scopes: got {checks.show(scopes)}, expected a list of scopes, or ALL_SCOPES"
+        )
+    if not isinstance(scopes, Iterable):
+        raise InvalidInputError(f"trust.scopes: got {checks.show(scopes)}, expected a list")
+    found = sorted({checks.name("trust.scopes", one) for one in scopes})
+    if len(found) > SCOPES_MAX:
+        raise InvalidInputError(
+            f"trust.scopes: got {len(found)}, expected at most {SCOPES_MAX}",
+            kind=ErrorKind.LIMIT_EXCEEDED,
+        )
+    return tuple(found)
+
+
+ALL = TrustContext(level=Level.HYPER, scopes=ALL_SCOPES, everything=True)
+"""Sees everything: for whoever owns the repository."""

@@ -1,0 +1,353 @@
+"""The snapshot that a caller sees: a root's, without the nodes that it must not know of.
+
+It answers as the snapshot of a root would from which those nodes had never been part: their edges,
+vectors, labels, property values and places among children are gone with them, before any lane,
+statistic or warning looks. What depends on columns alone is shared with the snapshot underneath.
+
+Spec: trust 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from pyroaring import BitMap
+
+from ibidem.index.arrays import bitmap_of_flags
+from ibidem.objects.cid import NodeCid, RootCid
+from ibidem.objects.config import Config
+from ibidem.objects.constants import DOCUMENT_DEPTH_MAX
+from ibidem.objects.ids import NodeId
+from ibidem.objects.location import CONTAINERS, size_of
+from ibidem.objects.node import Child, Node
+from ibidem.objects.record import record
+from ibidem.retrieve.access.policy import Level, TrustContext, TrustPolicy, checked_trust, policy_of
+from ibidem.retrieve.access.visible import visible_nodes
+from ibidem.retrieve.protocol import (
+    Arcs,
+    Bools,
+    EdgeSegment,
+    LexicalSegment,
+    NodeEdges,
+    Ordinals,
+    PropertyOrder,
+    Snapshot,
+    SparseSegment,
+    VectorSegment,
+)
+
+VIEWS_KEPT = 16
+"""Views of one snapshot that are remembered."""
+Load = Callable[[NodeCid], Node]
+
+
+def restrict(snapshot: Snapshot, trust: TrustContext | None, load: Load) -> Snapshot:
+    """Returns what a caller sees of a snapshot: the snapshot itself where that is all.
+
+    Args:
+        snapshot: of a root; or what was seen of one by the same caller.
+        trust: the caller's; required where the root has a policy.
+        load: reads a node.
+
+    Raises:
+        InvalidInputError: kind `trust-required`.
+    """
+    if isinstance(snapshot, RestrictedSnapshot):
+        assert snapshot.trust == trust, "BUG: a view was asked for another caller"
+        return snapshot
+    policy = policy_of(snapshot.config)
+    asked = checked_trust(policy, trust)
+    if asked is None or policy is None or asked.everything:
+        return snapshot
+    kept: dict[TrustContext, RestrictedSnapshot] = snapshot.cache.setdefault(("trust",), {})
+    found = kept.get(asked)
+    if found is None:
+        flags = visible_nodes(snapshot, policy, asked, asked.cap(policy))
+        found = RestrictedSnapshot(snapshot, policy, asked, flags, load)
+        for old in list(kept)[: max(0, len(kept) + 1 - VIEWS_KEPT)]:
+            kept.pop(old, None)
+        kept[asked] = found
+    return found
+
+
+@record
+class _Edges:
+    """m edges of one node, those whose other end is seen."""
+
+    neighbours: Ordinals
+    weights: npt.NDArray[np.float64]
+    etypes: Sequence[str]
+    edge_ids: npt.NDArray[np.uint8]
+    digests: npt.NDArray[np.uint8] | None
+
+
+@record
+class _Parts:
+    """The parts of one node that are seen."""
+
+    ordinals: Ordinals
+
+
+class _EdgeSegment:
+    """The edges of a segment without those of nodes that are not seen, as far as they are
+    counted."""
+
+    def __init__(self, base: EdgeSegment, unseen: BitMap) -> None:
+        self._base = base
+        self._unseen = unseen
+        self._counts: npt.NDArray[np.int64] | None = None
+
+    @property
+    def etypes(self) -> Sequence[str]:
+        """The types of the rows."""
+        return self._base.etypes
+
+    def etype_counts(self) -> npt.NDArray[np.int64]:
+        """Returns how many edges there are of each type."""
+        if self._counts is None:
+            nodes = np.asarray(self._unseen.to_array(), np.uint32)
+            leaving = self._base.arcs(nodes, outgoing=True).codes
+            reaching = self._base.arcs(nodes, outgoing=False)
+            others = reaching.codes[~np.isin(reaching.neighbours, nodes)]
+            gone = np.bincount(np.concatenate([leaving, others]), minlength=len(self.etypes))
+            self._counts = self._base.etype_counts() - gone
+        return self._counts
+
+    def arcs(self, nodes: Ordinals, *, outgoing: bool) -> Arcs:
+        """Returns arcs as the segment underneath does, ends that are not seen included."""
+        return self._base.arcs(nodes, outgoing=outgoing)
+
+
+class RestrictedSnapshot:
+    """What one caller sees of a snapshot; a `Snapshot` itself."""
+
+    def __init__(
+        self,
+        base: Snapshot,
+        policy: TrustPolicy,
+        trust: TrustContext,
+        flags: Bools,
+        load: Load,
+    ) -> None:
+        self.base = base
+        self.policy = policy
+        self.trust = trust
+        self.flags = flags
+        """By ordinal, whether a node is seen; never changed."""
+        self.cache: dict[Any, Any] = {}
+        self._load = load
+        self._shown: dict[int, Node | None] = {}
+        self._by_cid: dict[NodeCid, Node] = {}
+
+    @property
+    def root(self) -> RootCid:
+        """The root that is answered for."""
+        return self.base.root
+
+    @property
+    def config(self) -> Config:
+        """The root's configuration, which is no secret."""
+        return self.base.config
+
+    @property
+    def ordinal_count(self) -> int:
+        """All ordinals are below this."""
+        return self.base.ordinal_count
+
+    @cached_property
+    def live(self) -> BitMap:
+        """Ordinals of the nodes that are seen."""
+        return bitmap_of_flags(self.flags)
+
+    @cached_property
+    def tombstoned(self) -> BitMap:
+        """Ordinals of the seen nodes that a tombstone hides."""
+        return self.base.tombstoned & self.live
+
+    @cached_property
+    def conflicted(self) -> frozenset[bytes]:
+        """Ids of the seen nodes about which a conflict is open."""
+        found = self.base.conflicted
+        return frozenset(raw for raw in found if self.ordinal(NodeId(raw)) is not None)
+
+    @cached_property
+    def withheld(self) -> BitMap:
+        """Ordinals of the nodes of which a caller may know that there are any."""
+        cap = self.trust.cap(self.policy)
+        near = visible_nodes(self.base, self.policy, self.trust, min(cap + 1, Level.HYPER))
+        return bitmap_of_flags(near & ~self.flags) - self.base.tombstoned
+
+    def ordinal(self, node: NodeId) -> int | None:
+        """Returns the ordinal of a node that is seen, None for any other id."""
+        found = self.base.ordinal(node)
+        return found if found is not None and found in self.live else None
+
+    def node_ids(self, ordinals: Ordinals) -> npt.NDArray[np.uint8]:
+        """Returns (n, 16) uint8, in the order asked for."""
+        return self.base.node_ids(ordinals)
+
+    def node_cids(self, ordinals: Ordinals) -> list[NodeCid]:
+        """Returns the CIDs of the nodes as they are seen, in the order asked for."""
+        cids = list(self.base.node_cids(ordinals))
+        for place in np.flatnonzero(self.base.child_counts(ordinals)).tolist():
+            node = self.shown(int(ordinals[place]), cids[place])
+            if node is not None:
+                cids[place] = node.cid
+        return cids
+
+    def load(self, cid: NodeCid) -> Node:
+        """Returns a node as it is seen, by a CID that `node_cids` gave."""
+        found = self._by_cid.get(cid)
+        return self._load(cid) if found is None else found
+
+    def labels(self) -> dict[str, int]:
+        """Returns how many seen nodes carry each label."""
+        counts = {name: len(self.label(name)) for name in self.base.labels()}
+        return {name: count for name, count in counts.items() if count}
+
+    def label(self, name: str) -> BitMap:
+        """Returns the seen nodes of a label."""
+        return self.base.label(name) & self.live
+
+    def property_names(self) -> Iterable[str]:
+        """Returns the names of the properties that a seen node has."""
+        return [name for name in self.base.property_names() if self.exists(name)]
+
+    def equal(self, name: str, value: Any) -> BitMap:
+        """Returns the seen nodes with a value."""
+        return self.base.equal(name, value) & self.live
+
+    def between(self, name: str, low: Any, high: Any, *, low_open: bool, high_open: bool) -> BitMap:
+        """Returns the seen nodes with a value in a range."""
+        found = self.base.between(name, low, high, low_open=low_open, high_open=high_open)
+        return found & self.live
+
+    def exists(self, name: str) -> BitMap:
+        """Returns the seen nodes that have the property."""
+        return self.base.exists(name) & self.live
+
+    def property_order(self, name: str) -> PropertyOrder:
+        """Returns the values of a property in their order; only the order of them matters."""
+        return self.base.property_order(name)
+
+    @property
+    def lexical(self) -> Sequence[LexicalSegment]:
+        """The segments of the lexical family; their rows count by the view."""
+        return self.base.lexical
+
+    def vectors(self, model: str) -> Sequence[VectorSegment]:
+        """Returns the segments of a model; their rows count by the view."""
+        return self.base.vectors(model)
+
+    def sparse(self, vocab: str) -> Sequence[SparseSegment]:
+        """Returns the segments of a vocabulary; their rows count by the view."""
+        return self.base.sparse(vocab)
+
+    @cached_property
+    def edges(self) -> Sequence[EdgeSegment]:
+        """The segments of the edges."""
+        unseen = self.base.live - self.live
+        return tuple(_EdgeSegment(segment, unseen) for segment in self.base.edges)
+
+    def outgoing(self, ordinal: int) -> NodeEdges:
+        """Returns the edges from a node to seen nodes."""
+        return self._between(self.base.outgoing(ordinal))
+
+    def incoming(self, ordinal: int) -> NodeEdges:
+        """Returns the edges to a node from seen nodes."""
+        return self._between(self.base.incoming(ordinal))
+
+    def children(self, ordinal: int) -> _Parts:
+        """Returns the seen parts of a node, in their order."""
+        found = self.base.children(ordinal).ordinals
+        keep = [place for place, one in enumerate(found.tolist()) if one in self.live]
+        return _Parts(found[keep])
+
+    def child_counts(self, ordinals: Ordinals) -> npt.NDArray[np.int64]:
+        """Returns how many parts each of some nodes is seen to list, (m,)."""
+        counts = self.base.child_counts(ordinals).copy()
+        for place in np.flatnonzero(counts).tolist():
+            parts = self.base.children(int(ordinals[place])).ordinals.tolist()
+            counts[place] -= sum(one not in self.live for one in parts)
+        return counts
+
+    def parent(self, ordinal: int, *, among: BitMap | None = None) -> tuple[int, int] | None:
+        """Returns (ordinal, position) of the seen node that lists this one: that of the smallest
+        id, and the first place there; of `among` where that is given."""
+        found = self.base.parent(ordinal, among=self.live if among is None else among & self.live)
+        if found is None:
+            return None
+        parts = self.base.children(found[0]).ordinals.tolist()
+        unseen = sum(one not in self.live for one in parts[: parts.index(ordinal)])
+        return found[0], found[1] - unseen
+
+    def shown(self, ordinal: int, cid: NodeCid) -> Node | None:
+        """Returns a node without the parts that are not seen, None for one that is seen whole."""
+        if ordinal not in self._shown:
+            self._shown[ordinal] = self._without(ordinal, cid, ())
+        node = self._shown[ordinal]
+        if node is not None:
+            self._by_cid[node.cid] = node
+        return node
+
+    def _without(self, ordinal: int, cid: NodeCid, above: tuple[int, ...]) -> Node | None:
+        parts = self.base.children(ordinal).ordinals
+        if parts.shape[0] == 0 or ordinal in above or len(above) >= DOCUMENT_DEPTH_MAX:
+            return None
+        below: dict[NodeId, Node | None] = {}
+        unseen: set[NodeId] = set()
+        ids = self.base.node_ids(parts)
+        cids = self.base.node_cids(parts)
+        for place, part in enumerate(parts.tolist()):
+            id_ = NodeId(ids[place].tobytes())
+            if part not in self.live:
+                unseen.add(id_)
+                continue
+            if part not in self._shown:
+                self._shown[part] = self._without(part, cids[place], (*above, ordinal))
+            if self._shown[part] is not None:
+                below[id_] = self._shown[part]
+        if not unseen and not below:
+            return None
+        node = self._load(cid)
+        children = tuple(
+            _resized(child, below.get(child.id))
+            for child in node.children
+            if child.id not in unseen
+        )
+        return replace(node, children=children)
+
+    def _between(self, edges: NodeEdges) -> NodeEdges:
+        keep = [place for place, one in enumerate(edges.neighbours.tolist()) if one in self.live]
+        if len(keep) == len(edges.etypes):
+            return edges
+        digests = getattr(edges, "digests", None)
+        return _Edges(
+            edges.neighbours[keep],
+            edges.weights[keep],
+            tuple(edges.etypes[place] for place in keep),
+            edges.edge_ids[keep],
+            None if digests is None else digests[keep],
+        )
+
+
+def _resized(child: Child, node: Node | None) -> Child:
+    """Returns a child with the size of what is seen of it."""
+    if node is None or node.ntype not in CONTAINERS:
+        return child
+    size_bytes, size_lines = size_of(node.tail)
+    for part in node.children:
+        lead_bytes, lead_lines = size_of(part.lead)
+        size_bytes += lead_bytes + part.size_bytes
+        size_lines += lead_lines + part.size_lines
+    return replace(child, size_bytes=size_bytes, size_lines=size_lines)
+
+
+def loader(snapshot: Snapshot, load: Load) -> Load:
+    """Returns what reads nodes as a snapshot's caller sees them."""
+    return snapshot.load if isinstance(snapshot, RestrictedSnapshot) else load

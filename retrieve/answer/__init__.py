@@ -1,0 +1,1 @@
+"""What a retrieval returns: items, drops, warnings, receipt and explanation."""

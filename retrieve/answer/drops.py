@@ -1,0 +1,125 @@
+"""Ranked nodes that were left out, in rank order, made into values only where they are read.
+
+An answer of ten lists a hundred and more of them, and mostly nobody looks: they are kept as columns
+and written from columns.
+
+Spec: retrieval 9.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from enum import StrEnum
+from typing import NamedTuple, overload
+
+import numpy as np
+
+from ibidem.objects.ids import ID_BYTES, NodeId
+from ibidem.retrieve.answer.cbor_writer import (
+    array_of,
+    bytes_of,
+    count_of,
+    head_of,
+    real_of,
+    text_of,
+)
+from ibidem.retrieve.numbers import Float64s, Ids
+
+DROPS_LISTED_MAX = 1000
+"""Dropped nodes that are listed one by one; all are counted."""
+
+
+class DropReason(StrEnum):
+    """Why a ranked node is not among the items; a closed list."""
+
+    LIMIT = "limit"
+    BUDGET = "budget"
+
+
+class Drop(NamedTuple):
+    """A node that was ranked and left out."""
+
+    id: NodeId
+    reason: DropReason
+    tokens: int | None
+    """What it would have cost; None where it was not rendered."""
+    score: float
+
+
+class Drops(Sequence[Drop]):
+    """Some drops one by one, then nodes that were left out unseen, all for one reason."""
+
+    __slots__ = ("_first", "_ids", "_reason", "_scores")
+
+    def __init__(
+        self,
+        first: Iterable[Drop] = (),
+        reason: DropReason = DropReason.LIMIT,
+        ids: Ids | None = None,
+        scores: Float64s | None = None,
+    ) -> None:
+        """Keeps (n, 16) ids and (n,) scores of the unseen as they are."""
+        self._first = tuple(first)
+        self._reason = reason
+        self._ids = np.zeros((0, ID_BYTES), np.uint8) if ids is None else ids
+        self._scores = np.zeros(0, np.float64) if scores is None else scores
+
+    def __len__(self) -> int:
+        return len(self._first) + int(self._scores.shape[0])
+
+    @overload
+    def __getitem__(self, index: int) -> Drop: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Drop, ...]: ...
+    def __getitem__(self, index: int | slice) -> Drop | tuple[Drop, ...]:
+        if isinstance(index, slice):
+            return tuple(self._at(place) for place in range(*index.indices(len(self))))
+        return self._at(range(len(self))[index])
+
+    def __iter__(self) -> Iterator[Drop]:
+        return map(self._at, range(len(self)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Drops) and tuple(self) == tuple(other)
+
+    __hash__ = None  # type: ignore[assignment]  # equal by value, as lists are
+
+    def __repr__(self) -> str:
+        return f"Drops({list(self)!r})"
+
+    def written(self) -> bytes:
+        """Returns the canonical bytes: an array of [id, reason, tokens, score]."""
+        first = [array_of(_parts(drop)) for drop in self._first]
+        return head_of(4, len(self)) + b"".join(first) + self._unseen()
+
+    def _at(self, place: int) -> Drop:
+        if place < len(self._first):
+            return self._first[place]
+        place -= len(self._first)
+        id_ = NodeId(self._ids[place].tobytes())
+        return Drop(id_, self._reason, None, float(self._scores[place]))
+
+    def _unseen(self) -> bytes:
+        """Returns the columns as rows of bytes: the parts of a row have the same places in all."""
+        if not self._scores.shape[0]:
+            return b""
+        row = _UNSEEN[self._reason]
+        rows = np.empty((self._scores.shape[0], row.shape[0]), np.uint8)
+        rows[:] = row
+        rows[:, 2 : 2 + ID_BYTES] = self._ids
+        rows[:, -8:] = self._scores.astype(">f8")[:, None].view(np.uint8)
+        return rows.tobytes()
+
+
+def _parts(drop: Drop) -> list[bytes]:
+    id_, reason, tokens, score = drop
+    return [bytes_of(id_.raw), text_of(reason), count_of(tokens), real_of(score)]
+
+
+_UNSEEN = {
+    reason: np.frombuffer(
+        array_of(_parts(Drop(NodeId(bytes(ID_BYTES)), reason, None, 0.0))), np.uint8
+    )
+    for reason in DropReason
+}
+"""The row of an unseen node, whose id and score are written over."""

@@ -1,0 +1,49 @@
+"""Edges of a node as text: what it points at and what points at it, as far as the view goes.
+
+Two blocks after the node's own lines, in the form of the retrieval module this project grew from.
+An edge to a node that is not visible is not there, in the lines as in the counts.
+
+Spec: retrieval 8.1.1.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ibidem.retrieve.answer.render import contain
+from ibidem.retrieve.filter import NodeSet
+from ibidem.retrieve.protocol import NodeEdges
+
+
+def neighbour_lines(view: NodeSet, ordinal: int, count_max: int) -> str:
+    """Returns the blocks of a node's edges; empty when it has none.
+
+    Args:
+        view: the nodes that are visible.
+        ordinal: the node.
+        count_max: edges that are shown in each direction; the others are counted.
+
+    Spec: retrieval 8.1.1.
+    """
+    snapshot = view.snapshot
+    return _block("Outgoing", "->", view, snapshot.outgoing(ordinal), count_max) + _block(
+        "Incoming", "<-", view, snapshot.incoming(ordinal), count_max
+    )
+
+
+def _block(title: str, arrow: str, view: NodeSet, edges: NodeEdges, count_max: int) -> str:
+    visible = [i for i, other in enumerate(edges.neighbours.tolist()) if other in view.members]
+    if not visible:
+        return ""
+    ids = view.snapshot.node_ids(np.asarray(edges.neighbours)[visible]).tobytes()
+    rows = sorted(
+        (edges.etypes[i], ids[16 * place : 16 * place + 16], edges.edge_ids[i].tobytes())
+        for place, i in enumerate(visible)
+    )
+    lines = [f"{title}:\n"]
+    for etype, other, _ in rows[:count_max]:
+        label = contain(etype).replace("\n", "\n  ")
+        lines.append(f"  {label} {arrow} {other.hex()}\n")
+    if len(rows) > count_max:
+        lines.append(f"  ... (+{len(rows) - count_max} more)\n")
+    return "".join(lines)

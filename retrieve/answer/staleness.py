@@ -1,0 +1,79 @@
+"""Staleness: whether a vector was made from the text that its node has now.
+
+It is computed from the digest that the vector carries and never stored. A stale vector ranks; the
+result says how many of the returned nodes were ranked by one.
+
+Spec: retrieval 4.2.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+from ibidem.objects.node import Node
+from ibidem.objects.text import node_text, text_digest
+from ibidem.retrieve.answer.result import LaneScore
+from ibidem.retrieve.protocol import Ordinals, Snapshot
+from ibidem.retrieve.query.query import Query
+
+
+class Ranked(Protocol):
+    """A node of an answer, and what lanes said of it."""
+
+    @property
+    def node(self) -> Node:
+        """The node."""
+
+    @property
+    def lanes(self) -> Mapping[str, LaneScore]:
+        """By lane."""
+
+
+def count_stale(
+    snapshot: Snapshot,
+    query: Query,
+    ordinals: Ordinals,
+    items: Sequence[Ranked],
+    content: Callable[[Node], bytes | None],
+) -> int:
+    """Returns how many of the items that the dense lane ranked have a stale vector.
+
+    Args:
+        snapshot: holds the digests.
+        query: names the model.
+        ordinals: of the items, in the same order.
+        items: what is returned.
+        content: reads a node's content.
+    """
+    if query.vector is None:
+        return 0
+    from ibidem.retrieve.dense.lane import LANE  # not loaded by a process that asks in words
+
+    fields = snapshot.config.fields
+    count = 0
+    for item, made_from in zip(
+        items, _digests(snapshot, query.vector.model, ordinals), strict=True
+    ):
+        if LANE not in item.lanes:
+            continue
+        assert made_from is not None, "BUG: the dense lane ranked a node without a vector"
+        text = node_text(item.node, fields, content(item.node) if "content" in fields else None)
+        count += made_from != text_digest(text)
+    return count
+
+
+def _digests(snapshot: Snapshot, model: str, ordinals: Ordinals) -> list[bytes | None]:
+    """Returns the digest that the live vector of each node carries, None where it has none."""
+    found: list[bytes | None] = [None] * ordinals.shape[0]
+    for segment in snapshot.vectors(model):
+        column = segment.ordinals
+        if not column.shape[0]:
+            continue
+        rows = column.searchsorted(ordinals)
+        is_here = column.take(rows, mode="clip") == ordinals
+        if segment.live is not None:
+            is_here &= segment.live.take(rows, mode="clip")
+        for place in is_here.nonzero()[0].tolist():
+            found[place] = segment.digests[rows[place]].tobytes()
+    return found

@@ -1,0 +1,35 @@
+"""Answers that are lists at heart: gone through, counted and indexed as the tuple that they hold.
+
+So an empty one is false, as an empty list is; whether there is an answer at all is asked with
+`is None`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Generic, TypeVar, overload
+
+T = TypeVar("T")
+
+
+class TupleSequence(Generic[T]):
+    """Holds a tuple, which a subclass names."""
+
+    __slots__ = ()
+
+    @property
+    def _listed(self) -> tuple[T, ...]:
+        raise NotImplementedError
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._listed)
+
+    def __len__(self) -> int:
+        return len(self._listed)
+
+    @overload
+    def __getitem__(self, place: int) -> T: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[T, ...]: ...
+    def __getitem__(self, place: int | slice) -> T | tuple[T, ...]:
+        return self._listed[place]

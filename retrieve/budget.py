@@ -1,0 +1,155 @@
+"""Packing: ranked nodes into items under a limit and a budget of tokens.
+
+In rank order, a node that does not fit is skipped, not cut, and the scan goes on: a shorter one
+further down may still fit. The order never changes. An exact knapsack would let a long node of low
+rank push out several of high rank, and readers weigh early text most.
+
+Spec: retrieval 8.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import field
+from types import MappingProxyType
+from typing import NamedTuple, Protocol
+
+from ibidem.objects.cid import NodeCid
+from ibidem.objects.ids import NodeId
+from ibidem.objects.node import Node
+from ibidem.objects.record import record
+from ibidem.retrieve.answer.drops import DROPS_LISTED_MAX, Drop, DropReason, Drops
+from ibidem.retrieve.answer.render import render
+from ibidem.retrieve.numbers import Float64s, Ids
+from ibidem.retrieve.tokens import HEURISTIC, TokenEstimator
+
+_TOKENS_MIN = 12
+"""No rendered node costs less by the heuristic: two lines with an id in them."""
+
+
+@record
+class Reader:
+    """How nodes become text."""
+
+    load: Callable[[NodeCid], Node]
+    content: Callable[[Node], bytes | None]
+    estimator: TokenEstimator
+    content_chars: int
+    adjacent: Callable[[NodeId], str] | None = None
+    """Returns the edges of a node as text, where they are shown."""
+    _peeked: dict[NodeCid, tuple[Node, str]] = field(default_factory=dict)
+
+    def peek(self, cid: NodeCid) -> tuple[Node, str]:
+        """Returns a node and its text, and remembers both for when it is read."""
+        found = self._peeked.get(cid)
+        if found is None:
+            found = self._peeked[cid] = self._render(cid)
+        return found
+
+    def source(self, cid: NodeCid) -> tuple[Node, bytes | None]:
+        """Returns a node and its whole content."""
+        node = self._peeked[cid][0] if cid in self._peeked else self.load(cid)
+        return node, self.content(node)
+
+    def read(self, cid: NodeCid) -> tuple[Node, str, int]:
+        """Returns a node, its text and what the text costs."""
+        found = self._peeked.pop(cid, None) if self._peeked else None
+        node, rendered = self._render(cid) if found is None else found
+        return node, rendered, self.estimator.estimate(rendered)
+
+    def _render(self, cid: NodeCid) -> tuple[Node, str]:
+        node = self.load(cid)
+        content = self.content(node) if self.content_chars else None
+        text = render(node, content=content, content_chars=self.content_chars)
+        return node, text if self.adjacent is None else text + self.adjacent(node.id)
+
+
+class Ranking(Protocol):
+    """Nodes in rank order, best first."""
+
+    def __len__(self) -> int:
+        """Returns how many there are."""
+        ...
+
+    def cid(self, index: int) -> NodeCid:
+        """Returns a node's CID."""
+        ...
+
+    def columns(self, start: int, stop: int) -> tuple[Ids, Float64s]:
+        """Returns the ids, (n, 16), and scores, (n,), of nodes start..stop."""
+        ...
+
+
+class Taken(NamedTuple):
+    """A ranked node that fitted."""
+
+    place: int
+    """In the ranking, from 0."""
+    cid: NodeCid
+    node: Node
+    rendered: str
+    tokens: int
+
+
+@record
+class Packed:
+    """What fitted and what did not."""
+
+    taken: list[Taken]
+    tokens_used: int
+    drops: Drops
+    counts: Mapping[str, int]
+
+
+def pack(ranking: Ranking, reader: Reader, *, limit: int | None, budget: int | None) -> Packed:
+    """Returns the nodes that fit, in rank order.
+
+    Args:
+        ranking: best first; asked no further than the answer needs.
+        reader: loads and renders.
+        limit: how many are taken at most, None for any number.
+        budget: tokens that they may cost together, None for any; 0 takes nothing.
+    """
+    taken: list[Taken] = []
+    skipped: list[int] = []
+    costs: list[int] = []
+    used, stop, reason = 0, len(ranking), DropReason.LIMIT
+    for index in range(len(ranking)):
+        if limit is not None and len(taken) >= limit:
+            stop = index
+            break
+        if _is_full(used, len(skipped), reader, budget):
+            stop, reason = index, DropReason.BUDGET
+            break
+        cid = ranking.cid(index)
+        node, rendered, tokens = reader.read(cid)
+        if budget is not None and used + tokens > budget:
+            skipped.append(index)
+            costs.append(tokens)
+            continue
+        taken.append(Taken(index, cid, node, rendered, tokens))
+        used += tokens
+    counts = {DropReason.LIMIT.value: 0, DropReason.BUDGET.value: len(skipped)}
+    counts[reason.value] += len(ranking) - stop
+    drops = _listed(ranking, skipped, costs, stop, reason)
+    return Packed(taken, used, drops, MappingProxyType(counts))
+
+
+def _listed(
+    ranking: Ranking, skipped: list[int], costs: list[int], stop: int, reason: DropReason
+) -> Drops:
+    """Returns those that did not fit, then those from `stop` on, unseen, as far as lists go."""
+    first: list[Drop] = []
+    for index, tokens in zip(skipped[:DROPS_LISTED_MAX], costs, strict=False):
+        ids, scores = ranking.columns(index, index + 1)
+        first.append(Drop(NodeId(ids.tobytes()), DropReason.BUDGET, tokens, float(scores[0])))
+    last = min(len(ranking), stop + DROPS_LISTED_MAX - len(first))
+    return Drops(first, reason, *ranking.columns(stop, last))
+
+
+def _is_full(used: int, skipped: int, reader: Reader, budget: int | None) -> bool:
+    """Returns whether nothing can fit any more and nothing more is listed: the rest is counted."""
+    if budget is None or skipped < DROPS_LISTED_MAX:
+        return False
+    least = _TOKENS_MIN if reader.estimator.name == HEURISTIC.name else 0
+    return used + least > budget

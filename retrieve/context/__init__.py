@@ -1,0 +1,1 @@
+"""Context for a hit: what stands around it, no node twice, as packs and prompts."""

@@ -1,0 +1,310 @@
+"""Execute a question for packs: candidates as for nodes, then grouped, read, and fitted.
+
+    candidates -> order -> groups -> texts -> limit and budget -> result
+
+Every candidate counts, whatever the limit: the first pack of an answer is the same however many
+follow, and hits that a pack covers are attributed to it also when they ranked far below.
+
+Spec: packs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
+
+import numpy as np
+
+from ibidem.objects.block import EMPTY
+from ibidem.objects.cid import NodeCid
+from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.ids import NodeId
+from ibidem.objects.node import Node
+from ibidem.objects.text import node_text
+from ibidem.retrieve.access.restricted_snapshot import restrict
+from ibidem.retrieve.answer.drops import DROPS_LISTED_MAX, Drop, DropReason, Drops
+from ibidem.retrieve.answer.render import render
+from ibidem.retrieve.answer.result import LaneScore
+from ibidem.retrieve.answer.staleness import count_stale
+from ibidem.retrieve.context.group import Group, grouped, ids_of, in_order
+from ibidem.retrieve.context.option import EDGES, STOP, PackOptions
+from ibidem.retrieve.context.result import BETWEEN, Hit, Member, Pack, PackResult, pack_cid
+from ibidem.retrieve.context.sequence import Sequences
+from ibidem.retrieve.context.spans import Matcher, Span
+from ibidem.retrieve.context.window import fitting
+from ibidem.retrieve.filter import matches
+from ibidem.retrieve.lane import LaneTop
+from ibidem.retrieve.pipeline import Content, Load, Ranked, count_conflicted, ranked
+from ibidem.retrieve.protocol import Snapshot
+from ibidem.retrieve.query.query import Query
+from ibidem.retrieve.recall.factors import Opinions
+from ibidem.retrieve.rerank import Reranker, RerankRecord
+from ibidem.retrieve.tokens import HEURISTIC, TokenEstimator, check_estimator
+
+
+def execute_packs(
+    snapshot: Snapshot,
+    query: Query,
+    load: Load,
+    content: Content | None = None,
+    *,
+    estimator: TokenEstimator = HEURISTIC,
+    reranker: Reranker | RerankRecord | None = None,
+    dense: LaneTop | None = None,
+    opinions: Opinions = EMPTY,
+) -> PackResult:
+    """Returns the packs that answer a query; the arguments and errors are those of `execute`.
+
+    Raises:
+        InvalidInputError: also where the query has no options of packs.
+    """
+    options = query.packs
+    if options is None:
+        raise InvalidInputError("packs: got none, expected the options of packs")
+    if not query.has_ranker and not query.is_narrowed:
+        check_estimator(query, estimator)
+        return _empty(snapshot, query)
+    snapshot = restrict(snapshot, query.trust, load)
+    found = ranked(
+        snapshot,
+        query,
+        load,
+        content,
+        estimator=estimator,
+        reranker=reranker,
+        dense=dense,
+        opinions=opinions,
+    )
+    making = _Making(found.scope.view.snapshot, query, options, found)
+    packs = making.packs
+    taken, left = fitting(
+        len(making.groups),
+        lambda place: packs(place).tokens,
+        limit=query.limit,
+        budget=query.token_budget,
+        stops=options.budget == STOP,
+    )
+    counts = {str(reason): 0 for reason in DropReason}
+    for _, reason, _ in left:
+        counts[reason] += 1
+    chosen = tuple(packs(place) for place in taken)
+    return PackResult(
+        root=snapshot.root,
+        query=query,
+        packs=chosen,
+        tokens_used=sum(pack.tokens for pack in chosen),
+        candidates_seen=len(found.ranking),
+        dropped=making.drops(left[:DROPS_LISTED_MAX]),
+        dropped_counts=MappingProxyType(counts),
+        warnings=found.warnings(making.stale(taken), making.conflicted(taken)),
+        status=found.status(),
+        rerank=found.record,
+    )
+
+
+def shown_text(node: Node, fields: Sequence[str], content: Content) -> str:
+    """Returns the text of a node in a pack: as it is indexed, or its rendering where it has none.
+
+    Spec: packs 6.
+    """
+    read = content(node) if "content" in fields else None
+    return node_text(node, fields, read) or render(node).rstrip("\n")
+
+
+def _empty(snapshot: Snapshot, query: Query) -> PackResult:
+    """Returns the answer to a blank text: nothing was asked, nothing is found."""
+    counts = MappingProxyType({str(reason): 0 for reason in DropReason})
+    return PackResult(snapshot.root, query, (), 0, 0, Drops(), counts, (), MappingProxyType({}))
+
+
+class _Said(NamedTuple):
+    """A hit, and what lanes said of it."""
+
+    node: Node
+    lanes: Mapping[str, LaneScore]
+
+
+class _Making:
+    """The packs of one answer, read when they are needed."""
+
+    def __init__(
+        self, snapshot: Snapshot, query: Query, options: PackOptions, found: Ranked
+    ) -> None:
+        self._snapshot = snapshot
+        self._query = query
+        self._options = options
+        self._found = found
+        self._nodes: dict[int, tuple[NodeCid, Node]] = {}
+        self._made: dict[int, Pack] = {}
+        self._matcher = Matcher(query, snapshot.config.analyser) if options.spans else None
+        view, valid = found.scope.view, query.valid
+        visible = view.members
+        if valid is not None:
+            visible = visible & matches(snapshot, valid.condition())
+        if options.expand == EDGES:
+            sequences = None
+        elif valid is not None:
+            sequences = Sequences(snapshot, visible)
+        else:
+            sequences = view.remembered("sequences", lambda: Sequences(snapshot, visible))
+        ranking = found.ranking
+        self._hits = in_order(
+            snapshot,
+            ranking.ordinals,
+            [score for _, score in ranking.span(0, len(ranking))],
+            sequences,
+            options,
+            is_moved=query.rerank is not None or query.mmr is not None,
+        )
+        self.groups = grouped(snapshot, visible, self._hits, options, self._heading)
+
+    def packs(self, place: int) -> Pack:
+        """Returns a pack, made the first time; one that alone is over the budget is not kept, as it
+        cannot be taken and its text may be large."""
+        found = self._made.get(place)
+        if found is None:
+            found = self._pack(self.groups[place])
+            budget = self._query.token_budget
+            if budget is None or found.tokens <= budget:
+                self._made[place] = found
+        return found
+
+    def drops(self, left: Sequence[tuple[int, str, int | None]]) -> Drops:
+        """Returns what is said of packs that are left out, each by its best hit.
+
+        Those that come last were not counted and have one reason; they are kept as columns.
+        """
+        seen = max((at for at, one in enumerate(left, 1) if one[2] is not None), default=0)
+        entries = [self._hits[self.groups[place].hits[0]] for place, _, _ in left]
+        ids = self._snapshot.node_ids(np.array([hit.ordinal for hit in entries], np.uint32))
+        first = [
+            Drop(NodeId(ids[at].tobytes()), DropReason(reason), tokens, entries[at].score)
+            for at, (_, reason, tokens) in enumerate(left[:seen])
+        ]
+        reason = DropReason(left[-1][1]) if seen < len(left) else DropReason.LIMIT
+        scores = np.array([hit.score for hit in entries[seen:]], np.float64)
+        return Drops(first, reason, ids[seen:], scores)
+
+    def stale(self, taken: Sequence[int]) -> int:
+        """Returns how many hits of some packs were ranked by a stale vector."""
+        if self._query.vector is None:
+            return 0
+        hits = [self._hits[rank] for place in taken for rank in self.groups[place].hits]
+        nodes = [self._node(hit.ordinal)[1] for hit in hits]
+        ordinals = self._found.ranking.ordinals[[hit.place for hit in hits]]
+        lanes = self._found.lane_scores(ordinals, [node.id for node in nodes])
+        return count_stale(
+            self._snapshot,
+            self._query,
+            ordinals,
+            [_Said(node, said) for node, said in zip(nodes, lanes, strict=True)],
+            self._found.reader.content,
+        )
+
+    def conflicted(self, taken: Sequence[int]) -> int:
+        """Returns how many hits of some packs are in conflict."""
+        hits = [self._hits[rank] for place in taken for rank in self.groups[place].hits]
+        return count_conflicted(self._snapshot, [self._id(hit.ordinal) for hit in hits])
+
+    def _pack(self, group: Group) -> Pack:
+        members, text = self._members(group)
+        shown = {member.id: member for member in members}
+        hits = self._group_hits(group, shown)
+        spot = self._hits[group.hits[0]].spot
+        sequence = group.sequence
+        document = None if sequence is None else sequence.document
+        scope, alias = self._name(group, members, hits[0])
+        return Pack(
+            id=pack_cid(self._options.policy(), document, [member.cid for member in members]),
+            alias=alias,
+            scope=scope,
+            document=document,
+            source=self._source(group),
+            section=None if group.section is None else self._id(group.section),
+            heading_path=()
+            if spot is None
+            else spot.headings(self._heading, self._snapshot.label("Section")),
+            hits=hits,
+            members=members,
+            score=hits[0].score,
+            text=text,
+            tokens=self._found.reader.estimator.estimate(text),
+            fallback=group.fallback,
+        )
+
+    def _members(self, group: Group) -> tuple[tuple[Member, ...], str]:
+        members: list[Member] = []
+        pieces: list[str] = []
+        at = 0
+        places = None if group.sequence is None else group.sequence.places
+        self._read(group.members)
+        for ordinal in group.members:
+            cid, node = self._node(ordinal)
+            text = self._text(node)
+            place = None if places is None else places[ordinal]
+            members.append(Member(node.id, cid, place, text, at))
+            pieces.append(text)
+            at += len(text) + len(BETWEEN)
+        return tuple(members), BETWEEN.join(pieces)
+
+    def _group_hits(self, group: Group, shown: Mapping[NodeId, Member]) -> tuple[Hit, ...]:
+        found = [self._hits[rank] for rank in group.hits]
+        nodes = [self._node(hit.ordinal) for hit in found]
+        ordinals = self._found.ranking.ordinals[[hit.place for hit in found]]
+        lanes = self._found.lane_scores(ordinals, [node.id for _, node in nodes])
+        return tuple(
+            Hit(
+                node.id,
+                cid,
+                None if hit.spot is None else hit.spot.place,
+                hit.score,
+                MappingProxyType(said),
+                self._spans(shown.get(node.id)),
+            )
+            for hit, (cid, node), said in zip(found, nodes, lanes, strict=True)
+        )
+
+    def _spans(self, member: Member | None) -> tuple[Span, ...]:
+        """Returns where a hit that is shown matches, where that is asked for."""
+        if self._matcher is None or member is None:
+            return ()
+        return self._matcher.spans(member.text)
+
+    def _name(self, group: Group, members: Sequence[Member], entry: Hit) -> tuple[str, str]:
+        """Returns the scope of a pack and its name for people."""
+        if self._options.expand == EDGES:
+            return EDGES, f"e:{entry.id}"
+        if group.sequence is None:
+            return "node", f"n:{entry.id}"
+        if group.section is not None:
+            return "section", f"s:{self._id(group.section)}"
+        return "neighbors", f"o:{members[0].ord}-{members[-1].ord}"
+
+    def _source(self, group: Group) -> str | None:
+        if group.sequence is None:
+            return None
+        top = group.sequence.containers[0].ordinal
+        source = self._node(top)[1].props.get("source")
+        return source if isinstance(source, str) else None
+
+    def _heading(self, ordinal: int) -> str:
+        return self._node(ordinal)[1].summary or ""
+
+    def _text(self, node: Node) -> str:
+        return shown_text(node, self._snapshot.config.fields, self._found.reader.content)
+
+    def _node(self, ordinal: int) -> tuple[NodeCid, Node]:
+        if ordinal not in self._nodes:
+            self._read([ordinal])
+        return self._nodes[ordinal]
+
+    def _read(self, ordinals: Sequence[int]) -> None:
+        """Loads nodes that are not there yet, their CIDs at once."""
+        wanted = [ordinal for ordinal in ordinals if ordinal not in self._nodes]
+        cids = self._snapshot.node_cids(np.array(wanted, np.uint32))
+        for ordinal, cid in zip(wanted, cids, strict=True):
+            self._nodes[ordinal] = cid, self._found.reader.load(cid)
+
+    def _id(self, ordinal: int) -> NodeId:
+        return NodeId(ids_of(self._snapshot, [ordinal]))

@@ -1,0 +1,70 @@
+"""What edges lead to from a hit, hop by hop, in an order that no index decides.
+
+Spec: packs 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import numpy as np
+from pyroaring import BitMap
+
+from ibidem.retrieve.context.option import EdgeWalk
+from ibidem.retrieve.protocol import NodeEdges, Snapshot
+
+
+def walked(
+    snapshot: Snapshot,
+    visible: BitMap,
+    start: int,
+    walk: EdgeWalk,
+    *,
+    taken: Collection[int] = (),
+    nodes_max: int | None = None,
+) -> list[int]:
+    """Returns a node and what edges lead to from it, nearer nodes first.
+
+    A node brings in at most `fanout` nodes, by the type of the edge, then by id. Nodes that are
+    taken or not visible are neither shown nor walked through.
+    """
+    found, met = [start], {start}
+    frontier = [start]
+    for _ in range(walk.hops):
+        reached: list[int] = []
+        for node in frontier:
+            near = _near(snapshot, visible, node, walk)
+            fresh = [one for one in near if one not in met and one not in taken][: walk.fanout]
+            met.update(fresh)
+            reached += fresh
+        found += reached
+        frontier = reached
+        if not frontier or (nodes_max is not None and len(found) >= nodes_max):
+            break
+    return found if nodes_max is None else found[:nodes_max]
+
+
+def _near(snapshot: Snapshot, visible: BitMap, node: int, walk: EdgeWalk) -> list[int]:
+    """Returns the neighbours of a node by the type of the edge, then by id, each once."""
+    rows: list[tuple[bytes, bytes, int]] = []
+    if walk.direction != "incoming":
+        rows += _rows(snapshot, visible, snapshot.outgoing(node), walk.etypes)
+    if walk.direction != "outgoing":
+        rows += _rows(snapshot, visible, snapshot.incoming(node), walk.etypes)
+    return list(dict.fromkeys(other for _, _, other in sorted(rows)))
+
+
+def _rows(
+    snapshot: Snapshot, visible: BitMap, edges: NodeEdges, etypes: tuple[str, ...] | None
+) -> list[tuple[bytes, bytes, int]]:
+    others = edges.neighbours.tolist()
+    kept = [
+        place
+        for place, other in enumerate(others)
+        if other in visible and (etypes is None or edges.etypes[place] in etypes)
+    ]
+    ids = snapshot.node_ids(np.asarray(edges.neighbours)[kept]).tobytes()
+    return [
+        (edges.etypes[place].encode(), ids[16 * row : 16 * row + 16], others[place])
+        for row, place in enumerate(kept)
+    ]

@@ -1,0 +1,204 @@
+"""Hits become groups: which nodes are shown together, and which hits they answer for.
+
+Whatever the expansion and the merging: no node is in two groups, every hit is in exactly one, and
+the groups do not depend on how many of them are shown.
+
+Spec: packs 2 to 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as Many
+from dataclasses import dataclass
+
+import numpy as np
+from pyroaring import BitMap
+
+from ibidem.objects.record import record
+from ibidem.retrieve.context.edge_walk import walked
+from ibidem.retrieve.context.option import ABSORB, EDGES, NONE, SECTION, PackOptions
+from ibidem.retrieve.context.sequence import Container, Heading, Sequence, Sequences, Spot
+from ibidem.retrieve.context.window import Aim, absorb, clipped, coalesce, united
+from ibidem.retrieve.protocol import Ordinals, Snapshot
+
+NO_SECTION, NO_SEQUENCE = "no-section", "no-sequence"
+"""Why a hit was not expanded as it was asked for."""
+
+
+@record
+class Found:
+    """A hit, before anything is read of it."""
+
+    ordinal: int
+    place: int
+    """In the ranking."""
+    score: float
+    spot: Spot | None
+
+
+@dataclass(slots=True)
+class Group:
+    """Nodes that are shown together."""
+
+    hits: list[int]
+    """Places among the hits in order, best first."""
+    members: list[int]
+    """Ordinals, in the order in which they are shown."""
+    sequence: Sequence | None = None
+    start: int = 0
+    stop: int = 0
+    """Where there is a sequence, the places in it."""
+    section: int | None = None
+    """The section that is shown whole."""
+    fallback: str | None = None
+
+
+def in_order(
+    snapshot: Snapshot,
+    ordinals: Ordinals,
+    scores: Many[float],
+    sequences: Sequences | None,
+    options: PackOptions,
+    *,
+    is_moved: bool,
+) -> list[Found]:
+    """Returns the hits in the order in which they make packs.
+
+    Args:
+        snapshot: gives ids.
+        ordinals: of the ranked nodes, best first. scores: of each.
+        sequences: where nodes stand; None where that does not matter.
+        options: say whether the score counts.
+        is_moved: a reranker or diversity has moved them: their order stands.
+    """
+    raw = snapshot.node_ids(ordinals).tobytes()
+    has_scores = options.rank != NONE
+    keyed = []
+    for place, ordinal in enumerate(ordinals.tolist()):
+        own = raw[16 * place : 16 * place + 16]
+        spot = None if sequences is None else sequences.spot(ordinal)
+        document, at = (own, 0) if spot is None else (spot.sequence.document.raw, spot.place)
+        score = scores[place] if has_scores else 0.0
+        rank = 0.0 if not has_scores else float(place) if is_moved else -score
+        keyed.append(((rank, document, at, own), Found(ordinal, place, score, spot)))
+    keyed.sort(key=lambda pair: pair[0])
+    return [found for _, found in keyed]
+
+
+def grouped(
+    snapshot: Snapshot,
+    visible: BitMap,
+    hits: Many[Found],
+    options: PackOptions,
+    heading: Heading,
+) -> list[Group]:
+    """Returns the groups of some hits, that of the best hit first."""
+    if options.expand == EDGES:
+        return _by_edges(snapshot, visible, hits, options)
+    sections = snapshot.label("Section")
+    groups = [
+        Group([rank], [hit.ordinal], fallback=NO_SEQUENCE)
+        for rank, hit in enumerate(hits)
+        if hit.spot is None
+    ]
+    aims: dict[bytes, list[Aim]] = {}
+    wholes: dict[int, Container] = {}
+    for rank, hit in enumerate(hits):
+        if hit.spot is None:
+            continue
+        start, stop, whole = _around(hit.spot, options, heading, sections)
+        if whole is not None:
+            wholes[rank] = whole
+        key = hit.spot.sequence.document.raw
+        aims.setdefault(key, []).append(Aim(rank, hit.spot.place, start, stop))
+    for mine in aims.values():
+        groups += _of_document(hits, mine, wholes, options)
+    return _apart(sorted(groups, key=lambda group: group.hits[0]), hits)
+
+
+def _around(
+    spot: Spot, options: PackOptions, heading: Heading, sections: BitMap
+) -> tuple[int, int, Container | None]:
+    """Returns the places that a hit asks for, and the section where that is what it got."""
+    whole = spot.section(heading, sections) if options.expand == SECTION else None
+    if whole is not None:
+        start, stop = whole.start, whole.stop
+    else:
+        assert options.per_hit_neighbors is not None, "BUG: edges are walked elsewhere"
+        start = max(0, spot.place - options.per_hit_neighbors)
+        stop = min(len(spot.sequence.ordinals), spot.place + options.per_hit_neighbors + 1)
+    return *clipped(spot.place, start, stop, options.nodes_max), whole
+
+
+def _of_document(
+    hits: Many[Found], aims: Many[Aim], wholes: dict[int, Container], options: PackOptions
+) -> list[Group]:
+    stretches = absorb(aims) if options.merge == ABSORB else coalesce(aims, options.nodes_max)
+    made = []
+    for stretch in stretches:
+        first = stretch.ranks[0]
+        spot, whole = hits[first].spot, wholes.get(first)
+        assert spot is not None, "BUG: a hit of a document has a place in it"
+        is_whole = whole is not None and (stretch.start, stretch.stop) == (whole.start, whole.stop)
+        made.append(
+            Group(
+                stretch.ranks,
+                list(spot.sequence.ordinals[stretch.start : stretch.stop]),
+                spot.sequence,
+                stretch.start,
+                stretch.stop,
+                whole.ordinal if whole is not None and is_whole else None,
+                NO_SECTION if options.expand == SECTION and whole is None else None,
+            )
+        )
+    return made
+
+
+def _by_edges(
+    snapshot: Snapshot, visible: BitMap, hits: Many[Found], options: PackOptions
+) -> list[Group]:
+    walk = options.edges
+    assert walk is not None, "BUG: edges are followed"
+    if options.merge != ABSORB:
+        walks = [walked(snapshot, visible, hit.ordinal, walk) for hit in hits]
+        return [
+            Group(places, list(dict.fromkeys(node for place in places for node in walks[place])))
+            for places in united(walks)
+        ]
+    owner: dict[int, Group] = {}
+    groups: list[Group] = []
+    for rank, hit in enumerate(hits):
+        if hit.ordinal in owner:
+            owner[hit.ordinal].hits.append(rank)
+            continue
+        nodes = walked(
+            snapshot, visible, hit.ordinal, walk, taken=owner, nodes_max=options.nodes_max
+        )
+        groups.append(Group([rank], nodes))
+        owner.update(dict.fromkeys(nodes, groups[-1]))
+    return groups
+
+
+def _apart(groups: Many[Group], hits: Many[Found]) -> list[Group]:
+    """Returns the groups without nodes that an earlier one shows, as a node can be listed by
+    several documents; a hit goes where it is shown."""
+    owner: dict[int, Group] = {}
+    kept: list[Group] = []
+    for group in groups:
+        own: list[int] = []
+        for rank in group.hits:
+            shown = owner.get(hits[rank].ordinal)
+            (own if shown is None else shown.hits).append(rank)
+        if own:
+            group.hits = own
+            group.members = [node for node in group.members if node not in owner]
+            owner.update(dict.fromkeys(group.members, group))
+            kept.append(group)
+    for group in kept:
+        group.hits.sort()
+    return kept
+
+
+def ids_of(snapshot: Snapshot, ordinals: Many[int]) -> bytes:
+    """Returns the ids of some nodes, 16 bytes each."""
+    return snapshot.node_ids(np.array(ordinals, np.uint32)).tobytes()

@@ -1,0 +1,104 @@
+"""Maximal marginal relevance: the first of an order taken again, one by one, each as relevant and
+as unlike what was taken as it can be.
+
+It is fed by the order that it finds: after a reranking, by the reranker's scores, so that it never
+undoes it.
+
+Spec: retrieval 6.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Self
+
+from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.record import record
+from ibidem.retrieve.query import checks
+
+LAMBDA_DEFAULT = 0.7
+DEPTH_DEFAULT, DEPTH_MAX = 40, 1000
+_KNOWN = frozenset(("lambda", "depth"))
+
+Similarity = Callable[[int, Sequence[int]], Sequence[float]]
+"""From a place and others to how like each of the others is."""
+
+
+@record
+class Mmr:
+    """Asks for diversity."""
+
+    share: float = LAMBDA_DEFAULT
+    """Written `lambda`: the part of relevance; 1.0 changes nothing."""
+    depth: int = DEPTH_DEFAULT
+    """How many of the order are taken again; the rest stays after them."""
+
+    def form(self) -> dict[str, Any]:
+        """Returns the canonical form."""
+        return {"lambda": self.share, "depth": self.depth}
+
+    @classmethod
+    def from_form(cls, form: Mapping[str, Any]) -> Self:
+        """Returns the option of a canonical form."""
+        return cls(
+            checks.number("mmr.lambda", form["lambda"], high=1.0),
+            checks.count("mmr.depth", form["depth"], low=1, high=DEPTH_MAX),
+        )
+
+
+def resolve_mmr(given: object, *, has_ranker: bool) -> Mmr | None:
+    """Returns the option that a person gave as a mapping of `lambda` and `depth`, None for none."""
+    if given is None:
+        return None
+    if not isinstance(given, Mapping) or not set(given) <= _KNOWN:
+        raise InvalidInputError(
+            f"mmr: got {checks.show(given)}, expected a mapping of 'lambda' and 'depth'"
+        )
+    if not has_ranker:
+        raise InvalidInputError("mmr: got one where nothing ranks, expected a text or a vector")
+    return Mmr.from_form({"lambda": LAMBDA_DEFAULT, "depth": DEPTH_DEFAULT, **given})
+
+
+def diversify(scores: Sequence[float], share: float, similarity: Similarity) -> list[int]:
+    """Returns the places 0..n-1 in the order in which they are taken.
+
+    Args:
+        scores: n of them, descending.
+        share: the part of relevance, 0 to 1.
+        similarity: asked for each taken place and those that are left.
+
+    Spec: retrieval 6.2.
+
+    >>> alike = [[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    >>> diversify([0.95, 0.94, 0.70], 0.7, lambda one, others: [alike[one][i] for i in others])
+    [0, 2, 1]
+    >>> diversify([0.95, 0.94, 0.70], 1.0, lambda one, others: [alike[one][i] for i in others])
+    [0, 1, 2]
+    """
+    relevances = _relevances(scores)
+    left = list(range(len(scores)))
+    likeness = dict.fromkeys(left, 0.0)
+    taken: list[int] = []
+    while left:
+        best = max(
+            left,
+            key=lambda place: (
+                share * relevances[place] - (1.0 - share) * likeness[place],
+                -place,
+            ),
+        )
+        taken.append(best)
+        left.remove(best)
+        for place, value in zip(left, similarity(best, left), strict=True):
+            likeness[place] = max(likeness[place], value)
+    return taken
+
+
+def _relevances(scores: Sequence[float]) -> list[float]:
+    """Returns the scores moved to between 0 and 1; 0 is the lower of 0.0 and the last score."""
+    if not scores:
+        return []
+    high, low = scores[0], min(0.0, scores[-1])
+    if high == low:
+        return [1.0] * len(scores)
+    return [(score - low) / (high - low) for score in scores]

@@ -1,0 +1,87 @@
+"""Phrases: terms that stand one after the other in a document, as they do in the query.
+
+Spec: retrieval 4.1.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from ibidem.index.analysis import analyse_positions
+from ibidem.index.arrays import ranges
+from ibidem.retrieve.lexical.postings import Slots
+from ibidem.retrieve.lexical.view import LexicalView
+from ibidem.retrieve.protocol import LexicalSegment, Rows
+
+_SHIFT = np.uint64(32)
+
+
+def phrases_of(text: str, analyser: str) -> list[list[str]]:
+    """Returns the terms of what stands between the first and second, third and fourth quotation
+    mark, and so on; phrases without terms are left out.
+
+    >>> phrases_of('say "new york" or "boston" now', "unicode-1")
+    [['new', 'york'], ['boston']]
+    """
+    marks = [place for place, character in enumerate(text) if character == '"']
+    found = analyse_positions(text, analyser)
+    phrases = [
+        [term for term, start, stop in found if start > first and stop <= last]
+        for first, last in zip(marks[::2], marks[1::2], strict=False)
+    ]
+    return [phrase for phrase in phrases if phrase]
+
+
+def with_phrase(lexical_view: LexicalView, slots: Slots, phrase: Sequence[str]) -> Slots:
+    """Returns those of some slots, ascending, whose documents have the phrase.
+
+    Args:
+        plane: the rows.
+        slots: ascending; each has every term of the phrase.
+        phrase: at least one term.
+    """
+    ends = slots.searchsorted(
+        np.asarray([*lexical_view.starts, lexical_view.size], np.int64)
+    ).tolist()
+    kept = [np.zeros(0, np.uint32)]
+    for segment, start, (first, last) in zip(
+        lexical_view.segments, lexical_view.starts, pairwise(ends), strict=True
+    ):
+        rows = slots[first:last] - np.uint32(start)
+        if rows.shape[0]:
+            kept.append(rows[_matching(segment, rows, phrase)] + np.uint32(start))
+    return np.concatenate(kept)
+
+
+def _matching(segment: LexicalSegment, rows: Rows, phrase: Sequence[str]) -> npt.NDArray[np.intp]:
+    """Returns the places of the rows that have the phrase."""
+    beginnings = _beginnings(segment, rows, phrase[0], 0)
+    for offset, term in enumerate(phrase[1:], 1):
+        others = _beginnings(segment, rows, term, offset)
+        near = np.minimum(others.searchsorted(beginnings), max(0, others.shape[0] - 1))
+        beginnings = beginnings[others[near] == beginnings] if others.shape[0] else others
+    has = np.zeros(rows.shape[0], np.bool_)
+    has[(beginnings >> _SHIFT).astype(np.intp)] = True
+    return np.flatnonzero(has)
+
+
+def _beginnings(
+    segment: LexicalSegment, rows: Rows, text: str, offset: int
+) -> npt.NDArray[np.uint64]:
+    """Returns where a phrase would begin for a term to stand `offset` terms into it.
+
+    Each is place in `rows` << 32 | position; ascending.
+    """
+    term = segment.term(text)
+    assert term is not None, "BUG: the rows have every term of the phrase"
+    ends, positions = term.positions()
+    postings = term.rows.searchsorted(rows)
+    counts = term.frequencies[postings].astype(np.int64)
+    found = positions[ranges(ends[postings] - counts, counts)].astype(np.uint64)
+    places = np.repeat(np.arange(rows.shape[0], dtype=np.uint64), counts)
+    fits = found >= offset
+    return (places[fits] << _SHIFT) | (found[fits] - np.uint64(offset))

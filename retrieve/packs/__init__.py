@@ -1,1 +1,0 @@
-"""Packs: hits with what stands around them, no node twice, ready to be read or quoted."""

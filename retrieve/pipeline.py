@@ -1,0 +1,399 @@
+"""Execute: a pure function from a snapshot and a resolved query to a result.
+
+    view -> universe -> lanes -> fuse -> rerank -> diversify -> pack -> result
+
+Nothing here reads a clock, randomness or the environment, and nothing is remembered but statistics
+that follow from the snapshot.
+
+Spec: retrieval 3 to 9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from ibidem.objects.block import EMPTY
+from ibidem.objects.cid import NodeCid
+from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.ids import NodeId
+from ibidem.objects.node import Node
+from ibidem.objects.record import record
+from ibidem.retrieve.access.restricted_snapshot import loader, restrict
+from ibidem.retrieve.answer.drops import DROPS_LISTED_MAX
+from ibidem.retrieve.answer.neighbours import neighbour_lines
+from ibidem.retrieve.answer.result import Item, LaneScore, Result
+from ibidem.retrieve.answer.staleness import count_stale
+from ibidem.retrieve.answer.warning import Warning, WarningCode, capped  # noqa: A004
+from ibidem.retrieve.budget import Reader, pack
+from ibidem.retrieve.filter import NodeSet, Universe, universe
+from ibidem.retrieve.fuse import Fused, fuse
+from ibidem.retrieve.graph.lane import GraphTop, paths_of, run_graph_lanes, unknown_etypes
+from ibidem.retrieve.lane import LaneStatus, LaneTop
+from ibidem.retrieve.lexical.lane import rank_lexical
+from ibidem.retrieve.numbers import rank
+from ibidem.retrieve.protocol import Ordinals, Snapshot
+from ibidem.retrieve.query import predicate
+from ibidem.retrieve.query.query import Query
+from ibidem.retrieve.ranking import SnapshotRanking
+from ibidem.retrieve.reorder import reorder
+from ibidem.retrieve.rerank import LANE as RERANK
+from ibidem.retrieve.rerank import Reranker, RerankRecord, RerankStatus
+from ibidem.retrieve.sparse import rank_sparse
+from ibidem.retrieve.tokens import HEURISTIC, TokenEstimator, check_estimator
+
+if TYPE_CHECKING:
+    from ibidem.retrieve.recall.direct_answer import DirectAnswer
+    from ibidem.retrieve.recall.factors import Adjusted, Opinions
+
+Load = Callable[[NodeCid], Node]
+Content = Callable[[Node], bytes | None]
+
+
+def execute(
+    snapshot: Snapshot,
+    query: Query,
+    load: Load,
+    content: Content | None = None,
+    *,
+    estimator: TokenEstimator = HEURISTIC,
+    reranker: Reranker | RerankRecord | None = None,
+    dense: LaneTop | None = None,
+    opinions: Opinions = EMPTY,
+) -> Result:
+    """Returns the answer to a query over a snapshot's root.
+
+    Args:
+        snapshot: the index of one root.
+        query: resolved; see `query.resolve`.
+        load: reads a node.
+        content: reads the whole content of a node, for those that keep it in raw blocks. Without it
+            only inline content is known.
+        estimator: counts tokens; the query names it.
+        reranker: the one that the query names, or the record of what it said before.
+        dense: what `dense_tops` gave for this query and snapshot, when it was asked before.
+        opinions: what the notes that the query names say, see `recall.adjust`.
+
+    Raises:
+        InvalidInputError: the query names an unknown model, has another dimension, or names another
+        estimator or reranker.
+        ReplayError: the record is of another ranking.
+    """
+    if query.packs is not None:
+        raise InvalidInputError("packs: got options of packs, expected a question for nodes")
+    snapshot = restrict(snapshot, query.trust, load)
+    found = ranked(
+        snapshot,
+        query,
+        load,
+        content,
+        estimator=estimator,
+        reranker=reranker,
+        dense=dense,
+        opinions=opinions,
+    )
+    packed = pack(found.ranking, found.reader, limit=query.limit, budget=query.token_budget)
+    ordinals = found.ranking.ordinals[[one.place for one in packed.taken]]
+    lanes = found.lane_scores(ordinals, [one.node.id for one in packed.taken])
+    items = tuple(
+        Item(
+            one.node,
+            one.cid,
+            found.ranking.score(one.place),
+            one.rendered,
+            one.tokens,
+            MappingProxyType(scores),
+            paths,
+        )
+        for one, scores, paths in zip(
+            packed.taken, lanes, paths_of(found.walks, ordinals), strict=True
+        )
+    )
+    stale = count_stale(snapshot, query, ordinals, items, found.reader.content)
+    open_conflicts = count_conflicted(snapshot, [one.node.id for one in packed.taken])
+    return Result(
+        root=snapshot.root,
+        query=query,
+        items=items,
+        tokens_used=packed.tokens_used,
+        candidates_seen=len(found.ranking),
+        dropped=packed.drops,
+        dropped_counts=packed.counts,
+        warnings=found.warnings(stale, open_conflicts),
+        status=found.status(),
+        rerank=found.record,
+        direct=found.direct(),
+    )
+
+
+@record
+class Ranked:
+    """Every candidate of a query, best first, and what made the order so; nothing is packed yet."""
+
+    scope: Universe
+    ranking: SnapshotRanking
+    tops: Sequence[LaneTop]
+    walks: Sequence[GraphTop]
+    fused: Fused | None
+    reader: Reader
+    opinions: Mapping[NodeId, LaneScore]
+    """What the reranker said of the nodes that it saw."""
+    record: RerankRecord | None
+    factors: Sequence[Adjusted] = ()
+
+    def lane_scores(
+        self, ordinals: Ordinals, nodes: Sequence[NodeId]
+    ) -> list[dict[str, LaneScore]]:
+        """Returns what each lane, and the reranker, said about some nodes, given both ways."""
+        lanes = _lane_scores(ordinals, self.tops, self.fused)
+        if self.factors:
+            from ibidem.retrieve.recall.stage import add_factors
+
+            add_factors(lanes, ordinals, self.fused, self.factors)
+        for node, scores in zip(nodes, lanes, strict=True):
+            if node in self.opinions:
+                scores[RERANK] = self.opinions[node]
+        return lanes
+
+    def warnings(self, stale: int, open_conflicts: int) -> tuple[Warning, ...]:
+        """Returns the warnings of the answer, `stale` of whose nodes have a stale vector, and
+        `open_conflicts` of whose nodes are in conflict."""
+        query = self.scope.query
+        return capped(
+            [
+                *_warnings(self.scope, self.tops, self.walks, stale),
+                *_rerank_warning(query, self.record),
+                *_conflict_warning(open_conflicts),
+            ]
+        )
+
+    def direct(self) -> DirectAnswer | None:
+        """Returns what answers alone, None where that is not asked, or nothing does."""
+        if self.scope.query.recall is None:
+            return None
+        from ibidem.retrieve.recall.stage import direct_of
+
+        return direct_of(self.scope, self.ranking, self.reader)
+
+    def status(self) -> Mapping[str, LaneStatus | RerankStatus]:
+        """Returns how each lane, and the reranker, fared."""
+        return MappingProxyType(_status(self.tops, self.record))
+
+
+def ranked(
+    snapshot: Snapshot,
+    query: Query,
+    load: Load,
+    content: Content | None = None,
+    *,
+    estimator: TokenEstimator = HEURISTIC,
+    reranker: Reranker | RerankRecord | None = None,
+    dense: LaneTop | None = None,
+    opinions: Opinions = EMPTY,
+) -> Ranked:
+    """Returns the candidates of a query in order; the arguments and errors are those of
+    `execute`."""
+    check_estimator(query, estimator)
+    snapshot = restrict(snapshot, query.trust, load)
+    load = loader(snapshot, load)
+    if query.vector is not None:
+        from ibidem.retrieve.dense.lane import (
+            check_model,  # not loaded by a process that asks in words
+        )
+
+        check_model(snapshot, query)
+    scope = universe(snapshot, query)
+    tops = run_lanes(scope, dense)
+    walks = run_graph_lanes(scope, tops)
+    tops += [walk.top for walk in walks]
+    fused = fuse(tops, query.fusion) if tops else None
+    factors: Sequence[Adjusted] = ()
+    if fused is not None and query.recall is not None:
+        from ibidem.retrieve.recall.stage import recall  # not loaded by most processes
+
+        recalled = recall(scope, tops, fused, load, opinions)
+        fused, tops, factors = recalled.fused, recalled.tops, recalled.factors
+    ranking = _rank(scope, tops, fused)
+    reader = Reader(
+        load, content or _inline, estimator, query.content_chars, _adjacent(scope.view, query)
+    )
+    after = reorder(snapshot, query, ranking, reader, reranker)
+    opinions_of = after.opinions()
+    return Ranked(
+        scope, after.ranking, tops, walks, fused, reader, opinions_of, after.record, factors
+    )
+
+
+def dense_tops(snapshot: Snapshot, queries: Sequence[Query], load: Load) -> list[LaneTop | None]:
+    """Returns the top of the dense lane for each query, None for one without a vector.
+
+    Queries of one model and one universe share a scan; each top is what it would be alone.
+    """
+    from ibidem.retrieve.dense.lane import check_model, rank_dense_many
+
+    tops: list[LaneTop | None] = [None] * len(queries)
+    places = [place for place, query in enumerate(queries) if query.vector is not None]
+    for place in places:
+        check_model(snapshot, queries[place])
+    asked = [queries[place] for place in places]
+    found = rank_dense_many([universe(restrict(snapshot, one.trust, load), one) for one in asked])
+    for place, top in zip(places, found, strict=True):
+        tops[place] = top
+    return tops
+
+
+def run_lanes(scope: Universe, dense: LaneTop | None = None) -> list[LaneTop]:
+    """Returns the tops of the lanes that the query asks for, in fusion order."""
+    query = scope.query
+    tops: list[LaneTop] = []
+    if query.text is not None:
+        tops.append(rank_lexical(scope))
+    if query.vector is not None:
+        from ibidem.retrieve.dense.lane import rank_dense
+
+        tops.append(rank_dense(scope) if dense is None else dense)
+    if query.sparse is not None:
+        tops.append(rank_sparse(scope))
+    return tops
+
+
+def _rank(scope: Universe, tops: Sequence[LaneTop], fused: Fused | None) -> SnapshotRanking:
+    """Returns every candidate, best first."""
+    snapshot = scope.view.snapshot
+    if fused is None:
+        ordinals = _by_id(snapshot, scope.scope.ordinals(), scope.query)
+        ones = np.ones(ordinals.shape[0], np.float64)
+        return SnapshotRanking(snapshot, ordinals, ones)
+    if len(tops) == 1 and scope.query.recall is None:
+        return SnapshotRanking(snapshot, fused.ordinals, fused.scores)
+    ids = snapshot.node_ids(fused.ordinals)
+    order = rank(fused.scores, ids)
+    return SnapshotRanking(snapshot, fused.ordinals[order], fused.scores[order], ids[order])
+
+
+def _by_id(snapshot: Snapshot, ordinals: Ordinals, query: Query) -> Ordinals:
+    """Returns all matches, in id order as far as the answer can show them.
+
+    Where a limit ends the answer, only that many and the listed drops need their place; the rest
+    are counted.
+    """
+    ids = snapshot.node_ids(ordinals)
+    words = np.ascontiguousarray(ids).view(">u8")
+    first = words[:, 0].astype(np.uint64)
+    count = ordinals.shape[0]
+    shown = count if query.limit is None or query.token_budget is not None else query.limit
+    shown = min(count, shown + DROPS_LISTED_MAX)
+    if shown * 4 >= count:
+        return ordinals[np.lexsort((words[:, 1], first))]
+    last = np.partition(first, shown - 1)[shown - 1]
+    head, tail = np.flatnonzero(first <= last), np.flatnonzero(first > last)
+    order = np.lexsort((words[head, 1], first[head]))
+    return np.concatenate([ordinals[head[order]], ordinals[tail]])
+
+
+def _lane_scores(
+    ordinals: Ordinals, tops: Sequence[LaneTop], fused: Fused | None
+) -> list[dict[str, LaneScore]]:
+    """Returns what each lane said about each of some nodes."""
+    found: list[dict[str, LaneScore]] = [{} for _ in range(ordinals.shape[0])]
+    if fused is None or not found:
+        return found
+    fused_places = _places(fused.ordinals, ordinals)
+    for top in tops:
+        places = _places(top.ordinals, ordinals)
+        shares = fused.contributions[top.lane][fused_places]
+        for lanes, place, share in zip(found, places.tolist(), shares.tolist(), strict=True):
+            if place >= 0:
+                lanes[top.lane] = LaneScore(place + 1, float(top.scores[place]), share)
+    return found
+
+
+def _status(
+    tops: Sequence[LaneTop], record: RerankRecord | None
+) -> dict[str, LaneStatus | RerankStatus]:
+    status: dict[str, LaneStatus | RerankStatus] = {top.lane: top.status for top in tops}
+    if record is not None:
+        status[RERANK] = record.status
+    return status
+
+
+def _places(among: Ordinals, wanted: Ordinals) -> npt.NDArray[np.intp]:
+    """Returns where each of `wanted` stands among distinct ordinals, -1 for nowhere."""
+    if among.shape[0] == 0:
+        return np.full(wanted.shape[0], -1, np.intp)
+    order = among.argsort(kind="stable")
+    near = order.take(among.searchsorted(wanted, sorter=order), mode="clip")
+    return np.where(among[near] == wanted, near, -1)
+
+
+def _warnings(
+    scope: Universe, tops: Sequence[LaneTop], walks: Sequence[GraphTop], stale: int
+) -> Iterator[Warning]:
+    """Yields warnings in the order of the closed list, then of their subjects."""
+    query, snapshot = scope.query, scope.view.snapshot
+    status = {top.lane: top.status for top in tops}
+    if status.get("lexical") is LaneStatus.NO_TERMS:
+        yield Warning(WarningCode.NO_QUERY_TERMS, "text")
+    if query.vector is not None and status["dense"] is LaneStatus.NO_VECTORS:
+        yield Warning(WarningCode.NO_VECTORS, "vector", query.vector.model)
+    if query.sparse is not None and status["sparse"] is LaneStatus.NO_VECTORS:
+        yield Warning(WarningCode.NO_SPARSE_VECTORS, "sparse", query.sparse.vocab)
+    if query.vector is not None and stale:
+        yield Warning(WarningCode.STALE_VECTORS, "vector", query.vector.model, stale)
+    for walk in walks:
+        if walk.top.status is LaneStatus.NO_EDGES:
+            yield Warning(WarningCode.NO_EDGES, walk.top.lane)
+    for walk in walks:
+        if walk.left_out:
+            yield Warning(WarningCode.FRONTIER_CUT, walk.top.lane, None, walk.left_out)
+    for name in query.labels:
+        if not snapshot.live & snapshot.label(name):
+            yield Warning(WarningCode.UNKNOWN_LABEL, "label", name)
+    if query.where is not None:
+        for name in sorted(set(predicate.names(query.where))):
+            if not snapshot.live & snapshot.exists(name):
+                yield Warning(WarningCode.UNKNOWN_PROPERTY, "where", name)
+    for lane, etype in unknown_etypes(scope):
+        yield Warning(WarningCode.UNKNOWN_EDGE_TYPE, lane, etype)
+
+
+def count_conflicted(snapshot: Snapshot, nodes: Sequence[NodeId]) -> int:
+    """Returns how many of some nodes are in conflict."""
+    return sum(node.raw in snapshot.conflicted for node in nodes) if snapshot.conflicted else 0
+
+
+def _conflict_warning(count: int) -> Iterator[Warning]:
+    """Yields a warning where returned nodes are in conflict."""
+    if count:
+        yield Warning(WarningCode.OPEN_CONFLICTS, "root", None, count)
+
+
+def _rerank_warning(query: Query, record: RerankRecord | None) -> Iterator[Warning]:
+    """Yields a warning where a reranker was asked for, was called, and gave nothing to use."""
+    if (
+        query.rerank is not None
+        and record is not None
+        and record.status not in (RerankStatus.OK, RerankStatus.TOO_FEW)
+    ):
+        yield Warning(WarningCode.RERANK_FAILED, "rerank", query.rerank.name)
+
+
+def _adjacent(view: NodeSet, query: Query) -> Callable[[NodeId], str] | None:
+    """Returns what renders the edges of a node, None where none are shown."""
+    if not query.adjacency:
+        return None
+
+    def lines(node: NodeId) -> str:
+        ordinal = view.snapshot.ordinal(node)
+        assert ordinal is not None, "BUG: a ranked node is in the snapshot"
+        return neighbour_lines(view, ordinal, query.adjacency)
+
+    return lines
+
+
+def _inline(node: Node) -> bytes | None:
+    return node.content if isinstance(node.content, bytes) else None

@@ -1,0 +1,124 @@
+"""How lanes become one score: the names, constants and weights that a query may ask for.
+
+Spec: retrieval 7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+from types import MappingProxyType
+
+from ibidem.objects.block import empty
+from ibidem.objects.config import Config
+from ibidem.objects.errors import CorruptError, InvalidInputError
+from ibidem.objects.record import record
+from ibidem.retrieve.identity_cache import IdentityCache
+from ibidem.retrieve.query import checks
+
+LANES = ("lexical", "dense", "sparse", "graph", "community")
+"""Every lane, in the order in which fusion adds them."""
+
+RRF_K = 60.0
+FUSIONS = ("rrf", "weighted_rrf", "convex", "score_normalised")
+SCORED = ("convex", "score_normalised")
+"""Those that look at scores; the others look at ranks."""
+
+
+@record
+class Fusion:
+    """How lanes become one score."""
+
+    name: str = "rrf"
+    k: float = RRF_K
+    """The constant that reciprocal ranks are damped with; unused by those that look at scores."""
+    weights: Mapping[str, float] = field(default_factory=empty)
+    """By lane, 1.0 where absent; only for the weighted forms."""
+
+    def __post_init__(self) -> None:
+        if self.name not in FUSIONS:
+            raise InvalidInputError(
+                f"fusion: got {self.name!r}, expected one of {', '.join(FUSIONS)}"
+            )
+        if not 0.0 <= self.k < float("inf"):
+            raise InvalidInputError(f"rrf_k: got {self.k}, expected a finite number of at least 0")
+        if self.weights and self.name == "rrf":
+            raise InvalidInputError(
+                "weights: got some with fusion 'rrf', expected one of the weighted fusions"
+            )
+        for lane, weight in self.weights.items():
+            if lane not in LANES:
+                raise InvalidInputError(
+                    f"weights: got the lane {lane!r}, expected one of {', '.join(LANES)}"
+                )
+            if not 0.0 < weight < float("inf"):
+                raise InvalidInputError(
+                    f"weights.{lane}: got {weight}, expected a finite number above 0",
+                    hint="leave a lane out by not giving its query",
+                )
+
+    def weight(self, lane: str) -> float:
+        """Returns the weight of a lane."""
+        return self.weights.get(lane, 1.0)
+
+
+def configured_fusion(config: Config) -> Fusion:
+    """Returns the fusion that a root's configuration names, for questions that name none.
+
+    Raises:
+        CorruptError: `config.fusion` is of the wrong form.
+    """
+    return _CONFIGURED(config)
+
+
+def resolve_fusion(
+    config: Config, name: str | None, k: float | None, weights: Mapping[str, float] | None
+) -> Fusion:
+    """Returns the fusion asked for; what is not said comes from the configuration, then from the
+    spec.
+
+    Raises:
+        InvalidInputError: an option is of the wrong form, or does not go with the method.
+        CorruptError: the configuration is of the wrong form.
+    """
+    own = configured_fusion(config)
+    if name is None and k is None and weights is None:
+        return own
+    chosen = own.name if name is None else checks.name("fusion", name)
+    if k is not None and chosen in SCORED:
+        raise InvalidInputError(
+            f"rrf_k: got one with fusion {chosen!r}, expected 'rrf' or 'weighted_rrf'"
+        )
+    if weights is None:
+        weights = own.weights if chosen == own.name else {}
+    damping = own.k if k is None else checks.number("rrf_k", k, high=1e9)
+    return Fusion(chosen, damping, checked_weights(weights))
+
+
+def _configured(config: Config) -> Fusion:
+    given = config.fusion
+    try:
+        return Fusion(
+            checks.name("fusion", given.get("name", "rrf")),
+            checks.number("rrf_k", given.get("k", RRF_K), high=1e9),
+            checked_weights(given.get("weights", {})),
+        )
+    except InvalidInputError as error:
+        raise CorruptError(f"config.fusion: {error}") from error
+
+
+_CONFIGURED: IdentityCache[Config, Fusion] = IdentityCache(_configured)
+
+
+def checked_weights(weights: object) -> Mapping[str, float]:
+    """Returns weights by lane as floats; the lanes themselves are checked by `Fusion`."""
+    if not isinstance(weights, Mapping):
+        raise InvalidInputError(
+            f"weights: got {type(weights).__name__}, expected lanes and numbers"
+        )
+    return MappingProxyType(
+        {
+            checks.name("weights", lane): checks.number(f"weights.{lane}", weight, high=1e9)
+            for lane, weight in sorted(weights.items())
+        }
+    )

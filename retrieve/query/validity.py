@@ -1,0 +1,73 @@
+"""Validity: what a node says about the time for which it holds, as a condition on two properties.
+
+`valid_from` and `valid_to` are numbers, microseconds since 1970 UTC for those who follow the house,
+and the interval is half-open: a node that ends where another begins never overlaps it. This is time
+in the world; time in the repository is `repo.at(time)`.
+
+Spec: retrieval 3.2.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.record import record
+from ibidem.retrieve.query import checks
+from ibidem.retrieve.query.predicate import And, Between, Equal, Exists, Not, Or, Predicate
+
+FROM, TO = "valid_from", "valid_to"
+MISSING = ("pass", "drop")
+TIME_MAX = 2**63 - 1
+
+
+@record
+class Valid:
+    """Asks for the nodes that hold at a time."""
+
+    at: int
+    """Microseconds since 1970 UTC."""
+    missing: str = "pass"
+    """Whether nodes that say nothing about time `pass` or `drop`."""
+
+    def form(self) -> dict[str, Any]:
+        """Returns the canonical form."""
+        return {"at": self.at, "missing": self.missing}
+
+    @classmethod
+    def checked(cls, at: object, missing: object) -> Self:
+        """Returns the option; raises `InvalidInputError` that names what is wrong."""
+        if missing not in MISSING or not isinstance(missing, str):
+            raise InvalidInputError(
+                f"valid_missing: got {checks.show(missing)}, expected 'pass' or 'drop'"
+            )
+        return cls(checks.count("valid_at", at, low=-TIME_MAX - 1, high=TIME_MAX), missing)
+
+    @classmethod
+    def from_form(cls, form: Mapping[str, Any]) -> Self:
+        """Returns the option of a canonical form."""
+        return cls.checked(form["at"], form["missing"])
+
+    def condition(self) -> Predicate:
+        """Returns what must hold of a node's properties."""
+        begun = Between(FROM, None, self.at)
+        lasting = Between(TO, self.at, None, low_open=True)
+        parts: tuple[Predicate, ...] = (_open_or(FROM, begun), _open_or(TO, lasting))
+        return And(parts if self.missing == "pass" else (*parts, Or((begun, lasting))))
+
+
+def resolve_valid(at: object, missing: object) -> Valid | None:
+    """Returns the option that a person gave, None where they gave none."""
+    if at is None:
+        if missing is not None:
+            raise InvalidInputError(
+                f"valid_missing: got {checks.show(missing)} without valid_at, expected both"
+            )
+        return None
+    return Valid.checked(at, "pass" if missing is None else missing)
+
+
+def _open_or(name: str, bound: Predicate) -> Predicate:
+    """Returns that a property is absent or null, or its bound holds."""
+    return Or((Not(Exists(name)), Equal(name, None), bound))

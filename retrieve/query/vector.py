@@ -1,0 +1,81 @@
+"""The vectors of a query, dense and sparse, in the one form that is recorded.
+
+Spec: retrieval 3.3.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ibidem.objects.errors import ErrorKind, InvalidInputError
+from ibidem.objects.record import record
+from ibidem.retrieve.numbers import Float32s
+from ibidem.retrieve.query import checks
+
+DIM_MAX = 4096
+TOKENS_MAX = 65_536
+"""Tokens of a sparse query."""
+
+
+@record
+class QueryVector:
+    """A dense query: the model it was made with and its bytes."""
+
+    model: str
+    data: bytes
+    """float32, little-endian."""
+
+    @property
+    def dim(self) -> int:
+        """The number of components."""
+        return len(self.data) // 4
+
+    def array(self) -> Float32s:
+        """Returns the components, (d,) float32."""
+        return np.frombuffer(self.data, "<f4").astype(np.float32)
+
+
+@record
+class QuerySparse:
+    """A sparse query: weights on tokens of a vocabulary, tokens ascending."""
+
+    vocab: str
+    tokens: tuple[int, ...]
+    weights: tuple[float, ...]
+    """Each a float32."""
+
+
+def checked_vector(vector: object) -> QueryVector:
+    """Returns a dense query given as (model, numbers)."""
+    if not isinstance(vector, tuple) or len(vector) != 2:
+        raise InvalidInputError(f"vector: got {type(vector).__name__}, expected (model, numbers)")
+    model = checks.name("vector", vector[0])
+    values = checks.float32s("vector", vector[1])
+    if not 1 <= values.shape[0] <= DIM_MAX:
+        raise InvalidInputError(
+            f"vector: got {values.shape[0]} components, expected 1 to {DIM_MAX}",
+            kind=ErrorKind.DIMENSION_MISMATCH,
+        )
+    return QueryVector(model, values.astype("<f4").tobytes())
+
+
+def checked_sparse(sparse: object) -> QuerySparse:
+    """Returns a sparse query given as (vocabulary, tokens, weights)."""
+    if not isinstance(sparse, tuple) or len(sparse) != 3:
+        raise InvalidInputError(
+            f"sparse: got {type(sparse).__name__}, expected (vocabulary, tokens, weights)"
+        )
+    vocab = checks.name("sparse", sparse[0])
+    tokens = [
+        checks.count("sparse.tokens", checks.plain(token), high=2**32 - 1) for token in sparse[1]
+    ]
+    weights = checks.float32s("sparse.weights", sparse[2])
+    if len(tokens) != weights.shape[0] or not 1 <= len(tokens) <= TOKENS_MAX:
+        raise InvalidInputError(
+            f"sparse: got {len(tokens)} tokens and {weights.shape[0]} weights, "
+            f"expected as many of each, 1 to {TOKENS_MAX}"
+        )
+    if len(set(tokens)) != len(tokens):
+        raise InvalidInputError("sparse.tokens: got one twice, expected each once")
+    pairs = sorted(zip(tokens, weights.tolist(), strict=True))
+    return QuerySparse(vocab, tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs))

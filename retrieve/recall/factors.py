@@ -1,0 +1,140 @@
+"""Adjustment: the fused score times factors, each with its share in the explanation.
+
+A factor moves a score by what it takes from 1, of the score's size: `s + |s| (f - 1)`, so that it
+lifts and lowers negative scores too. The shares, added in order to the fused score, are the final
+score, to the bit.
+
+Spec: recall 3, 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from ibidem.objects.cid import CommitCid
+from ibidem.objects.ids import NodeId
+from ibidem.objects.node import Node
+from ibidem.objects.record import record
+from ibidem.retrieve.numbers import Float64s
+from ibidem.retrieve.query import checks
+from ibidem.retrieve.query.validity import TIME_MAX
+from ibidem.retrieve.recall.feedback import halved
+
+DAY = 86_400_000_000
+RECENCY_DEFAULT = {"property": "time", "half_life": 7 * DAY, "weight": 0.2}
+IMPORTANCE_DEFAULT = "importance"
+IMPORTANCE_MIDDLE, IMPORTANCE_GAIN = 0.4, 0.25
+
+
+@record
+class Recency:
+    """Asks that what is old counts less."""
+
+    as_of: int
+    """Microseconds since 1970 UTC, as all times."""
+    property: str = "time"
+    """Holds a node's time; without one a node is neither lifted nor lowered."""
+    half_life: int = 7 * DAY
+    weight: float = 0.2
+    """The part of the score that ages."""
+
+    def form(self) -> dict[str, Any]:
+        """Returns the canonical form."""
+        return {
+            "as_of": self.as_of,
+            "property": self.property,
+            "half_life": self.half_life,
+            "weight": self.weight,
+        }
+
+    @classmethod
+    def from_form(cls, form: Mapping[str, Any]) -> Self:
+        """Returns the option of a canonical form."""
+        return cls(
+            checks.count("recency.as_of", form["as_of"], high=TIME_MAX),
+            checks.name("recency.property", form["property"]),
+            checks.count("recency.half_life", form["half_life"], low=1, high=TIME_MAX),
+            checks.number("recency.weight", form["weight"], high=1.0),
+        )
+
+    def factor(self, node: Node) -> float:
+        """Returns the factor of one node."""
+        time = node.props.get(self.property)
+        if not isinstance(time, int) or isinstance(time, bool):
+            return 1.0
+        return (1.0 - self.weight) + self.weight * halved(self.as_of - time, self.half_life)
+
+
+@record
+class Importance:
+    """Asks that a property from 0 to 1 lifts or lowers a node."""
+
+    property: str = IMPORTANCE_DEFAULT
+
+    def factor(self, node: Node) -> float:
+        """Returns the factor of one node; 1.0 where it says nothing."""
+        value = node.props.get(self.property)
+        if not isinstance(value, (int, float)) or isinstance(value, bool):
+            return 1.0
+        bounded = min(1.0, max(0.0, float(value)))
+        return 1.0 + (bounded - IMPORTANCE_MIDDLE) * IMPORTANCE_GAIN
+
+
+@record
+class Feedback:
+    """Asks that votes count, those at one state of the notes."""
+
+    notes: CommitCid | None
+    """None where nothing has been said yet."""
+
+
+@record
+class Worth:
+    """Asks that outcomes count, those at one state of the notes."""
+
+    notes: CommitCid | None
+    as_of: int
+    half_life: int | None = None
+
+
+Opinions = Mapping[str, Mapping[NodeId, float]]
+"""For `feedback` and `worth`: the factor of each node that something was said about."""
+
+
+@record
+class Adjusted:
+    """What one factor did to each candidate, beside those of the fused ranking."""
+
+    name: str
+    ranks: Sequence[int]
+    """By candidate, its rank before."""
+    factors: Float64s
+    shares: Float64s
+
+
+def adjusted(
+    scores: Float64s,
+    steps: Sequence[tuple[str, Callable[[int], float]]],
+    order: Callable[[Float64s], Sequence[int]],
+) -> tuple[Float64s, list[Adjusted]]:
+    """Returns the scores after every factor, and what each did.
+
+    Args:
+        scores: (n,) by candidate.
+        steps: a factor's name, and the factor of a candidate by its place.
+        order: from scores to places, best first.
+
+    Spec: recall 3.
+    """
+    done: list[Adjusted] = []
+    for name, factor in steps:
+        ranks = np.empty(scores.shape[0], np.int64)
+        ranks[np.asarray(order(scores), np.int64)] = np.arange(1, scores.shape[0] + 1)
+        factors = np.array([factor(place) for place in range(scores.shape[0])], np.float64)
+        shares = np.abs(scores) * (factors - 1.0) + 0.0
+        scores = scores + shares + 0.0
+        done.append(Adjusted(name, ranks.tolist(), factors, shares))
+    return scores, done

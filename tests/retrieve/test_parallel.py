@@ -1,0 +1,47 @@
+"""Shared work gives what one thread gives, whatever becomes of the helpers."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from ibidem.retrieve.dense import parallel
+from ibidem.retrieve.dense.parallel import shared
+
+
+@pytest.fixture(params=[1, 2, 4])
+def workers(request, monkeypatch):
+    monkeypatch.setattr(parallel, "WORKERS", request.param)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 500])
+def test_results_are_in_the_order_of_the_tasks(workers, count):
+    assert shared(lambda task: task * task, range(count)) == [n * n for n in range(count)]
+
+
+def test_an_error_is_raised(workers):
+    def work(task):
+        if task == 399:
+            raise ValueError(task)
+        return task
+
+    with pytest.raises(ValueError, match="399"):
+        shared(work, range(400))
+
+
+def test_helpers_that_get_stuck_are_not_waited_for(monkeypatch):
+    monkeypatch.setattr(parallel, "WORKERS", 3)
+    caller, go_on, stuck = threading.get_ident(), threading.Event(), threading.Event()
+
+    def work(task):
+        if threading.get_ident() != caller:
+            stuck.set()
+            go_on.wait(300)
+        else:
+            stuck.wait(300)
+        return -task
+
+    assert shared(work, range(20)) == [-task for task in range(20)]
+    assert not go_on.is_set()
+    go_on.set()

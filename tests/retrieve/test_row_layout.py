@@ -1,0 +1,79 @@
+"""Columns that snapshots share: what stays in place, what is given up, what older ones see."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ibidem.retrieve.lexical import row_layout
+from ibidem.retrieve.lexical.row_layout import places_of
+
+
+@dataclass
+class Segment:
+    """What is asked of a lexical segment here."""
+
+    name: str
+    ordinals: np.ndarray
+    lengths: np.ndarray
+    cache: dict = field(default_factory=dict)
+
+
+def segment(name, first, count):
+    ordinals = np.arange(first, first + count, dtype=np.uint32)
+    return Segment(name, ordinals, ordinals + np.uint32(7))
+
+
+def check(segments):
+    places = places_of(segments)
+    for one in segments:
+        start = places.starts[one.name]
+        span = slice(start, start + len(one.ordinals))
+        assert np.array_equal(places.ordinals[span], one.ordinals)
+        assert np.array_equal(places.lengths[span], one.lengths)
+    spans = sorted((places.starts[one.name], len(one.ordinals)) for one in segments)
+    ends = [start + count for start, count in spans]
+    assert all(end <= start for end, (start, _) in zip(ends, spans[1:], strict=False))
+    assert places.size == max(ends, default=0)
+    assert places.spare.take(np.float32).shape[0] >= places.size
+    return places
+
+
+def test_one_segment_is_not_copied():
+    one = segment("a", 0, 50)
+    assert check([one]).lengths is one.lengths
+    assert check([]).size == 0
+
+
+def test_a_new_tail_leaves_the_others_in_place():
+    first, second = segment("a", 0, 9000), segment("b", 9000, 4000)
+    before = check([first, second, segment("tail", 13000, 5)])
+    after = check([first, second, segment("longer tail", 13000, 6)])
+    assert np.shares_memory(before.lengths, after.lengths)
+    assert before.starts["b"] == after.starts["b"]
+    assert after.starts["longer tail"] >= before.size
+    assert before.spare is after.spare
+    assert np.array_equal(before.ordinals[-5:], np.arange(13000, 13005))
+
+
+def test_what_is_left_unused_is_given_up(monkeypatch):
+    monkeypatch.setattr(row_layout, "_SLACK_ROWS", 10)
+    first, second = segment("a", 0, 100), segment("b", 100, 60)
+    older = check([first, second])
+    memory = {id(older.spare)}
+    for number in range(1, 30):
+        places = check([first, second, segment(f"tail {number}", 160, number)])
+        memory.add(id(places.spare))
+        assert places.size <= (160 + number) * 5 // 4 + 10
+    assert len(memory) > 3
+    assert np.array_equal(older.ordinals[:100], first.ordinals)
+
+
+def test_spare_zeros_are_lent_to_one_at_a_time():
+    spare = check([segment("a", 0, 9)]).spare
+    one, other = spare.take(np.float32), spare.take(np.float32)
+    assert one is not other
+    spare.give(one)
+    assert spare.take(np.float64).dtype == np.float64
+    assert spare.take(np.float32) is one
