@@ -27,7 +27,7 @@ from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.root import Root
 from ibidem.objects.tree import mutate
-from ibidem.repo.history_graph import Graph, children_first
+from ibidem.repo.history.log_graph import LogGraph, children_first
 from ibidem.repo.repository import Repository
 
 BATCH = 500
@@ -87,7 +87,7 @@ def timed(repo: Repository, run: Callable[[], Any]) -> float:
 
 
 def drawn(repo: Repository) -> None:
-    graph = Graph()
+    graph = LogGraph()
     for cid, commit in children_first(repo.store, repo.head):
         graph.draw(cid, commit)
 

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 import ibidem
-from ibidem.repo import retrieving
 from ibidem.repo.repository import Repository
+from ibidem.repo.retrieval import retrieve
 
 DIM = 384
 BATCH = 20_000
@@ -93,10 +93,10 @@ def row(repo: Repository, name: str, asked: list[dict[str, Any]], rounds: int) -
     revision = repo.at()
 
     def without(options: dict[str, Any]) -> Any:
-        return retrieving.execute_asked(repo, revision, retrieving.ask(repo, revision, **options))
+        return retrieve.execute_asked(repo, revision, retrieve.ask(repo, revision, **options))
 
     def with_receipt(options: dict[str, Any]) -> Any:
-        return retrieving.retrieve(repo, revision, **options)
+        return retrieve.retrieve(repo, revision, **options)
 
     for options in asked:
         without(options)

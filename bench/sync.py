@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 
 import ibidem
-from ibidem.repo.sync.exchange import push
-from ibidem.repo.sync.http import HttpRemote
+from ibidem.repo.sync.fetch_push import push
+from ibidem.repo.sync.http_client import HttpRemote
 from ibidem.serve.remote import RemoteServer
 
 TOKEN = "bench-token-0123456789"

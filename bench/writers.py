@@ -21,7 +21,7 @@ from pathlib import Path
 
 import ibidem
 from ibidem.objects.derive import node_id
-from ibidem.repo.keep.fsck import fsck
+from ibidem.repo.maintenance.fsck import fsck
 
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 
     from ibidem.objects.commit import Commit
     from ibidem.objects.ids import NodeId
-    from ibidem.repo.bisect import Bisection
-    from ibidem.repo.history_bisect import CommitBisection
+    from ibidem.repo.history.bisect import Bisection, CommitBisection
     from ibidem.repo.repository import Repository
 
 
@@ -139,7 +138,7 @@ def run(
       repo bisect run --good v1 -- ./check.sh
       repo bisect run -- sh -c 'repo query --label Rule --count | grep -q "^12 "'
     """
-    from ibidem.repo.history_bisect import bisect_commits
+    from ibidem.repo.history.bisect import bisect_commits
 
     with session.open() as repository:
         if repository.folder is None:
@@ -199,7 +198,7 @@ def _ended_well(arguments: tuple[str, ...], environment: dict[str, str]) -> bool
 
 
 def _run_lines(found: CommitBisection) -> list[str]:
-    from ibidem.repo.telling import commit_line
+    from ibidem.repo.history.diff_format import commit_line
 
     asked = output.faint(
         f"tested {len(found.steps)} of {output.plural(found.commits_count, 'commit')}"
@@ -225,7 +224,7 @@ def _json(found: Bisection) -> dict[str, Any]:
 
 
 def _lines(repository: Repository, found: Bisection) -> list[str]:
-    from ibidem.repo.telling import cause_lines, commit_line, move_lines
+    from ibidem.repo.history.diff_format import cause_lines, commit_line, move_lines
 
     commits = output.plural(found.commits_count, "commit")
     asked = f"asked {found.evaluations_count} of {commits}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ibidem.cli import output
 
 if TYPE_CHECKING:
-    from ibidem.repo.history import Change
+    from ibidem.repo.history.log import Change
     from ibidem.store.protocol import Store
 
 _MARKS = {"added": "+", "removed": "-", "changed": "~"}

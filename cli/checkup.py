@@ -140,7 +140,7 @@ def check_index(repository: Repository) -> Finding:
 
 def check_all(repository: Repository) -> Finding:
     """Reads everything, as `repo fsck` does, and says in a line what it came to."""
-    from ibidem.repo.keep.report import FaultKind
+    from ibidem.repo.maintenance.report import FaultKind
 
     report = repository.fsck()
     if report.is_clean:

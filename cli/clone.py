@@ -42,8 +42,8 @@ def command(
       repo clone backup.car restored
     """
     from ibidem.repo.repository import FOLDER
-    from ibidem.repo.sync.cloning import clone_from
-    from ibidem.repo.sync.place import address_of
+    from ibidem.repo.sync.clone import clone_from
+    from ibidem.repo.sync.remotes import address_of
 
     address = address_of(location, token_file=token_file, is_plain_allowed=is_plain_allowed)
     target = folder or Path(PurePosixPath(location.rstrip("/")).stem)

@@ -9,7 +9,7 @@ from ibidem.cli import changes, output, shapes
 
 if TYPE_CHECKING:
     from ibidem.objects.commit import Commit
-    from ibidem.repo.history import Change
+    from ibidem.repo.history.log import Change
     from ibidem.repo.merge.branch import Outcome
     from ibidem.repo.merge.conflicts import OpenConflict
     from ibidem.store.protocol import Store

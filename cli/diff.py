@@ -11,7 +11,7 @@ from ibidem.cli.session import Session, common_options, pass_session
 from ibidem.cli.trusting import trust_option, trust_options
 
 if TYPE_CHECKING:
-    from ibidem.repo.compare import Comparison
+    from ibidem.repo.history.compare import Comparison
 
 
 @click.command("diff")
@@ -114,7 +114,7 @@ def _answers(
 
 
 def _lines(repository: Any, found: Comparison) -> list[str]:
-    from ibidem.repo.telling import cause_lines, move_lines
+    from ibidem.repo.history.diff_format import cause_lines, move_lines
 
     lines = move_lines(found.moves) or ["no items"]
     tokens = f"{found.before.tokens_used:,} -> {found.after.tokens_used:,} tokens"

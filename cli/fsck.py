@@ -12,7 +12,7 @@ from ibidem.cli.progress import progress_bar
 from ibidem.cli.session import Session, common_options, pass_session
 
 if TYPE_CHECKING:
-    from ibidem.repo.keep.report import FsckReport
+    from ibidem.repo.maintenance.report import FsckReport
 
 SHOWN_MAX = 50
 
@@ -46,8 +46,8 @@ def command(context: click.Context, session: Session, *, repair: bool, source: P
     """
     if source is not None and not repair:
         raise click.UsageError("--from needs --repair")
-    from ibidem.repo.keep import fsck
-    from ibidem.repo.keep import repair as repairing
+    from ibidem.repo.maintenance import fsck
+    from ibidem.repo.maintenance import repair as repairing
 
     folder = session.folder()
     with progress_bar(session, "reading blocks") as advance:

@@ -34,7 +34,7 @@ def command(
       repo gc --dry-run
       repo gc --keep-operations 100
     """
-    from ibidem.repo.operations import OPERATIONS_KEPT
+    from ibidem.repo.operation_log import OPERATIONS_KEPT
 
     with session.open() as repository:
         report = repository.collect_garbage(

@@ -20,7 +20,7 @@ from ibidem.objects.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from ibidem.ingest.report import Report
-    from ibidem.repo.transaction import Transaction
+    from ibidem.repo.transaction.transaction import Transaction
 
 SKIPS_SHOWN = 10
 

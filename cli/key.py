@@ -10,7 +10,7 @@ from ibidem.cli import output
 from ibidem.cli.session import Session, common_options, pass_session
 
 if TYPE_CHECKING:
-    from ibidem.repo.sign.keyring import TrustedKey
+    from ibidem.repo.signing.keyring import TrustedKey
 
 
 @click.group("key")
@@ -96,7 +96,7 @@ def trust(session: Session, *, name: str, public: str, may_erase: bool) -> None:
     Example:
       repo key trust bob 8f1c...e2
     """
-    from ibidem.repo.sign.keyring import TrustedKey, parse_public
+    from ibidem.repo.signing.keyring import TrustedKey, parse_public
 
     key = TrustedKey(name, parse_public(public), may_erase=may_erase)
     with session.open() as repository:

@@ -90,9 +90,9 @@ def _drawn(
     store: Store, start: CommitCid | None, limit: int | None, *, oneline: bool
 ) -> tuple[list[str], list[Commit]]:
     from ibidem.objects.commit import Commit
-    from ibidem.repo.history_graph import Graph, children_first
+    from ibidem.repo.history.log_graph import LogGraph, children_first
 
-    graph = Graph()
+    graph = LogGraph()
     lines: list[str] = []
     commits: list[Commit] = []
     for cid, ends in islice(children_first(store, start), limit):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ibidem.cli import changes, shapes
 
 if TYPE_CHECKING:
-    from ibidem.repo.compare import Cause, Move, Placed
+    from ibidem.repo.history.compare import Cause, Move, Placed
     from ibidem.retrieve.answer.result import Result
 
 

@@ -2,7 +2,7 @@
 
 Beginnings are looked for among what the caller may see, so that no error tells of anything else. A
 command that takes no `--trust` speaks for who may see everything, unless the environment says who
-asks. What a beginning is, `repo/beginning.py` says.
+asks. What a beginning is, `repo/id_prefix.py` says.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from ibidem.cli.trusting import is_restricted, trust_of
 
 if TYPE_CHECKING:
     from ibidem.objects.ids import EdgeId, NodeId
-    from ibidem.repo.at import Revision
     from ibidem.repo.repository import Repository
-    from ibidem.repo.transaction import Transaction
+    from ibidem.repo.revision import Revision
+    from ibidem.repo.transaction.transaction import Transaction
 
 
 def node_at(session: Session, repository: Repository, text: str, at: str = "HEAD") -> NodeId:
@@ -42,12 +42,12 @@ def node_among(
 ) -> NodeId:
     """Returns the node that is meant, of some."""
     from ibidem.objects.ids import NodeId
-    from ibidem.repo.beginning import named, sorted_from
+    from ibidem.repo.id_prefix import resolve_prefix, sorted_from
 
     if is_restricted(session):
         knows = _seen(session, repository, "HEAD").snapshot().ordinal
         ids = [one for one in ids if knows(one) is not None]
-    return named(text, NodeId.parse, sorted_from(ids), where=where)
+    return resolve_prefix(text, NodeId.parse, sorted_from(ids), where=where)
 
 
 def _seen(session: Session, repository: Repository, at: str) -> Revision:

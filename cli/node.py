@@ -13,7 +13,7 @@ from ibidem.cli.session import Session, common_options, pass_session
 
 if TYPE_CHECKING:
     from ibidem.objects.ids import NodeId
-    from ibidem.repo.transaction import Transaction
+    from ibidem.repo.transaction.transaction import Transaction
 
 
 @click.group("node")

@@ -118,7 +118,7 @@ def moment(text: str | None) -> int | None:
         return None
     if re.fullmatch(r"-?[0-9]{1,19}", text):
         return int(text)
-    from ibidem.repo.revision import time_of
+    from ibidem.repo.revspec import time_of
 
     return time_of(text)
 

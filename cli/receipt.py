@@ -11,7 +11,7 @@ from ibidem.cli import output
 from ibidem.cli.session import Session, author_option, common_options, pass_session
 
 if TYPE_CHECKING:
-    from ibidem.repo.run.kept import KeptReceipt
+    from ibidem.repo.receipts.kept import KeptReceipt
     from ibidem.retrieve.answer.receipt import Receipt
     from ibidem.retrieve.answer.sealed import SealedReceipt
 

@@ -59,7 +59,7 @@ def add(
       repo remote add backup /mnt/backup/notes
       repo remote add team https://notes.example.org --token-file ~/.notes-token
     """
-    from ibidem.repo.sync.place import address_of
+    from ibidem.repo.sync.remotes import address_of
 
     address = address_of(location, token_file=token_file, is_plain_allowed=is_plain_allowed)
     with session.open() as repository:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from ibidem.cli.session import Session
     from ibidem.objects.ids import NodeId
-    from ibidem.repo.merge.replant import Replanted
+    from ibidem.repo.merge.rebase import Replanted
     from ibidem.store.protocol import Store
 
 SHOWN_MAX = 20

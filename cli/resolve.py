@@ -80,9 +80,9 @@ def command(
 
 def _conflict_id(session: Session, repository: Repository, text: str) -> NodeId | EdgeId:
     """Returns the id of the node or edge in conflict that is meant."""
-    from ibidem.repo.beginning import is_beginning, named, sorted_from
+    from ibidem.repo.id_prefix import is_prefix, resolve_prefix, sorted_from
 
-    if is_beginning(text):
+    if is_prefix(text):
         check_owner(session, "a conflict")
     open_ids = [each.id for each in repository.conflicts()]
 
@@ -95,7 +95,9 @@ def _conflict_id(session: Session, repository: Repository, text: str) -> NodeId 
             hint="run 'repo status' to see which are open",
         )
 
-    return named(text, whole, sorted_from(open_ids), noun="node or edge", where="in conflict")
+    return resolve_prefix(
+        text, whole, sorted_from(open_ids), noun="node or edge", where="in conflict"
+    )
 
 
 def _fields(texts: tuple[str, ...]) -> dict[str, Any]:

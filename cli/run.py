@@ -17,7 +17,7 @@ from ibidem.cli.session import Session, author_option, common_options, pass_sess
 from ibidem.objects.errors import IbidemError
 
 if TYPE_CHECKING:
-    from ibidem.repo.run.recording import Recording, RunSummary
+    from ibidem.repo.runs.recording import Recording, RunSummary
 
 
 @click.group("run")
@@ -100,7 +100,7 @@ def replay(session: Session, *, name: str, agent: str | None) -> None:
         run = repository.recorded(name)
         if function is not None:
             _work(run, function)
-        from ibidem.repo.run.checking import check
+        from ibidem.repo.runs.compare import check
 
         counts = check(run)
         found, tip = run.name, str(run.tip)
@@ -124,7 +124,7 @@ def diff(session: Session, *, before: str, after: str) -> None:
     Example:
       repo run diff nightly/1 nightly/2
     """
-    from ibidem.repo.run.checking import differences
+    from ibidem.repo.runs.compare import differences
 
     with session.open() as repository:
         found = differences(repository.recorded(before), repository.recorded(after))
@@ -276,6 +276,6 @@ def _work(run: Recording, function: Callable[[Any], Any]) -> None:
 
 def _told(error: Exception) -> str:
     """Returns an error as a run tells it."""
-    from ibidem.repo.run import outcome
+    from ibidem.repo.runs import payload
 
-    return outcome.summary(outcome.failed(error))
+    return payload.summary(payload.failed(error))

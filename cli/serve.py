@@ -55,7 +55,7 @@ def command(
     """
     if not is_remote:
         raise click.UsageError("say what to serve: --remote")
-    from ibidem.repo.sync.token import token_in
+    from ibidem.repo.sync.files import token_in
     from ibidem.serve.remote import RemoteServer
 
     with session.open() as repository:

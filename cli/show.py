@@ -11,7 +11,7 @@ from ibidem.cli import changes, output, shapes
 from ibidem.cli.session import Session, at_option, common_options, pass_session
 from ibidem.cli.trusting import check_owner, is_restricted, trust_of, trust_option
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
-from ibidem.repo.beginning import is_beginning
+from ibidem.repo.id_prefix import is_prefix
 
 if TYPE_CHECKING:
     from ibidem.objects.cid import Cid
@@ -54,7 +54,7 @@ def command(session: Session, *, name: str, at: str) -> None:
 def _find(repository: Repository, session: Session, name: str, at: str) -> Shown:
     if _ID.fullmatch(name):
         return _by_id(repository, session, name, at)
-    if is_beginning(name) and is_restricted(session):
+    if is_prefix(name) and is_restricted(session):
         return _by_id(repository, session, name, at)
     check_owner(session, "a commit or block")
     try:
@@ -62,7 +62,7 @@ def _find(repository: Repository, session: Session, name: str, at: str) -> Shown
     except (NotFoundError, InvalidInputError) as error:
         if error.kind is ErrorKind.AMBIGUOUS:
             raise
-        if is_beginning(name):
+        if is_prefix(name):
             return _by_id(repository, session, name, at)
         from ibidem.objects.cid import Cid
 
@@ -91,7 +91,7 @@ def _by_id(repository: Repository, session: Session, name: str, at: str) -> Show
 
 def _commit(repository: Repository, commit: Commit) -> Shown:
     from ibidem.objects.cid import RootCid
-    from ibidem.repo.operations import ORIGIN_CELL
+    from ibidem.repo.operation_log import ORIGIN_CELL
 
     # The first commit is compared with the empty state that the repository began as.
     origin = RootCid(repository.store.cell(ORIGIN_CELL) or b"")

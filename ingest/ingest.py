@@ -34,7 +34,7 @@ from ibidem.objects.errors import IbidemError, InvalidInputError
 from ibidem.objects.record import record
 
 if TYPE_CHECKING:
-    from ibidem.repo.transaction import Transaction
+    from ibidem.repo.transaction.transaction import Transaction
 
 STANDARD_INPUT = "-"
 

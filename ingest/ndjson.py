@@ -29,7 +29,7 @@ from ibidem.objects.ids import ID_BYTES, NodeId
 from ibidem.objects.node import Node, split_content
 
 if TYPE_CHECKING:
-    from ibidem.repo.transaction import Transaction
+    from ibidem.repo.transaction.transaction import Transaction
 
 LINE_BYTES_MAX = 16 << 20
 ERRORS_MAX = 1000

@@ -13,7 +13,7 @@ from ibidem.objects.location import DOCUMENT
 from ibidem.objects.node import Node
 
 if TYPE_CHECKING:
-    from ibidem.repo.transaction import Transaction
+    from ibidem.repo.transaction.transaction import Transaction
 
 
 def prune_documents(tx: Transaction, folders: Sequence[str], root: Path, report: Report) -> None:

@@ -23,7 +23,7 @@ from ibidem.objects.location import DOCUMENT, document_of
 from ibidem.objects.node import Node
 
 if TYPE_CHECKING:
-    from ibidem.repo.transaction import Transaction
+    from ibidem.repo.transaction.transaction import Transaction
 
 _OWNED: Mapping[str, frozenset[str]] = {
     "Section": frozenset({"level"}),

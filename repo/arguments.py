@@ -12,15 +12,15 @@ from ibidem.objects.derive import act_node_id
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.record import record
-from ibidem.repo.revision import microseconds
+from ibidem.repo.revspec import microseconds
 
 if TYPE_CHECKING:
     from ibidem.objects.root import Root
-    from ibidem.repo.sign.key import SigningKey
+    from ibidem.repo.signing.key import SigningKey
 
 
 @record
-class Signature:
+class CommitInfo:
     """Who commits, when, and why."""
 
     author: str
@@ -32,14 +32,14 @@ class Signature:
     """Signs the commit."""
 
 
-def signature(
+def commit_info(
     author: str,
     message: str,
     time: int | datetime | None,
     agent: str | None,
     task: str | None,
     key: SigningKey | None = None,
-) -> Signature:
+) -> CommitInfo:
     """Returns who commits, when and why, each of its type."""
     for field, value in (
         ("author", author),
@@ -49,7 +49,7 @@ def signature(
     ):
         if not isinstance(value, str) and not (value is None and field in ("agent", "task")):
             raise InvalidInputError(f"{field}: got {value!r:.80}, expected text")
-    return Signature(author, message, checked_time(time), agent, task, key)
+    return CommitInfo(author, message, checked_time(time), agent, task, key)
 
 
 def checked_time(time: int | datetime | None) -> int | None:
@@ -73,7 +73,7 @@ class UniqueIds:
     Spec: format 3.
     """
 
-    def __init__(self, base: Root, signed: Signature, time: Callable[[], int]) -> None:
+    def __init__(self, base: Root, signed: CommitInfo, time: Callable[[], int]) -> None:
         """Reads nothing yet; `time` says when the act is, and is asked at most once."""
         self._base = base
         self._signed = signed

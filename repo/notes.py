@@ -32,15 +32,14 @@ from ibidem.objects.record import record
 from ibidem.objects.root import Root
 from ibidem.objects.tree import EMPTY_TREE, Tree, diff
 from ibidem.repo import refs
-from ibidem.repo.arguments import Signature, checked_time, signature
-from ibidem.repo.backoff import until_published
-from ibidem.repo.checks import check_id, check_text
-from ibidem.repo.edits import NODES, Edits, laid_on
-from ibidem.repo.publish import commit_of, move, tip
+from ibidem.repo.argument_checks import check_id, check_text
+from ibidem.repo.arguments import CommitInfo, checked_time, commit_info
+from ibidem.repo.transaction.changeset import NODES, ChangeSet, laid_on
+from ibidem.repo.transaction.publish import commit_of, move, retry_publish, tip
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
-    from ibidem.repo.operations import Operations
+    from ibidem.repo.operation_log import OperationLog
     from ibidem.repo.reader import Reader
 
 NOTES = "notes/"
@@ -158,7 +157,7 @@ class Notes:
     def __init__(
         self,
         repository: Reader,
-        operations: Operations,
+        operations: OperationLog,
         space: str,
         logs: dict[CommitCid, Log],
     ) -> None:
@@ -186,7 +185,7 @@ class Notes:
 
     def log(self) -> Log:
         """Returns the events as they stand now."""
-        return self._operations.steady(lambda: self.at(self.head))
+        return self._operations.retry_if_collected(lambda: self.at(self.head))
 
     def add(
         self,
@@ -224,10 +223,8 @@ class Notes:
         for one in found:
             _checked(one)
         subject = message or f"{found[0].kind}, {len(found)} event{'s' * (len(found) != 1)}"
-        signed = signature(author, subject, now, None, None)
-        return until_published(
-            self._operations.store, lambda: self._add_on_head(found, signed, now)
-        )
+        signed = commit_info(author, subject, now, None, None)
+        return retry_publish(self._operations.store, lambda: self._add_on_head(found, signed, now))
 
     def reinforce(
         self,
@@ -283,12 +280,12 @@ class Notes:
             raise InvalidInputError(f"ok: got {ok!r:.80}, expected True or False")
         return self._one(OUTCOME, target, 1.0 if ok else 0.0, actor, time)
 
-    def _add_on_head(self, events: Sequence[Event], signed: Signature, time: int) -> CommitCid:
+    def _add_on_head(self, events: Sequence[Event], signed: CommitInfo, time: int) -> CommitCid:
         """Adds events after all that are there; another writer who is first is read again."""
         operations, full_name = self._operations, NOTES + self.space
         state = operations.state()
         now = tip(operations, state, full_name)
-        buffer, edits = WriteBatch(operations.store), Edits()
+        buffer, edits = WriteBatch(operations.store), ChangeSet()
         last = Tree(operations.store, now.root.nodes).last
         place = 0 if last is None else 1 + int.from_bytes(last[:EVENT_PLACE_BYTES], "big")
         for index, event in enumerate(events):

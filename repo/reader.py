@@ -19,10 +19,10 @@ from ibidem.objects.errors import (
 )
 from ibidem.objects.ids import NodeId
 from ibidem.objects.tree import EMPTY_TREE
-from ibidem.repo import refs, revision
-from ibidem.repo.keep.erased import ErasureGuard
-from ibidem.repo.operations import ORIGIN_CELL, Operations, State
-from ibidem.repo.receipts import Receipts
+from ibidem.repo import refs, revspec
+from ibidem.repo.erasure.guard import ErasureGuard
+from ibidem.repo.operation_log import ORIGIN_CELL, LogHead, OperationLog
+from ibidem.repo.receipts.log import ReceiptLog
 from ibidem.repo.refs import HEADS, TAGS
 from ibidem.store.closing import Closing
 
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
     from ibidem.objects.node import Node
     from ibidem.objects.root import Root
     from ibidem.objects.view import View
-    from ibidem.repo.at import Revision
-    from ibidem.repo.bisect import Bisection
-    from ibidem.repo.compare import Comparison
-    from ibidem.repo.history import Change
+    from ibidem.repo.history.bisect import Bisection
+    from ibidem.repo.history.compare import Comparison
+    from ibidem.repo.history.log import Change
     from ibidem.repo.notes import Log
-    from ibidem.repo.retrieving import Retriever
-    from ibidem.repo.sign.key import SigningKey
+    from ibidem.repo.retrieval.retrieve import Retriever
+    from ibidem.repo.revision import Revision
+    from ibidem.repo.signing.key import SigningKey
     from ibidem.repo.statistics import LogStats, RepositoryStats
     from ibidem.retrieve.access.policy import TrustContext
     from ibidem.retrieve.answer.receipt import Receipt
@@ -62,8 +62,8 @@ class Reader(Closing):
         self.store = store
         self.folder = folder
         """The `.ibidem` folder; None in memory."""
-        self.receipts = Receipts(None if folder is None else folder / "receipts")
-        self._operations = Operations(store, clock)
+        self.receipts = ReceiptLog(None if folder is None else folder / "receipts")
+        self._operations = OperationLog(store, clock)
         self.guard = ErasureGuard(self._operations)
         """Knows what was erased; the store asks it."""
         store.guard = self.guard
@@ -76,7 +76,7 @@ class Reader(Closing):
         self._vector_cache: VectorCache | None = None
         self._index: tuple[TreeCid, Index] | None = None
         """With the erasures that it was made after."""
-        self._head: tuple[State, CommitCid | None] | None = None
+        self._head: tuple[LogHead, CommitCid | None] | None = None
         self._revision: tuple[CommitCid, Revision] | None = None
         self._is_asked = False
         """Whether a snapshot was asked for since the last commit through this object."""
@@ -105,10 +105,10 @@ class Reader(Closing):
     @property
     def head(self) -> CommitCid | None:
         """The commit of the current branch; None before the first."""
-        return self.resolve(revision.HEAD, missing_ok=True)
+        return self.resolve(revspec.HEAD, missing_ok=True)
 
     def resolve(self, rev: object, *, missing_ok: bool = False) -> CommitCid | None:
-        """Returns the commit that a revision names; `repo.revision` has the grammar.
+        """Returns the commit that a revision names; `repo.revspec` has the grammar.
 
         Args:
             rev: text, a CommitCid, or a datetime with an offset.
@@ -117,7 +117,7 @@ class Reader(Closing):
         Raises:
             NotFoundError: kind `revision-not-found`, or `ambiguous`.
         """
-        found = self._operations.steady(lambda: self._resolved(rev))
+        found = self._operations.retry_if_collected(lambda: self._resolved(rev))
         if found is None and not missing_ok:
             raise NotFoundError(
                 f"revision {rev!r}: the branch has no commits yet",
@@ -128,16 +128,16 @@ class Reader(Closing):
 
     def _resolved(self, rev: object) -> CommitCid | None:
         """Returns the commit that a revision names; the head's is known while its state lasts."""
-        if rev != revision.HEAD:
-            return revision.resolve(self._operations, rev)
+        if rev != revspec.HEAD:
+            return revspec.resolve(self._operations, rev)
         state = self._operations.state()
         if self._head is None or self._head[0] is not state:
-            self._head = state, revision.resolve(self._operations, rev)
+            self._head = state, revspec.resolve(self._operations, rev)
         return self._head[1]
 
     def at(
         self,
-        rev: object = revision.HEAD,
+        rev: object = revspec.HEAD,
         *,
         trust: TrustContext | None = None,
         allow_erased: bool = False,
@@ -147,16 +147,16 @@ class Reader(Closing):
         Args:
             trust: who asks; where the root has a trust policy, nothing is told without.
             allow_erased: answers as if nodes that were erased since had been invisible; a
-                revision that has some is a `PartialRevision` and says which in `erasures`.
+                revision that has some is a `RedactedRevision` and says which in `erasures`.
         """
         if allow_erased:
-            from ibidem.repo.keep.allowed import without_erased
+            from ibidem.repo.erasure.redacted_revision import without_erased
 
             partial = without_erased(self, self.at(rev))
             return partial if trust is None else partial.seen_by(trust)
         if trust is not None:
             return self.at(rev).seen_by(trust)
-        from ibidem.repo.at import Revision
+        from ibidem.repo.revision import Revision
 
         if isinstance(rev, RootCid):
             return Revision(self, rev, None)
@@ -177,25 +177,25 @@ class Reader(Closing):
         """Returns the tags, by name."""
         return refs.listed_now(self._operations, TAGS)
 
-    def commit_at(self, rev: object = revision.HEAD) -> Commit:
+    def commit_at(self, rev: object = revspec.HEAD) -> Commit:
         """Returns the commit that a revision names."""
         found = self.resolve(rev)
         assert found is not None, "BUG: resolve returned None"
         return Commit.decode(self.store.get(found))
 
-    def log(self, rev: object = revision.HEAD) -> Iterator[Commit]:
+    def log(self, rev: object = revspec.HEAD) -> Iterator[Commit]:
         """Yields the commits behind a revision, newest first; none on a branch without commits."""
-        from ibidem.repo import history
+        from ibidem.repo.history import log
 
-        return history.commits(self.store, self.resolve(rev, missing_ok=True))
+        return log.commits(self.store, self.resolve(rev, missing_ok=True))
 
-    def diff(self, before: object, after: object = revision.HEAD) -> Iterator[Change]:
+    def diff(self, before: object, after: object = revspec.HEAD) -> Iterator[Change]:
         """Yields what differs between two revisions, by family and id."""
-        from ibidem.repo import history
+        from ibidem.repo.history import log
 
-        return history.changes(self.store, self.at(before).root, self.at(after).root)
+        return log.changes(self.store, self.at(before).root, self.at(after).root)
 
-    def stats(self, rev: object = revision.HEAD) -> RepositoryStats:
+    def stats(self, rev: object = revspec.HEAD) -> RepositoryStats:
         """Returns what the repository and one of its revisions hold, in numbers."""
         from ibidem.repo import statistics
 
@@ -216,9 +216,9 @@ class Reader(Closing):
         """
         return self._of_head(lambda head: head.retrieve(text, **options))
 
-    def retriever(self, rev: object = revision.HEAD) -> Retriever:
+    def retriever(self, rev: object = revspec.HEAD) -> Retriever:
         """Returns a question to put together step by step."""
-        from ibidem.repo.retrieving import Retriever
+        from ibidem.repo.retrieval.retrieve import Retriever
 
         return Retriever(self.at(rev).retrieve)
 
@@ -241,22 +241,23 @@ class Reader(Closing):
         """Asks again what a receipt says was asked; raises `ReplayError` unless the bytes agree.
 
         `estimator=` gives the one that counted, where its recorded name does not find it; `text=`
-        and `key=` open a sealed receipt; `at=` asks another revision. See `run/replaying.py`.
+        and `key=` open a sealed receipt; `at=` asks another revision. See
+        `repo/receipts/replay.py`.
         """
-        from ibidem.repo.run import replaying
+        from ibidem.repo.receipts import replay
 
-        return replaying.replay(self, receipt, **options)
+        return replay.replay(self, receipt, **options)
 
     def compare(
         self,
         text: str | None = None,
         *,
         before: object,
-        after: object = revision.HEAD,
+        after: object = revspec.HEAD,
         **options: Any,
     ) -> Comparison:
         """Returns how the answer to one question differs between two revisions, and why."""
-        from ibidem.repo.compare import compare_revisions
+        from ibidem.repo.history.compare import compare_revisions
 
         return compare_revisions(self, before, after, lambda at: at.retrieve(text, **options))
 
@@ -267,7 +268,7 @@ class Reader(Closing):
         expect: NodeId,
         rank_max: int | None = None,
         good: object = None,
-        bad: object = revision.HEAD,
+        bad: object = revspec.HEAD,
         **options: Any,
     ) -> Bisection:
         """Returns the first commit whose answer lacks a node, or has it below a rank.
@@ -278,7 +279,7 @@ class Reader(Closing):
             good: a revision whose answer has it; None for wherever the node came to be.
             bad: the last revision to consider.
         """
-        from ibidem.repo.bisect import bisect_node
+        from ibidem.repo.history.bisect import bisect_node
 
         def ask(at: Revision) -> Result:
             return at.retrieve(text, **options)
@@ -326,7 +327,7 @@ class Reader(Closing):
             self.drop_index()
             folder = self.index_folder
             if erasures != EMPTY_TREE and self.folder is not None:
-                from ibidem.repo.keep.destroy import sweep_index
+                from ibidem.repo.erasure.destroy import sweep_index
 
                 with suppress(OSError):  # who erases removes it, and takes no error for success
                     sweep_index(self.folder / "index", folder)
@@ -355,7 +356,7 @@ class Reader(Closing):
         near = self._parents(commit)
         return self._indexing(lambda index: index.snapshot(root_cid, near=near))
 
-    def follow(self, block_count: int) -> None:
+    def index_after_commit(self, block_count: int) -> None:
         """Brings the index to the head after a small commit, where somebody has asked since the
         last: who asks between commits need not wait then, and who only commits never does.
 
@@ -394,7 +395,7 @@ class Reader(Closing):
 
     def incident(self, root_cid: RootCid | None, root: Root, id: NodeId) -> Iterable[EdgeId]:  # noqa: A002
         """Returns the ids of the edges that begin or end at a node of a root."""
-        from ibidem.repo import incident
+        from ibidem.repo import node_edges
 
         if root.edges == EMPTY_TREE:
             return ()
@@ -403,15 +404,15 @@ class Reader(Closing):
             if self._asked is None or self._asked[0] is not root:
                 self._asked = root, root.cid
             root_cid = self._asked[1]
-        return incident.incident_edges(self, root_cid, root, (id,))
+        return node_edges.incident_edges(self, root_cid, root, (id,))
 
     def incident_to(self, root_cid: RootCid, nodes: Sequence[bytes]) -> list[bytes]:
         """Returns the ids of the edges of a root here that begin or end at some nodes, by id."""
         from ibidem.objects.root import Root
-        from ibidem.repo import incident
+        from ibidem.repo import node_edges
 
         root = Root.decode(self.store.get(root_cid))
         if root.edges == EMPTY_TREE:
             return []
         ids = [NodeId(raw) for raw in nodes]
-        return [edge.raw for edge in incident.incident_edges(self, root_cid, root, ids)]
+        return [edge.raw for edge in node_edges.incident_edges(self, root_cid, root, ids)]

@@ -18,7 +18,7 @@ from ibidem.objects.view import RECEIPTS, RUNS, Ref, View
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source, WriteBatch
-    from ibidem.repo.operations import Operations
+    from ibidem.repo.operation_log import OperationLog
 
 HEADS = "heads/"
 TAGS = "tags/"
@@ -74,14 +74,18 @@ def listed(source: Source, view: View, prefix: str) -> dict[str, Any]:
     return {name[len(prefix) :]: targets[name] for name in sorted(targets)}
 
 
-def read_now(operations: Operations, full_name: str) -> Ref | None:
+def read_now(operations: OperationLog, full_name: str) -> Ref | None:
     """Returns the ref of that full name as it stands now, None when there is none."""
-    return operations.steady(lambda: read(operations.store, operations.state().view, full_name))
+    return operations.retry_if_collected(
+        lambda: read(operations.store, operations.state().view, full_name)
+    )
 
 
-def listed_now(operations: Operations, prefix: str) -> dict[str, Any]:
+def listed_now(operations: OperationLog, prefix: str) -> dict[str, Any]:
     """Returns the short names under a prefix with their targets as they stand now, by name."""
-    return operations.steady(lambda: listed(operations.store, operations.state().view, prefix))
+    return operations.retry_if_collected(
+        lambda: listed(operations.store, operations.state().view, prefix)
+    )
 
 
 def changed(view: View, moves: Mapping[str, Cid | None], buffer: WriteBatch) -> TreeCid:

@@ -24,16 +24,16 @@ from ibidem.objects.errors import (
     NotFoundError,
     StorageError,
 )
-from ibidem.repo import moves, refs, revision
-from ibidem.repo.arguments import Signature, UniqueIds, checked_path, checked_time, signature
-from ibidem.repo.faces.keeping import Keeping
-from ibidem.repo.faces.merging import Merging
-from ibidem.repo.faces.noting import Noting
-from ibidem.repo.faces.packing import Packing
-from ibidem.repo.faces.running import Running
-from ibidem.repo.faces.syncing import Syncing
-from ibidem.repo.faces.telling import Telling
-from ibidem.repo.operations import ERASING_CELL
+from ibidem.repo import branches, refs, revspec
+from ibidem.repo.api.context import ContextApi
+from ibidem.repo.api.history import HistoryApi
+from ibidem.repo.api.maintenance import MaintenanceApi
+from ibidem.repo.api.merge import MergeApi
+from ibidem.repo.api.notes import NotesApi
+from ibidem.repo.api.runs import RunsApi
+from ibidem.repo.api.sync import SyncApi
+from ibidem.repo.arguments import CommitInfo, UniqueIds, checked_path, checked_time, commit_info
+from ibidem.repo.operation_log import ERASING_CELL
 from ibidem.repo.reader import Clock
 from ibidem.repo.refs import HEADS, TAGS
 
@@ -41,11 +41,11 @@ if TYPE_CHECKING:
     from ibidem.embed.protocol import Embedder
     from ibidem.objects.config import Config
     from ibidem.objects.operation import Operation
-    from ibidem.repo.edits import Publisher
-    from ibidem.repo.embedding import EmbedReport
-    from ibidem.repo.history import Change
-    from ibidem.repo.operations import Restored
-    from ibidem.repo.transaction import Transaction
+    from ibidem.repo.history.log import Change
+    from ibidem.repo.operation_log import Restored
+    from ibidem.repo.retrieval.embedding import EmbedReport
+    from ibidem.repo.transaction.changeset import Publisher
+    from ibidem.repo.transaction.transaction import Transaction
     from ibidem.store.protocol import Store
 
 MEMORY = "memory:"
@@ -79,11 +79,11 @@ def init(
         StorageError: the disk refuses; nothing was made, unless the message says that it was.
     """
     if path == MEMORY:
-        from ibidem.repo.founding import founded
+        from ibidem.repo.bootstrap import bootstrapped
         from ibidem.store.memory import MemoryStore
 
-        return Repository(founded(MemoryStore(), config, author, clock), None, clock)
-    from ibidem.repo.founding import founded
+        return Repository(bootstrapped(MemoryStore(), config, author, clock), None, clock)
+    from ibidem.repo.bootstrap import bootstrapped
     from ibidem.store.files import built_whole
     from ibidem.store.lmdb.store import LmdbStore
 
@@ -95,7 +95,7 @@ def init(
         )
     with built_whole(folder) as building:
         with LmdbStore.create(building / "blocks") as store:
-            founded(store, config, author, clock)
+            bootstrapped(store, config, author, clock)
         write_format(building)
     try:
         return open(path, clock=clock)
@@ -129,7 +129,7 @@ def open(  # noqa: A001
     check_format(folder)
     repository = Repository(LmdbStore.open(folder / "blocks"), folder, clock)
     if finish_erasing and repository.store.cell(ERASING_CELL) is not None:
-        from ibidem.repo.keep.destroy import finish_on_open
+        from ibidem.repo.erasure.destroy import finish_on_open
 
         finish_on_open(repository)
     return repository
@@ -167,7 +167,7 @@ def check_format(folder: Path) -> None:
         )
 
 
-class Repository(Keeping, Merging, Noting, Packing, Running, Telling, Syncing):
+class Repository(MaintenanceApi, MergeApi, NotesApi, ContextApi, RunsApi, HistoryApi, SyncApi):
     """An open repository; a context manager that closes it."""
 
     def __init__(self, store: Store, folder: Path | None, clock: Clock = system_clock) -> None:
@@ -199,9 +199,9 @@ class Repository(Keeping, Merging, Noting, Packing, Running, Telling, Syncing):
                 `record` merges them by property and records a conflict where that cannot be;
                 `raise` refuses all with `ConflictError`, for changes that depend on what was read.
         """
-        signed = signature(author, message, time, agent, task, self.key_for(sign))
-        from ibidem.repo.landing import checked_choice
-        from ibidem.repo.publish import BranchPublisher
+        signed = commit_info(author, message, time, agent, task, self.key_for(sign))
+        from ibidem.repo.transaction.publish import BranchPublisher
+        from ibidem.repo.transaction.reconcile import checked_choice
 
         choice = checked_choice(on_conflict)
         full_name = self._branch(branch)
@@ -210,10 +210,10 @@ class Repository(Keeping, Merging, Noting, Packing, Running, Telling, Syncing):
 
     def staging(self) -> Transaction:
         """Begins a transaction whose changes go on the stage, to be committed later."""
-        from ibidem.repo.stage import StagePublisher
+        from ibidem.repo.transaction.stage import StagePublisher
 
         publisher = StagePublisher(self._operations, self._branch(None))
-        return self._transaction(publisher, signature("", "", None, None, None))
+        return self._transaction(publisher, commit_info("", "", None, None, None))
 
     def commit_stage(
         self,
@@ -230,21 +230,22 @@ class Repository(Keeping, Merging, Noting, Packing, Running, Telling, Syncing):
         Raises:
             ConflictError: the stage itself moved, or the branch was deleted.
         """
-        from ibidem.repo import stage
+        from ibidem.repo.transaction import stage
 
-        signed = signature(author, message, time, agent, task, self.key_for(sign))
+        signed = commit_info(author, message, time, agent, task, self.key_for(sign))
         return stage.commit(self._operations, self._branch(None), signed)
 
     def staged_changes(self) -> Iterator[Change]:
         """Yields what is staged and not committed."""
-        from ibidem.repo import history, stage
+        from ibidem.repo.history import log
+        from ibidem.repo.transaction import stage
 
         staged = stage.read(self._operations, self._branch(None))
-        return history.changes(self.store, staged.begun.root, staged.root)
+        return log.changes(self.store, staged.begun.root, staged.root)
 
     def clear_stage(self) -> None:
         """Drops what is staged."""
-        from ibidem.repo import stage
+        from ibidem.repo.transaction import stage
 
         stage.clear(self._operations)
 
@@ -254,7 +255,7 @@ class Repository(Keeping, Merging, Noting, Packing, Running, Telling, Syncing):
         self,
         name: str,
         *,
-        at: object = revision.HEAD,
+        at: object = revspec.HEAD,
         author: str = "",
         time: int | datetime | None = None,
     ) -> CommitCid:
@@ -265,7 +266,7 @@ class Repository(Keeping, Merging, Noting, Packing, Running, Telling, Syncing):
         self,
         name: str,
         *,
-        at: object = revision.HEAD,
+        at: object = revspec.HEAD,
         author: str = "",
         time: int | datetime | None = None,
     ) -> CommitCid:
@@ -276,17 +277,17 @@ class Repository(Keeping, Merging, Noting, Packing, Running, Telling, Syncing):
         self, name: str, *, author: str = "", time: int | datetime | None = None
     ) -> None:
         """Deletes a branch, not the current one; its commits stay."""
-        moves.delete(self._operations, HEADS, name, author=author, time=checked_time(time))
+        branches.delete(self._operations, HEADS, name, author=author, time=checked_time(time))
 
     def delete_tag(
         self, name: str, *, author: str = "", time: int | datetime | None = None
     ) -> None:
         """Deletes a tag; its commit stays."""
-        moves.delete(self._operations, TAGS, name, author=author, time=checked_time(time))
+        branches.delete(self._operations, TAGS, name, author=author, time=checked_time(time))
 
     def switch(self, name: str, *, author: str = "", time: int | datetime | None = None) -> None:
         """Makes another branch the current one; what is staged goes along."""
-        moves.switch(self._operations, name, author=author, time=checked_time(time))
+        branches.switch(self._operations, name, author=author, time=checked_time(time))
 
     def operations(self) -> Iterator[Operation]:
         """Yields the local log, newest first: every change of the refs."""
@@ -340,7 +341,7 @@ class Repository(Keeping, Merging, Noting, Packing, Running, Telling, Syncing):
             InvalidInputError: kind `model-mismatch`: vectors of that name were made by another
                 embedder; kind `dimension-mismatch`.
         """
-        from ibidem.repo import embedding
+        from ibidem.repo.retrieval import embedding
 
         report = embedding.embed(
             self,
@@ -356,8 +357,8 @@ class Repository(Keeping, Merging, Noting, Packing, Running, Telling, Syncing):
         self.use_embedder(embedder, model=report.model)
         return report
 
-    def _transaction(self, publisher: Publisher, signed: Signature) -> Transaction:
-        from ibidem.repo.transaction import Transaction
+    def _transaction(self, publisher: Publisher, signed: CommitInfo) -> Transaction:
+        from ibidem.repo.transaction.transaction import Transaction
 
         return Transaction(
             self.store,
@@ -366,11 +367,11 @@ class Repository(Keeping, Merging, Noting, Packing, Running, Telling, Syncing):
             unique_id=UniqueIds(
                 publisher.base(), signed, lambda: self._operations.time(signed.time)
             ),
-            landed=self.follow,
+            landed=self.index_after_commit,
         )
 
     def _branch(self, name: str | None) -> str:
-        return moves.branch_of(self._operations, name)
+        return branches.branch_of(self._operations, name)
 
     def _create(
         self, prefix: str, name: str, at: object, author: str, time: int | datetime | None
@@ -378,5 +379,7 @@ class Repository(Keeping, Merging, Noting, Packing, Running, Telling, Syncing):
         refs.check_name("name", name)
         target = self.resolve(at)
         assert target is not None, "BUG: resolve returned None"
-        moves.create(self._operations, prefix, name, target, author=author, time=checked_time(time))
+        branches.create(
+            self._operations, prefix, name, target, author=author, time=checked_time(time)
+        )
         return target

@@ -1,226 +1,322 @@
-"""The grammar of revisions: how a person names a commit, everywhere a commit is asked for.
-
-main   heads/main   v1   tags/v1   HEAD   a CID, or its beginning of 8 characters or more
-main@{2026-01-01T00:00:00Z}   2026-01-01T00:00:00Z       where that pointed then, by the local log
-any of these with ~N (N first parents back), ^ (the first parent) or ^N (the Nth parent) after it
-"""
+"""A revision: the graph as one commit left it, to read and to ask; nothing here changes it."""
 
 from __future__ import annotations
 
-import re
-from base64 import b32decode
-from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from ibidem.objects.cid import CommitCid
+from ibidem.objects.cid import CommitCid, RootCid
 from ibidem.objects.commit import Commit
-from ibidem.objects.errors import ErrorKind, IbidemError, InvalidInputError, NotFoundError
-from ibidem.objects.links import fields_of_kind
-from ibidem.repo import refs
-from ibidem.repo.refs import HEADS, TAGS
+from ibidem.objects.config import TRUST_SETTING, Config
+from ibidem.objects.edge import Edge
+from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError, StorageError
+from ibidem.objects.ids import EdgeId, NodeId
+from ibidem.objects.location import Location, locate, source_text
+from ibidem.objects.node import Node
+from ibidem.objects.root import Root
+from ibidem.objects.tombstone import Tombstone
+from ibidem.objects.tree import Tree
+from ibidem.objects.vector import Sparse, Vector
+from ibidem.repo.argument_checks import check_id
+from ibidem.repo.history import log
+from ibidem.repo.id_prefix import resolve_prefix
+from ibidem.repo.transaction.changeset import EDGES, NODES, TOMBSTONES, Family, tree_of
 
 if TYPE_CHECKING:
-    from ibidem.repo.operations import Operations, State
+    from ibidem.index.snapshot import Snapshot
+    from ibidem.repo.reader import Reader
+    from ibidem.repo.retrieval.listing import Page
+    from ibidem.retrieve.access.policy import TrustContext
+    from ibidem.retrieve.answer.result import Result
+    from ibidem.retrieve.context.prompt import Citation, Prompt
+    from ibidem.retrieve.context.result import PackResult
+    from ibidem.retrieve.graph.paths import Path
 
-HEAD = "HEAD"
-PREFIX_CHARACTERS_MIN = 8
-_CID_CHARACTERS = 59
-_STEP = re.compile(r"([~^])(\d{0,9})")
-_DAY = re.compile(r"\d{4}-\d\d(-\d\d)?([ ~^]|$)")
-_DATED = re.compile(r"(.*)@\{(.*)\}")
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+T = TypeVar("T")
 
 
-def resolve(operations: Operations, rev: object) -> CommitCid | None:
-    """Returns the commit that a revision names; None for a branch without commits.
+class Revision:
+    """The graph of one root, read-only. `commit` is None before the first commit.
 
-    Args:
-        rev: text of the grammar above, a CommitCid, or a datetime with an offset.
-
-    Raises:
-        NotFoundError: kind `revision-not-found`, or `ambiguous`.
-        InvalidInputError: not the form of a revision.
+    Where the root has a trust policy, nothing of the graph is told before `seen_by` says to whom.
     """
-    if isinstance(rev, CommitCid):
-        return _checked_commit(operations, rev)
-    text = rev
-    if isinstance(rev, datetime):
-        return _at_time(operations, microseconds(rev))
-    if not isinstance(text, str) or not text:
-        raise InvalidInputError(f"revision: got {text!r:.80}, expected a branch, tag, CID or time")
-    name, steps = _split(text)
-    commit = _named(operations, name)
-    for sign, count in steps:
-        if commit is None:
-            raise _not_found(text, "the branch has no commits")
-        commit = _step(operations, text, commit, sign, count)
-    return commit
 
+    trust: TrustContext | None = None
+    """Who asks; None where nobody has said."""
 
-def time_of(text: str) -> int:
-    """Returns an ISO 8601 time with an offset, in microseconds since 1970 UTC.
+    def __init__(self, repository: Reader, root_cid: RootCid, commit: Commit | None) -> None:
+        self.root_cid = root_cid
+        self.commit = commit
+        self.root = Root.decode(repository.store.get(root_cid))
+        self._repository = repository
+        self._store = repository.store
+        self._trees: dict[Family, Tree] = {}
+        self._snapshot: Snapshot | None = None
 
-    Raises:
-        InvalidInputError: another form, or a time that does not say its offset.
-    """
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise InvalidInputError(
-            f"time: got {text!r:.80}, expected such as 2026-01-31T12:00:00Z"
-        ) from error
-    return microseconds(moment)
+    def __repr__(self) -> str:
+        commit = "no commit" if self.commit is None else f"commit {self.commit.cid}"
+        return f"<{type(self).__name__} {commit}, root {self.root_cid}>"
 
+    @property
+    def repository(self) -> Reader:
+        """The repository that it belongs to."""
+        return self._repository
 
-def microseconds(moment: datetime) -> int:
-    """Returns a moment in microseconds since 1970 UTC; a naive one is refused."""
-    if moment.utcoffset() is None:
-        raise InvalidInputError(
-            f"time: got {moment.isoformat()}, expected an offset",
-            hint="write Z after it for UTC, or an offset such as +02:00",
-        )
-    return (moment - _EPOCH) // timedelta(microseconds=1)
+    @cached_property
+    def config(self) -> Config:
+        """What answers over this root depend on."""
+        return Config.from_map(self.root.config)
 
+    @cached_property
+    def commit_cid(self) -> CommitCid | None:
+        """The commit; None where there is none."""
+        return None if self.commit is None else self.commit.cid
 
-def _split(text: str) -> tuple[str, list[tuple[str, int]]]:
-    start = min(
-        (at for sign in "~^" if (at := text.find(sign, text.rfind("}") + 1)) >= 0),
-        default=len(text),
-    )
-    steps, rest = [], text[start:]
-    while rest:
-        match = _STEP.match(rest)
-        if match is None:
-            raise InvalidInputError(f"revision: got {text!r:.80}, expected ~N or ^N after the name")
-        steps.append((match[1], int(match[2] or 1)))
-        rest = rest[match.end() :]
-    return text[:start], steps
+    def seen_by(self, trust: TrustContext | None) -> Revision:
+        """Returns the graph as a caller sees it; this one where there is no trust policy.
 
+        Raises:
+            InvalidInputError: kind `trust-required`: there is a policy, and no context.
+        """
+        from ibidem.repo.access import restricted_revision
 
-def _named(operations: Operations, name: str) -> CommitCid | None:
-    if match := _DATED.fullmatch(name):
-        state = _state_at(operations, time_of(match[2]))
-        full_name = state.view.head if match[1] in ("", HEAD) else None
-        return _ref(operations, state, match[1], full_name)
-    state = operations.state()
-    if name == HEAD:
-        return _ref(operations, state, name, state.view.head)
-    if re.match(r"\d{4}-?\d\d-?\d\dT", name):
-        return _at_time(operations, time_of(name))
-    found = _candidates(operations, state, name)
-    if found:
-        return found
-    if state.view.head in (name, HEADS + name):
-        return None
-    by_cid = _by_prefix(operations, name)
-    if by_cid is None:
-        raise _not_found(name, "no branch, tag or commit has that name")
-    return by_cid
+        return restricted_revision(self, trust)
 
+    def node(self, id: NodeId, *, include_tombstoned: bool = False) -> Node:  # noqa: A002
+        """Returns a node.
 
-def _at_time(operations: Operations, time: int) -> CommitCid | None:
-    state = _state_at(operations, time)
-    return _ref(operations, state, HEAD, state.view.head)
-
-
-def _checked_commit(operations: Operations, cid: CommitCid) -> CommitCid:
-    if not operations.store.has(cid) or not _is_commit(operations.store.get(cid)):
-        raise _not_found(str(cid), "no such commit is in this repository")
-    return cid
-
-
-def _ref(
-    operations: Operations, state: State, name: str, full_name: str | None
-) -> CommitCid | None:
-    if full_name is not None:
-        ref = refs.read(operations.store, state.view, full_name)
-        return None if ref is None else ref.target
-    found = _candidates(operations, state, name)
-    if found is None:
-        raise _not_found(name, "no branch or tag had that name then")
-    return found
-
-
-def _candidates(operations: Operations, state: State, name: str) -> CommitCid | None:
-    if name.startswith((HEADS, TAGS)):
-        ref = refs.read(operations.store, state.view, name)
-        return None if ref is None else ref.target
-    found = [refs.read(operations.store, state.view, prefix + name) for prefix in (HEADS, TAGS)]
-    targets = {ref.target for ref in found if ref is not None}
-    if len(targets) > 1:
-        raise NotFoundError(
-            f"revision {name!r}: a branch and a tag have that name",
-            kind=ErrorKind.AMBIGUOUS,
-            hint=f"say {HEADS}{name} or {TAGS}{name}",
-        )
-    return targets.pop() if targets else None
-
-
-def _by_prefix(operations: Operations, text: str) -> CommitCid | None:
-    """Returns the one commit whose CID begins with the text, None when none does."""
-    if not PREFIX_CHARACTERS_MIN <= len(text) <= _CID_CHARACTERS or not re.fullmatch(
-        r"b[a-z2-7]+", text
-    ):
-        return None
-    first = b32decode(text[1:].upper() + "A" * (_CID_CHARACTERS - len(text)) + "======")
-    found: list[CommitCid] = []
-    for cid in operations.store.cids(start=first):
-        if not str(cid).startswith(text):
-            break
-        if _is_commit(operations.store.get(cid)):
-            found.append(CommitCid(cid.raw))
-        if len(found) > 1:
+        Raises:
+            NotFoundError: there is no such node; kind `forgotten`: a tombstone hides it.
+        """
+        self._check_open()
+        cid = self._tree(NODES).get(check_id("id", id, NodeId).raw)
+        if cid is None:
+            raise NotFoundError(f"node {id} is not in the graph at this revision")
+        if not include_tombstoned and (reason := self.tombstone(id)) is not None:
             raise NotFoundError(
-                f"revision {text!r}: {found[0]} and {found[1]} both begin with it",
-                kind=ErrorKind.AMBIGUOUS,
-                hint="give more characters",
+                f"node {id} was forgotten: {reason or 'no reason given'}", kind=ErrorKind.FORGOTTEN
             )
-    return found[0] if found else None
+        return Node.decode(self._store.get(cid))
+
+    def node_id(self, beginning: str) -> NodeId:
+        """Returns the id of the one node whose id begins so; an id as a whole as it stands.
+
+        Args:
+            beginning: 4 to 32 hexadecimal digits.
+
+        Raises:
+            InvalidInputError: it is something else.
+            NotFoundError: no node begins so; kind `ambiguous`: several do.
+        """
+
+        def ids_from(first: bytes) -> Iterator[NodeId]:
+            self._check_open()
+            ids = (NodeId(key) for key, _ in self._tree(NODES).range(first))
+            return filter(self._is_seen, ids)
+
+        return resolve_prefix(beginning, NodeId.parse, ids_from)
+
+    def edge_id(self, beginning: str) -> EdgeId:
+        """Returns the id of the one edge whose id begins so; as `node_id`."""
+
+        def ids_from(first: bytes) -> Iterator[EdgeId]:
+            self._check_open()
+            ids = (EdgeId(key) for key, _ in self._tree(EDGES).range(first))
+            return filter(self._is_edge_seen, ids)
+
+        return resolve_prefix(beginning, EdgeId.parse, ids_from, noun="edge")
+
+    def edge(self, id: EdgeId) -> Edge:  # noqa: A002
+        """Returns an edge; raises `NotFoundError` when there is none."""
+        self._check_open()
+        cid = self._tree(EDGES).get(check_id("id", id, EdgeId).raw)
+        if cid is None:
+            raise NotFoundError(f"edge {id} is not in the graph at this revision")
+        return Edge.decode(self._store.get(cid))
+
+    def nodes(self, *, include_tombstoned: bool = False) -> Iterator[Node]:
+        """Yields the nodes by id, without those that a tombstone hides."""
+        self._check_open()
+        hidden = set() if include_tombstoned else set(self._tree(TOMBSTONES).keys())
+        for key, cid in self._tree(NODES).items():
+            if key not in hidden:
+                yield Node.decode(self._store.get(cid))
+
+    def edges(self) -> Iterator[Edge]:
+        """Yields the edges by id."""
+        self._check_open()
+        for _, cid in self._tree(EDGES).items():  # noqa: PERF102  a tree is no dict
+            yield Edge.decode(self._store.get(cid))
+
+    def edges_of(self, id: NodeId) -> list[Edge]:  # noqa: A002
+        """Returns the edges that begin or end at a node, by id; `NotFoundError` without one."""
+        self.node(id, include_tombstoned=True)
+        incident = self._repository.incident(self.root_cid, self.root, id)
+        return [self.edge(edge) for edge in sorted(set(incident))]
+
+    def vector(self, id: NodeId, model: str) -> Vector | None:  # noqa: A002
+        """Returns the vector of a node under a model, None when it has none."""
+        self._check_open()
+        cid = self._tree(("vectors", model)).get(check_id("id", id, NodeId).raw)
+        return None if cid is None else Vector.decode(self._store.get(cid))
+
+    def sparse(self, id: NodeId, vocab: str) -> Sparse | None:  # noqa: A002
+        """Returns the sparse vector of a node under a vocabulary, None when it has none."""
+        self._check_open()
+        cid = self._tree(("sparse", vocab)).get(check_id("id", id, NodeId).raw)
+        return None if cid is None else Sparse.decode(self._store.get(cid))
+
+    def tombstone(self, id: NodeId) -> str | None:  # noqa: A002
+        """Returns why a node is hidden, None when it is not."""
+        self._check_open()
+        cid = self._tree(TOMBSTONES).get(check_id("id", id, NodeId).raw)
+        return None if cid is None else Tombstone.decode(self._store.get(cid)).reason
+
+    def content(self, id: NodeId) -> bytes:  # noqa: A002
+        """Returns the whole content of a node; empty when it has none."""
+        return self._repository.content_of(self.node(id)) or b""
+
+    def document(self, id: NodeId) -> str:  # noqa: A002
+        """Returns the whole source of a document, a section or a passage, byte for byte."""
+        return source_text(id, self.node)
+
+    text = document
+
+    def locate(self, id: NodeId) -> Location | None:  # noqa: A002
+        """Returns where a passage or section stands in its document, None without one."""
+        try:
+            return locate(id, self.node, self._parent)
+        except InvalidInputError:
+            return None
+
+    def log(self) -> Iterator[Commit]:
+        """Yields the commit of this revision and those behind it, newest first."""
+        return log.commits(self._store, self.commit_cid)
+
+    def retrieve(self, text: str | None = None, **options: Any) -> Result:
+        """Returns the ranked answer to a question; `retrieve.query.resolve` lists the options."""
+        from ibidem.repo.retrieval import retrieve
+
+        return retrieve.retrieve(self._repository, self, text=text, **options)
+
+    def retrieve_many(self, questions: Iterable[Mapping[str, Any]]) -> list[Result]:
+        """Returns the answers to several questions, each given by its options of `retrieve`.
+
+        The answers are those of one by one; questions over the same nodes share what they can.
+        """
+        from ibidem.repo.retrieval import retrieve
+
+        return retrieve.retrieve_many(self._repository, self, questions)
+
+    def packs(self, text: str | None = None, **options: Any) -> PackResult:
+        """Returns hits with what stands around them; `repo.packing.packs` has the options."""
+        from ibidem.repo.retrieval import context
+
+        return context.packs(self._repository, self, text, **options)
+
+    def prompt(
+        self,
+        question: str,
+        packs: PackResult | None = None,
+        *,
+        style: str = "qa",
+        **options: Any,
+    ) -> Prompt:
+        """Returns a prompt with numbered sources; see `Repository.prompt`."""
+        from ibidem.repo.retrieval import context
+
+        return context.prompt(self, question, packs, style=style, **options)
+
+    def verify_citation(self, citation: Citation) -> bool:
+        """Tells whether a citation, of whatever revision, is true for who asks here."""
+        from ibidem.repo.retrieval import context
+
+        return context.verify(self._repository, citation, trust=self.trust)
+
+    def query(self, **options: Any) -> list[Node]:
+        """Returns the nodes that meet `label`, `where` and other conditions of `querying.page`.
+
+        By id, or as `order_by` says; `limit`, `offset` and `after` take a part of them.
+        """
+        return list(self.page(**options).nodes)
+
+    def page(self, **options: Any) -> Page:
+        """Returns what `query` returns, with the count of all and where the next page begins."""
+        from ibidem.repo.retrieval import listing
+
+        return listing.page(self, **options)
+
+    def count(self, **conditions: Any) -> int:
+        """Returns how many nodes `query` would return without a limit; none is read."""
+        from ibidem.repo.retrieval import listing
+
+        return listing.count(self, **conditions)
+
+    def paths(
+        self,
+        starts: NodeId | Iterable[NodeId],
+        path: Iterable[str | tuple[str, str]],
+        **options: Any,
+    ) -> list[Path]:
+        """Returns every way from nodes along edges of given types; see `querying.paths`."""
+        from ibidem.repo.retrieval import listing
+
+        return listing.paths(self, starts, path, **options)
+
+    def snapshot(self) -> Snapshot:
+        """Returns the index snapshot of this root, made or advanced when it is not there."""
+        if self._snapshot is None:
+            self._snapshot = self._repository.snapshot(self.root_cid, self.commit)
+        return self._snapshot
+
+    def asked(self, question: Callable[[Snapshot], T]) -> T:
+        """Returns what a question makes of the snapshot.
+
+        Where it fails because files of the index are damaged, they are made anew and it is asked
+        again: an index never costs an answer.
+        """
+        try:
+            return question(self.snapshot())
+        except (InvalidInputError, StorageError):
+            raise
+        except Exception:
+            # Damaged columns can fail in any way; what is no damage is raised as it was.
+            if self._snapshot is None or not self._repository.index.recover(self._snapshot):
+                raise
+        self._snapshot = None
+        return question(self.snapshot())
+
+    def _check_open(self) -> None:
+        """Refuses to tell of the graph where a trust policy asks who wants to know."""
+        if TRUST_SETTING in self.root.config:
+            from ibidem.retrieve.access.policy import checked_trust, policy_of
+
+            checked_trust(policy_of(self.config), None)
+
+    def _is_seen(self, id: NodeId) -> bool:  # noqa: A002
+        """Tells whether whoever asks may know of a node in the tree."""
+        return True
+
+    def _is_edge_seen(self, id: EdgeId) -> bool:  # noqa: A002
+        """Tells whether whoever asks may know of an edge in the tree."""
+        return True
+
+    def _tree(self, family: Family) -> Tree:
+        tree = self._trees.get(family)
+        if tree is None:
+            tree = self._trees[family] = Tree(self._store, tree_of(self.root, family))
+        return tree
+
+    def _parent(self, id: NodeId) -> NodeId | None:  # noqa: A002
+        return self.asked(lambda snapshot: _parent_in(snapshot, id))
 
 
-def _is_commit(block: bytes) -> bool:
-    try:
-        if fields_of_kind(block, "commit") is None:
-            return False
-        Commit.decode(block)
-    except IbidemError:
-        return False
-    return True
+def _parent_in(snapshot: Snapshot, id: NodeId) -> NodeId | None:  # noqa: A002
+    ordinal = snapshot.ordinal(id)
+    found = None if ordinal is None else snapshot.parent(ordinal)
+    if found is None:
+        return None
+    import numpy as np
 
-
-def _step(operations: Operations, text: str, commit: CommitCid, sign: str, count: int) -> CommitCid:
-    if sign == "^":
-        parents = Commit.decode(operations.store.get(commit)).parents
-        if count == 0:
-            return commit
-        if count > len(parents):
-            raise _not_found(text, f"the commit has {len(parents)} parents")
-        return parents[count - 1]
-    for done in range(count):
-        parents = Commit.decode(operations.store.get(commit)).parents
-        if not parents:
-            ends = (
-                f"{done} commit{'s' * (done != 1)} back" if done else "there, at its first commit"
-            )
-            raise _not_found(text, f"the history ends {ends}")
-        commit = parents[0]
-    return commit
-
-
-def _state_at(operations: Operations, time: int) -> State:
-    for state in operations.history():
-        if state.operation.time <= time:
-            return state
-    moment = _EPOCH + timedelta(microseconds=time)
-    raise _not_found(moment.isoformat(), "the repository is younger than that")
-
-
-def _not_found(text: str, reason: str) -> NotFoundError:
-    hint = "run 'repo log', 'repo branch' or 'repo tag' to see what there is"
-    if re.match(r"bafyr?[a-z2-7]{0,2}([~^]|$)", text):
-        hint = f"the beginning of a CID has {PREFIX_CHARACTERS_MIN} characters or more"
-    if _DAY.match(text):
-        hint = "a time has an hour and an offset, such as 2026-01-31T12:00:00Z"
-    return NotFoundError(
-        f"revision {text!r:.80}: {reason}", kind=ErrorKind.REVISION_NOT_FOUND, hint=hint
-    )
+    return NodeId(snapshot.node_ids(np.array([found[0]], np.uint32)).tobytes())

@@ -30,8 +30,8 @@ from ibidem.objects.ids import ID_BYTES
 from ibidem.objects.record import record
 from ibidem.objects.root import Root
 from ibidem.objects.tree import EMPTY_TREE, Tree, diff, mutate, verify
-from ibidem.repo.keep.report import Fault, FaultKind
-from ibidem.repo.sync.delta import Family, families
+from ibidem.repo.maintenance.report import Fault, FaultKind
+from ibidem.repo.sync.missing_blocks import Family, families
 
 if TYPE_CHECKING:
     import numpy as np
@@ -216,7 +216,7 @@ class RootCheck:
         """Takes a value of the root.
 
         Args:
-            kind: of the values of its tree, one of `delta.VALUE_KINDS`.
+            kind: of the values of its tree, one of `missing_blocks.VALUE_KINDS`.
             name: of a vector or sparse vector: its model or vocabulary.
             fields: the decoded block, well-formed for its kind; None where it was erased.
         """

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ibidem.objects.record import record
 from ibidem.objects.tree import Tree
-from ibidem.repo.operations import OPERATIONS_KEPT
+from ibidem.repo.operation_log import OPERATIONS_KEPT
 
 if TYPE_CHECKING:
     from ibidem.objects.cid import CommitCid, TreeCid
@@ -70,7 +70,7 @@ def log_stats(repository: Reader) -> LogStats:
             for state in operations.history()
         ]
 
-    found = operations.steady(sizes)
+    found = operations.retry_if_collected(sizes)
     count, size_bytes = repository.receipts.size()
     return LogStats(
         receipts=LogSize(count, size_bytes, size_bytes_max=repository.receipts.bound_bytes),

@@ -22,11 +22,11 @@ from ibidem.objects.links import check_kind
 from ibidem.objects.operation import Operation
 from ibidem.objects.tree import EMPTY_TREE, diff
 from ibidem.objects.view import Ref, View
-from ibidem.repo.keep.reach import target_kind
-from ibidem.repo.keep.report import Fault, FaultKind
-from ibidem.repo.operations import LINK_FIELDS, linked
+from ibidem.repo.maintenance.reachability import target_kind
+from ibidem.repo.maintenance.report import Fault, FaultKind
+from ibidem.repo.operation_log import LINK_FIELDS, linked
 from ibidem.repo.root_check import Report
-from ibidem.repo.sign.key import signer_of
+from ibidem.repo.signing.key import signer_of
 from ibidem.repo.sync.names import check_head, check_local
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from ibidem.objects.errors import (
 from ibidem.repo.refs import HEADS, TAGS
 from ibidem.repo.sync import wire
 from ibidem.repo.sync.car import CarLimits, car_header, car_section
-from ibidem.repo.sync.http import is_loopback
+from ibidem.repo.sync.http_client import is_loopback
 from ibidem.repo.sync.names import NOTES, RECEIPTS, RUNS
 from ibidem.repo.sync.receive import receive_container
 from ibidem.repo.sync.remote import LocalRemote

@@ -23,7 +23,7 @@ from ibidem.objects.cid import CommitCid, NodeCid, ReceiptCid, ResultCid, RootCi
 from ibidem.objects.errors import CorruptError, IbidemError, NotFoundError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.printable import printable_json
-from ibidem.repo.compare import Placed, placed
+from ibidem.repo.history.compare import Placed, placed
 from ibidem.retrieve.answer.result import LaneScore, Result
 from ibidem.retrieve.query.query import Query
 from ibidem.store.files import medium_error, read_file, write_file

@@ -11,16 +11,16 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from ibidem.objects.errors import InvalidInputError
-from ibidem.repo.bisect import search
-from ibidem.repo.compare import Ask, MoveKind, compare, first_parents, placed
-from ibidem.repo.telling import cause_lines, commit_line, move_lines
+from ibidem.repo.history.bisect import search
+from ibidem.repo.history.compare import Ask, MoveKind, compare, first_parents, placed
+from ibidem.repo.history.diff_format import cause_lines, commit_line, move_lines
 from ibidem.retrieve.answer.result import Result
 from ibidem.testing.golden import Check, answer_digest, question_form
 
 if TYPE_CHECKING:
     from ibidem.objects.commit import Commit
-    from ibidem.repo.at import Revision
     from ibidem.repo.reader import Reader
+    from ibidem.repo.revision import Revision
 
 
 class ModeName(StrEnum):

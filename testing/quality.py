@@ -14,7 +14,7 @@ from ibidem.testing.judgement import Judged, read_judgements
 from ibidem.testing.measure import interval, ndcg, recall, reciprocal_rank
 
 if TYPE_CHECKING:
-    from ibidem.repo.at import Revision
+    from ibidem.repo.revision import Revision
     from ibidem.retrieve.answer.result import Item
 
 DEPTH_DEFAULT = 10

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ibidem.objects.errors import InvalidInputError
-from ibidem.repo.estimators import estimator_of
-from ibidem.repo.retrieving import Asked, execute_asked
+from ibidem.repo.retrieval.retrieve import PreparedQuery, execute_asked
+from ibidem.repo.retrieval.token_estimators import estimator_of
 from ibidem.retrieve.answer.receipt import receipt_of
 from ibidem.retrieve.answer.result import Result
 from ibidem.retrieve.query.query import Query
@@ -15,8 +15,8 @@ from ibidem.testing.golden import Check
 from ibidem.testing.judge import Mode, failure
 
 if TYPE_CHECKING:
-    from ibidem.repo.at import Revision
     from ibidem.repo.reader import Reader
+    from ibidem.repo.revision import Revision
 
 
 def recheck(repository: Reader, at: Revision, check: Check) -> list[str]:
@@ -42,7 +42,7 @@ def recheck(repository: Reader, at: Revision, check: Check) -> list[str]:
 
 
 def _asked(repository: Reader, revision: Revision, query: Query) -> Result:
-    asked = Asked(query, estimator_of(query.estimator), None)
+    asked = PreparedQuery(query, estimator_of(query.estimator), None)
     found = execute_asked(repository, revision, asked)
     assert isinstance(found, Result), "BUG: a golden is of nodes"
     notes = None if query.recall is None else query.recall.notes

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ibidem.objects.errors import CorruptError, InvalidInputError, NotFoundError
-from ibidem.repo.at import Revision
 from ibidem.repo.repository import Repository
+from ibidem.repo.revision import Revision
 from ibidem.testing.golden import Check, Golden, question_form, read, record
 from ibidem.testing.judge import Mode, failure, question_differences
 
 if TYPE_CHECKING:
-    from ibidem.repo.compare import Ask
+    from ibidem.repo.history.compare import Ask
     from ibidem.retrieve.answer.result import Item, Result
     from ibidem.testing.quality import QualityReport
 

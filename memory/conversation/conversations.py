@@ -28,15 +28,15 @@ from ibidem.objects.config import Model
 from ibidem.objects.errors import ErrorKind, NotFoundError
 from ibidem.objects.record import record
 from ibidem.objects.text import text_digest
-from ibidem.repo.estimators import estimator_of
+from ibidem.repo.retrieval.token_estimators import estimator_of
 from ibidem.retrieve.query import checks
 from ibidem.retrieve.tokens import HEURISTIC, TokenEstimator
 
 if TYPE_CHECKING:
     from ibidem.embed.protocol import Embedder
-    from ibidem.repo.at import Revision
     from ibidem.repo.repository import Repository
-    from ibidem.repo.transaction import Transaction
+    from ibidem.repo.revision import Revision
+    from ibidem.repo.transaction.transaction import Transaction
     from ibidem.retrieve.access.policy import TrustContext
 
 RECENT_WEIGHT, SIMILAR_WEIGHT = 4, 6

@@ -16,14 +16,14 @@ from ibidem.memory.conversation.units import USER, Unit, calls_of, check_kind
 from ibidem.objects.block import EMPTY
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.record import record
-from ibidem.repo.revision import microseconds
+from ibidem.repo.revspec import microseconds
 from ibidem.retrieve.query import checks
 from ibidem.retrieve.query.query import DEPTH_DEFAULT
 
 if TYPE_CHECKING:
     from ibidem.objects.ids import NodeId
-    from ibidem.repo.at import Revision
-    from ibidem.repo.querying import Page
+    from ibidem.repo.retrieval.listing import Page
+    from ibidem.repo.revision import Revision
     from ibidem.retrieve.answer.result import Result
 
 K_DEFAULT = 10

@@ -31,7 +31,7 @@ from ibidem.objects.forking import ForkLock
 from ibidem.objects.location import size_of
 from ibidem.objects.node import Child
 from ibidem.objects.record import record
-from ibidem.repo.backoff import pause
+from ibidem.repo.transaction.publish import pause
 from ibidem.retrieve.access.derived import derived_labels
 from ibidem.retrieve.access.policy import ALL, policy_of
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from ibidem.objects.ids import NodeId
     from ibidem.objects.node import Node
     from ibidem.repo.repository import Repository
-    from ibidem.repo.transaction import Transaction
+    from ibidem.repo.transaction.transaction import Transaction
 
 T = TypeVar("T")
 RACES_MAX = 200

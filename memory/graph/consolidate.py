@@ -25,7 +25,7 @@ from ibidem.retrieve.access.policy import TrustPolicy
 
 if TYPE_CHECKING:
     from ibidem.memory.graph.memory import GraphMemory
-    from ibidem.repo.transaction import Transaction
+    from ibidem.repo.transaction.transaction import Transaction
 
 NAMESPACE = "ibidem.consolidated"
 RULES_VERSION = 1

@@ -25,18 +25,18 @@ from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.record import record
 from ibidem.repo.notes import SPACE_DEFAULT, read_log
-from ibidem.repo.opinions import opinions
-from ibidem.repo.retrieving import ask as ask_repository
-from ibidem.repo.revision import HEAD
+from ibidem.repo.retrieval.feedback import opinions
+from ibidem.repo.retrieval.retrieve import ask as ask_repository
+from ibidem.repo.revspec import HEAD
 from ibidem.retrieve.access.policy import ALL, TrustContext, TrustPolicy, policy_of
 
 if TYPE_CHECKING:
     from ibidem.index.snapshot import Snapshot
     from ibidem.memory.graph.consolidate import Consolidated
     from ibidem.memory.graph.metrics import Metrics
-    from ibidem.repo.at import Revision
     from ibidem.repo.repository import Repository
-    from ibidem.repo.transaction import Transaction
+    from ibidem.repo.revision import Revision
+    from ibidem.repo.transaction.transaction import Transaction
     from ibidem.retrieve.rerank import Reranker, RerankRecord
 
 Time = int | datetime | None

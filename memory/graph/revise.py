@@ -18,7 +18,7 @@ from ibidem.objects.ids import NodeId
 from ibidem.retrieve.access.policy import TrustPolicy
 
 if TYPE_CHECKING:
-    from ibidem.repo.transaction import Transaction
+    from ibidem.repo.transaction.transaction import Transaction
 
 SUPERSEDES, DERIVED_FROM, CONTESTED_BY = "supersedes", "derived_from", "contested_by"
 STALE_SOURCE = "has_retracted_source"

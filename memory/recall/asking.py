@@ -19,8 +19,8 @@ from ibidem.objects.record import record
 from ibidem.retrieve.recall.words import words
 
 if TYPE_CHECKING:
-    from ibidem.repo.at import Revision
     from ibidem.repo.repository import Repository
+    from ibidem.repo.revision import Revision
     from ibidem.retrieve.answer.result import Result
 
 PERMILLE = 1000

@@ -17,7 +17,7 @@ from ibidem.objects.cid import Cid, CommitCid
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.repo.notes import SPACE_DEFAULT
-from ibidem.repo.opinions import not_useful_event, vote_detail
+from ibidem.repo.retrieval.feedback import not_useful_event, vote_detail
 from ibidem.retrieve.answer.receipt import Receipt
 from ibidem.retrieve.answer.result import Result
 from ibidem.retrieve.context.result import PackResult

@@ -25,9 +25,9 @@ from ibidem.retrieve.recall.words import shared, words
 
 if TYPE_CHECKING:
     from ibidem.objects.commit import Commit
-    from ibidem.repo.at import Revision
     from ibidem.repo.repository import Repository
-    from ibidem.repo.transaction import Transaction
+    from ibidem.repo.revision import Revision
+    from ibidem.repo.transaction.transaction import Transaction
 
 PROCEDURE, STEP = "Procedure", "Step"
 ACTIVE, PENDING, RETIRED = "active", "pending_review", "retired"

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from ibidem.objects import codec
 from ibidem.objects.cid import Cid, CommitCid, RootCid
 from ibidem.objects.commit import Commit
-from ibidem.repo.keep.erased import NOTHING_ERASED, Erased
+from ibidem.repo.erasure.guard import NOTHING_ERASED, Erased
 from ibidem.repo.merge.three_way import merge_roots
 
 if TYPE_CHECKING:

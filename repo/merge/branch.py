@@ -11,21 +11,20 @@ from ibidem.objects.cid import CommitCid, RootCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.record import record
 from ibidem.objects.root import Root
-from ibidem.repo import history
-from ibidem.repo.arguments import Signature
-from ibidem.repo.backoff import until_published
-from ibidem.repo.keep.cleaned import cleaned_commit
+from ibidem.repo.arguments import CommitInfo
+from ibidem.repo.history import log
+from ibidem.repo.maintenance.cleaned import cleaned_commit
 from ibidem.repo.merge.ancestry import merge_bases, merged_root
 from ibidem.repo.merge.conflicts import OpenConflict, open_conflicts
 from ibidem.repo.merge.three_way import merge_roots
-from ibidem.repo.publish import Tip, commit_of, move, tip
 from ibidem.repo.refs import HEADS
+from ibidem.repo.transaction.publish import Tip, commit_of, move, retry_publish, tip
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
-    from ibidem.repo.history import Change
-    from ibidem.repo.keep.erased import Erased
-    from ibidem.repo.operations import Operations
+    from ibidem.repo.erasure.guard import Erased
+    from ibidem.repo.history.log import Change
+    from ibidem.repo.operation_log import OperationLog
 
 
 class Outcome(StrEnum):
@@ -55,11 +54,11 @@ class Merged:
 
 
 def merge_into(
-    operations: Operations,
+    operations: OperationLog,
     full_name: str,
     theirs: CommitCid,
     rev: object,
-    signature: Signature,
+    signature: CommitInfo,
     *,
     is_dry_run: bool = False,
 ) -> Merged:
@@ -93,7 +92,7 @@ def merge_into(
         )
         return merged
 
-    return attempt() if is_dry_run else until_published(operations.store, attempt)
+    return attempt() if is_dry_run else retry_publish(operations.store, attempt)
 
 
 def changed_between(
@@ -101,7 +100,7 @@ def changed_between(
 ) -> tuple[tuple[Change, ...], tuple[OpenConflict, ...]]:
     """Returns what differs between two roots, and the conflicts that only the later one has."""
     after = Root.decode(source.get(root_cid))
-    changes = tuple(history.changes(source, before, after))
+    changes = tuple(log.changes(source, before, after))
     if before.conflicts == after.conflicts:
         return changes, ()
     known = {found.id: found.conflict for found in open_conflicts(source, before)}
@@ -112,7 +111,12 @@ def changed_between(
 
 
 def _joined(
-    buffer: WriteBatch, now: Tip, theirs: CommitCid, erased: Erased, signature: Signature, time: int
+    buffer: WriteBatch,
+    now: Tip,
+    theirs: CommitCid,
+    erased: Erased,
+    signature: CommitInfo,
+    time: int,
 ) -> tuple[Outcome, Commit]:
     """Returns the commit that joins a branch and a commit; its new blocks go into the buffer."""
 
@@ -135,7 +139,7 @@ def _joined(
     return Outcome.MERGED, commit_of(signature, root, (now.commit, theirs), time)
 
 
-def _named(signature: Signature, rev: object, full_name: str) -> Signature:
+def _named(signature: CommitInfo, rev: object, full_name: str) -> CommitInfo:
     if signature.message:
         return signature
     return replace(signature, message=f"merge {rev} into {full_name.removeprefix(HEADS)}")

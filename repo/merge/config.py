@@ -1,24 +1,72 @@
-"""Merges what is no tree: configuration, requirements, unknown fields.
+"""Merges what is not a tree: configuration, trust policy, requirements, unknown fields.
 
-None of it is recorded as a conflict, so that a root can always be read. Two models that were given
-one name apart and whose vectors cannot stand in one space keep both: the one with the higher
-encoding gets another name. The trust policy has rules of its own (`policy.py`).
+Where two sides change the trust policy differently, the stricter value wins, or the merge is
+refused.
 
-Spec: merge 7.
+Spec: merge 7, trust 1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from blake3 import blake3
 
 from ibidem.objects import codec
 from ibidem.objects.config import TRUST_SETTING
-from ibidem.objects.errors import ConflictError
-from ibidem.repo.merge.policy import merge_policy
+from ibidem.objects.errors import ConflictError, InvalidInputError
+from ibidem.retrieve.access.policy import TrustPolicy
+
+_STRICTER: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
+    "default_level": max,
+    "anonymous_level": min,
+    "unscoped": max,
+}
+"""Of two values that hides more; `deny` comes after `allow`."""
+
+
+def merge_policy(base: object, ours: object, theirs: object) -> dict[str, Any]:
+    """Returns the policy made of two that differ from each other and from the base.
+
+    Args:
+        base: the map in `Root.config`, or None where there was no policy.
+
+    Raises:
+        ConflictError: each side gave the property with the level, or with the scope, another name;
+            or what comes out has one name for both.
+        CorruptError: a policy is not of the form.
+    """
+    one, other = (TrustPolicy.from_form(side).form() for side in (ours, theirs))
+    was = {} if base is None else TrustPolicy.from_form(base).form()
+    merged: dict[str, Any] = {}
+    for name in one:
+        if one[name] == other[name] or other[name] == was.get(name):
+            merged[name] = one[name]
+        elif one[name] == was.get(name):
+            merged[name] = other[name]
+        elif name in _STRICTER:
+            merged[name] = _STRICTER[name](one[name], other[name])
+        else:
+            raise _refusal(name, one, other)
+    try:
+        return TrustPolicy(**merged).form()
+    except InvalidInputError as error:
+        raise _refusal("scope", one, other) from error
+
+
+def _refusal(name: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> ConflictError:
+    shown = " and ".join(
+        f"level {side['level']!r:.80} with scope {side['scope']!r:.80}"
+        for side in sorted((one, other), key=lambda side: (side["level"], side["scope"]))
+    )
+    return ConflictError(
+        f"trust.{name}: both sides changed the trust policy, to {shown}; neither is stricter",
+        hint="give one side the names of the other first, with "
+        "'repo trust enable --level NAME --scope NAME', then try again",
+    )
+
 
 Map = Mapping[str, Any]
 _SUFFIX_DIGITS = 8

@@ -24,21 +24,21 @@ from ibidem.objects.node import Node, split_content
 from ibidem.objects.record import record
 from ibidem.objects.root import Root
 from ibidem.objects.tree import Tree
-from ibidem.repo.arguments import Signature
-from ibidem.repo.checks import check_content
-from ibidem.repo.edits import CONFLICTS, EDGES, NODES, Edits, Publisher
+from ibidem.repo.argument_checks import check_content
+from ibidem.repo.arguments import CommitInfo
+from ibidem.repo.branches import branch_of
 from ibidem.repo.merge.conflicts import OpenConflict, recorded_in
+from ibidem.repo.merge.documents import settled_parts
 from ibidem.repo.merge.element import read
 from ibidem.repo.merge.fields import block_of, class_of, fields_of, with_value
-from ibidem.repo.merge.parts import settled_parts
-from ibidem.repo.moves import branch_of
-from ibidem.repo.publish import BranchPublisher, Tip
 from ibidem.repo.root_check import conflict_problem
-from ibidem.repo.transaction import Transaction
+from ibidem.repo.transaction.changeset import CONFLICTS, EDGES, NODES, ChangeSet, Publisher
+from ibidem.repo.transaction.publish import BranchPublisher, Tip
+from ibidem.repo.transaction.transaction import Transaction
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
-    from ibidem.repo.operations import Operations
+    from ibidem.repo.operation_log import OperationLog
     from ibidem.repo.reader import Reader
 
 OURS, THEIRS, BASE, VALUE = "ours", "theirs", "base", "value"
@@ -48,11 +48,11 @@ _CONTENT = "content"
 
 def resolve(
     repository: Reader,
-    operations: Operations,
+    operations: OperationLog,
     id: NodeId | EdgeId,  # noqa: A002
     take: str,
     value: Mapping[str, Any] | None,
-    signature: Signature,
+    signature: CommitInfo,
 ) -> Commit | None:
     """Settles the conflict about `id`; `Repository.resolve_conflict` says how."""
     if take not in TAKES:
@@ -76,7 +76,7 @@ def resolve(
     signed = replace(signature, message=signature.message or f"resolve {id}: {take}")
     begun = Tip(at.commit.cid, at.root_cid, at.root)
     publisher = BranchPublisher(operations, branch_of(operations, None), signed, begun=begun)
-    settled, edits, blocks = None, Edits(), dict[Cid, bytes]()
+    settled, edits, blocks = None, ChangeSet(), dict[Cid, bytes]()
     if chosen is not None:
         settled, edits, blocks = case.settled(chosen, value or {})
     elif value:
@@ -107,14 +107,14 @@ class _Along:
     """Publishes edits together with those of a transaction, which touches nothing of theirs."""
 
     publisher: Publisher
-    edits: tuple[Edits, ...]
+    edits: tuple[ChangeSet, ...]
     blocks: Mapping[Cid, bytes]
 
     def base(self) -> Root:
         """Returns the root that the transaction begins on."""
         return self.publisher.base()
 
-    def publish(self, edits: Edits, blocks: Mapping[Cid, bytes]) -> Commit | None:
+    def publish(self, edits: ChangeSet, blocks: Mapping[Cid, bytes]) -> Commit | None:
         """Publishes all the edits in one commit."""
         for each in self.edits:
             for family, entries in each.trees.items():
@@ -169,9 +169,9 @@ class _Case:
 
     def settled(
         self, chosen: Cid, value: Mapping[str, Any]
-    ) -> tuple[Block, Edits, dict[Cid, bytes]]:
+    ) -> tuple[Block, ChangeSet, dict[Cid, bytes]]:
         """Returns the value that settles the conflict, and what else is edited, with its blocks."""
-        edits, buffer = Edits(), WriteBatch(self.source)
+        edits, buffer = ChangeSet(), WriteBatch(self.source)
         nodes = Tree(self.source, self.root.nodes)
         for link in self.conflict.nodes:
             node = Node.decode(self.source.get(link))

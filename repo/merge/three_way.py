@@ -18,8 +18,8 @@ from ibidem.objects.config import Config
 from ibidem.objects.links import links
 from ibidem.objects.root import Root
 from ibidem.objects.tree import EMPTY_TREE, EMPTY_TREE_BLOCK
-from ibidem.repo.keep.cleaned import cleaned_root
-from ibidem.repo.keep.erased import NOTHING_ERASED, Erased
+from ibidem.repo.erasure.guard import NOTHING_ERASED, Erased
+from ibidem.repo.maintenance.cleaned import cleaned_root
 from ibidem.repo.merge.config import merge_config, merge_map
 from ibidem.repo.merge.fields import Sensitivity
 from ibidem.repo.merge.graph import GraphMerge

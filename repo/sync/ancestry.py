@@ -1,13 +1,16 @@
-"""Which commits lie behind some and not behind others, read newest first and not too far.
+"""Which commits two repositories have in common, and which lie between them.
 
-Two colours run back through the history together: what is wanted and what is had. A commit that the
-second colour reaches is not wanted, nor is anything behind it. Clocks decide the order of reading,
-and when to stop: where they are wrong, something may be sent again, and nothing is left out.
+Two colours run back through the history together: wanted and had. A commit that the second colour
+reaches is not wanted, nor is anything behind it. Commit times decide the order of reading only:
+where they are wrong, something may be sent twice, and nothing is left out. Negotiation asks the
+other side about few commits in few rounds.
+
+Spec: sync 5.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
@@ -150,3 +153,55 @@ class _Walk:
                 marked += self._commits[at].parents
             else:
                 self._undecided -= 1
+
+
+Ask = Callable[[Sequence[CommitCid]], set[CommitCid]]
+ASKED_PER_ROUND = 256
+ROUNDS_MAX = 8
+
+
+def common_commits(
+    source: Source, tips: Iterable[CommitCid], ask: Ask, *, hint: Iterable[CommitCid] = ()
+) -> list[CommitCid]:
+    """Returns commits that both sides have, ascending: what was asked about and is known there.
+
+    Args:
+        tips: what is here.
+        ask: returns which of some commits are known there.
+        hint: commits among these that are known there already.
+    """
+    starts = list(dict.fromkeys(tips))
+    known = set(hint)
+    first = [cid for cid in starts if cid not in known][:ASKED_PER_ROUND]
+    known |= ask(first) & set(first) if first else set()
+    unknown = set(first) - known
+    for _ in range(ROUNDS_MAX):
+        open_commits = _open(commits_between(source, starts, known), unknown)
+        if not open_commits:
+            break
+        asked = _chosen(open_commits)
+        answered = ask(asked) & set(asked)
+        known |= answered
+        unknown |= set(asked) - answered
+    return sorted(known)
+
+
+def _open(commits: dict[CommitCid, Commit], unknown: set[CommitCid]) -> list[CommitCid]:
+    """Returns what is not settled, newest first; what comes after an unknown one is unknown."""
+    found: list[CommitCid] = []
+    for cid, commit in commits.items():  # parents before children
+        if cid in unknown or not unknown.isdisjoint(commit.parents):
+            unknown.add(cid)
+        else:
+            found.append(cid)
+    found.reverse()
+    return found
+
+
+def _chosen(commits: list[CommitCid]) -> list[CommitCid]:
+    if len(commits) <= ASKED_PER_ROUND:
+        return commits
+    half = ASKED_PER_ROUND // 2
+    places = {1 << power for power in range(len(commits).bit_length() - 1)}
+    places |= {at * len(commits) // half for at in range(half)}
+    return [commits[at] for at in sorted(places)]

@@ -22,11 +22,10 @@ from ibidem.objects.tree.block import EMPTY_TREE
 from ibidem.objects.view import Ref, View
 from ibidem.repo import refs
 from ibidem.repo.notes import NOTES
-from ibidem.repo.operations import HEAD_CELL, HORIZON_CELL
+from ibidem.repo.operation_log import HEAD_CELL, HORIZON_CELL
 from ibidem.repo.root_check import refuse, tree_problem
-from ibidem.repo.sync.closure import kind_of
-from ibidem.repo.sync.delta import tree_needs
-from ibidem.repo.sync.known import Known
+from ibidem.repo.sync.have_set import HaveSet
+from ibidem.repo.sync.missing_blocks import kind_of, tree_needs
 from ibidem.repo.sync.quarantine import Chosen, Layered, Quarantine, missing_from_pack
 from ibidem.repo.sync.receive import Intake, check_notes
 from ibidem.repo.sync.report import Move, RefMove
@@ -127,7 +126,7 @@ def restore(repository: Reader, quarantine: Quarantine, newest: OperationCid) ->
         cells[HORIZON_CELL] = (None, log.oldest.raw)
     kept = (cid for cid in (*found.accepted.cids, *log.cids) if cid not in log.erased)
     store.publish(Chosen(quarantine, kept), cells)
-    known = Known(store, log.newest)
+    known = HaveSet(store, log.newest)
     return [
         RefMove(name, None, ref.target, Move.CREATED) for name, ref in sorted(known.refs.items())
     ]

@@ -1,41 +1,48 @@
-"""What comes from elsewhere goes into refs here: made, moved on, merged, or left alone.
+"""Moves refs here to what came from elsewhere: created, moved forward, merged, or left alone.
 
-Nothing is lost and nothing is all-or-nothing: a branch that both sides moved is joined by a merge
-commit, whose conflicts, if any, are listed in its root while everything works. A tag, a run and a
-kept receipt that stand elsewhere here are kept as they are.
+A pull integrates what was fetched from a remote, an import what is in a file.
 
 Spec: sync 6.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, CommitCid
 from ibidem.objects.commit import Commit
-from ibidem.objects.errors import ConflictError, NotFoundError
+from ibidem.objects.errors import ConflictError, InvalidInputError, NotFoundError
 from ibidem.objects.record import record
 from ibidem.objects.root import Root
 from ibidem.objects.tree import Tree
+from ibidem.objects.view import target_class
 from ibidem.repo import refs
-from ibidem.repo.arguments import Signature
-from ibidem.repo.keep.cleaned import cleaned_commit
-from ibidem.repo.keep.erased import NOTHING_ERASED, Erased
+from ibidem.repo.arguments import CommitInfo
+from ibidem.repo.erasure.guard import NOTHING_ERASED, Erased
+from ibidem.repo.maintenance.cleaned import cleaned_commit
 from ibidem.repo.merge import common_root, merge_roots
-from ibidem.repo.publish import commit_of
-from ibidem.repo.sync.known import Known
-from ibidem.repo.sync.names import NOTES, tracking
-from ibidem.repo.sync.receive import check_policy, comes_after, how_to_move
+from ibidem.repo.sync.erasures import SentErasures, is_erased_in
+from ibidem.repo.sync.fetch_push import Counted
+from ibidem.repo.sync.have_set import HaveSet
+from ibidem.repo.sync.messages import Bundle, Opened
+from ibidem.repo.sync.missing_blocks import kind_of
+from ibidem.repo.sync.names import NOTES, check_ref, tracking
+from ibidem.repo.sync.quarantine import Quarantine
+from ibidem.repo.sync.receive import Intake, check_policy, comes_after, how_to_move, sent_erasures
 from ibidem.repo.sync.report import CopyReport, Move, RefMove
+from ibidem.repo.transaction.publish import commit_of
 
 if TYPE_CHECKING:
+    from ibidem.objects.blocks import WriteBatch
     from ibidem.objects.view import View
-    from ibidem.repo.operations import State
+    from ibidem.repo.operation_log import LogHead
     from ibidem.repo.reader import Reader
-    from ibidem.repo.sign.key import SigningKey
+    from ibidem.repo.signing.key import SigningKey
+    from ibidem.repo.sync.car import CarLimits, Readable
+    from ibidem.repo.sync.have_set import HaveSet
 
 
 @record
@@ -52,9 +59,9 @@ class Merger:
     erased: Erased = NOTHING_ERASED
     """What was erased here, and is left out of what comes in."""
 
-    def signature(self, message: str) -> Signature:
+    def signature(self, message: str) -> CommitInfo:
         """Returns the signature of a commit."""
-        return Signature(self.author, message, self.time, key=self.key)
+        return CommitInfo(self.author, message, self.time, key=self.key)
 
 
 def integrated(
@@ -108,7 +115,7 @@ def pull_into(
     moves: list[RefMove] = []
     conflicts = 0
 
-    def make(state: State, buffer: WriteBatch) -> View | None:
+    def make(state: LogHead, buffer: WriteBatch) -> View | None:
         nonlocal conflicts
         merger = Merger(
             author,
@@ -122,7 +129,7 @@ def pull_into(
         changes = {move.name: move.after for move in moves if move.before != move.after}
         if not changes:
             return None
-        check_policy(repository, buffer, Known(repository.store, state.view), changes)
+        check_policy(repository, buffer, HaveSet(repository.store, state.view), changes)
         return replace(state.view, refs=refs.changed(state.view, changes, buffer))
 
     operations.change(make, author=author, time=time, description=f"pull from {remote}")
@@ -171,3 +178,101 @@ def _joined(
     commit = commit_of(said, root, (ours, theirs), merger.time)
     buffer.put(commit.cid, commit.encode())
     return commit.cid
+
+
+def import_car(
+    repository: Reader,
+    stream: Readable,
+    *,
+    branch: str | None = None,
+    limits: CarLimits | None = None,
+    author: str = "",
+    time: int | None = None,
+) -> CopyReport:
+    """Takes a bundle, or a CAR with one commit, into a repository.
+
+    Branches and notes are made, moved on or merged; other refs are made where they are missing.
+
+    Args:
+        branch: short name of the branch for the commit of a plain CAR; not for a bundle.
+
+    Raises:
+        CorruptError, FormatError, NotFoundError: the file is not whole and right; nothing changed.
+    """
+    counted = Counted()
+    opened = Opened(stream, limits=limits)
+    with Quarantine(repository) as quarantine:
+        quarantine.take(counted.of(opened.blocks()))
+        bundle = opened.message(Bundle) if opened.has_message else None
+        targets = _targets(bundle, branch, opened.roots, quarantine)
+        found = Intake(repository, quarantine)
+        sent = SentErasures()
+        if bundle is not None:
+            sent = sent_erasures(repository, quarantine, bundle.erasures)
+        found.inspect(
+            [*targets.values(), *(() if bundle is None else bundle.requires)],
+            is_erased=is_erased_in(repository, sent),
+        )
+        conflicts = [0]
+
+        def plan(known: HaveSet, buffer: WriteBatch) -> list[RefMove]:
+            operations = repository._operations
+            merger = Merger(
+                author,
+                operations.time(time),
+                "a file",
+                repository.signing_key,
+                repository.guard.erased(),
+            )
+            moves = []
+            for name, target in targets.items():
+                ref = known.refs.get(name)
+                before = None if ref is None else ref.target
+                moves.append(integrated(name, before, target, buffer, merger))
+            conflicts[0] = merged_conflict_count(buffer, moves)
+            return moves
+
+        moves = found.publish(
+            plan,
+            author=author,
+            time=time,
+            description="import",
+            head=_head(bundle, targets),
+        )
+    sent.carry_out(repository, author=author, time=time)
+    return CopyReport(
+        tuple(moves),
+        counted.block_count,
+        counted.size_bytes,
+        conflicts[0],
+        len(sent.accepted),
+        len(sent.refused),
+    )
+
+
+def _head(bundle: Bundle | None, targets: Mapping[str, Cid]) -> str | None:
+    head = next(iter(targets)) if bundle is None else bundle.head
+    return head if head in targets else None
+
+
+def _targets(
+    bundle: Bundle | None, branch: str | None, roots: tuple[Cid, ...], quarantine: Quarantine
+) -> dict[str, Cid]:
+    """Returns where refs shall stand, by full name."""
+    if bundle is not None:
+        if branch is not None:
+            raise InvalidInputError(
+                f"branch: got {branch!r:.80} for a bundle, which names its own refs"
+            )
+        return {name: tip.target for name, tip in bundle.refs.items()}
+    if branch is None or len(roots) != 1 or _kind(roots[0], quarantine) != "commit":
+        raise InvalidInputError(
+            f"file: got a CAR with {len(roots)} roots that is not a bundle",
+            hint="a CAR with one commit as its root is imported with the name of a branch",
+        )
+    name = check_ref("branch", f"heads/{branch}")
+    return {name: target_class(name)(roots[0].raw)}
+
+
+def _kind(cid: Cid, quarantine: Quarantine) -> str:
+    return kind_of(quarantine[cid]) if cid in quarantine and not cid.is_raw else ""

@@ -21,14 +21,13 @@ from ibidem.objects.errors import ConflictError, CorruptError, ErrorKind, Invali
 from ibidem.repo import refs
 from ibidem.repo.merge import is_ancestor
 from ibidem.repo.notes import NOTES, damaged_events
-from ibidem.repo.sign.verify import check_signed
+from ibidem.repo.signing.verify import check_signed
 from ibidem.repo.sync.ancestry import Reachable
-from ibidem.repo.sync.bundle import Push, Update
-from ibidem.repo.sync.check import Accepted, Inspection
-from ibidem.repo.sync.closure import records_behind
-from ibidem.repo.sync.container import Opened
-from ibidem.repo.sync.erased import SentErasures, is_erased_in, judged, trust_of
-from ibidem.repo.sync.known import Known, known_now
+from ibidem.repo.sync.erasures import SentErasures, is_erased_in, judged, trust_of
+from ibidem.repo.sync.have_set import HaveSet, have_set
+from ibidem.repo.sync.inspection import Accepted, Inspection
+from ibidem.repo.sync.messages import Opened, Push, Update
+from ibidem.repo.sync.missing_blocks import records_behind
 from ibidem.repo.sync.quarantine import Chosen, Quarantine, missing_from_pack
 from ibidem.repo.sync.report import Move, RefMove
 
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 
     from ibidem.objects.blocks import Source
     from ibidem.objects.view import Ref, View
-    from ibidem.repo.operations import State
+    from ibidem.repo.operation_log import LogHead
     from ibidem.repo.reader import Reader
     from ibidem.repo.sync.car import CarLimits, Readable
 
@@ -64,7 +63,7 @@ class Intake:
             is_erased: whether a block may be missing; by default, what was erased here.
         """
         store = self._operations.store
-        known = known_now(self._operations)
+        known = have_set(self._operations)
         allowed = is_erased_in(self._repository) if is_erased is None else is_erased
         self.accepted = Inspection(
             self._quarantine, store, known, allowed, self._repository.incident_to
@@ -72,7 +71,7 @@ class Intake:
 
     def publish(
         self,
-        plan: Callable[[Known, WriteBatch], Moves],
+        plan: Callable[[HaveSet, WriteBatch], Moves],
         *,
         author: str,
         time: int | None,
@@ -88,8 +87,8 @@ class Intake:
         """
         moves: Moves = []
 
-        def make(state: State, buffer: WriteBatch) -> View | None:
-            known = Known(self._operations.store, state.view)
+        def make(state: LogHead, buffer: WriteBatch) -> View | None:
+            known = HaveSet(self._operations.store, state.view)
             for cid in self.accepted.built_on:
                 if not known.has(cid):
                     raise ConflictError(
@@ -144,7 +143,7 @@ def intake(
 
 
 def check_policy(
-    repository: Reader, source: Source, known: Known, moved: Mapping[str, Cid | None]
+    repository: Reader, source: Source, known: HaveSet, moved: Mapping[str, Cid | None]
 ) -> None:
     """Raises for a commit without a good signature on a ref that wants one.
 
@@ -218,7 +217,7 @@ def _moved(repository: Reader, quarantine: Quarantine, push: Push) -> Moves:
         is_erased=is_erased_in(repository, sent),
     )
 
-    def plan(known: Known, _: WriteBatch) -> Moves:
+    def plan(known: HaveSet, _: WriteBatch) -> Moves:
         moves = [
             _checked(found.source, known.refs.get(name), name, update)
             for name, update in push.updates.items()

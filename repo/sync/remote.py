@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from ibidem.objects.cid import Cid, CommitCid, RootCid
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
 from ibidem.objects.root import Root
-from ibidem.repo.operations import ORIGIN_CELL
-from ibidem.repo.sync.bundle import Bundle, Push, Tip
-from ibidem.repo.sync.erased import erasures_of, is_erased_in
-from ibidem.repo.sync.known import Known, known_now
+from ibidem.repo.operation_log import ORIGIN_CELL
+from ibidem.repo.sync.erasures import erasures_of, is_erased_in
+from ibidem.repo.sync.have_set import HaveSet, have_set
+from ibidem.repo.sync.messages import Bundle, Push, Tip
 from ibidem.repo.sync.pack import Pack
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class LocalRemote:
         """
         return self._steady(lambda known: self._packed(known, want, have))
 
-    def _packed(self, known: Known, want: Sequence[Cid], have: Sequence[Cid]) -> Pack:
+    def _packed(self, known: HaveSet, want: Sequence[Cid], have: Sequence[Cid]) -> Pack:
         erasures = set(erasures_of(self._repository))
         wanted = [cid for cid in want if cid not in erasures]
         for cid in wanted:
@@ -116,17 +116,17 @@ class LocalRemote:
 
         return receive_push(self._repository, push, blocks)
 
-    def _steady(self, read: Callable[[Known], T]) -> T:
+    def _steady(self, read: Callable[[HaveSet], T]) -> T:
         """Returns what is read of what the refs reach, anew where they reach something else since
         and what they reached was collected."""
         operations = self._repository._operations
-        return operations.steady(lambda: read(known_now(operations)))
+        return operations.retry_if_collected(lambda: read(have_set(operations)))
 
 
 def offer(repository: Reader, prefixes: Sequence[str]) -> Bundle:
     """Returns what a repository says of itself before anything is copied."""
     operations = repository._operations
-    known = known_now(operations)
+    known = have_set(operations)
     origin = Root.decode(operations.store.get(RootCid(operations.store.cell(ORIGIN_CELL) or b"")))
     return Bundle(
         refs={

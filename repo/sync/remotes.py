@@ -1,22 +1,32 @@
-"""The remotes that a repository knows by name: addresses beside the repository, no part of it.
+"""Remotes: the names that a repository knows them by, and how to open what an address leads to.
 
-They stand in `.ibidem/local/remotes.json`. Nothing that comes from elsewhere writes there, and no
-token does: at most the path of a file that holds one. A change is made under a lock, to the remotes
-as they are then, and is durable when the call returns.
+An address is a URL, a folder or a file. Addresses are kept beside the repository and are no part of
+it.
+
+Spec: sync 6, 7.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import asdict
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, replace
 from pathlib import Path
 
-from ibidem.objects.errors import CorruptError, InvalidInputError, NotFoundError
+from ibidem.objects.cid import Cid, CommitCid
+from ibidem.objects.errors import CorruptError, ErrorKind, InvalidInputError, NotFoundError
 from ibidem.objects.forking import ForkLock
 from ibidem.objects.record import record
+from ibidem.repo.arguments import checked_path
+from ibidem.repo.sync.files import existing_file
+from ibidem.repo.sync.http_client import HttpRemote
+from ibidem.repo.sync.messages import Bundle, Opened, Push
 from ibidem.repo.sync.names import check_remote
-from ibidem.store.files import change_file, read_file
+from ibidem.repo.sync.remote import Blocks, LocalRemote, Remote
+from ibidem.repo.sync.report import RefMove
+from ibidem.store.files import change_file, medium_error, read_file
 
 FILE = Path("local") / "remotes.json"
 _VERSION = 1
@@ -83,7 +93,7 @@ class Remotes:
         if not isinstance(address, RemoteAddress):
             raise InvalidInputError(
                 f"address: got {address!r:.80}, expected a RemoteAddress",
-                hint="ibidem.repo.sync.place.address_of(location) makes one of an URL or a path",
+                hint="ibidem.repo.sync.remotes.address_of(location) makes one of an URL or a path",
             )
 
         def added(known: dict[str, RemoteAddress]) -> dict[str, RemoteAddress]:
@@ -154,3 +164,126 @@ def _read(data: bytes | None, path: Path) -> dict[str, RemoteAddress]:
             hint="delete it and add the remotes again; no data is affected",
         ) from error
     return dict(sorted(remotes.items()))
+
+
+_FOLDER = ".ibidem"
+
+
+class FileRemote:
+    """A bundle in a file: can be fetched from, not pushed to."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def refs(self, prefixes: Sequence[str]) -> Bundle:
+        """Returns what the bundle says, after reading all of it."""
+        with self._opened() as opened:
+            for _ in opened.blocks():
+                pass
+            bundle = opened.message(Bundle)
+        chosen = {
+            name: tip for name, tip in bundle.refs.items() if name.startswith(tuple(prefixes))
+        }
+        return replace(bundle, refs=chosen)
+
+    def known(self, cids: Sequence[CommitCid]) -> set[CommitCid]:
+        """Returns none: a file is read as it is."""
+        return set()
+
+    @contextmanager
+    def fetch(self, want: Sequence[Cid], have: Sequence[Cid]) -> Iterator[Blocks]:
+        """Returns every block of the file."""
+        with self._opened() as opened:
+            yield opened.blocks()
+
+    def push(self, push: Push, blocks: Blocks) -> list[RefMove]:
+        """Refuses."""
+        raise InvalidInputError(
+            f"remote: {self._path} is a file, which nothing can be pushed to",
+            hint="write a new one with 'repo export'",
+        )
+
+    @contextmanager
+    def _opened(self) -> Iterator[Opened]:
+        with existing_file(self._path) as file:
+            yield Opened(file)
+
+
+@contextmanager
+def connected(address: RemoteAddress, *, token: str | None = None) -> Iterator[Remote]:
+    """Opens what an address leads to, and closes it in the end.
+
+    Args:
+        token: for an URL; without it, the one in the address's file.
+
+    Raises:
+        NotFoundError: there is no such folder or file.
+        InvalidInputError: an URL without a token, or of another form.
+        StorageError: what is there cannot be read.
+    """
+    location = address.location
+    if is_url(location):
+        yield HttpRemote(
+            location,
+            token=_token(address) if token is None else token,
+            is_plain_allowed=address.is_plain_allowed,
+        )
+        return
+    path = Path(location)
+    try:
+        is_repository, is_file = (path / _FOLDER).is_dir(), path.is_file()
+    except OSError as error:
+        raise medium_error(path, error) from error
+    if is_repository:
+        from ibidem.repo.repository import open as open_repository
+
+        with open_repository(path) as repository:
+            yield LocalRemote(repository)
+    elif is_file:
+        yield FileRemote(path)
+    else:
+        raise NotFoundError(
+            f"remote: {location} is neither a repository nor a file",
+            kind=ErrorKind.REPOSITORY_NOT_FOUND,
+            hint="give an http(s) URL, the folder of a repository, or a bundle",
+        )
+
+
+def address_of(
+    location: str | os.PathLike[str],
+    *,
+    token_file: str | os.PathLike[str] | None = None,
+    is_plain_allowed: bool = False,
+) -> RemoteAddress:
+    """Returns the address that a user's text means; a path becomes absolute.
+
+    Raises:
+        InvalidInputError: an URL that is not http or https, or holds a name or password.
+    """
+    from ibidem.repo.sync.http_client import checked_url
+
+    location = os.fspath(location) if isinstance(location, os.PathLike) else location
+    if not isinstance(location, str):
+        raise InvalidInputError(f"location: got {location!r:.80}, expected http(s)://… or a path")
+    if is_url(location):
+        checked_url(location)
+        if token_file is None:
+            return RemoteAddress(location, None, is_plain_allowed)
+        kept = checked_path("token_file", token_file).absolute()
+        return RemoteAddress(location, str(kept), is_plain_allowed)
+    if "://" in location or not location or "\0" in location:
+        raise InvalidInputError(f"location: got {location!r:.80}, expected http(s)://… or a path")
+    return RemoteAddress(str(Path(location).absolute()))
+
+
+def is_url(location: str) -> bool:
+    """Tells whether a location is on a server."""
+    return location.startswith(("http://", "https://"))
+
+
+def _token(address: RemoteAddress) -> str:
+    if address.token_file is None:
+        return ""
+    from ibidem.repo.sync.files import read_token
+
+    return read_token(Path(address.token_file))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ibidem.repo.repository import Repository, init, open  # noqa: A004
-    from ibidem.repo.sync.cloning import clone
+    from ibidem.repo.sync.clone import clone
 
 __version__ = "0.1.0"
 __all__ = ["Repository", "__version__", "clone", "init", "open"]
@@ -19,7 +19,7 @@ def __getattr__(name: str) -> Any:
 
         return getattr(repository, name)
     if name == "clone":
-        from ibidem.repo.sync.cloning import clone
+        from ibidem.repo.sync.clone import clone
 
         return clone
     raise AttributeError(f"module 'ibidem' has no attribute {name!r}")

@@ -18,8 +18,8 @@ import pytest
 
 import ibidem
 from ibidem.repo.repository import Repository
-from ibidem.repo.run.transfer import write_refs
-from ibidem.repo.sync.importing import import_car
+from ibidem.repo.runs.bundle import write_refs
+from ibidem.repo.sync.integrate import import_car
 
 HERE = Path(__file__).parent
 PROBE, REPLAY, DETERMINISM = (

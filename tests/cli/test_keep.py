@@ -10,8 +10,8 @@ import pytest
 from click.testing import Result
 
 import ibidem
-from ibidem.repo.operations import ERASING, ERASING_CELL, OPERATIONS_KEPT
-from ibidem.repo.receipts import LOG_BYTES_MAX
+from ibidem.repo.operation_log import ERASING, ERASING_CELL, OPERATIONS_KEPT
+from ibidem.repo.receipts.log import LOG_BYTES_MAX
 
 Run = Callable[..., Result]
 Data = Callable[..., dict[str, Any]]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ibidem.repo.sign.ed25519 import is_valid
+from ibidem.repo.signing.ed25519 import is_valid
 
 from .mini_ed25519 import is_valid as mini_is_valid
 

@@ -13,7 +13,7 @@ from ibidem.objects.errors import IbidemError, InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.links import links
 from ibidem.objects.verify import read_foreign, verify_block
-from ibidem.repo.sign.ed25519 import is_valid
+from ibidem.repo.signing.ed25519 import is_valid
 
 from . import make_vectors, mini_codec, mini_ed25519, mini_reader, mini_tree
 

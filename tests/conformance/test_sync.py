@@ -40,7 +40,7 @@ CITED = {
     "5-e": "tests/repo/sync/test_meaning.py::"
     "test_a_copy_takes_in_what_fsck_calls_whole_and_no_more",
     "5-h": "tests/repo/test_sources.py::test_a_document_whose_parts_have_no_end_is_refused",
-    "5-i": "tests/repo/run/test_shapes.py::"
+    "5-i": "tests/repo/runs/test_shapes.py::"
     "test_a_step_of_another_shape_is_refused_and_named_and_hides_nothing",
     "6-a": EXCHANGE + "test_a_push_that_was_decided_on_an_older_state_is_refused",
     "6-b": ERASURES + "test_what_was_only_fetched_is_not_thereby_let_in",

@@ -174,7 +174,7 @@ CITED = {
         "1-b": "tests/conformance/test_trust.py::test_salience",
         "1-c": "tests/conformance/test_trust.py::test_ids_of_events",
         "1-d": "tests/memory/graph/test_plain_nodes.py::test_a_node_that_is_no_record",
-        "1-e": "tests/repo/run/test_shapes.py::test_a_note_that_is_no_event",
+        "1-e": "tests/repo/runs/test_shapes.py::test_a_note_that_is_no_event",
         "2-a": "tests/conformance/test_trust.py::test_salience",
         "2-b": "tests/conformance/test_trust.py::test_salience",
         "2-c": "tests/conformance/test_trust.py::test_salience",

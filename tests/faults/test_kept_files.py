@@ -20,7 +20,7 @@ import pytest
 
 import ibidem
 from ibidem.objects.errors import CorruptError
-from ibidem.repo.sign.keyring import Keyring
+from ibidem.repo.signing.keyring import Keyring
 from ibidem.repo.sync.remotes import RemoteAddress, Remotes
 
 from . import folders
@@ -35,7 +35,7 @@ def state(keyring, remotes):
 """
 PROGRAM = f"""
 import json, sys, ibidem
-from ibidem.repo.sync.place import address_of
+from ibidem.repo.sync.remotes import address_of
 {STATE}
 with ibidem.open(sys.argv[1]) as repo:
     for work in (
@@ -133,7 +133,7 @@ def test_the_harness_finds_files_that_are_not_synced(
 FAILING = """
 import os, sys, ibidem
 from ibidem.objects.errors import StorageError
-from ibidem.repo.sync.place import address_of
+from ibidem.repo.sync.remotes import address_of
 folder = sys.argv[1]
 try:
     {work}

@@ -13,10 +13,10 @@ from ibidem.memory.recall import anomalies, asking, feedback, procedures
 from ibidem.objects.cid import Cid, CommitCid
 from ibidem.objects.errors import IbidemError
 from ibidem.objects.ids import EdgeId, NodeId
-from ibidem.repo.at import Revision
 from ibidem.repo.notes import Notes
 from ibidem.repo.repository import Repository
-from ibidem.repo.run.recording import Recording
+from ibidem.repo.revision import Revision
+from ibidem.repo.runs.recording import Recording
 from ibidem.repo.sync import wire
 from ibidem.retrieve.access.policy import ALL
 from ibidem.serve.remote import RemoteServer

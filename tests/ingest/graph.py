@@ -9,8 +9,8 @@ from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.root import Root
 from ibidem.objects.tree import EMPTY_TREE, EMPTY_TREE_BLOCK, Tree
-from ibidem.repo.edits import applied, check_references
-from ibidem.repo.transaction import Transaction
+from ibidem.repo.transaction.changeset import applied, check_references
+from ibidem.repo.transaction.transaction import Transaction
 
 
 class Blocks:

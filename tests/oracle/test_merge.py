@@ -17,10 +17,10 @@ from ibidem.objects.cid import Cid, RootCid
 from ibidem.objects.errors import ConflictError, ErrorKind
 from ibidem.objects.links import links
 from ibidem.objects.root import Root
-from ibidem.repo.forgotten import with_tombstones
-from ibidem.repo.keep.history_check import HistoryCheck
-from ibidem.repo.keep.report import Fault
+from ibidem.repo.maintenance.history_checks import HistoryCheck
+from ibidem.repo.maintenance.report import Fault
 from ibidem.repo.merge import merge_roots
+from ibidem.repo.merge.tombstones import with_tombstones
 
 from . import merge_oracle as oracle
 from .merge_values import Refused, boxed, height, same

@@ -12,7 +12,7 @@ from ibidem.objects.errors import (
     IbidemError,
 )
 from ibidem.repo.repository import Repository
-from ibidem.repo.transaction import Transaction
+from ibidem.repo.transaction.transaction import Transaction
 
 
 def refused(kind: ErrorKind, call: Callable[[], Any], *words: str) -> IbidemError:

@@ -8,7 +8,7 @@ import pytest
 
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
 from ibidem.objects.ids import EdgeId, NodeId
-from ibidem.repo.beginning import named, sorted_from
+from ibidem.repo.id_prefix import resolve_prefix, sorted_from
 from ibidem.repo.repository import Repository
 from ibidem.retrieve.access.policy import ALL, TrustContext, TrustPolicy
 
@@ -110,5 +110,5 @@ def test_an_edge_to_what_a_caller_may_not_see_is_no_edge(repo: Repository):
 def test_many_candidates_are_named_up_to_a_number():
     ids = [NodeId(b"\xab\xcd" + bytes([number]) * 14) for number in range(9)]
     with pytest.raises(NotFoundError, match="and more begin with it") as caught:
-        named("abcd", NodeId.parse, sorted_from(reversed(ids)))
+        resolve_prefix("abcd", NodeId.parse, sorted_from(reversed(ids)))
     assert [str(one) in str(caught.value) for one in ids] == [True] * 4 + [False] * 5

@@ -8,9 +8,9 @@ import pytest
 
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
-from ibidem.repo.compare import MoveKind
+from ibidem.repo.history.compare import MoveKind
+from ibidem.repo.history.diff_format import cause_lines, move_lines
 from ibidem.repo.repository import Repository
-from ibidem.repo.telling import cause_lines, move_lines
 
 QUESTION = "how do retries back off"
 
@@ -150,7 +150,7 @@ def test_compare_of_branches_looks_behind_both(repo: Repository):
 
 
 def test_compare_that_may_not_ask_further_names_a_stretch(history: tuple[Repository, NodeId]):
-    from ibidem.repo.compare import compare_revisions
+    from ibidem.repo.history.compare import compare_revisions
 
     repo, _ = history
     found = compare_revisions(

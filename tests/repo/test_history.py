@@ -14,8 +14,8 @@ from ibidem.objects.cid import CommitCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.errors import InvalidInputError, NotFoundError
 from ibidem.objects.ids import NodeId
-from ibidem.repo.history_bisect import bisect_commits
-from ibidem.repo.history_graph import Graph, children_first
+from ibidem.repo.history.bisect import bisect_commits
+from ibidem.repo.history.log_graph import LogGraph, children_first
 from ibidem.repo.repository import Repository
 
 
@@ -158,7 +158,7 @@ def test_a_history_is_drawn_with_its_merges(repo: Repository):
 
 
 def drawn(repo: Repository, tip: CommitCid) -> list[str]:
-    graph, lines = Graph(), []
+    graph, lines = LogGraph(), []
     for cid, commit in children_first(repo.store, tip):
         row, _, joints = graph.draw(cid, commit)
         lines += [row, *joints]

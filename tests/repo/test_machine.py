@@ -15,7 +15,7 @@ from ibidem.objects.derive import node_id
 from ibidem.objects.errors import InvalidInputError, NotFoundError
 from ibidem.objects.ids import NodeId
 from ibidem.repo.repository import Repository
-from ibidem.repo.transaction import Transaction
+from ibidem.repo.transaction.transaction import Transaction
 
 KEYS = st.integers(0, 12)
 Model = dict[str, dict[Any, Any]]

@@ -11,11 +11,10 @@ import pytest
 
 import ibidem
 from ibidem.objects.errors import IbidemError, InvalidInputError, NotFoundError, StorageError
-from ibidem.repo.keep.fsck import fsck_folder
+from ibidem.repo.maintenance.fsck import fsck_folder
 from ibidem.repo.repository import Repository
-from ibidem.repo.sync.place import address_of
-from ibidem.repo.sync.remotes import RemoteAddress
-from ibidem.repo.sync.token import read_token, token_in
+from ibidem.repo.sync.files import read_token, token_in
+from ibidem.repo.sync.remotes import RemoteAddress, address_of
 from ibidem.testing import golden
 
 NO_PATHS = (7, None, b"bytes", "", "a\0b", ["list"])

@@ -20,7 +20,7 @@ from ibidem.objects.errors import ConflictError, ErrorKind, InvalidInputError, S
 from ibidem.objects.ids import NodeId
 from ibidem.objects.tree import Tree
 from ibidem.repo.repository import Repository
-from ibidem.repo.transaction import Transaction
+from ibidem.repo.transaction.transaction import Transaction
 from ibidem.store.memory import MemoryStore
 from ibidem.store.protocol import Swap
 from ibidem.store.testing import RecordingStore, run_together
@@ -271,16 +271,16 @@ class FailingStore(MemoryStore):
 
 def recorded() -> tuple[Repository, RecordingStore]:
     from ibidem.objects.config import Config
-    from ibidem.repo.founding import founded
+    from ibidem.repo.bootstrap import bootstrapped
 
-    store = RecordingStore(founded(MemoryStore(), Config.default(), "", lambda: 0))
+    store = RecordingStore(bootstrapped(MemoryStore(), Config.default(), "", lambda: 0))
     return Repository(store, None, lambda: 0), store  # type: ignore[arg-type]
 
 
 def test_a_failed_write_leaves_the_old_state_and_the_next_one_works() -> None:
-    from ibidem.repo.founding import founded
+    from ibidem.repo.bootstrap import bootstrapped
 
-    store = founded(FailingStore(), None, "", lambda: 0)
+    store = bootstrapped(FailingStore(), None, "", lambda: 0)
     repo = Repository(store, None, lambda: 0)
     with repo.transaction() as tx:
         a = tx.add_node("Doc", key="a")

@@ -14,7 +14,7 @@ import ibidem
 from ibidem.objects.cid import ReceiptCid
 from ibidem.objects.codec import encode
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
-from ibidem.repo.receipts import HEAD_BYTES, LOG_FILE, OLDER_FILE, Receipts
+from ibidem.repo.receipts.log import HEAD_BYTES, LOG_FILE, OLDER_FILE, ReceiptLog
 from ibidem.store.lock import writer_lock
 
 SOURCE = str(Path(__file__).parents[2] / "src")
@@ -23,7 +23,7 @@ BLOCKS = [encode({"number": number, "filling": "x" * number}) for number in rang
 
 @pytest.mark.parametrize("is_on_disk", [True, False])
 def test_receipts_are_found_by_their_cid_or_its_beginning(tmp_path: Path, is_on_disk: bool) -> None:
-    receipts = Receipts(tmp_path / "receipts" if is_on_disk else None)
+    receipts = ReceiptLog(tmp_path / "receipts" if is_on_disk else None)
     with pytest.raises(NotFoundError):
         receipts.find(str(ReceiptCid.of(BLOCKS[0])))
     for block in BLOCKS:
@@ -34,7 +34,7 @@ def test_receipts_are_found_by_their_cid_or_its_beginning(tmp_path: Path, is_on_
 
 
 def test_a_repeat_in_a_row_is_kept_once(tmp_path: Path) -> None:
-    receipts = Receipts(tmp_path)
+    receipts = ReceiptLog(tmp_path)
     for _ in range(3):
         receipts.append(BLOCKS[0])
     receipts.append(BLOCKS[1])
@@ -42,7 +42,7 @@ def test_a_repeat_in_a_row_is_kept_once(tmp_path: Path) -> None:
 
 
 def test_an_ambiguous_beginning_is_refused(tmp_path: Path) -> None:
-    receipts = Receipts(tmp_path)
+    receipts = ReceiptLog(tmp_path)
     for block in BLOCKS:
         receipts.append(block)
     texts = [str(ReceiptCid.of(block))[:8] for block in BLOCKS]
@@ -57,38 +57,38 @@ def test_an_ambiguous_beginning_is_refused(tmp_path: Path) -> None:
 
 def test_a_torn_tail_is_ignored_and_what_comes_after_it_is_found(tmp_path: Path) -> None:
     for block in BLOCKS[:2]:
-        Receipts(tmp_path).append(block)
+        ReceiptLog(tmp_path).append(block)
     whole = (tmp_path / LOG_FILE).read_bytes()
     second = whole.rfind(b"\x00IbR")
     for stop in range(second, len(whole)):
         (tmp_path / LOG_FILE).write_bytes(whole[:stop])
-        assert [block for _, block in Receipts(tmp_path).blocks()] == BLOCKS[:1]
-        Receipts(tmp_path).append(BLOCKS[2])
-        assert [block for _, block in Receipts(tmp_path).blocks()] == [BLOCKS[0], BLOCKS[2]]
+        assert [block for _, block in ReceiptLog(tmp_path).blocks()] == BLOCKS[:1]
+        ReceiptLog(tmp_path).append(BLOCKS[2])
+        assert [block for _, block in ReceiptLog(tmp_path).blocks()] == [BLOCKS[0], BLOCKS[2]]
         # One zero is no sign of a torn receipt: zeros stand where one was erased.
         assert stop == second + 1 or count_whole(tmp_path) == 2
 
 
 def test_a_flipped_bit_loses_one_receipt_only(tmp_path: Path) -> None:
     for block in BLOCKS[:3]:
-        Receipts(tmp_path).append(block)
+        ReceiptLog(tmp_path).append(block)
     whole = (tmp_path / LOG_FILE).read_bytes()
     for at in range(len(whole)):
         damaged = bytearray(whole)
         damaged[at] ^= 1 << at % 8
         (tmp_path / LOG_FILE).write_bytes(damaged)
-        found = [block for _, block in Receipts(tmp_path).blocks()]
+        found = [block for _, block in ReceiptLog(tmp_path).blocks()]
         assert len(found) == 2
         assert set(found) <= set(BLOCKS)
 
 
 def test_a_log_that_can_not_be_written_does_not_fail(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    Receipts(tmp_path / "file").append(BLOCKS[0])
+    ReceiptLog(tmp_path / "file").append(BLOCKS[0])
 
 
 def test_a_log_that_is_taken_away_is_begun_again(tmp_path: Path) -> None:
-    receipts = Receipts(tmp_path)
+    receipts = ReceiptLog(tmp_path)
     receipts.append(BLOCKS[0])
     (tmp_path / LOG_FILE).unlink()
     receipts.append(BLOCKS[1])
@@ -100,7 +100,7 @@ def test_a_log_that_is_taken_away_is_begun_again(tmp_path: Path) -> None:
 
 def count_whole(folder: Path) -> int:
     """Returns how many receipts the logs in a folder have; there is nothing else in them."""
-    found = list(Receipts(folder).blocks())
+    found = list(ReceiptLog(folder).blocks())
     sizes = [path.stat().st_size for path in folder.glob("log*")]
     assert sum(sizes) == sum(HEAD_BYTES + len(block) for _, block in found)
     return len(found)
@@ -118,8 +118,8 @@ def test_a_receipt_that_does_not_fit_on_the_disk_leaves_no_torn_one(tmp_path: Pa
 import resource, signal, sys
 from pathlib import Path
 from ibidem.objects.codec import encode
-from ibidem.repo.receipts import Receipts
-receipts = Receipts(Path(sys.argv[1]))
+from ibidem.repo.receipts.log import ReceiptLog
+receipts = ReceiptLog(Path(sys.argv[1]))
 receipts.append(encode({"number": 1}))
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))
@@ -153,7 +153,7 @@ def test_a_torn_receipt_after_a_crash_is_mended_by_the_next_answer(tmp_path: Pat
 
 
 def test_what_another_writer_tore_is_mended_by_one_that_goes_on(tmp_path: Path) -> None:
-    receipts = Receipts(tmp_path)
+    receipts = ReceiptLog(tmp_path)
     receipts.append(BLOCKS[0])
     whole = (tmp_path / LOG_FILE).read_bytes()
     with (tmp_path / LOG_FILE).open("ab") as file:
@@ -163,25 +163,25 @@ def test_what_another_writer_tore_is_mended_by_one_that_goes_on(tmp_path: Path) 
 
 
 def test_zeros_of_an_erasure_at_the_end_are_not_torn(tmp_path: Path) -> None:
-    receipts = Receipts(tmp_path)
+    receipts = ReceiptLog(tmp_path)
     for block in BLOCKS[:2]:
         receipts.append(block)
     whole = (tmp_path / LOG_FILE).read_bytes()
     second = whole.rfind(b"\x00IbR")
     (tmp_path / LOG_FILE).write_bytes(whole[:second] + bytes(len(whole) - second))
-    Receipts(tmp_path).append(BLOCKS[2])
+    ReceiptLog(tmp_path).append(BLOCKS[2])
     assert (tmp_path / LOG_FILE).read_bytes().startswith(whole[:second] + bytes(10))
-    assert [block for _, block in Receipts(tmp_path).blocks()] == [BLOCKS[0], BLOCKS[2]]
+    assert [block for _, block in ReceiptLog(tmp_path).blocks()] == [BLOCKS[0], BLOCKS[2]]
 
 
 def test_a_receipt_that_holds_a_frame_is_not_taken_for_a_torn_one(tmp_path: Path) -> None:
-    receipts = Receipts(tmp_path)
+    receipts = ReceiptLog(tmp_path)
     receipts.append(BLOCKS[0])
     inner = (tmp_path / LOG_FILE).read_bytes()
     outer = encode({"text": inner, "more": "x" * 100})
     receipts.append(outer)
     for block in (BLOCKS[1], BLOCKS[2]):
-        Receipts(tmp_path).append(block)
+        ReceiptLog(tmp_path).append(block)
     assert [block for _, block in receipts.blocks()] == [BLOCKS[0], outer, BLOCKS[1], BLOCKS[2]]
 
 
@@ -189,7 +189,7 @@ def test_a_receipt_that_holds_a_frame_is_not_taken_for_a_torn_one(tmp_path: Path
 def test_the_log_never_exceeds_its_bound_and_drops_the_oldest(
     tmp_path: Path, is_on_disk: bool
 ) -> None:
-    receipts = Receipts(tmp_path if is_on_disk else None, log_bytes_max=1000)
+    receipts = ReceiptLog(tmp_path if is_on_disk else None, log_bytes_max=1000)
     assert receipts.bound_bytes == 2000
     for number, block in enumerate(BLOCKS):
         receipts.append(block)
@@ -206,8 +206,8 @@ WRITING = """
 import sys
 from pathlib import Path
 from ibidem.objects.codec import encode
-from ibidem.repo.receipts import Receipts
-receipts = Receipts(Path(sys.argv[1]), log_bytes_max=int(sys.argv[2]))
+from ibidem.repo.receipts.log import ReceiptLog
+receipts = ReceiptLog(Path(sys.argv[1]), log_bytes_max=int(sys.argv[2]))
 for number in range(300):
     receipts.append(encode({"writer": sys.argv[3], "number": number}))
 """
@@ -230,8 +230,8 @@ def test_threads_and_children_of_a_fork_append_whole_receipts(tmp_path: Path) ->
 import os, sys, threading
 from pathlib import Path
 from ibidem.objects.codec import encode
-from ibidem.repo.receipts import Receipts
-receipts = Receipts(Path(sys.argv[1]))
+from ibidem.repo.receipts.log import ReceiptLog
+receipts = ReceiptLog(Path(sys.argv[1]))
 receipts.append(encode({"who": "parent"}))
 def work(who):
     for number in range(100):
@@ -248,7 +248,7 @@ if child:
 
 
 def test_an_answer_does_not_wait_long_for_a_writer_that_holds_the_log(tmp_path: Path) -> None:
-    receipts = Receipts(tmp_path)
+    receipts = ReceiptLog(tmp_path)
     receipts.append(BLOCKS[0])
     with writer_lock(tmp_path / "lock", timeout_seconds=1):
         thread = threading.Thread(target=receipts.append, args=(BLOCKS[1],))

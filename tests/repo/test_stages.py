@@ -12,8 +12,8 @@ import pytest
 
 import ibidem
 from ibidem.objects.errors import InvalidInputError, NotFoundError, ReplayError
-from ibidem.repo import estimators
-from ibidem.repo.estimators import TiktokenEstimator, estimator_of
+from ibidem.repo.retrieval import token_estimators
+from ibidem.repo.retrieval.token_estimators import TiktokenEstimator, estimator_of
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -119,7 +119,7 @@ def test_a_missing_package_is_named(monkeypatch, tmp_path, name):
     path.write_text("{}")
     package = name.partition(":")[0]
     monkeypatch.setitem(sys.modules, package, None)
-    monkeypatch.setattr(estimators, "_opened", {})
+    monkeypatch.setattr(token_estimators, "_opened", {})
     with pytest.raises(NotFoundError, match=repr(package)) as caught:
         estimator_of(name.replace("FILE", str(path)))
     assert f"pip install {package}" in caught.value.hint

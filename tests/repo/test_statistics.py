@@ -6,8 +6,8 @@ from pathlib import Path
 
 import ibidem
 from ibidem.objects.blocks import WriteBatch
-from ibidem.repo.operations import OPERATIONS_KEPT
-from ibidem.repo.receipts import LOG_BYTES_MAX
+from ibidem.repo.operation_log import OPERATIONS_KEPT
+from ibidem.repo.receipts.log import LOG_BYTES_MAX
 from ibidem.repo.repository import Repository
 
 

@@ -18,7 +18,7 @@ from ibidem.objects.errors import (
 from ibidem.objects.ids import EdgeId, NodeId
 from ibidem.objects.node import split_content
 from ibidem.repo.repository import Repository
-from ibidem.repo.transaction import Transaction
+from ibidem.repo.transaction.transaction import Transaction
 
 from .staging import commit, refused
 

@@ -22,9 +22,9 @@ from ibidem.objects.errors import (
 )
 from ibidem.repo.repository import Repository
 from ibidem.repo.sync import wire
-from ibidem.repo.sync.http import HttpRemote
+from ibidem.repo.sync.files import read_token, token_in
+from ibidem.repo.sync.http_client import HttpRemote
 from ibidem.repo.sync.remotes import RemoteAddress
-from ibidem.repo.sync.token import read_token, token_in
 from ibidem.serve.guard import Guard, hosts_of
 from ibidem.serve.listener import CONNECTIONS_MAX
 from ibidem.serve.remote import RemoteServer
@@ -115,7 +115,7 @@ def test_the_bytes_of_a_push_follow_the_change(
     with ours.transaction() as tx:
         tx.add_node("Doc", summary="new here")
     remote = HttpRemote(server.url, token=TOKEN)
-    from ibidem.repo.sync.exchange import push
+    from ibidem.repo.sync.fetch_push import push
 
     report = push(ours, remote, None, {"heads/main": ours.head})
     assert report.block_count <= 5
@@ -137,8 +137,8 @@ def test_a_push_that_lost_the_race_is_told_so(ours: Repository, theirs: Reposito
 
 
 def lost_push(ours: Repository, theirs: Repository):
-    from ibidem.repo.sync.bundle import Push, Tip, Update
-    from ibidem.repo.sync.erased import is_erased_in
+    from ibidem.repo.sync.erasures import is_erased_in
+    from ibidem.repo.sync.messages import Push, Tip, Update
     from ibidem.repo.sync.pack import Pack
 
     head = ours.head

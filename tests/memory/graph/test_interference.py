@@ -203,10 +203,10 @@ NAMED: dict[str, Callable[[Any, NodeId], Any]] = {
 @pytest.mark.parametrize("name", NAMED)
 @pytest.mark.parametrize("is_forgotten", [False, True])
 def test_tr6_what_is_hidden_is_as_what_is_missing(name: str, is_forgotten: bool):
-    from ibidem.repo.founding import founded
+    from ibidem.repo.bootstrap import bootstrapped
 
     clock = ticking()
-    store = founded(CountingStore(), None, "", clock)
+    store = bootstrapped(CountingStore(), None, "", clock)
     repo = Repository(store, None, clock)
     with repo.transaction() as tx:
         tx.set_trust_policy(POLICY)

@@ -12,7 +12,7 @@ from ibidem.memory.graph import GraphMemory, RecordType, Status
 from ibidem.memory.graph.revise import CONTESTED_BY, DERIVED_FROM, STALE_SOURCE, SUPERSEDES
 from ibidem.objects.errors import InvalidInputError, NotFoundError
 from ibidem.objects.ids import NodeId
-from ibidem.repo.founding import founded
+from ibidem.repo.bootstrap import bootstrapped
 from ibidem.repo.repository import Repository
 from ibidem.store.memory import MemoryStore
 
@@ -56,7 +56,7 @@ class FailingStore(MemoryStore):
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_rv1_a_revision_is_there_whole_or_not_at_all(name: str):
     clock = ticking()
-    store = founded(FailingStore(), None, "", clock)
+    store = bootstrapped(FailingStore(), None, "", clock)
     memory = GraphMemory(Repository(store, None, clock))
     (one,) = memory.add(record())
     head, before = memory.repository.head, edges(memory.repository)

@@ -7,7 +7,7 @@ import pytest
 import ibidem
 from ibidem.objects.derive import node_id
 from ibidem.repo.repository import Repository
-from ibidem.repo.transaction import Transaction
+from ibidem.repo.transaction.transaction import Transaction
 
 A, B, C, D = (node_id("", key) for key in "abcd")
 

@@ -13,8 +13,8 @@ from ibidem.objects.cid import Cid
 from ibidem.objects.derive import node_id
 from ibidem.objects.errors import ConflictError, ErrorKind, InvalidInputError, NotFoundError
 from ibidem.objects.node import Node
-from ibidem.repo.backoff import until_published
 from ibidem.repo.repository import Repository
+from ibidem.repo.transaction.publish import retry_publish
 from ibidem.store.testing import run_together
 
 BENCH = Path(__file__).resolve().parents[3] / "bench" / "writers.py"
@@ -141,7 +141,7 @@ def test_a_state_that_was_collected_meanwhile_is_a_lost_race() -> None:
         return "done"
 
     with ibidem.init("memory:") as repo, pytest.raises(NotFoundError):
-        until_published(repo.store, attempt)
+        retry_publish(repo.store, attempt)
     assert calls == 2, "once more after the head moved, and no more while it stands"
 
 

@@ -11,7 +11,7 @@ import pytest
 import ibidem
 from ibidem.objects.ids import NodeId
 from ibidem.repo.repository import Repository
-from ibidem.repo.sync.place import address_of
+from ibidem.repo.sync.remotes import address_of
 
 from .forging import Forge
 

@@ -19,8 +19,7 @@ from ibidem.objects.node import Node
 from ibidem.objects.root import Root
 from ibidem.objects.tree import EMPTY_TREE, EMPTY_TREE_BLOCK, build
 from ibidem.repo.repository import Repository
-from ibidem.repo.sync.bundle import Bundle, Tip
-from ibidem.repo.sync.container import container
+from ibidem.repo.sync.messages import Bundle, Tip, container
 
 Blocks = dict[Cid, bytes]
 

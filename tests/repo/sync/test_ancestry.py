@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import CommitCid, RootCid
 from ibidem.objects.commit import Commit
-from ibidem.repo.sync.ancestry import Reachable, commits_between, parents_first
-from ibidem.repo.sync.negotiate import common_commits
+from ibidem.repo.sync.ancestry import Reachable, commits_between, common_commits, parents_first
 
 ROOT = RootCid.of(b"")
 

@@ -8,10 +8,10 @@ import pytest
 
 from ibidem.objects.cid import CommitCid
 from ibidem.objects.tree import Tree
-from ibidem.repo.operations import Operations
+from ibidem.repo.operation_log import OperationLog
 from ibidem.repo.repository import Repository
 from ibidem.repo.sync import remote
-from ibidem.repo.sync.known import Known, known_now
+from ibidem.repo.sync.have_set import HaveSet, have_set
 from ibidem.repo.sync.remote import LocalRemote
 
 
@@ -26,8 +26,8 @@ def given_up(
         tx.add_node("Doc", summary="to be given up")
     gone: list[CommitCid] = []
 
-    def read(operations: Operations) -> Known:
-        known = known_now(operations)
+    def read(operations: OperationLog) -> HaveSet:
+        known = have_set(operations)
         if not gone:
             gone.append(theirs.branches()["aside"])
             theirs.delete_branch("aside")
@@ -35,7 +35,7 @@ def given_up(
             assert not theirs.store.has(gone[0])
         return known
 
-    monkeypatch.setattr(remote, "known_now", read)
+    monkeypatch.setattr(remote, "have_set", read)
     yield gone
     assert gone
 

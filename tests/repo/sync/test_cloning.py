@@ -54,7 +54,7 @@ def test_a_failed_clone_leaves_nothing(tmp_path: Path):
 
 
 def test_memory_repositories_copy_too():
-    from ibidem.repo.sync.exchange import fetch
+    from ibidem.repo.sync.fetch_push import fetch
 
     with ibidem.init() as one, ibidem.init() as other:
         filled(one, 5)

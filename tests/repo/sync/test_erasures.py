@@ -10,8 +10,8 @@ import ibidem
 from ibidem.objects.derive import node_id
 from ibidem.objects.errors import ErrorKind, IbidemError, InvalidInputError
 from ibidem.repo.repository import Repository
-from ibidem.repo.sign.keyring import TrustedKey
-from ibidem.repo.sync.place import address_of
+from ibidem.repo.signing.keyring import TrustedKey
+from ibidem.repo.sync.remotes import address_of
 
 Pair = tuple[Repository, Repository]
 SECRET = "retry number 7 of"

@@ -142,7 +142,7 @@ def test_a_remote_that_was_rolled_back_is_refused_unless_forced(pair: Pair):
 
 def test_a_push_that_was_decided_on_an_older_state_is_refused(pair: Pair):
     """The ref went on and came back: its target is as before, its count is not."""
-    from ibidem.repo.sync.bundle import Push, Update
+    from ibidem.repo.sync.messages import Push, Update
     from ibidem.repo.sync.remote import LocalRemote
 
     ours, theirs = pair
@@ -238,7 +238,7 @@ def test_what_was_forgotten_stays_forgotten(pair: Pair, tmp_path: Path):
         ibidem.init(tmp_path / "pushed") as pushed,
     ):
         imported.import_(tmp_path / "all.car")
-        from ibidem.repo.sync.place import address_of
+        from ibidem.repo.sync.remotes import address_of
 
         ours.remotes.add("pushed", address_of(str(tmp_path / "pushed")))
         ours.push("pushed")

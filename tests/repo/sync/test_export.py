@@ -17,9 +17,8 @@ from ibidem.objects.cid import Cid
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
 from ibidem.objects.tree import Tree
 from ibidem.repo.repository import Repository
-from ibidem.repo.sync.bundle import Bundle
 from ibidem.repo.sync.car import CarReader, write_car
-from ibidem.repo.sync.container import Opened
+from ibidem.repo.sync.messages import Bundle, Opened
 from ibidem.repo.sync.report import Move
 from ibidem.retrieve.access.policy import TrustContext, TrustPolicy
 

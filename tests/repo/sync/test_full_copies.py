@@ -19,11 +19,10 @@ from ibidem.objects.ids import NodeId
 from ibidem.objects.operation import Operation
 from ibidem.objects.tree import mutate
 from ibidem.objects.view import Ref, View
-from ibidem.repo.keep.fsck import fsck
-from ibidem.repo.operations import HEAD_CELL
+from ibidem.repo.maintenance.fsck import fsck
+from ibidem.repo.operation_log import HEAD_CELL
 from ibidem.repo.repository import Repository
-from ibidem.repo.sync.bundle import Bundle, Tip
-from ibidem.repo.sync.container import container
+from ibidem.repo.sync.messages import Bundle, Tip, container
 
 from .conftest import filled
 from .forging import put

@@ -28,11 +28,11 @@ from ibidem.objects.root import Root
 from ibidem.objects.tombstone import Tombstone
 from ibidem.objects.tree import Tree, mutate
 from ibidem.objects.vector import Sparse, Vector
-from ibidem.repo.founding import founded
+from ibidem.repo.bootstrap import bootstrapped
 from ibidem.repo.repository import Repository
-from ibidem.repo.sync.bundle import Push, Update
-from ibidem.repo.sync.delta import root_needs
-from ibidem.repo.sync.exchange import fetch
+from ibidem.repo.sync.fetch_push import fetch
+from ibidem.repo.sync.messages import Push, Update
+from ibidem.repo.sync.missing_blocks import root_needs
 from ibidem.repo.sync.remote import LocalRemote
 from ibidem.store.memory import MemoryStore
 
@@ -353,7 +353,7 @@ class Counting(MemoryStore):
 
 def test_the_checks_of_a_small_fetch_read_what_it_changed_and_not_the_rest():
     """2,000 nodes and edges are here; one edit, and one new edge, arrive."""
-    store = founded(Counting(), None, "", lambda: 0)
+    store = bootstrapped(Counting(), None, "", lambda: 0)
     with ibidem.init(clock=lambda: 0) as theirs, Repository(store, None, lambda: 0) as ours:
         with theirs.transaction() as tx:
             ids = [tx.add_node("Doc", summary=f"number {n}", key=n) for n in range(2000)]

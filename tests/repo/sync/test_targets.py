@@ -13,11 +13,10 @@ from ibidem.objects.cid import Cid, CommitCid, ReceiptCid, StepCid
 from ibidem.objects.errors import CorruptError, IbidemError, NotFoundError
 from ibidem.objects.view import target_class
 from ibidem.repo import refs
-from ibidem.repo.keep.report import FaultKind
-from ibidem.repo.operations import State
+from ibidem.repo.maintenance.report import FaultKind
+from ibidem.repo.operation_log import LogHead
 from ibidem.repo.repository import Repository
-from ibidem.repo.sync.bundle import Bundle, Push, Tip, Update
-from ibidem.repo.sync.container import container
+from ibidem.repo.sync.messages import Bundle, Push, Tip, Update, container
 from ibidem.repo.sync.remote import LocalRemote
 
 from .conftest import filled
@@ -45,7 +44,7 @@ def point(repo: Repository, name: str, target: Cid) -> None:
     """Points a ref to a block without asking anybody what it is."""
     cid = target_class(name)(target.raw)
 
-    def make(state: State, buffer: WriteBatch):
+    def make(state: LogHead, buffer: WriteBatch):
         return replace(state.view, refs=refs.changed(state.view, {name: cid}, buffer))
 
     repo._operations.change(make, author="", time=0, description=f"point {name}")
@@ -63,7 +62,7 @@ def drop(repo: Repository, name: str) -> None:
         repo.delete_tag(rest)
     else:
 
-        def make(state: State, buffer: WriteBatch):
+        def make(state: LogHead, buffer: WriteBatch):
             return replace(state.view, refs=refs.changed(state.view, {name: None}, buffer))
 
         repo._operations.change(make, author="", time=0, description="drop")

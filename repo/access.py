@@ -1,0 +1,169 @@
+"""A revision as one caller sees it: what trust keeps from it is not there, by any name.
+
+Reading goes by the same view that retrieval takes (`retrieve/access/restricted_snapshot.py`). What
+is missing and what may not be seen end in the same error, after the same reads.
+
+Spec: trust 3, 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, TypeVar, cast
+
+import numpy as np
+
+from ibidem.objects.commit import Commit
+from ibidem.objects.edge import Edge
+from ibidem.objects.errors import InvalidInputError, NotFoundError
+from ibidem.objects.ids import EdgeId, NodeId
+from ibidem.objects.node import Node
+from ibidem.objects.vector import Sparse, Vector
+from ibidem.repo.argument_checks import check_id
+from ibidem.repo.revision import Revision
+from ibidem.retrieve.access.policy import TrustContext, checked_trust, policy_of
+from ibidem.retrieve.access.restricted_snapshot import loader, restrict
+
+if TYPE_CHECKING:
+    from ibidem.index.snapshot import Snapshot
+
+T = TypeVar("T")
+
+
+def restricted_revision(revision: Revision, trust: TrustContext | None) -> Revision:
+    """Returns a revision as a caller sees it; itself where it has no trust policy.
+
+    Raises:
+        InvalidInputError: kind `trust-required`.
+    """
+    asked = checked_trust(policy_of(revision.config), trust)
+    if asked is None:
+        return revision
+    return (
+        UnrestrictedRevision(revision, asked)
+        if asked.everything
+        else RestrictedRevision(revision, asked)
+    )
+
+
+class UnrestrictedRevision(Revision):
+    """All of a graph that has a trust policy, for somebody who may see all of it."""
+
+    def __init__(self, whole: Revision, trust: TrustContext) -> None:
+        self.root_cid, self.commit, self.root = whole.root_cid, whole.commit, whole.root
+        self.trust = trust
+        self._repository = whole.repository
+        self._store = whole.repository.store
+        self._trees = {}
+        self._snapshot = None
+        self._whole = whole
+
+    def seen_by(self, trust: TrustContext | None) -> Revision:
+        """Returns the graph as a caller sees it; no other one than it was opened for.
+
+        Raises:
+            InvalidInputError: another caller.
+        """
+        if trust not in (None, self.trust):
+            raise InvalidInputError("trust: got another caller than the revision was opened for")
+        return self
+
+    def snapshot(self) -> Snapshot:
+        """Returns what the caller sees of the index snapshot."""
+        return cast("Snapshot", restrict(self._whole.snapshot(), self.trust, self._load))
+
+    def asked(self, question: Callable[[Snapshot], T]) -> T:
+        """Returns what a question makes of what is seen; as `Revision.asked` when files fail."""
+        return self._whole.asked(
+            lambda whole: question(cast("Snapshot", restrict(whole, self.trust, self._load)))
+        )
+
+    def _check_open(self) -> None:
+        """Somebody has said who asks."""
+
+    def _load(self, cid: object) -> Node:
+        return Node.decode(self._store.get(cid))  # type: ignore[arg-type]
+
+
+class RestrictedRevision(UnrestrictedRevision):
+    """The part of a graph that a caller may know of."""
+
+    def node(self, id: NodeId, *, include_tombstoned: bool = False) -> Node:  # noqa: A002
+        """Returns a node, without the parts that are not seen; as `Revision.node` otherwise."""
+        ordinal = self._ordinal(id)
+        if ordinal is None:
+            raise NotFoundError(f"node {id} is not in the graph at this revision")
+        if not include_tombstoned:
+            super().node(id)
+        return self.asked(lambda snapshot: self._read(snapshot, ordinal))
+
+    def nodes(self, *, include_tombstoned: bool = False) -> Iterator[Node]:
+        """Yields the nodes that are seen, by id."""
+        snapshot = self.snapshot()
+        for node in super().nodes(include_tombstoned=include_tombstoned):
+            ordinal = snapshot.ordinal(node.id)
+            if ordinal is not None:
+                yield self._read(snapshot, ordinal) if node.children else node
+
+    def edge(self, id: EdgeId) -> Edge:  # noqa: A002
+        """Returns an edge between nodes that are seen; raises `NotFoundError` for any other."""
+        try:
+            found = super().edge(id)
+        except NotFoundError:
+            found = None
+        if found is None or not self._joins(found):
+            raise NotFoundError(f"edge {id} is not in the graph at this revision")
+        return found
+
+    def edges(self) -> Iterator[Edge]:
+        """Yields the edges between nodes that are seen, by id."""
+        knows = self.snapshot().ordinal
+        for edge in super().edges():
+            if knows(edge.src) is not None and knows(edge.dst) is not None:
+                yield edge
+
+    def edges_of(self, id: NodeId) -> list[Edge]:  # noqa: A002
+        """Returns the edges of a node to and from nodes that are seen, by id."""
+        self.node(id, include_tombstoned=True)
+        incident = self._repository.incident(self.root_cid, self.root, id)
+        found = (Revision.edge(self, edge) for edge in sorted(set(incident)))
+        return [edge for edge in found if self._joins(edge)]
+
+    def vector(self, id: NodeId, model: str) -> Vector | None:  # noqa: A002
+        """Returns the vector of a node that is seen, None for any other."""
+        return None if self._ordinal(id) is None else super().vector(id, model)
+
+    def sparse(self, id: NodeId, vocab: str) -> Sparse | None:  # noqa: A002
+        """Returns the sparse vector of a node that is seen, None for any other."""
+        return None if self._ordinal(id) is None else super().sparse(id, vocab)
+
+    def tombstone(self, id: NodeId) -> str | None:  # noqa: A002
+        """Returns why a node that is seen is hidden, None for any other."""
+        return None if self._ordinal(id) is None else super().tombstone(id)
+
+    def log(self) -> Iterator[Commit]:
+        """Refuses: what commits say of themselves, no policy covers.
+
+        Raises:
+            InvalidInputError: always.
+        """
+        raise InvalidInputError(
+            "trust: got a caller who may not see everything, expected one who may read history",
+            hint="messages and changes of commits have no level; ask with trust=ALL",
+        )
+
+    def _is_seen(self, id: NodeId) -> bool:  # noqa: A002
+        return self._ordinal(id) is not None
+
+    def _is_edge_seen(self, id: EdgeId) -> bool:  # noqa: A002
+        return self._joins(Revision.edge(self, id))
+
+    def _ordinal(self, id: NodeId) -> int | None:  # noqa: A002
+        return self.asked(lambda snapshot: snapshot.ordinal(check_id("id", id, NodeId)))
+
+    def _read(self, snapshot: Snapshot, ordinal: int) -> Node:
+        cid = snapshot.node_cids(np.array([ordinal], np.uint32))[0]
+        return loader(snapshot, self._load)(cid)
+
+    def _joins(self, edge: Edge) -> bool:
+        return self._ordinal(edge.src) is not None and self._ordinal(edge.dst) is not None

@@ -1,0 +1,134 @@
+"""Keeping a repository: checking all of it, collecting garbage, erasing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from ibidem.repo.api.keys import KeysApi
+from ibidem.repo.operation_log import OPERATIONS_KEPT
+
+if TYPE_CHECKING:
+    from ibidem.objects.blocks import Source
+    from ibidem.objects.cid import Cid
+    from ibidem.objects.erasure import Erasure
+    from ibidem.objects.ids import NodeId
+    from ibidem.repo.erasure.accept import AcceptReport
+    from ibidem.repo.erasure.erase import EraseReport
+    from ibidem.repo.maintenance.block_checks import Progress
+    from ibidem.repo.maintenance.gc import GcReport
+    from ibidem.repo.maintenance.report import FsckReport
+
+
+class MaintenanceApi(KeysApi):
+    """The methods of `Repository` about its own health."""
+
+    def fsck(self, *, progress: Progress | None = None) -> FsckReport:
+        """Returns everything that is wrong, after reading all of the repository; changes nothing.
+
+        Args:
+            progress: called with how many blocks are done, and of how many.
+        """
+        from ibidem.repo.maintenance.fsck import fsck
+
+        return fsck(self, progress=progress)
+
+    def repair(
+        self,
+        report: FsckReport,
+        source: Source | None = None,
+        *,
+        progress: Progress | None = None,
+    ) -> FsckReport:
+        """Mends what a report of `fsck` names, and returns a new report.
+
+        Args:
+            source: has the missing and damaged blocks, such as the store of another copy.
+        """
+        from ibidem.repo.maintenance.repair import repair
+
+        return repair(self, report, source, progress=progress)
+
+    def collect_garbage(
+        self,
+        *,
+        keep_operations: int | None = OPERATIONS_KEPT,
+        is_dry_run: bool = False,
+        author: str = "",
+        time: int | None = None,
+    ) -> GcReport:
+        """Deletes the blocks that no ref, operation, kept receipt, run or stage needs.
+
+        Args:
+            keep_operations: how many of the newest operations can still be undone; None: all. What
+                only those before them held goes.
+            is_dry_run: only counts.
+
+        Raises:
+            FormatError: a kind or version that this program does not know; nothing was deleted.
+            CorruptError: a needed block is missing or damaged; nothing was deleted.
+        """
+        from ibidem.repo.maintenance.gc import collect
+
+        return collect(
+            self,
+            keep_operations=keep_operations,
+            is_dry_run=is_dry_run,
+            author=author,
+            time=time,
+        )
+
+    # -- forgetting ----------------------------------------------------------------------------
+
+    def erase(
+        self,
+        ids: NodeId | Iterable[NodeId],
+        *,
+        reason: str = "",
+        author: str = "",
+        time: int | None = None,
+        sign: str | bool | None = None,
+    ) -> EraseReport:
+        """Erases nodes: from every branch, from history, from every file of this copy, for good.
+
+        Commits stay and verify; old revisions that had the nodes answer `ErasedError`.
+
+        Args:
+            ids: of the nodes; every version of them goes, their vectors, and the edges at them.
+            reason: stands in the tombstones and the erasures, for all to read.
+            sign: the name of the private key that signs, True for the only one; None: that one
+                where there is exactly one, else nothing is signed. Other copies carry out an
+                erasure only if a key that they authorise has signed it.
+
+        Raises:
+            NotFoundError: a node is nowhere in this repository.
+            InvalidInputError: the stage changes one of the nodes.
+        """
+        from ibidem.objects.ids import NodeId
+        from ibidem.repo.erasure.erase import erase
+
+        wanted = [ids] if isinstance(ids, NodeId) else list(ids)
+        key = self.keyring.chosen(sign)
+        return erase(self, wanted, reason=reason, author=author, time=time, key=key)
+
+    def erasures(self) -> tuple[Erasure, ...]:
+        """Returns what was erased here, by the keys of the view: to be sent to other copies."""
+        return self.guard.erased().erasures
+
+    def is_erased(self, cid: Cid) -> bool:
+        """Tells whether a block was erased here: it is not missing, and must not come back."""
+        return cid.raw in self.guard.erased().cids
+
+    def accept_erasures(
+        self, erasures: Iterable[Erasure], *, author: str = "", time: int | None = None
+    ) -> AcceptReport:
+        """Carries out erasures from elsewhere, those that a key authorised here has signed."""
+        from ibidem.repo.erasure.accept import accept
+
+        return accept(self, erasures, author=author, time=time)
+
+    def finish_erasing(self) -> bool:
+        """Destroys what an erasure that was cut short has left; tells whether there was any."""
+        from ibidem.repo.erasure.destroy import finish
+
+        return finish(self)

@@ -1,0 +1,254 @@
+"""Copies: files, remotes, fetch, push and pull."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import IO, TYPE_CHECKING, Any
+
+from ibidem.repo.reader import Reader
+
+if TYPE_CHECKING:
+    from ibidem.objects.cid import Cid
+    from ibidem.repo.sync.car import CarLimits
+    from ibidem.repo.sync.remotes import Remotes
+    from ibidem.repo.sync.report import CopyReport
+    from ibidem.retrieve.access.policy import TrustContext
+
+ORIGIN = "origin"
+
+
+class SyncApi(Reader):
+    """The methods of `Repository` that copy to and from elsewhere."""
+
+    _remotes: Remotes | None = None
+
+    @property
+    def remotes(self) -> Remotes:
+        """The remotes that are known by name: to list, add and remove."""
+        if self._remotes is None:
+            from ibidem.repo.sync.remotes import Remotes
+
+            self._remotes = Remotes(self.folder)
+        return self._remotes
+
+    def export(
+        self,
+        file: str | os.PathLike[str] | IO[bytes],
+        *,
+        branches: Sequence[str] = (),
+        since: object = None,
+        include: Sequence[str] = (),
+        is_full: bool = False,
+    ) -> CopyReport:
+        """Writes a bundle of what the refs reach; the same state gives the same bytes.
+
+        Args:
+            file: a path, of a file that does not exist yet; or a file open for writing.
+            branches: short names; only these, and no tags, where there is one.
+            since: a revision; what is behind it is left out, and who imports must have it.
+            include: out of `notes`, `runs`, `receipts`.
+            is_full: the local log goes along, and all that it can undo to; for a copy that is
+                restored by `ibidem.clone`.
+
+        Raises:
+            InvalidInputError: something has the name of the file already.
+            StorageError: the disk refuses; no file is left under the name.
+        """
+        from ibidem.repo.sync import export
+
+        with _written(file) as stream:
+            return export.export(
+                self,
+                stream,
+                branches=branches,
+                since=since,
+                include=include,
+                is_full=is_full,
+            )
+
+    def export_part(
+        self,
+        file: str | os.PathLike[str] | IO[bytes],
+        *,
+        at: object = "HEAD",
+        label: str | None = None,
+        trust: TrustContext | None = None,
+        branch: str | None = None,
+    ) -> CopyReport:
+        """Writes a bundle with one commit: only the nodes that are seen, and what hangs on them.
+
+        Args:
+            at: the revision whose state is written; its history is not.
+            label: only nodes of this type.
+            trust: who will read it, where the state has a trust policy.
+            branch: the branch that the commit stands on in the file; the current one by default.
+        """
+        from ibidem.repo.sync import export
+
+        with _written(file) as stream:
+            return export.export_part(self, stream, at=at, label=label, trust=trust, branch=branch)
+
+    def import_(
+        self,
+        file: str | os.PathLike[str] | IO[bytes],
+        *,
+        branch: str | None = None,
+        limits: CarLimits | None = None,
+        author: str = "",
+        time: int | datetime | None = None,
+    ) -> CopyReport:
+        """Takes a file into this repository, empty or in use, whole or not at all.
+
+        Branches and notes are made, moved on or merged; other refs are made where they are missing.
+
+        Args:
+            branch: for the commit of a CAR that is not a bundle.
+
+        Raises:
+            CorruptError, FormatError, NotFoundError: the file is not whole and right.
+        """
+        from ibidem.repo.arguments import checked_time
+        from ibidem.repo.sync.integrate import import_car
+
+        with _read(file) as stream:
+            return import_car(
+                self,
+                stream,
+                branch=branch,
+                limits=limits,
+                author=author,
+                time=checked_time(time),
+            )
+
+    def fetch(
+        self,
+        remote: str = ORIGIN,
+        *,
+        include: Sequence[str] = (),
+        is_forced: bool = False,
+        token: str | None = None,
+        author: str = "",
+        time: int | datetime | None = None,
+    ) -> CopyReport:
+        """Copies what a remote has; its branches are `remotes/NAME/heads/…` here.
+
+        Args:
+            include: out of `notes`, `runs`, `receipts`.
+            is_forced: takes branches that the remote rolled back or rewrote.
+            token: for an URL; by default the one in the remote's token file.
+
+        Raises:
+            ConflictError: kind `not-fast-forward`.
+            RemoteError: it cannot be reached, or does not let us in.
+        """
+        from ibidem.repo.arguments import checked_time
+        from ibidem.repo.sync import fetch_push, remotes
+
+        moment = checked_time(time)
+        with remotes.connected(self.remotes.get(remote), token=token) as there:
+            report, sent = fetch_push.fetch(
+                self,
+                there,
+                remote,
+                include=include,
+                is_forced=is_forced,
+                author=author,
+                time=moment,
+            )
+        sent.carry_out(self, author=author, time=moment)
+        return report
+
+    def pull(
+        self,
+        remote: str = ORIGIN,
+        *,
+        include: Sequence[str] = (),
+        token: str | None = None,
+        author: str = "",
+        time: int | datetime | None = None,
+    ) -> CopyReport:
+        """Fetches, and takes the remote's branch of the same name into the current one, and its
+        notes into those here where they are included.
+
+        Where both went on, a commit joins them; what is in conflict is listed in its root.
+        """
+        from ibidem.repo.arguments import checked_time
+        from ibidem.repo.sync import fetch_push, integrate, remotes
+
+        moment = checked_time(time)
+        with remotes.connected(self.remotes.get(remote), token=token) as there:
+            report, sent = fetch_push.fetch(
+                self, there, remote, include=include, author=author, time=moment
+            )
+        full_name = self._operations.state().view.head
+        report = integrate.with_pull(self, report, remote, full_name, author=author, time=moment)
+        # Only now: the branch here may have come to what the erasure left there.
+        sent.carry_out(self, author=author, time=moment)
+        return report
+
+    def push(
+        self,
+        remote: str = ORIGIN,
+        names: Sequence[str] = (),
+        *,
+        delete: Sequence[str] = (),
+        is_forced: bool = False,
+        expect: Mapping[str, Cid | None] | None = None,
+        token: str | None = None,
+        author: str = "",
+        time: int | datetime | None = None,
+    ) -> CopyReport:
+        """Moves refs of a remote to where they stand here, all or none.
+
+        Args:
+            names: branches, or full names such as `tags/v1`; by default the current branch.
+            delete: refs to delete there, likewise; needs `is_forced`.
+            is_forced: a ref may lose commits there, if it stands where it was last seen from here.
+            expect: where refs stand there, by full name, that were never seen from here.
+
+        Raises:
+            ConflictError: kind `not-fast-forward`, or `head-moved` when somebody else was first.
+        """
+        from ibidem.repo.arguments import checked_time
+        from ibidem.repo.sync import fetch_push, remotes
+
+        changes = fetch_push.chosen(self, names, delete)
+        with remotes.connected(self.remotes.get(remote), token=token) as there:
+            return fetch_push.push(
+                self,
+                there,
+                remote,
+                changes,
+                is_forced=is_forced,
+                expected=expect,
+                author=author,
+                time=checked_time(time),
+            )
+
+
+@contextmanager
+def _written(file: str | os.PathLike[str] | IO[bytes]) -> Iterator[Any]:
+    """Opens a file that appears, whole, under its name when all went well."""
+    if hasattr(file, "write"):
+        yield file
+        return
+    from ibidem.repo.arguments import checked_path
+    from ibidem.repo.sync.files import new_file
+
+    with new_file(checked_path("file", file)) as stream:
+        yield stream
+
+
+@contextmanager
+def _read(file: str | os.PathLike[str] | IO[bytes]) -> Iterator[Any]:
+    if hasattr(file, "read"):
+        yield file
+        return
+    from ibidem.repo.arguments import checked_path
+    from ibidem.repo.sync.files import existing_file
+
+    with existing_file(checked_path("file", file)) as stream:
+        yield stream

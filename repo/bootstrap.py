@@ -1,0 +1,44 @@
+"""The first root, view and operation of a repository."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from ibidem.objects.cid import OperationCid, RootCid, ViewCid
+from ibidem.objects.config import TRUST_SETTING, Config
+from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.operation import Operation
+from ibidem.objects.root import Root
+from ibidem.objects.tree.block import EMPTY_TREE, EMPTY_TREE_BLOCK
+from ibidem.objects.view import View
+from ibidem.repo import refs
+from ibidem.repo.operation_log import HEAD_CELL, ORIGIN_CELL, OperationLog
+from ibidem.repo.root_check import checked_config
+from ibidem.store.protocol import Store
+
+S = TypeVar("S", bound=Store)
+
+
+def bootstrapped(store: S, config: Config | None, author: str, clock: Callable[[], int]) -> S:
+    """Writes the first root, view and operation into an empty store."""
+    chosen = Config.default() if config is None else config
+    if not isinstance(chosen, Config):
+        raise InvalidInputError(f"config: got {chosen!r:.80}, expected a Config")
+    trees = (EMPTY_TREE, EMPTY_TREE, EMPTY_TREE, EMPTY_TREE)
+    requires = (TRUST_SETTING,) if TRUST_SETTING in chosen.extra else ()
+    first = Root(*trees, config=chosen.to_map(), requires=requires)
+    checked_config(first)
+    root = first.encode()
+    view = View(EMPTY_TREE, refs.HEADS + refs.DEFAULT_BRANCH, EMPTY_TREE).encode()
+    time = OperationLog(store, clock).time(None)
+    operation = Operation(ViewCid.of(view), author=author, time=time, description="init").encode()
+    root_cid, cid = RootCid.of(root), OperationCid.of(operation)
+    blocks = {
+        EMPTY_TREE: EMPTY_TREE_BLOCK,
+        root_cid: root,
+        ViewCid.of(view): view,
+        cid: operation,
+    }
+    store.publish(blocks, {ORIGIN_CELL: (None, root_cid.raw), HEAD_CELL: (None, cid.raw)})
+    return store

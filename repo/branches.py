@@ -1,0 +1,100 @@
+"""Moves of the refs: creating and deleting branches and tags, switching. Each is one operation."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
+from ibidem.repo import refs
+from ibidem.repo.refs import HEADS
+
+if TYPE_CHECKING:
+    from ibidem.objects.blocks import WriteBatch
+    from ibidem.objects.cid import CommitCid
+    from ibidem.objects.view import View
+    from ibidem.repo.operation_log import LogHead, OperationLog
+
+
+def create(
+    operations: OperationLog,
+    prefix: str,
+    name: str,
+    target: CommitCid,
+    *,
+    author: str,
+    time: int | None,
+) -> None:
+    """Creates a branch or tag; raises `InvalidInputError` when there is one of that name."""
+    full_name = prefix + refs.check_name(_noun(prefix), name)
+
+    def make(state: LogHead, buffer: WriteBatch) -> View:
+        if refs.read(buffer, state.view, full_name) is not None:
+            raise InvalidInputError(
+                f"{_noun(prefix)}: {name!r} exists",
+                hint="choose another name, or delete that one first",
+            )
+        return replace(state.view, refs=refs.changed(state.view, {full_name: target}, buffer))
+
+    operations.change(make, author=author, time=time, description=f"create {full_name}")
+
+
+def delete(
+    operations: OperationLog, prefix: str, name: str, *, author: str, time: int | None
+) -> None:
+    """Deletes a branch or tag; raises `NotFoundError` when there is none of that name."""
+    full_name = prefix + refs.check_name(_noun(prefix), name)
+
+    def make(state: LogHead, buffer: WriteBatch) -> View:
+        if state.view.head == full_name:
+            raise InvalidInputError(
+                f"branch: {name!r} is the current one", hint="switch to another one first"
+            )
+        if refs.read(buffer, state.view, full_name) is None:
+            raise no_ref(prefix, name)
+        return replace(state.view, refs=refs.changed(state.view, {full_name: None}, buffer))
+
+    operations.change(make, author=author, time=time, description=f"delete {full_name}")
+
+
+def switch(operations: OperationLog, name: str, *, author: str, time: int | None) -> None:
+    """Makes another branch the current one; raises `NotFoundError` when there is none."""
+    full_name = HEADS + refs.check_name("branch", name)
+
+    def make(state: LogHead, buffer: WriteBatch) -> View | None:
+        if state.view.head == full_name:
+            return None
+        if refs.read(buffer, state.view, full_name) is None:
+            raise no_ref(HEADS, name)
+        return replace(state.view, head=full_name)
+
+    operations.change(make, author=author, time=time, description=f"switch to {full_name}")
+
+
+def branch_of(operations: OperationLog, name: str | None) -> str:
+    """Returns the full name of a branch that exists, of the current one without a name."""
+    state = operations.state()
+    if name is None:
+        return state.view.head
+    full_name = HEADS + refs.check_name("branch", name)
+    is_current = full_name == state.view.head
+    found = is_current or operations.retry_if_collected(
+        lambda: refs.read(operations.store, operations.state().view, full_name)
+    )
+    if not found:
+        raise no_ref(HEADS, name)
+    return full_name
+
+
+def no_ref(prefix: str, name: str) -> NotFoundError:
+    """Returns the error for a branch or tag that is not there."""
+    noun = _noun(prefix)
+    return NotFoundError(
+        f"{noun} {name!r} does not exist",
+        kind=ErrorKind.REVISION_NOT_FOUND,
+        hint=f"run 'repo {noun}' to see what there is",
+    )
+
+
+def _noun(prefix: str) -> str:
+    return "branch" if prefix == HEADS else "tag"

@@ -1,0 +1,49 @@
+"""Erasures from elsewhere: carried out only when a key that may erase here has signed them.
+
+An erasure destroys data, so it is believed for its signature and for nothing else: not because the
+remote is trusted otherwise, nor because the node is gone there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from ibidem.objects.record import record
+from ibidem.repo.erasure.erase import EraseReport, carry_out
+from ibidem.repo.signing.verify import may_erase
+
+if TYPE_CHECKING:
+    from ibidem.objects.erasure import Erasure
+    from ibidem.repo.api.maintenance import MaintenanceApi
+
+
+@record
+class AcceptReport:
+    """What became of erasures from elsewhere."""
+
+    accepted: tuple[Erasure, ...]
+    """Carried out now, or before."""
+    refused: tuple[Erasure, ...]
+    """Without a valid signature of a key that may erase here; nothing was done about them."""
+    done: EraseReport | None = None
+    """What was destroyed; None where all was done before."""
+
+
+def accept(
+    repository: MaintenanceApi,
+    erasures: Iterable[Erasure],
+    *,
+    author: str = "",
+    time: int | None = None,
+) -> AcceptReport:
+    """Carries out those erasures that are signed by a key that may erase here."""
+    trust = repository.keyring.trust()
+    known = {erasure.cid for erasure in repository.erasures()}
+    accepted: list[Erasure] = []
+    refused: list[Erasure] = []
+    for erasure in erasures:
+        is_right = erasure.cid in known or may_erase(trust, erasure)
+        (accepted if is_right else refused).append(erasure)
+    done = carry_out(repository, accepted, author=author, time=time)
+    return AcceptReport(tuple(accepted), tuple(refused), done)

@@ -1,0 +1,227 @@
+"""Destroys what an erasure has named: derived files first, then the blocks, then their remains.
+
+In this order, because the blocks say what to look for in the rest. Every step can be done again, by
+several at once too: the mark that there is something to destroy goes when all that was erased by
+then is destroyed, whoever erased it. So whatever fails or is killed in the middle, the mark stays,
+and doing it all again finishes it. No step passes over an error: what was not destroyed would be
+taken for destroyed.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ibidem.objects import codec
+from ibidem.objects.cid import Cid, TreeCid
+from ibidem.objects.errors import ConflictError, IbidemError, StorageError
+from ibidem.objects.ids import NodeId
+from ibidem.objects.record import record
+from ibidem.repo.erasure.find_copies import Copies, find_copies
+from ibidem.repo.maintenance.file_checks import blank, log_frames
+from ibidem.repo.operation_log import (
+    ERASING_CELL,
+    HEAD_CELL,
+    RETRIES_MAX,
+    lost_every_race,
+)
+from ibidem.store.files import folder_lock, medium_error
+from ibidem.store.lock import writer_lock
+
+if TYPE_CHECKING:
+    from ibidem.repo.reader import Reader
+
+_LOCK = "blocks/erasing.lock"
+_REMOVALS_MAX = 100
+"""Attempts to empty a folder that another process still adds to; it stops at its next call."""
+
+
+@record
+class Known:
+    """What is left to destroy where all of these erasures, and no others, are in the view."""
+
+    copies: Copies
+    erasures: TreeCid
+
+
+def finish(repository: Reader, known: Known | None = None) -> bool:
+    """Destroys what is erased and still here; tells whether there was anything to do.
+
+    Args:
+        repository: whose newest view names what is erased.
+        known: what is left to destroy, where the caller knows.
+
+    Raises:
+        StorageError: the disk refuses, or a reader of an old state does not end.
+    """
+    if repository.store.cell(ERASING_CELL) is None:
+        return False
+    with _lock(repository, is_needed=False):
+        return _finished(repository, known)
+
+
+def finish_on_open(repository: Reader) -> None:
+    """Destroys what an erasure that was cut short has left, unless another process is at it.
+
+    Where that fails, as on a full or read-only medium, the repository opens all the same: the
+    mark stays, and `fsck` says what can still be read.
+    """
+    with suppress(IbidemError), _lock(repository, is_needed=True):
+        _finished(repository, None)
+
+
+@contextmanager
+def _lock(repository: Reader, *, is_needed: bool) -> Iterator[None]:
+    """Holds the lock that says that somebody is destroying what is erased.
+
+    Args:
+        is_needed: raises where another process holds it. Otherwise both go on, which is safe.
+
+    Raises:
+        StorageError: kind `locked`.
+    """
+    with ExitStack() as stack:
+        if repository.folder is not None:
+            try:
+                stack.enter_context(writer_lock(repository.folder / _LOCK, timeout_seconds=0))
+            except StorageError:
+                if is_needed:
+                    raise
+        yield
+
+
+def _finished(repository: Reader, known: Known | None) -> bool:
+    for _ in range(RETRIES_MAX):
+        erasures = _erasures(repository)
+        if known is None or known.erasures != erasures:
+            known = Known(_all_traces(repository), erasures)
+        _destroy(repository, known.copies)
+        if _is_closed(repository, erasures):
+            return True
+    raise lost_every_race()
+
+
+def _erasures(repository: Reader) -> TreeCid:
+    return repository._operations.state().view.erasures
+
+
+def _all_traces(repository: Reader) -> Copies:
+    ids = {NodeId(raw) for raw in repository.guard.erased().nodes}
+    if not ids:
+        return Copies()
+    return find_copies(repository.store, ids, repository.at().config.fields)
+
+
+def _is_closed(repository: Reader, done: TreeCid) -> bool:
+    """Takes the mark away where no more was erased than is `done`; tells whether it is gone."""
+    store = repository.store
+    for _ in range(RETRIES_MAX):
+        head, pending = store.cell(HEAD_CELL), store.cell(ERASING_CELL)
+        if pending is None:
+            return True
+        if _erasures(repository) != done:
+            return False
+        with suppress(ConflictError):
+            store.publish({}, {HEAD_CELL: (head, head), ERASING_CELL: (pending, None)})
+            return True
+    raise lost_every_race()
+
+
+def _destroy(repository: Reader, copies: Copies) -> None:
+    store, folder = repository.store, repository.folder
+    repository.drop_index()
+    try:
+        if folder is not None:
+            sweep_index(folder / "index", repository.index_folder)
+            _blank_receipts(folder / "receipts", copies)
+            _sweep_rest(folder, copies)
+        repository.receipts.forget(lambda block: _concerns(block, copies))
+        repository.vector_cache.discard(copies.digests)
+    except StorageError:
+        raise
+    except OSError as error:
+        raise medium_error(folder or Path(), error) from error
+    store.delete(Cid(raw) for raw in repository.guard.erased().cids)
+    store.scrub()
+
+
+def sweep_index(folder: Path, kept: Path | None) -> None:
+    """Removes every index in a folder but one: what was made before an erasure quotes it.
+
+    Raises:
+        OSError: something cannot be removed.
+    """
+    if not folder.is_dir():
+        return
+    for path in list(folder.iterdir()):
+        if path == kept or (kept == folder and path.name in ("segments", "snapshots", "lock")):
+            continue
+        _remove(path)
+
+
+def _remove(path: Path) -> None:
+    """Removes a file or a folder; others may remove it too, or add to it meanwhile."""
+    for attempt in range(_REMOVALS_MAX):
+        try:
+            if path.is_dir():
+                for each in list(path.iterdir()):
+                    _remove(each)
+                path.rmdir()
+            else:
+                path.unlink()
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            if error.errno != errno.ENOTEMPTY or attempt + 1 == _REMOVALS_MAX:
+                raise
+        else:
+            return
+
+
+def _sweep_rest(folder: Path, copies: Copies) -> None:
+    """Removes files beside the history that quote the nodes: no answer depends on one."""
+    for name in ("local", "cache"):
+        for path in (folder / name).rglob("*"):
+            with suppress(FileNotFoundError):  # replaced meanwhile, or let go of
+                data = path.read_bytes() if path.is_file() else b""
+                if any(text in data for text in copies.quotations):
+                    path.unlink(missing_ok=True)
+
+
+def _blank_receipts(folder: Path, copies: Copies) -> None:
+    """Overwrites the receipts that concern the nodes, and what an earlier attempt, or a crash, has
+    left of such receipts."""
+    if not folder.is_dir():
+        return
+    with folder_lock(folder):  # no log takes the place of the older one meanwhile
+        for path in folder.glob("log*"):
+            data = path.read_bytes()
+            spans = [
+                (start, stop)
+                for start, stop, block in log_frames(data)
+                if (
+                    _quotes(data[start:stop], copies) if block is None else _concerns(block, copies)
+                )
+            ]
+            if spans:
+                blank(path, spans)
+
+
+def _concerns(block: bytes, copies: Copies) -> bool:
+    """Tells whether a receipt names one of the nodes or says what they said."""
+    if any(raw in block for raw in copies.cids):
+        try:
+            rows = codec.decode(block).get("items", ())
+        except IbidemError:
+            return True
+        if any(row and row[0] in copies.cids for row in rows):
+            return True
+    return any(text in block for text in copies.quotations)
+
+
+def _quotes(part: bytes, copies: Copies) -> bool:
+    """Tells whether a part of a log that is no receipt any more has a trace of the nodes."""
+    return any(text in part for text in (*copies.cids, *copies.quotations))

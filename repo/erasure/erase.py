@@ -1,0 +1,267 @@
+"""Erases nodes: takes them out of every branch, records that, and destroys every byte of them.
+
+First one operation moves all branches that have the nodes to commits without them, with tombstones
+in their place, and puts the erasures into the view. From then on no store takes the blocks back.
+Then what was derived is destroyed, then the blocks, then what the file still holds of them. The
+cell `erasing` stands until that is done, so that a process that dies in between, or a medium that
+fails, leaves work, not a secret: `finish` goes on with it, called by the next open, the next
+erasure, of the same nodes too, and the next `gc`.
+
+Commits, roots and trees stay, and verify as before. What cannot be reached is said in
+`docs/how-to/forget.md`: copies elsewhere, and that a CID confirms a guess of a short text.
+
+Spec: format 5.14.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import field, replace
+from typing import TYPE_CHECKING
+
+from ibidem.objects.block import empty
+from ibidem.objects.blocks import WriteBatch
+from ibidem.objects.cid import Cid, CommitCid, ErasureCid, TreeCid
+from ibidem.objects.erasure import Erasure
+from ibidem.objects.errors import (
+    ConflictError,
+    ErrorKind,
+    InvalidInputError,
+    NotFoundError,
+)
+from ibidem.objects.ids import NodeId
+from ibidem.objects.record import record
+from ibidem.objects.tree import Tree, mutate
+from ibidem.objects.view import Ref
+from ibidem.repo import refs
+from ibidem.repo.argument_checks import check_id
+from ibidem.repo.arguments import CommitInfo
+from ibidem.repo.erasure.destroy import Known, finish
+from ibidem.repo.erasure.find_copies import Copies, find_copies
+from ibidem.repo.erasure.guard import Erased, index_of
+from ibidem.repo.maintenance.cleaned import cleaned_commit
+from ibidem.repo.operation_log import (
+    ERASES,
+    ERASING,
+    ERASING_CELL,
+    HEAD_CELL,
+    RETRIES_MAX,
+    is_overtaken,
+    lost_every_race,
+)
+from ibidem.repo.transaction.changeset import between
+
+if TYPE_CHECKING:
+    from ibidem.repo.operation_log import LogHead
+    from ibidem.repo.reader import Reader
+    from ibidem.repo.signing.key import SigningKey
+    from ibidem.store.protocol import Store
+
+MOVED = ("heads/", "notes/")
+"""Refs that are moved to commits without the nodes; tags and what a fetch saw stay."""
+CIDS_MAX = 20_000
+"""CIDs in one erasure: it must fit into a block."""
+
+
+@record
+class EraseReport:
+    """What an erasure destroyed, and what it could not."""
+
+    nodes: tuple[NodeId, ...]
+    erasures: tuple[ErasureCid, ...]
+    block_count: int
+    """Blocks destroyed: versions, contents, vectors, edges, records that quoted the nodes."""
+    commits: Mapping[str, CommitCid] = field(default_factory=empty)
+    """By full name of the ref, the commit that took the nodes out."""
+    shared: tuple[Cid, ...] = ()
+    """Content and vectors that other nodes have too; they stay."""
+    elsewhere: tuple[tuple[str, Cid], ...] = ()
+    """Kind and CID of blocks that say the same and stay, such as another node or a message."""
+
+
+def erase(
+    repository: Reader,
+    ids: Iterable[NodeId],
+    *,
+    reason: str = "",
+    author: str = "",
+    time: int | None = None,
+    key: SigningKey | None = None,
+) -> EraseReport:
+    """Erases nodes here, from every branch and every file of the repository.
+
+    Args:
+        repository: others may read and write it meanwhile.
+        ids: of the nodes; every version of them goes, on whatever branch.
+        reason: stands in the tombstones and the erasures, for all to read.
+        key: signs, so that other copies can carry it out.
+
+    Raises:
+        NotFoundError: a node is nowhere in the store, and was not erased before.
+        InvalidInputError: the stage changes one of the nodes.
+        StorageError: the medium refuses. Where the erasure was published, what is left to destroy
+            is destroyed by erasing again, by the next open or by `gc`.
+    """
+    wanted = sorted({check_id("ids", id_, NodeId) for id_ in ids}, key=lambda id_: id_.raw)
+    if not wanted:
+        raise InvalidInputError("ids: got none, expected one or more")
+    work = _Work(repository, wanted, reason, author, repository._operations.time(time), key)
+    return work.run(())
+
+
+def carry_out(
+    repository: Reader, erasures: Sequence[Erasure], *, author: str = "", time: int | None = None
+) -> EraseReport | None:
+    """Carries out erasures from elsewhere, whose signatures the caller has accepted; None where all
+    of them are known here."""
+    known = {erasure.cid for erasure in repository.guard.erased().erasures}
+    given = [erasure for erasure in erasures if erasure.cid not in known]
+    if not given:
+        return None
+    wanted = sorted({erasure.node for erasure in given}, key=lambda id_: id_.raw)
+    now = repository._operations.time(time)
+    work = _Work(repository, wanted, given[0].reason, author, now, None)
+    return work.run(given)
+
+
+class _Work:
+    """One erasure, tried until no other writer comes between."""
+
+    def __init__(
+        self,
+        repository: Reader,
+        ids: Sequence[NodeId],
+        reason: str,
+        author: str,
+        time: int,
+        key: SigningKey | None,
+    ) -> None:
+        self._repository = repository
+        self._operations = repository._operations
+        self._store: Store = repository.store
+        self._ids = ids
+        self._reason, self._author, self._time = reason, author, time
+        self._key = key
+
+    def run(self, given: Sequence[Erasure]) -> EraseReport:
+        for _ in range(RETRIES_MAX):
+            head = self._store.cell(HEAD_CELL)
+            try:
+                state = self._operations.state()
+                fields = self._repository.at().config.fields
+                erased = self._operations.erased(state)
+                copies = find_copies(self._store, set(self._ids), fields)
+                self._check(copies, erased, given)
+                pending = self._store.cell(ERASING_CELL)
+                erasures, commits, tree = self._publish(state, copies, erased, given, pending)
+            except ConflictError as error:
+                if error.kind is not ErrorKind.HEAD_MOVED:
+                    raise
+                continue
+            except NotFoundError as error:
+                if not is_overtaken(self._store, head, error):
+                    raise
+                continue
+            # What somebody else has begun, and may have left, is destroyed with the rest.
+            finish(self._repository, Known(copies, tree) if pending is None else None)
+            return EraseReport(
+                tuple(self._ids),
+                tuple(erasure.cid for erasure in erasures),
+                sum(map(len, copies.cids.values())),
+                commits,
+                tuple(sorted(copies.shared)),
+                tuple(copies.elsewhere),
+            )
+        raise lost_every_race()
+
+    def _check(self, copies: Copies, erased: Erased, given: Sequence[Erasure]) -> None:
+        for id_ in self._ids:
+            if not copies.cids[id_.raw] and id_.raw not in erased.nodes and not given:
+                raise NotFoundError(
+                    f"node {id_} is nowhere in this repository", hint="repo query lists nodes"
+                )
+        from ibidem.repo.transaction import stage
+
+        staged = stage.read(self._operations, self._operations.state().view.head)
+        if staged.is_empty:
+            return
+        changed = between(self._store, staged.begun.root, staged.root).trees
+        keys = {key for entries in changed.values() for key in entries}
+        if keys & {*copies.cids, *copies.edges}:
+            raise InvalidInputError(
+                "stage: it changes what is to be erased",
+                hint="run 'repo commit' or 'repo unstage' first",
+            )
+
+    def _publish(
+        self,
+        state: LogHead,
+        copies: Copies,
+        erased: Erased,
+        given: Sequence[Erasure],
+        pending: bytes | None,
+    ) -> tuple[list[Erasure], dict[str, CommitCid], TreeCid]:
+        """Returns the erasures of the nodes, the commits by ref, and the tree of all erasures.
+
+        Where all of it was erased before and no branch has the nodes, nothing is published.
+        """
+        new = [*given, *self._erasures(copies, [*given, *erased.erasures])]
+        found = [*new, *(each for each in erased.erasures if each.node in self._ids)]
+        buffer = WriteBatch(self._store)
+        gone = index_of(tuple(found))
+        # The blocks of what was erased before do not say any more which edges there were.
+        edges = None if len(found) > len(new) else copies.edges
+        commits: dict[str, CommitCid] = {}
+        for ref in _refs(self._store, state):
+            if ref.name.startswith(MOVED):
+                moved = self._without(ref, gone, edges, buffer)
+                if moved is not None:
+                    commits[ref.name] = moved
+        if not new and not commits:
+            return found, commits, state.view.erasures
+        entries: dict[bytes, Cid | None] = {}
+        for erasure in new:
+            buffer.put(erasure.cid, erasure.encode())
+            entries[erasure.key] = erasure.cid
+        view = replace(
+            state.view,
+            refs=refs.changed(state.view, commits, buffer),
+            erasures=mutate(state.view.erasures, entries, buffer),
+        )
+        self._operations.publish(
+            state,
+            view,
+            buffer,
+            author=self._author,
+            time=self._time,
+            description="erase " + ", ".join(str(id_) for id_ in self._ids[:3]),
+            cells={ERASING_CELL: (pending, ERASING)},
+            extra={ERASES: found[0].cid},
+        )
+        return found, commits, view.erasures
+
+    def _erasures(self, copies: Copies, known: Sequence[Erasure]) -> list[Erasure]:
+        """Returns erasures of our own for everything that those known do not name."""
+        named = {cid for erasure in known for cid in erasure.cids}
+        made = []
+        for id_ in self._ids:
+            cids = sorted(copies.cids[id_.raw] - named)
+            for start in range(0, len(cids), CIDS_MAX):
+                part = tuple(Cid(cid.raw) for cid in cids[start : start + CIDS_MAX])
+                erasure = Erasure(id_, part, self._reason, self._author, self._time)
+                made.append(erasure if self._key is None else self._key.sign(erasure))
+        return made
+
+    def _without(
+        self, ref: Ref, erased: Erased, edges: Collection[bytes] | None, buffer: WriteBatch
+    ) -> CommitCid | None:
+        """Returns a commit on a ref's without the nodes; None where it has nothing of them."""
+        message = "erase " + ", ".join(str(id_) for id_ in self._ids)
+        signature = CommitInfo(self._author, message, self._time, key=self._key)
+        target = CommitCid(ref.target.raw)
+        made = cleaned_commit(buffer, target, erased, signature, self._time, edges=edges)
+        return None if made == target else made
+
+
+def _refs(store: Store, state: LogHead) -> list[Ref]:
+    return [Ref.decode(store.get(cid)) for _, cid in Tree(store, state.view.refs).items()]

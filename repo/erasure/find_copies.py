@@ -1,0 +1,232 @@
+"""Finds what a store holds of some nodes: every version, attachment, edge, and what quotes them.
+
+Everything stored is read, reachable or not: a version that no branch has any more is as readable on
+the disk as one that all have. What others share with the nodes, such as a part of content that two
+documents have, is told apart: it is not theirs alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from ibidem.objects import codec
+from ibidem.objects.block import Map
+from ibidem.objects.cid import Cid
+from ibidem.objects.constants import CONTENT_PARTS_MAX
+from ibidem.objects.errors import CorruptError, IbidemError
+from ibidem.objects.ids import ID_BYTES
+from ibidem.objects.node import Node, join_content
+from ibidem.objects.text import TEXT_FIELDS, node_text, text_digest
+from ibidem.objects.tree.block import decode
+
+if TYPE_CHECKING:
+    from ibidem.objects.ids import NodeId
+    from ibidem.store.protocol import Store
+
+QUOTE_BYTES_MIN = 16
+"""A shorter text is found in too many places to be a quotation."""
+_RECORDS = frozenset(("step", "receipt", "result"))
+"""Kinds that are destroyed when they quote an erased node."""
+_NO_TEXTS = frozenset(("kind", "id", "ntype", "key", "children"))
+"""Fields of a node whose texts are not looked for as they stand."""
+_ATTACHED = frozenset(("vector", "sparse"))
+
+
+@dataclass(slots=True)
+class Copies:
+    """What is stored of some nodes."""
+
+    cids: dict[bytes, set[Cid]] = field(default_factory=dict)
+    """By node id, the blocks that are its own: versions, content, vectors, edges at it."""
+    edges: set[bytes] = field(default_factory=set)
+    """Ids of the edges that begin or end at one of the nodes."""
+    texts: set[bytes] = field(default_factory=set)
+    """What the nodes say: summaries, contents, texts in properties."""
+    ids: set[bytes] = field(default_factory=set)
+    """What in their keys is as long as an id: one of the texts only where no node has that id. The
+    key of a passage has the id of its document, and what names the document quotes no passage."""
+    digests: set[bytes] = field(default_factory=set)
+    """Digests of the texts that may have been embedded."""
+    shared: set[Cid] = field(default_factory=set)
+    """Content and vectors that other nodes have too: they stay."""
+    elsewhere: list[tuple[str, Cid]] = field(default_factory=list)
+    """Kind and CID of other blocks that quote the nodes and stay."""
+
+    @property
+    def quotations(self) -> list[bytes]:
+        """The texts that are long enough to be looked for elsewhere."""
+        return [text for text in self.texts if len(text) >= QUOTE_BYTES_MIN]
+
+
+def find_copies(store: Store, ids: set[NodeId], fields: tuple[str, ...] = TEXT_FIELDS) -> Copies:
+    """Reads the whole store for the nodes.
+
+    Args:
+        store: all of it is read, twice.
+        ids: of the nodes.
+        fields: what a node's text is made of; see `objects.text`.
+    """
+    found = Copies(cids={node.raw: set() for node in ids})
+    attached: dict[Cid, set[bytes]] = {}
+    contents: dict[Cid, set[bytes]] = {}
+    for cid, block in _blocks(store):
+        if not cid.is_raw and any(raw in block for raw in found.cids):
+            _note(found, cid, block, attached, contents)
+    for cid, owners in attached.items():
+        if _kind_of(store, cid) in _ATTACHED:
+            for raw in owners:
+                found.cids[raw].add(cid)
+    for cid, owners in contents.items():
+        for raw in owners:
+            found.cids[raw].add(cid)
+    _take_texts(found, store, fields)
+    _look_elsewhere(found, store)
+    return found
+
+
+def _blocks(store: Store) -> Iterator[tuple[Cid, bytes]]:
+    for cid in store.cids():
+        try:
+            yield cid, store.get(cid)
+        except IbidemError:
+            continue  # gone meanwhile, or damaged: nobody can read it
+
+
+def _kind_of(store: Store, cid: Cid) -> str:
+    try:
+        return str(codec.decode(store.get(cid)).get("kind"))
+    except IbidemError:
+        return ""
+
+
+def _note(
+    found: Copies,
+    cid: Cid,
+    block: bytes,
+    attached: dict[Cid, set[bytes]],
+    contents: dict[Cid, set[bytes]],
+) -> None:
+    fields = codec.decode(block)
+    kind = fields.get("kind") if isinstance(fields, dict) else None
+    if kind == "node" and fields["id"] in found.cids:
+        found.cids[fields["id"]].add(cid)
+        if isinstance(fields.get("content"), list):
+            for part in fields["content"]:
+                contents.setdefault(part, set()).add(fields["id"])
+    elif kind == "edge":
+        for end in (fields["src"], fields["dst"]):
+            if end in found.cids:
+                found.cids[end].add(cid)
+                found.edges.add(fields["id"])
+    elif kind == "tree":
+        tree = decode(block)
+        if not tree.level:
+            for key, raw in zip(tree.key_list, tree.cid_list(), strict=True):
+                if key in found.cids and raw[1] == cid.raw[1]:
+                    attached.setdefault(Cid(raw), set()).add(key)
+
+
+def _take_texts(found: Copies, store: Store, fields: tuple[str, ...]) -> None:
+    for raw, cids in found.cids.items():
+        for cid in cids:
+            try:
+                block = b"" if cid.is_raw else store.get(cid)
+                value = codec.decode(block) if block else {}
+                if value.get("kind") == "node" and value.get("id") == raw:
+                    _take_node(found, value, store, fields)
+                elif value.get("kind") == "edge":
+                    found.texts.update(_texts_in(value.get("props", {})))
+            except IbidemError:
+                continue
+    found.texts.discard(b"")
+    for text in found.texts:
+        with suppress(UnicodeDecodeError):
+            found.digests.add(text_digest(text.decode()))
+
+
+def _take_node(found: Copies, value: Map, store: Store, fields: tuple[str, ...]) -> None:
+    """Takes what a node says, by its fields: one that is over the limits of the format is no `Node`
+    and can be erased all the same."""
+    for said in _texts_in(list(value.get("key") or ())):
+        (found.ids if len(said) == ID_BYTES else found.texts).add(said)
+    found.texts.update(_texts_in([value[name] for name in value.keys() - _NO_TEXTS]))
+    found.texts.update(lead.encode() for _, lead, _, _ in value.get("children", ()))
+    cids = value.get("content")
+    if isinstance(cids, list):
+        # Of more parts than a node may have, nothing was ever put together, nor embedded.
+        distinct = islice(dict.fromkeys(cids), CONTENT_PARTS_MAX)
+        found.texts.update(map(store.get, distinct))
+    with suppress(CorruptError):
+        node = Node.from_map(dict(value))
+        content = node.content
+        if isinstance(content, tuple):
+            content = join_content(map(store.get, content))
+            found.texts.add(content)
+        found.digests.add(text_digest(node_text(node, fields, content)))
+
+
+def _texts_in(value: Any) -> Iterator[bytes]:
+    if isinstance(value, str):
+        yield value.encode()
+    elif isinstance(value, bytes):
+        yield value
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from _texts_in(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _texts_in(item)
+
+
+def _look_elsewhere(found: Copies, store: Store) -> None:
+    """Tells apart what is shared, and finds what quotes the nodes."""
+    own = {cid: raw for raw, cids in found.cids.items() for cid in cids}
+    quotations = found.quotations
+    of_nodes: set[Cid] = set()
+    quoting: list[tuple[str, Cid]] = []
+    naming: dict[bytes, list[tuple[str, Cid]]] = {raw: [] for raw in sorted(found.ids)}
+    for cid, block in _blocks(store):
+        if cid in own:
+            continue
+        kind = "blob"
+        if not cid.is_raw:
+            fields = codec.decode(block)
+            kind = str(fields.get("kind"))
+            if kind == "node":
+                naming.pop(fields["id"], None)
+                if isinstance(fields.get("content"), list):
+                    of_nodes.update(fields["content"])
+            elif kind == "tree":
+                _share(found, block, own)
+                continue
+        if any(text in block for text in quotations):
+            quoting.append((kind, cid))
+        else:
+            for where in (where for raw, where in naming.items() if raw in block):
+                where.append((kind, cid))
+    quoting += dict.fromkeys(place for where in naming.values() for place in where)
+    found.texts.update(naming)
+    found.shared.update(of_nodes & own.keys())
+    first = next(iter(found.cids))
+    for kind, cid in quoting:
+        if kind in _RECORDS or (kind == "blob" and cid not in of_nodes):
+            found.cids[first].add(cid)
+        else:
+            found.elsewhere.append((kind, cid))
+    for cids in found.cids.values():
+        cids -= found.shared
+
+
+def _share(found: Copies, block: bytes, own: Mapping[Cid, bytes]) -> None:
+    tree = decode(block)
+    if tree.level:
+        return
+    for key, raw in zip(tree.key_list, tree.cid_list(), strict=True):
+        if key not in found.cids and key not in found.edges:
+            cid = Cid(raw)
+            if cid in own:
+                found.shared.add(cid)

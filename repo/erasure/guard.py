@@ -1,0 +1,158 @@
+"""What was erased from a repository: which blocks may never come back, and why one is missing.
+
+The erasures stand in the view, so they are there for every process from the operation on that
+published them. A store asks its guard: no block that an erasure names is put, and no node under an
+id that was erased; where such a block is missing, the error says so.
+
+Spec: format 5.14.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import field
+from typing import TYPE_CHECKING
+
+from ibidem.objects import codec
+from ibidem.objects.block import empty
+from ibidem.objects.cid import Cid, TreeCid
+from ibidem.objects.erasure import Erasure
+from ibidem.objects.errors import (
+    ErasedError,
+    ErrorKind,
+    IbidemError,
+    InvalidInputError,
+)
+from ibidem.objects.ids import NodeId
+from ibidem.objects.record import record
+from ibidem.objects.tree import EMPTY_TREE, Tree
+from ibidem.store.protocol import missing_block
+
+if TYPE_CHECKING:
+    from ibidem.repo.operation_log import OperationLog
+
+_ID_MARK = b"bidP"
+"""The field `id` with 16 bytes, which stands at one place in every node and edge."""
+_ID_AT = 8
+
+
+@record
+class Erased:
+    """Everything that one view says was erased."""
+
+    erasures: tuple[Erasure, ...] = ()
+    cids: Mapping[bytes, Erasure] = field(default_factory=empty)  # type: ignore[arg-type]
+    """By the 36 bytes of an erased block's CID."""
+    nodes: Mapping[bytes, Erasure] = field(default_factory=empty)  # type: ignore[arg-type]
+    """By the id of an erased node."""
+
+
+NOTHING_ERASED = Erased()
+
+
+class ErasureGuard:
+    """Answers for a store from the newest view; safe to use from several threads."""
+
+    def __init__(self, operations: OperationLog) -> None:
+        self._operations = operations
+        self._last: tuple[TreeCid, Erased] = (EMPTY_TREE, Erased())
+        self._asking = threading.local()
+
+    def erased(self) -> Erased:
+        """Returns what was erased, as of now."""
+        tree = self._operations.state().view.erasures
+        last, found = self._last
+        if tree != last:
+            tree, found = self._operations.retry_if_collected(self._newest)
+            self._operations.store.renew()  # its buffers may hold what is erased now
+            self._last = (tree, found)
+        return found
+
+    def _newest(self) -> tuple[TreeCid, Erased]:
+        tree = self._operations.state().view.erasures
+        return tree, read_erased(self._operations, tree)
+
+    def refuse(self, cids: Iterable[Cid]) -> None:
+        """Raises when one of the blocks was erased.
+
+        Args:
+            cids: CIDs, or a mapping from them to the blocks: then versions of an erased node that
+                no erasure names are refused too.
+
+        Raises:
+            InvalidInputError: kind `forgotten`.
+        """
+        found = self._erased_if_readable()
+        if not found.erasures:
+            return
+        blocks = cids if isinstance(cids, Mapping) else None
+        for cid in cids:
+            erasure = found.cids.get(cid.raw)
+            if erasure is None and blocks is not None and not cid.is_raw:
+                erasure = found.nodes.get(_id_of(blocks[cid]))
+            if erasure is not None:
+                raise forgotten(erasure.node)
+
+    def missing(self, cid: Cid) -> Exception:
+        """Returns the error that tells why a block is not here."""
+        erasure = self._erased_if_readable().cids.get(cid.raw)
+        return missing_block(cid) if erasure is None else erased_block(cid, erasure)
+
+    def _erased_if_readable(self) -> Erased:
+        """Returns what was erased; nothing while that itself is being read, or cannot be."""
+        if getattr(self._asking, "busy", False):
+            return Erased()
+        self._asking.busy = True
+        try:
+            return self.erased()
+        except IbidemError:
+            return Erased()
+        finally:
+            self._asking.busy = False
+
+
+def read_erased(operations: OperationLog, tree: TreeCid) -> Erased:
+    """Returns what the erasures in a tree say."""
+    if tree == EMPTY_TREE:
+        return NOTHING_ERASED
+    store = operations.store
+    return index_of(tuple(Erasure.decode(store.get(cid)) for _, cid in Tree(store, tree).items()))
+
+
+def index_of(erasures: tuple[Erasure, ...]) -> Erased:
+    """Returns what some erasures say."""
+    return Erased(
+        erasures,
+        {cid.raw: erasure for erasure in erasures for cid in erasure.cids},
+        {erasure.node.raw: erasure for erasure in erasures},
+    )
+
+
+def forgotten(node: NodeId) -> InvalidInputError:
+    """Returns the error for bringing back what was erased."""
+    return InvalidInputError(
+        f"node {node} was erased and cannot come back",
+        kind=ErrorKind.FORGOTTEN,
+        hint="add it under another key, if that is what you want",
+    )
+
+
+def erased_block(cid: Cid, erasure: Erasure) -> ErasedError:
+    """Returns the error for a block that was erased."""
+    reason = f": {erasure.reason}" if erasure.reason else ""
+    return ErasedError(
+        f"block {cid} of node {erasure.node} was erased{reason}",
+        hint="ask a revision after the erasure, or allow erased nodes to be left out",
+    )
+
+
+def _id_of(block: bytes) -> bytes:
+    """Returns the id of a node or edge block, empty bytes for any other."""
+    if block[_ID_AT - len(_ID_MARK) : _ID_AT] == _ID_MARK:
+        return block[_ID_AT : _ID_AT + 16]
+    if b"dkinddnode" not in block:
+        return b""
+    fields = codec.decode(block)  # a field that this version does not know may come first
+    found = fields.get("id") if isinstance(fields, dict) else None
+    return found if isinstance(found, bytes) else b""

@@ -1,0 +1,90 @@
+"""Blame: for each field and property of a node, the commit that gave it the value it has.
+
+The search goes back from a revision. Where a parent has the same value, the question goes on to
+the first such parent; where none has, the commit is the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING, Any
+
+from ibidem.objects import codec
+from ibidem.objects.cid import Cid, CommitCid
+from ibidem.objects.commit import Commit
+from ibidem.objects.ids import NodeId
+from ibidem.objects.node import Node
+from ibidem.objects.record import record
+from ibidem.repo.history.touching import NodeStates
+
+if TYPE_CHECKING:
+    from ibidem.objects.blocks import Source
+
+_NOT_SHOWN = frozenset(("kind", "v", "id", "key", "props"))
+
+
+@record
+class Blame:
+    """A field or a property of a node, and who gave it its value."""
+
+    field: str
+    """Such as `summary`, or `props.NAME`."""
+    value: Any
+    commit: Commit
+
+
+def blame(source: Source, start: CommitCid, id: NodeId) -> list[Blame]:  # noqa: A002
+    """Returns where each field and property of a node comes from, fields first, each by name.
+
+    Args:
+        start: a commit whose root has the node.
+    """
+    states = NodeStates(source)
+    fields = _Fields(states, id)
+    values = fields.at(start)
+    asked: dict[CommitCid, set[str]] = {start: set(values)}
+    waiting = [(-states.ends(start).time, start.raw)]
+    found: dict[str, CommitCid] = {}
+    while waiting:
+        cid = CommitCid(heappop(waiting)[1])
+        names = asked.pop(cid)
+        for parent in states.ends(cid).parents:
+            before = fields.at(parent)
+            same = names if before is values else _same(names, before, values)
+            if not same:
+                continue
+            if parent not in asked:
+                asked[parent] = set()
+                heappush(waiting, (-states.ends(parent).time, parent.raw))
+            asked[parent] |= same
+            names = names - same
+        found.update(dict.fromkeys(names, cid))
+    commits = {cid: Commit.decode(source.get(cid)) for cid in set(found.values())}
+    order = sorted(found, key=lambda name: (name.startswith("props."), name))
+    return [Blame(name, codec.decode(values[name]), commits[found[name]]) for name in order]
+
+
+def _same(names: set[str], before: Mapping[str, bytes], now: Mapping[str, bytes]) -> set[str]:
+    return {name for name in names if name in before and before[name] == now[name]}
+
+
+class _Fields:
+    """The fields of one node at many commits, by name, as their canonical bytes."""
+
+    def __init__(self, states: NodeStates, id: NodeId) -> None:  # noqa: A002
+        self._states = states
+        self._key = id.raw
+        self._read: dict[Cid | None, Mapping[str, bytes]] = {None: {}}
+
+    def at(self, commit: CommitCid) -> Mapping[str, bytes]:
+        """Returns the fields at a commit; none where the node is not there."""
+        states = self._states
+        cid = states.node(states.tree(states.ends(commit).root), self._key)
+        if cid not in self._read:
+            fields = Node.decode(states.source.get(cid)).to_map() if cid is not None else {}
+            values = {name: fields[name] for name in fields if name not in _NOT_SHOWN}
+            properties = fields.get("props", {})
+            values |= {f"props.{name}": properties[name] for name in properties}
+            self._read[cid] = {name: codec.encode(value) for name, value in values.items()}
+        return self._read[cid]

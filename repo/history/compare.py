@@ -1,0 +1,298 @@
+"""What changed between two answers, and which commits changed it.
+
+Two answers to one question are compared item by item: entered, left, moved, another score, another
+version. The commits between are searched by halving: where the answers at both ends agree, nothing
+in between is asked. So a change that was taken back within such a stretch is not seen.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from ibidem.objects.cid import CommitCid, NodeCid
+from ibidem.objects.commit import Commit
+from ibidem.objects.edge import Edge
+from ibidem.objects.ids import NodeId
+from ibidem.objects.record import record
+from ibidem.objects.root import Root
+from ibidem.repo.history import log
+from ibidem.repo.history.log import Change
+from ibidem.retrieve.answer.result import LaneScore, Result
+
+if TYPE_CHECKING:
+    from ibidem.repo.reader import Reader
+    from ibidem.repo.revision import Revision
+
+EVALUATIONS_MAX = 64
+"""Commits that are asked, at most, in search of those that changed an answer."""
+CHANGES_LISTED_MAX = 20
+"""Changes of one commit that are listed, at most; those of nodes that moved come first."""
+
+Ask = Callable[["Revision"], Result]
+
+
+class MoveKind(StrEnum):
+    """What became of an item; a closed list, the strongest word that is true."""
+
+    ENTERED = "entered"
+    LEFT = "left"
+    MOVED = "moved"
+    RESCORED = "rescored"
+    EDITED = "edited"
+    SAME = "same"
+
+
+@record
+class Placed:
+    """One item of an answer with its place, and without its node."""
+
+    id: NodeId
+    rank: int
+    """1 for the best."""
+    cid: NodeCid
+    score: float
+    tokens: int
+    label: str
+    title: str
+    """The first line of what the node says."""
+    lanes: Mapping[str, LaneScore]
+
+
+@record
+class Move:
+    """One item in two answers; `before` is None where it entered, `after` where it left."""
+
+    id: NodeId
+    before: Placed | None
+    after: Placed | None
+
+    @property
+    def kind(self) -> MoveKind:
+        """What became of the item."""
+        before, after = self.before, self.after
+        if before is None:
+            return MoveKind.ENTERED
+        if after is None:
+            return MoveKind.LEFT
+        if before.rank != after.rank:
+            return MoveKind.MOVED
+        if before.score != after.score or dict(before.lanes) != dict(after.lanes):
+            return MoveKind.RESCORED
+        is_same = (before.cid, before.tokens) == (after.cid, after.tokens)
+        return MoveKind.SAME if is_same else MoveKind.EDITED
+
+
+@record
+class Cause:
+    """A commit that changed the answer, or a stretch of commits of which at least one did."""
+
+    commit: Commit
+    """The last of the stretch."""
+    before: Commit
+    """The commit before the stretch."""
+    commits_count: int
+    """1 where the search ended with a single commit."""
+    moves: tuple[Move, ...]
+    """What it did to the answer, without what stayed the same."""
+    changes: tuple[Change, ...]
+    """What it changed in the graph: what belongs to the moved nodes, else whatever there is."""
+    changes_count: int
+    """All it changed, listed or not."""
+
+
+@record
+class Comparison:
+    """One question at two revisions."""
+
+    before: Result
+    after: Result
+    moves: tuple[Move, ...]
+    """Every item of either answer, in rank order."""
+    causes: tuple[Cause, ...] = ()
+    """Oldest first."""
+    evaluations_count: int = 0
+    """How many commits were asked in search of the causes, the two ends aside."""
+    is_related: bool = True
+    """Whether the two revisions have a commit in common; without one there is no cause to find."""
+
+
+def placed(result: Result) -> tuple[Placed, ...]:
+    """Returns the items of an answer with their places."""
+    return tuple(
+        Placed(
+            id=item.node.id,
+            rank=rank,
+            cid=item.cid,
+            score=item.score,
+            tokens=item.tokens,
+            label=item.node.ntype,
+            title=(item.node.summary or "").strip().partition("\n")[0],
+            lanes=item.lanes,
+        )
+        for rank, item in enumerate(result.items, 1)
+    )
+
+
+def compare(before: Sequence[Placed], after: Sequence[Placed]) -> tuple[Move, ...]:
+    """Returns every item of either answer once: by rank, what left before what took its place."""
+    old, new = {item.id: item for item in before}, {item.id: item for item in after}
+    moves = [Move(id_, old.get(id_), new.get(id_)) for id_ in {**old, **new}]
+
+    def place(move: Move) -> tuple[int, bool, NodeId]:
+        at = move.after or move.before
+        assert at is not None, "BUG: an item of neither answer"
+        return at.rank, move.after is not None, move.id
+
+    return tuple(sorted(moves, key=place))
+
+
+def compare_revisions(
+    repository: Reader,
+    before: object,
+    after: object,
+    ask: Ask,
+    *,
+    evaluations_max: int = EVALUATIONS_MAX,
+) -> Comparison:
+    """Returns how an answer differs between two revisions, and the commits that changed it.
+
+    Args:
+        repository: where both are.
+        before: a revision. after: likewise; neither has to be older.
+        ask: returns the answer at a revision; must ask the same everywhere.
+        evaluations_max: commits to ask at most in search of the causes, beside the two.
+    """
+    ends = repository.at(before), repository.at(after)
+    old, new = ask(ends[0]), ask(ends[1])
+    moves = compare(placed(old), placed(new))
+    comparison = Comparison(old, new, moves)
+    commits = [end.commit for end in ends]
+    if all(move.kind is MoveKind.SAME for move in moves) or None in commits:
+        return comparison
+    left, right = (first_parents(repository, commit.cid) for commit in commits if commit)
+    known = {commit.cid: index for index, commit in enumerate(left)}
+    shared = next((index for index, commit in enumerate(right) if commit.cid in known), None)
+    if shared is None:
+        return Comparison(old, new, moves, is_related=False)
+    base = known[right[shared].cid]
+    search = Search(repository, ask, is_ranking=_ranking(old) != _ranking(new))
+    search.know(left[0], old)
+    search.know(right[0], new)
+    causes = [
+        cause
+        for stretch in (left[base::-1], right[shared::-1])
+        for cause in search.causes(stretch, evaluations_max)
+    ]
+    return Comparison(old, new, moves, tuple(causes), search.evaluations_count)
+
+
+def first_parents(repository: Reader, start: CommitCid) -> list[Commit]:
+    """Returns a commit and its first parents, newest first."""
+    found = [repository.commit_at(start)]
+    while found[-1].parents:
+        found.append(Commit.decode(repository.store.get(found[-1].parents[0])))
+    return found
+
+
+def explain_step(
+    repository: Reader, before: Commit, after: Commit, answers: tuple[Result, Result]
+) -> Cause:
+    """Returns what one commit did to an answer, and what it changed.
+
+    Args:
+        repository: where the commits are.
+        before: the commit before it. after: the commit.
+        answers: at both.
+    """
+    moves = compare(placed(answers[0]), placed(answers[1]))
+    return _cause(repository, before, after, 1, moves)
+
+
+@dataclass(slots=True)
+class Search:
+    """Looks for the commits at which an answer changes; each is asked once."""
+
+    repository: Reader
+    ask: Ask
+    is_ranking: bool
+    """Whether only which items come and in which order counts, and no score."""
+    evaluations_count: int = 0
+    _answers: dict[CommitCid, Result] = field(default_factory=dict)
+
+    def know(self, commit: Commit, answer: Result) -> None:
+        """Takes an answer that is known already."""
+        self._answers[commit.cid] = answer
+
+    def answer(self, commit: Commit) -> Result:
+        """Returns the answer at a commit."""
+        found = self._answers.get(commit.cid)
+        if found is None:
+            self.evaluations_count += 1
+            found = self._answers[commit.cid] = self.ask(self.repository.at(commit.cid))
+        return found
+
+    def causes(self, stretch: Sequence[Commit], evaluations_max: int) -> Iterator[Cause]:
+        """Yields the causes in a stretch of commits, oldest first, each the parent of the next."""
+        waiting, found = deque([(0, len(stretch) - 1)]), []
+        while waiting:
+            start, stop = waiting.popleft()
+            if start == stop or self._key(stretch[start]) == self._key(stretch[stop]):
+                continue
+            if stop - start == 1 or self.evaluations_count >= evaluations_max:
+                found.append((start, stop))
+                continue
+            middle = (start + stop) // 2
+            waiting.extend(((start, middle), (middle, stop)))
+        for start, stop in sorted(found):
+            before, after = stretch[start], stretch[stop]
+            moves = compare(placed(self.answer(before)), placed(self.answer(after)))
+            yield _cause(self.repository, before, after, stop - start, moves)
+
+    def _key(self, commit: Commit) -> object:
+        answer = self.answer(commit)
+        if self.is_ranking:
+            return _ranking(answer)
+        return placed(answer)
+
+
+def _ranking(result: Result) -> tuple[NodeId, ...]:
+    return tuple(item.node.id for item in result.items)
+
+
+def _cause(
+    repository: Reader, before: Commit, after: Commit, count: int, moves: Sequence[Move]
+) -> Cause:
+    source = repository.store
+    moved = tuple(move for move in moves if move.kind is not MoveKind.SAME)
+    strong = {move.id for move in moved if not _is_only_rescored(move)}
+    near: list[Change] = []
+    rest: list[Change] = []
+    total = 0
+    old, new = (Root.decode(source.get(commit.root)) for commit in (before, after))
+    for change in log.changes(source, old, new):
+        total += 1
+        if _touches(repository, change, strong):
+            near.append(change)
+        elif len(rest) < CHANGES_LISTED_MAX:
+            rest.append(change)
+    listed = tuple((near or rest)[:CHANGES_LISTED_MAX])
+    return Cause(after, before, count, moved, listed, total)
+
+
+def _is_only_rescored(move: Move) -> bool:
+    if move.before is None or move.after is None:
+        return False
+    return move.kind is MoveKind.RESCORED and move.before.cid == move.after.cid
+
+
+def _touches(repository: Reader, change: Change, ids: set[NodeId]) -> bool:
+    if isinstance(change.id, NodeId):
+        return change.id in ids
+    cid = change.after or change.before
+    assert cid is not None, "BUG: a change with neither side"
+    edge = Edge.decode(repository.store.get(cid))
+    return edge.src in ids or edge.dst in ids

@@ -1,0 +1,150 @@
+"""Differences between answers as lines for a person: what moved, by how much, and who moved it.
+
+Text that comes out of a repository is escaped: a title can neither steer a terminal nor end a line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from ibidem.objects.edge import Edge
+from ibidem.objects.node import Node
+from ibidem.objects.printable import one_line
+from ibidem.repo.history.compare import Cause, Move, MoveKind, Placed
+
+if TYPE_CHECKING:
+    from ibidem.objects.blocks import Source
+    from ibidem.objects.commit import Commit
+    from ibidem.repo.history.log import Change
+    from ibidem.retrieve.answer.result import LaneScore
+
+TITLE_CHARACTERS = 60
+CHANGES_SHOWN = 5
+_NOUNS = {"nodes": "node", "edges": "edge", "vectors": "vector", "sparse": "sparse vector"}
+
+
+def move_lines(moves: Sequence[Move]) -> list[str]:
+    """Returns a table of the items that differ, with what each lane said, and how many do not."""
+    lines: list[str] = []
+    for move in moves:
+        if move.kind is not MoveKind.SAME:
+            lines += _move_lines(move)
+    same = sum(move.kind is MoveKind.SAME for move in moves)
+    return [*lines, f"{_items(same)} unchanged"] if same else lines
+
+
+def cause_lines(source: Source, causes: Iterable[Cause]) -> list[str]:
+    """Returns the commits that changed an answer, with what each did to it and to the graph."""
+    return [line for cause in causes for line in _cause_lines(source, cause)]
+
+
+def commit_line(commit: Commit) -> str:
+    """Returns a commit on one line: its CID, its message, who and when."""
+    message = one_line(commit.message.partition("\n")[0], width=TITLE_CHARACTERS) or "no message"
+    return (
+        f"{commit.cid} {message!r} by {one_line(commit.author) or 'nobody'}, {_moment(commit.time)}"
+    )
+
+
+def _move_lines(move: Move) -> Iterator[str]:
+    before, after = move.before, move.after
+    item = after or before
+    assert item is not None, "BUG: an item of neither answer"
+    ranks = _pair(*(None if one is None else str(one.rank) for one in (before, after)))
+    yield f"{ranks:<8} {move.kind:<8} {item.id}  {one_line(item.label)}  {_title(item)}"
+    scores = [None if one is None else one.score for one in (before, after)]
+    yield f"{'':9}{_numbers('score', *scores)}"
+    for lane in sorted({**_lanes(before), **_lanes(after)}):
+        old, new = _lanes(before).get(lane), _lanes(after).get(lane)
+        if old != new:
+            parts = [
+                _numbers("rank", old and old.rank, new and new.rank),
+                _numbers("score", old and old.score, new and new.score),
+                _numbers("adds", old and old.contribution, new and new.contribution),
+            ]
+            yield f"{'':9}{lane}: {', '.join(parts)}"
+    if before and after and before.tokens != after.tokens:
+        yield f"{'':9}{_numbers('tokens', before.tokens, after.tokens)}"
+    if before and after and before.cid != after.cid:
+        yield f"{'':9}the node itself was edited"
+
+
+def _cause_lines(source: Source, cause: Cause) -> Iterator[str]:
+    if cause.commits_count == 1:
+        yield f"commit {commit_line(cause.commit)}"
+    else:
+        yield f"one or more of {cause.commits_count} commits up to {commit_line(cause.commit)}"
+    effects = [
+        f"{kind} {count}"
+        for kind in MoveKind
+        if (count := sum(move.kind is kind for move in cause.moves))
+    ]
+    yield f"  in the answer: {', '.join(effects)}"
+    shown = cause.changes[:CHANGES_SHOWN]
+    for change in shown:
+        yield f"  in the graph: {change_line(source, change)}"
+    more = cause.changes_count - len(shown)
+    if more > 0:
+        yield f"  and {more} more change{'s' * (more != 1)} in the graph"
+
+
+def change_line(source: Source, change: Change) -> str:
+    """Returns a change of the graph on one line: what it is, what it says, what differs."""
+    touched = [*change.fields, *(f"props.{name}" for name in change.properties)]
+    what = f" ({one_line(', '.join(touched), width=100)})" if touched else ""
+    name = f" {one_line(change.name)}" if change.name else ""
+    said = _said(source, change)
+    noun = _NOUNS.get(change.family, "tombstone")
+    return f"{noun} {change.id}{name} {change.action}{what}{said}"
+
+
+def _said(source: Source, change: Change) -> str:
+    cid = change.after or change.before
+    assert cid is not None, "BUG: a change with neither side"
+    if change.family == "nodes":
+        summary = Node.decode(source.get(cid)).summary or ""
+        return f": {one_line(summary, width=TITLE_CHARACTERS)!r}" if summary else ""
+    if change.family == "edges":
+        edge = Edge.decode(source.get(cid))
+        return f": {edge.src} {one_line(edge.etype)} {edge.dst}"
+    return ""
+
+
+def _title(item: Placed) -> str:
+    return one_line(item.title, width=TITLE_CHARACTERS)
+
+
+def _lanes(item: Placed | None) -> Mapping[str, LaneScore]:
+    return {} if item is None else item.lanes
+
+
+def _items(count: int) -> str:
+    return "1 item" if count == 1 else f"{count} items"
+
+
+def _numbers(name: str, before: float | None, after: float | None) -> str:
+    """Returns `name before -> after`, with as many digits as tell the two apart."""
+    if before == after:
+        return f"{name} {_number(before)}"
+    texts = _number(before), _number(after)
+    if texts[0] == texts[1]:
+        texts = repr(before), repr(after)
+    return f"{name} {_pair(*texts)}"
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else str(value) if isinstance(value, int) else f"{value:.6g}"
+
+
+def _pair(before: str | None, after: str | None) -> str:
+    return f"{before or '-'} -> {after or '-'}"
+
+
+def _moment(microseconds: int) -> str:
+    try:
+        moment = datetime.fromtimestamp(microseconds // 1_000_000, UTC)
+    except (ValueError, OverflowError, OSError):
+        return f"{microseconds} us"
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,131 @@
+"""What happened: the commits behind a revision, and what lies between two of them.
+
+A difference is read off the trees, so its cost follows what changed. A changed node or edge names
+the fields and properties that differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ibidem.objects import codec
+from ibidem.objects.block import Block
+from ibidem.objects.cid import Cid, CommitCid, RootCid
+from ibidem.objects.commit import Commit
+from ibidem.objects.edge import Edge
+from ibidem.objects.errors import CorruptError
+from ibidem.objects.ids import EdgeId, NodeId
+from ibidem.objects.node import Node
+from ibidem.objects.record import record
+from ibidem.objects.root import Root
+from ibidem.objects.tombstone import Tombstone
+from ibidem.objects.tree import diff
+from ibidem.repo.transaction.changeset import families, tree_of
+
+if TYPE_CHECKING:
+    from ibidem.objects.blocks import Source
+
+
+@record
+class Change:
+    """One thing that differs; `before` is None where it was added, `after` where it was removed."""
+
+    family: str
+    """One of `nodes`, `edges`, `vectors`, `sparse`, `tombstones`."""
+    id: NodeId | EdgeId
+    before: Cid | None
+    after: Cid | None
+    name: str = ""
+    """The model of a vector, the vocabulary of a sparse one."""
+    fields: tuple[str, ...] = ()
+    """Of a changed node, edge or tombstone: the fields that differ, ascending."""
+    properties: tuple[str, ...] = ()
+    """Of a changed node or edge: the properties that differ, ascending."""
+
+    @property
+    def action(self) -> str:
+        """One of `added`, `removed`, `changed`."""
+        if self.before is None:
+            return "added"
+        return "removed" if self.after is None else "changed"
+
+
+class CommitEnds(NamedTuple):
+    """What a commit hangs on, for those who walk over many and need no more."""
+
+    root: RootCid
+    parents: tuple[CommitCid, ...]
+    time: int
+
+
+def ends_of(source: Source, cid: CommitCid) -> CommitEnds:
+    """Returns the root, the parents and the time of a commit, whose hash the store has checked.
+
+    Raises:
+        CorruptError: the block is no commit.
+    """
+    fields = codec.decode(source.get(cid))
+    if not isinstance(fields, dict) or fields.get("kind") != Commit.KIND:
+        raise CorruptError(f"block {cid}: got no commit, expected one")
+    parents = tuple(CommitCid(parent.raw) for parent in fields.get("parents", ()))
+    return CommitEnds(RootCid(fields["root"].raw), parents, fields["time"])
+
+
+def commits(source: Source, start: CommitCid | None) -> Iterator[Commit]:
+    """Yields a commit and everything behind it, each once, reading one commit at a time.
+
+    Of the commits whose child was yielded, the one with the latest time comes next, then the
+    smaller CID; so a straight history comes in its own order, whatever its clocks said.
+    """
+    if start is None:
+        return
+    seen = {start.raw}
+    waiting: list[tuple[int, bytes, Commit]] = []
+    commit = Commit.decode(source.get(start))
+    heappush(waiting, (-commit.time, start.raw, commit))
+    while waiting:
+        commit = heappop(waiting)[2]
+        yield commit
+        for parent in commit.parents:
+            if parent.raw not in seen:
+                seen.add(parent.raw)
+                found = Commit.decode(source.get(parent))
+                heappush(waiting, (-found.time, parent.raw, found))
+
+
+def changes(source: Source, before: Root, after: Root) -> Iterator[Change]:
+    """Yields what differs between two roots, by family, name and id."""
+    for family, name in families(before, after):
+        old, new = tree_of(before, (family, name)), tree_of(after, (family, name))
+        for key, was, now in diff(source, old, new):
+            identifier = EdgeId(key) if family == "edges" else NodeId(key)
+            fields, properties = _fields(source, family, was, now)
+            yield Change(family, identifier, was, now, name, fields, properties)
+
+
+def _fields(
+    source: Source, family: str, was: Cid | None, now: Cid | None
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    classes: dict[str, type[Block]] = {"nodes": Node, "edges": Edge, "tombstones": Tombstone}
+    if family not in classes or was is None or now is None:
+        return (), ()
+    one, other = (classes[family].decode(source.get(cid)).to_map() for cid in (was, now))
+    fields = _differing(one, other)
+    if "props" not in fields:
+        return fields, ()
+    return fields, _differing(one.get("props", {}), other.get("props", {}))
+
+
+def _differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, ...]:
+    """Returns the names whose values differ; `True`, 1 and 1.0 do."""
+    names = one.keys() | other.keys()
+    return tuple(
+        sorted(
+            name
+            for name in names
+            if (name in one) != (name in other)
+            or codec.encode(one[name]) != codec.encode(other[name])
+        )
+    )

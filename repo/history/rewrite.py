@@ -1,0 +1,207 @@
+"""Bounding a history: commits folded into one, or cut off behind one. States are never changed.
+
+Both write new commits over the same roots and move refs to them in one step, which undo takes back.
+What was left behind stays until garbage is collected, and as long as a ref leads there. Kept
+receipts and runs name roots, so they replay as before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ibidem.objects.blocks import WriteBatch
+from ibidem.objects.cid import Cid, CommitCid
+from ibidem.objects.commit import Commit
+from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.record import record
+from ibidem.repo import refs
+from ibidem.repo.arguments import CommitInfo
+from ibidem.repo.history.log_graph import children_first
+from ibidem.repo.refs import HEADS, TAGS
+from ibidem.repo.transaction.publish import commit_of
+
+if TYPE_CHECKING:
+    from ibidem.objects.blocks import Source
+    from ibidem.objects.view import View
+    from ibidem.repo.operation_log import LogHead, OperationLog
+
+
+@record
+class Pruned:
+    """What a pruning did."""
+
+    first: CommitCid
+    """The commit that the history begins with now."""
+    moved: Mapping[str, CommitCid]
+    """Refs that were moved, by full name, with where they point now."""
+    untouched: tuple[str, ...]
+    """Branches and tags without the commit behind them: they keep what they had."""
+    rewritten_count: int
+    """Commits that were written anew."""
+    dropped_count: int
+    """Commits that the moved refs no longer lead to."""
+
+
+def squash(
+    operations: OperationLog, full_name: str, base: CommitCid | None, signature: CommitInfo
+) -> Commit:
+    """Folds the commits of a branch after `base` into one with the state of the last.
+
+    Without a message of its own it has that of the last.
+
+    Args:
+        base: behind the branch; None folds all of it into a first commit.
+
+    Raises:
+        InvalidInputError: `base` is not behind the branch, or there is nothing to fold.
+    """
+    made: list[Commit] = []
+
+    def make(state: LogHead, buffer: WriteBatch) -> View:
+        ref = refs.read(buffer, state.view, full_name)
+        if ref is None:
+            raise InvalidInputError(f"branch: {full_name!r} has no commits to fold")
+        behind = [cid for cid, _ in children_first(buffer, ref.target)]
+        if base is not None and base not in behind[1:]:
+            raise InvalidInputError(
+                f"base: got {base}, expected a commit behind the branch",
+                hint="run 'repo log' to see the commits behind it",
+            )
+        tip = Commit.decode(buffer.get(ref.target))
+        parents = () if base is None else (base,)
+        said = replace(signature, message=signature.message or tip.message)
+        commit = commit_of(said, tip.root, parents, operations.time(signature.time))
+        made[:] = [commit]
+        target = _put(commit, buffer)
+        return replace(state.view, refs=refs.changed(state.view, {full_name: target}, buffer))
+
+    operations.change(
+        make,
+        author=signature.author,
+        time=signature.time,
+        description=f"squash {full_name}",
+    )
+    return made[0]
+
+
+def prune(
+    operations: OperationLog,
+    first: CommitCid,
+    *,
+    drop_signatures: bool = False,
+    author: str = "",
+    time: int | None = None,
+) -> Pruned:
+    """Cuts the history behind a commit, for every branch and tag that has it behind it.
+
+    The commit and those after it are written anew, with the same states, authors, times and
+    messages; the first has no parents, and parents from before it or beside it are left out.
+
+    Args:
+        drop_signatures: signatures do not fit the new commits; without this, one is an error.
+
+    Raises:
+        InvalidInputError: no branch or tag has the commit behind it, or a commit is signed.
+    """
+    done: list[Pruned] = []
+
+    def make(state: LogHead, buffer: WriteBatch) -> View | None:
+        source = operations.store
+        named = {
+            prefix + name: CommitCid(cid.raw)
+            for prefix in (HEADS, TAGS)
+            for name, cid in refs.listed(source, state.view, prefix).items()
+        }
+        plan = _Plan(source, first, list(named.values()))
+        moved = {name: cid for name, cid in named.items() if cid in plan.after}
+        if not moved:
+            raise InvalidInputError(
+                f"revision: got {first}, expected a commit behind a branch or tag"
+            )
+        renamed = plan.rewrite(buffer, drop_signatures=drop_signatures)
+        moves: dict[str, Cid | None] = {
+            name: renamed[cid] for name, cid in moved.items() if renamed[cid] != cid
+        }
+        done[:] = [
+            Pruned(
+                renamed[first],
+                {name: renamed[cid] for name, cid in moved.items()},
+                tuple(sorted(named.keys() - moved.keys())),
+                len({new for old, new in renamed.items() if new != old}),
+                plan.count_behind(list(moved.values())) - len(plan.after),
+            )
+        ]
+        if not moves:
+            return None
+        return replace(state.view, refs=refs.changed(state.view, moves, buffer))
+
+    operations.change(make, author=author, time=time, description=f"prune behind {first}")
+    return done[0]
+
+
+class _Plan:
+    """Which commits come after the first one, itself included, oldest first."""
+
+    def __init__(self, source: Source, first: CommitCid, tips: list[CommitCid]) -> None:
+        self._commits: dict[CommitCid, Commit] = {}
+        for tip in tips:
+            if tip not in self._commits:
+                for cid, _ in children_first(source, tip):
+                    self._commits[cid] = Commit.decode(source.get(cid))
+        self._first = first
+        self.after: dict[CommitCid, Commit] = {}
+        for cid in self._parents_first():
+            commit = self._commits[cid]
+            if cid == first or any(parent in self.after for parent in commit.parents):
+                self.after[cid] = commit
+
+    def rewrite(self, buffer: WriteBatch, *, drop_signatures: bool) -> dict[CommitCid, CommitCid]:
+        """Returns the new commit of each; one whose parents stay stays itself."""
+        renamed: dict[CommitCid, CommitCid] = {}
+        for cid, commit in self.after.items():
+            parents = () if cid == self._first else commit.parents
+            kept = tuple(renamed[parent] for parent in parents if parent in renamed)
+            if kept == commit.parents:
+                renamed[cid] = cid
+                continue
+            if commit.signature is not None and not drop_signatures:
+                raise InvalidInputError(
+                    f"commit {cid} is signed, and a signature does not fit a commit with other "
+                    "parents",
+                    hint="pass drop_signatures, and sign the new commits",
+                )
+            renamed[cid] = _put(replace(commit, parents=kept, signature=None), buffer)
+        return renamed
+
+    def count_behind(self, tips: list[CommitCid]) -> int:
+        """Returns how many commits some tips lead to, themselves included."""
+        seen: set[CommitCid] = set()
+        todo = list(tips)
+        while todo:
+            cid = todo.pop()
+            if cid not in seen:
+                seen.add(cid)
+                todo.extend(self._commits[cid].parents)
+        return len(seen)
+
+    def _parents_first(self) -> list[CommitCid]:
+        found: dict[CommitCid, None] = {}
+        for start in self._commits:
+            todo = [start]
+            while todo:
+                cid = todo[-1]
+                missing = [p for p in self._commits[cid].parents if p not in found]
+                if cid in found or not missing:
+                    found[todo.pop()] = None
+                else:
+                    todo.extend(missing)
+        return list(found)
+
+
+def _put(commit: Commit, buffer: WriteBatch) -> CommitCid:
+    block = commit.encode()
+    cid = CommitCid.of(block)
+    buffer.put(cid, block)
+    return cid

@@ -1,0 +1,175 @@
+"""Which commits touched something: a node, the nodes of a label, the parts of a document.
+
+A commit touches what differs from each of its parents; a merge that took something over from one
+side has not touched it. Equal trees are told by their CIDs, so a commit that changed other things
+costs the way to one node, or the difference of two trees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING
+
+from ibidem.objects import codec
+from ibidem.objects.cid import Cid, CommitCid, RootCid, TreeCid
+from ibidem.objects.commit import Commit
+from ibidem.objects.derive import node_id
+from ibidem.objects.errors import CorruptError, InvalidInputError
+from ibidem.objects.ids import NodeId
+from ibidem.objects.node import Node
+from ibidem.objects.record import record
+from ibidem.objects.root import Root
+from ibidem.objects.tree import EMPTY_TREE, diff
+from ibidem.objects.tree.block import load
+from ibidem.repo.argument_checks import check_id
+from ibidem.repo.history.log import CommitEnds, commits, ends_of
+
+if TYPE_CHECKING:
+    from ibidem.objects.blocks import Source
+
+DOCUMENT = "document"
+"""Namespace of the keys of documents, whose key is their path; keys of parts begin with its id."""
+
+
+@record
+class Touched:
+    """What a commit has to touch; everything that is given, in one node."""
+
+    node: NodeId | None = None
+    label: str | None = None
+    path: str | None = None
+    """Of a document, as it was ingested."""
+
+    def __post_init__(self) -> None:
+        if self.node is not None:
+            check_id("node", self.node, NodeId)
+        for name, value in (("label", self.label), ("path", self.path)):
+            if value is not None and (not isinstance(value, str) or not value):
+                raise InvalidInputError(f"{name}: got {value!r:.80}, expected text")
+
+    @property
+    def is_any(self) -> bool:
+        """Whether every commit will do."""
+        return self.node is None and self.label is None and self.path is None
+
+
+def touching(source: Source, start: CommitCid | None, touched: Touched) -> Iterator[Commit]:
+    """Yields the commits behind one, itself included, that touched it; in the order of
+    `history.commits`, and decoding no other."""
+    if touched.is_any:
+        yield from commits(source, start)
+        return
+    states = NodeStates(source)
+    for cid, ends in _newest_first(states, start):
+        befores = [states.tree(states.ends(parent).root) for parent in ends.parents]
+        if _differs(states, touched, befores or [EMPTY_TREE], states.tree(ends.root)):
+            yield Commit.decode(source.get(cid))
+
+
+def _newest_first(
+    states: NodeStates, start: CommitCid | None
+) -> Iterator[tuple[CommitCid, CommitEnds]]:
+    seen: set[CommitCid] = set()
+    waiting: list[tuple[int, bytes]] = []
+    following: tuple[CommitCid, ...] = () if start is None else (start,)
+    while following or waiting:
+        for cid in following:
+            if cid not in seen:
+                seen.add(cid)
+                heappush(waiting, (-states.ends(cid).time, cid.raw))
+        if not waiting:
+            return
+        cid = CommitCid(heappop(waiting)[1])
+        ends = states.ends(cid)
+        yield cid, ends
+        following = ends.parents
+
+
+class NodeStates:
+    """Nodes at many roots. Neighbouring commits share most blocks, so each block on the way to a
+    node is looked into once, and of commits and roots only what is needed is read."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self._trees: dict[RootCid, TreeCid] = {}
+        self._ends: dict[CommitCid, CommitEnds] = {}
+        self._below: dict[tuple[bytes, bytes], Cid | None] = {}
+
+    def ends(self, commit: CommitCid) -> CommitEnds:
+        """Returns the root, the parents and the time of a commit."""
+        found = self._ends.get(commit)
+        if found is None:
+            found = ends_of(self.source, commit)
+            self._ends[commit] = found
+        return found
+
+    def tree(self, root: RootCid) -> TreeCid:
+        """Returns the tree of the nodes of a root."""
+        found = self._trees.get(root)
+        if found is None:
+            fields = codec.decode(self.source.get(root))
+            if not isinstance(fields, dict) or fields.get("kind") != Root.KIND:
+                raise CorruptError(f"block {root}: got no root, expected one")
+            found = self._trees[root] = TreeCid(fields["nodes"].raw)
+        return found
+
+    def node(self, tree: TreeCid, key: bytes) -> Cid | None:
+        """Returns the version of a node in a tree, None where there is none."""
+        way: list[tuple[bytes, bytes]] = []
+        raw, found = tree.raw, None
+        while True:
+            place = (raw, key)
+            if place in self._below:
+                found = self._below[place]
+                break
+            way.append(place)
+            block = load(self.source, raw)
+            index = (block.find if block.level else block.place)(key) if block.size else -1
+            if not 0 <= index < block.size:
+                break
+            raw = block.cid(index)
+            if not block.level:
+                found = Cid(raw)
+                break
+        self._below.update(dict.fromkeys(way, found))
+        return found
+
+
+def _differs(states: NodeStates, touched: Touched, befores: list[TreeCid], now: TreeCid) -> bool:
+    """Tells whether a node that matches is another than in each of the trees before."""
+    if now in befores:
+        return False
+    changed: Iterable[tuple[bytes, Cid | None, Cid | None]]
+    if touched.node is not None:
+        key = touched.node.raw
+        changed = [(key, states.node(befores[0], key), states.node(now, key))]
+    else:
+        changed = diff(states.source, befores[0], now)
+    return any(
+        was != is_now
+        and (_matches(states, touched, was) or _matches(states, touched, is_now))
+        and all(states.node(before, key) != is_now for before in befores[1:])
+        for key, was, is_now in changed
+    )
+
+
+def _matches(states: NodeStates, touched: Touched, cid: Cid | None) -> bool:
+    if cid is None:
+        return False
+    if touched.label is None and touched.path is None:
+        return True
+    node = Node.decode(states.source.get(cid))
+    if touched.label is not None and node.ntype != touched.label:
+        return False
+    return touched.path is None or _is_part(node, touched.path)
+
+
+def _is_part(node: Node, path: str) -> bool:
+    """Tells whether a node is the document of a path, or a part of it."""
+    if node.key is None:
+        return False
+    namespace, key = node.key
+    if namespace == DOCUMENT:
+        return bool(key == path)
+    return isinstance(key, list) and bool(key) and key[0] == node_id(DOCUMENT, path).raw

@@ -1,1 +1,0 @@
-"""Keeping a repository whole and small: checking every byte, collecting garbage, erasing."""

@@ -1,0 +1,1 @@
+"""Keeping a repository whole and small: checking every byte, mending, collecting garbage."""

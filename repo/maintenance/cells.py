@@ -1,0 +1,97 @@
+"""Where a repository begins: the cells of its store, and the operations that it keeps.
+
+`gc` may give up the oldest operations. The cell `horizon` then names the oldest one that is kept;
+what came before it is not there, and nobody follows its parents. A cell whose meaning is not known
+stops whoever needs to know everything that is held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from ibidem.objects import codec
+from ibidem.objects.cid import CID_BYTES, Cid, OperationCid
+from ibidem.objects.errors import CorruptError, FormatError
+from ibidem.objects.operation import Operation
+from ibidem.repo.maintenance.reachability import Link
+from ibidem.repo.operation_log import ERASING, ERASING_CELL
+
+if TYPE_CHECKING:
+    from ibidem.objects.blocks import Source
+
+HEAD_CELL = "head"
+ORIGIN_CELL = "origin"
+STAGE_CELL = "stage"
+HORIZON_CELL = "horizon"
+
+
+def cell_links(name: str, value: bytes) -> Iterator[Link]:
+    """Yields what a cell holds on to, apart from the operations, which `kept_operations` yields.
+
+    Raises:
+        FormatError: a cell whose meaning this program does not know.
+        CorruptError: its value is not what it should be.
+    """
+    read = CELLS.get(name)
+    if read is None:
+        raise FormatError(
+            f"cell {name!r:.80}: expected one of {sorted(CELLS)}",
+            hint="a newer release of ibidem may know it",
+        )
+    yield from read(value)
+
+
+def kept_operations(
+    source: Source, head: OperationCid, horizon: OperationCid | None
+) -> Iterator[tuple[OperationCid, Operation]]:
+    """Yields the operations from `head` back to `horizon`, that one included, or to the first."""
+    waiting, seen = [head], {head}
+    while waiting:
+        cid = waiting.pop()
+        operation = Operation.decode(source.get(cid))
+        yield cid, operation
+        if cid == horizon:
+            continue
+        for parent in operation.parents:
+            if parent not in seen:
+                seen.add(parent)
+                waiting.append(parent)
+
+
+def _pointer(name: str, kind: str) -> Callable[[bytes], Iterator[Link]]:
+    def read(value: bytes) -> Iterator[Link]:
+        if len(value) != CID_BYTES:
+            raise CorruptError(f"cell {name}: got {len(value)} bytes, expected a CID")
+        yield Link(Cid(value).raw, kind, "", f"cell {name}")
+
+    return read
+
+
+def _erasing(value: bytes) -> Iterator[Link]:
+    if value != ERASING:
+        raise CorruptError(f"cell {ERASING_CELL}: got {value!r:.80}, expected {ERASING!r}")
+    return iter(())
+
+
+def _stage(value: bytes) -> Iterator[Link]:
+    fields = codec.decode_foreign(value)
+    if not isinstance(fields, dict) or fields.get("kind") != "stage" or fields.get("v") != 1:
+        raise CorruptError("cell stage: it is not a stage")
+    for field, kind in (("root", "root"), ("base", "root"), ("commit", "commit")):
+        link = fields.get(field)
+        if link is None and field == "commit":
+            continue
+        if not isinstance(link, Cid) or link.is_raw:
+            raise CorruptError(f"cell stage: {field} is {link!r:.80}, expected a link")
+        yield Link(link.raw, kind, "", "the stage")
+
+
+CELLS: Mapping[str, Callable[[bytes], Iterator[Link]]] = {
+    HEAD_CELL: _pointer(HEAD_CELL, "operation"),
+    HORIZON_CELL: _pointer(HORIZON_CELL, "operation"),
+    ORIGIN_CELL: _pointer(ORIGIN_CELL, "root"),
+    STAGE_CELL: _stage,
+    ERASING_CELL: _erasing,
+}
+"""Every cell that there may be, with what reads its value."""

@@ -1,0 +1,130 @@
+"""Roots without what was erased from them.
+
+What refers to erased blocks cannot be merged and answers nothing. So no branch moves to such a
+root: what was erased is taken out first, and a tombstone is left in the place of each node, as the
+erasure left one where it found the node.
+
+Spec: merge 10.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ibidem.objects.cid import CommitCid, RootCid
+from ibidem.objects.commit import Commit
+from ibidem.objects.links import links
+from ibidem.objects.root import Root
+from ibidem.objects.tombstone import Tombstone
+from ibidem.objects.tree import Tree
+from ibidem.repo.transaction.changeset import (
+    CONFLICTS,
+    EDGES,
+    NODES,
+    TOMBSTONES,
+    ChangeSet,
+    applied,
+    families,
+    tree_of,
+)
+from ibidem.repo.transaction.publish import commit_of
+
+MESSAGE = "leave out what was erased"
+
+if TYPE_CHECKING:
+    from ibidem.objects.blocks import Source, WriteBatch
+    from ibidem.repo.arguments import CommitInfo
+    from ibidem.repo.erasure.guard import Erased
+
+
+def entries_of_erased(
+    source: Source, root: Root, erased: Erased, *, edges: Collection[bytes] | None = None
+) -> ChangeSet:
+    """Returns the edits that take out of a root what refers to an erased block.
+
+    Where none of the nodes is in the root and it has no conflicts, that costs one look for each.
+
+    Args:
+        edges: the ids of all edges at the nodes, as far as the caller knows them; None where it
+            does not: then every edge of a root with one of the nodes is looked at.
+    """
+    edits = ChangeSet()
+    nodes = Tree(source, root.nodes)
+    gone = [raw for raw in erased.nodes if raw in nodes]
+    for key in gone:
+        edits.of(NODES)[key] = None
+        for family in families(root):
+            if family[1] and key in Tree(source, tree_of(root, family)):
+                edits.of(family)[key] = None
+    tree = Tree(source, root.edges)
+    if edges is not None:
+        edits.of(EDGES).update((key, None) for key in edges if key in tree)
+    else:
+        for key, cid in tree.items() if gone else ():
+            if cid.raw in erased.cids:
+                edits.of(EDGES)[key] = None
+    for key, cid in Tree(source, root.conflicts).items() if erased.nodes else ():
+        about = {link.raw for link in links(source.get(cid))}
+        if key in erased.nodes or not about.isdisjoint(erased.cids):
+            edits.of(CONFLICTS)[key] = None
+    return edits
+
+
+def cleaned_root(
+    buffer: WriteBatch,
+    cid: RootCid,
+    erased: Erased,
+    *,
+    is_base: bool = False,
+    edges: Collection[bytes] | None = None,
+) -> RootCid:
+    """Returns a root without what was erased, with tombstones in its place; itself where it has
+    nothing of it.
+
+    Args:
+        buffer: reads the root, and gets the blocks of a new one.
+        is_base: for the base of a merge, which gets no tombstones: a side without the node has
+            not taken one away.
+        edges: as `entries_of_erased` takes them.
+
+    Spec: merge 10.
+    """
+    if not erased.nodes:
+        return cid
+    root = Root.decode(buffer.get(cid))
+    edits = entries_of_erased(buffer, root, erased, edges=edges)
+    if not any(edits.trees.values()):
+        return cid
+    for key in () if is_base else edits.of(NODES):
+        tombstone = Tombstone(erased.nodes[key].reason)
+        buffer.put(tombstone.cid, tombstone.encode())
+        edits.of(TOMBSTONES)[key] = tombstone.cid
+    block = applied(root, edits, buffer).encode()
+    made = RootCid.of(block)
+    buffer.put(made, block)
+    return made
+
+
+def cleaned_commit(
+    buffer: WriteBatch,
+    cid: CommitCid,
+    erased: Erased,
+    signature: CommitInfo,
+    time: int,
+    *,
+    edges: Collection[bytes] | None = None,
+) -> CommitCid:
+    """Returns a commit whose root has nothing that was erased: itself, or a new one on it.
+
+    Without a message in the signature, the commit has one of its own.
+    """
+    found = Commit.decode(buffer.get(cid)).root
+    root = cleaned_root(buffer, found, erased, edges=edges)
+    if root == found:
+        return cid
+    signed = replace(signature, message=signature.message or MESSAGE)
+    made = commit_of(signed, root, (cid,), time)
+    buffer.put(made.cid, made.encode())
+    return made.cid

@@ -1,0 +1,220 @@
+"""Checks the files of a repository beside its blocks: layout, receipts, index, embedding cache.
+
+None of these is believed without a checksum when it is used; here every one of them is read, so
+that damage is known before something is missed. Bytes that a crash has cut off at the end of a log
+are a note, not a fault: nothing that was promised is gone with them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ibidem.objects.errors import IbidemError, StorageError
+from ibidem.objects.verify import read_foreign
+from ibidem.repo.maintenance.report import Fault, FaultKind
+from ibidem.repo.receipts.log import HEAD_BYTES, MARK, frame_at
+from ibidem.store.files import folder_lock, read_file
+from ibidem.store.lock import writer_lock
+
+if TYPE_CHECKING:
+    from ibidem.repo.reader import Reader
+
+_CUT_OFF = "cut off"
+_WAIT_SECONDS = 5.0
+
+
+def check_layout(folder: Path) -> tuple[list[Fault], int]:
+    """Returns what is wrong with the pages of the store's file, and how many there are.
+
+    To be asked before the store is opened: what opens a file with a damaged layout may not survive.
+    """
+    from ibidem.store.lmdb import layout
+
+    try:
+        report = layout.check_layout(folder / "blocks")
+    except OSError as error:
+        fault = Fault(FaultKind.PAGE, "blocks/data.mdb", f"it cannot be read: {error}")
+        return [fault], 0
+    faults = [Fault(FaultKind.PAGE, "blocks/data.mdb", text) for text in report.faults]
+    return faults, report.page_count
+
+
+def unscrubbed_bytes(folder: Path) -> int:
+    """Returns how many bytes of deleted records the store's file still holds."""
+    from ibidem.store.lmdb import layout
+
+    try:
+        return layout.unscrubbed_bytes(folder / "blocks")
+    except OSError:
+        return 0
+
+
+def quoting(repository: Reader, texts: Iterable[bytes]) -> Iterator[str]:
+    """Yields the files beside the store that may quote erased nodes, by name: those that have one
+    of their texts, and every index but the newest, which was made before."""
+    folder, index = repository.folder, repository.index_folder
+    assert folder is not None, "BUG: files of a repository in memory"
+    texts = tuple(texts)
+    for place in ("cache", "index", "local", "receipts"):
+        for path in sorted((folder / place).rglob("*")):
+            if index is not None and path.is_relative_to(index):
+                continue
+            with suppress(OSError):  # let go of meanwhile
+                if path.is_file():
+                    data = path.read_bytes()
+                    if place == "index" or any(text in data for text in texts):
+                        yield str(path.relative_to(folder))
+
+
+def check_receipts(folder: Path) -> tuple[list[Fault], list[str], int]:
+    """Returns the faults and notes of the receipt logs in a folder, and how many receipts."""
+    faults: list[Fault] = []
+    notes: list[str] = []
+    count = 0
+    for path in sorted(folder.glob("log*")):
+        where = f"receipts/{path.name}"
+        data = read_file(path) or b""  # it may have taken the place of the older one meanwhile
+        for start, stop, problem in _log_parts(data):
+            if problem is None:
+                count += 1
+            elif problem == _CUT_OFF:
+                notes.append(f"{where}: the last receipt was cut off at byte {start}")
+            else:
+                detail = f"bytes {start} to {stop}: {problem}"
+                faults.append(Fault(FaultKind.RECEIPT, where, detail))
+    return faults, notes, count
+
+
+def blank_damaged(folder: Path) -> list[str]:
+    """Writes zeros over the damaged parts of the receipt logs; returns the names of those files."""
+    changed = []
+    with folder_lock(folder / "receipts"):
+        for path in sorted((folder / "receipts").glob("log*")):
+            spans = [
+                (start, stop)
+                for start, stop, problem in _log_parts(path.read_bytes())
+                if problem is not None
+            ]
+            if spans:
+                blank(path, spans)
+                changed.append(path.name)
+    return changed
+
+
+def blank(path: Path, spans: list[tuple[int, int]]) -> None:
+    """Writes zeros over parts of a file, in place: whoever appends to it meanwhile is not
+    disturbed."""
+    with path.open("r+b") as file:
+        for start, stop in spans:
+            file.seek(start)
+            file.write(bytes(stop - start))
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def log_frames(data: bytes) -> Iterator[tuple[int, int, bytes | None]]:
+    """Yields (start, stop, receipt) of every part of a log, None for what is no whole frame; what
+    was overwritten with zeros is left out."""
+    at = 0
+    while at < len(data):
+        start, block = at, frame_at(data, at)
+        at = _next_frame(data, start) if block is None else at + HEAD_BYTES + len(block)
+        if block is not None or data[start:at].strip(b"\0"):
+            yield start, at, block
+
+
+def _log_parts(data: bytes) -> Iterator[tuple[int, int, str | None]]:
+    """Yields (start, stop, what is wrong) of every part of a log, None for a whole receipt."""
+    for start, stop, block in log_frames(data):
+        if block is not None:
+            yield start, stop, _receipt_problem(block)
+        else:
+            is_end = stop == len(data) and _is_cut_off(data[start:])
+            yield start, stop, _CUT_OFF if is_end else "no whole receipt"
+
+
+def _receipt_problem(block: bytes) -> str | None:
+    try:
+        read_foreign(block)
+    except IbidemError as error:
+        return str(error)
+    return None
+
+
+def check_embeddings(folder: Path) -> tuple[list[Fault], int]:
+    """Returns the files of the embedding cache with frames that are not whole, and the frames."""
+    from ibidem.embed.cache import damaged_frames
+
+    faults, count = [], 0
+    for path in sorted(folder.glob("*/*")) if folder.is_dir() else ():
+        if path.name == "lock":
+            continue
+        frames = damaged = 0
+        with suppress(FileNotFoundError):  # let go of meanwhile
+            frames, damaged = damaged_frames(path)
+            if damaged:
+                with _nobody_adding(path.parent):
+                    frames, damaged = damaged_frames(path)
+        count += frames
+        if damaged:
+            where = f"embeddings/{path.parent.name}/{path.name}"
+            detail = f"{damaged} of its {frames} frames are damaged"
+            faults.append(Fault(FaultKind.CACHE, where, detail))
+    return faults, count
+
+
+@contextmanager
+def _nobody_adding(folder: Path) -> Iterator[None]:
+    """Keeps writers away from a folder of the cache, where that is possible."""
+    with ExitStack() as alone:
+        with suppress(StorageError):
+            alone.enter_context(writer_lock(folder / "lock", timeout_seconds=_WAIT_SECONDS))
+        yield
+
+
+def check_index(repository: Reader) -> Iterator[Fault]:
+    """Yields what is wrong with the files of the index; those of the heads are compared whole."""
+    from ibidem.index.audit import audit
+    from ibidem.objects.commit import Commit
+
+    try:
+        directory = repository.index_folder
+        commits = list(repository.branches().values())
+    except IbidemError:
+        return  # nobody can ask before that is mended; what it is, the blocks say
+    if directory is None or not directory.is_dir():
+        return
+    heads = []
+    for commit in commits:
+        with suppress(IbidemError):
+            heads.append(Commit.decode(repository.store.get(commit)).root)
+    for file, problem in audit(directory, repository.store, whole=heads):
+        yield Fault(FaultKind.INDEX, f"index/{file}", problem)
+
+
+def check_keys(folder: Path) -> Iterator[Fault]:
+    """Yields what is wrong with the files of the keyring."""
+    from ibidem.repo.signing.keyring import problem
+
+    found = problem(folder)
+    if found is not None:
+        yield Fault(FaultKind.KEY, "keys", found)
+
+
+def _next_frame(data: bytes, start: int) -> int:
+    at = data.find(MARK, start + 1)
+    while at >= 0 and frame_at(data, at) is None:
+        at = data.find(MARK, at + 1)
+    return len(data) if at < 0 else at
+
+
+def _is_cut_off(rest: bytes) -> bool:
+    """Tells whether bytes are the beginning of a frame whose end was never written."""
+    if len(rest) < HEAD_BYTES:
+        return rest.startswith(MARK) or MARK.startswith(rest)
+    size = int.from_bytes(rest[len(MARK) : len(MARK) + 4], "little")
+    return rest.startswith(MARK) and HEAD_BYTES + size > len(rest)

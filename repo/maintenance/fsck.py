@@ -1,0 +1,299 @@
+"""Reads a whole repository and proves that every byte that matters is the one that was written.
+
+`repo doctor` is the quick look; this is the proof. It reads the layout of the store's file, every
+block whether something needs it or not, what the blocks say about each other, the log, the
+receipts and the index. It changes nothing and takes no lock that anybody waits for.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ibidem.objects.cid import Cid, CommitCid, OperationCid, RootCid
+from ibidem.objects.errors import CorruptError, FormatError, IbidemError, NotFoundError
+from ibidem.objects.ids import NodeId
+from ibidem.objects.view import View
+from ibidem.repo import refs
+from ibidem.repo.erasure.find_copies import find_copies
+from ibidem.repo.erasure.guard import Erased
+from ibidem.repo.maintenance import file_checks
+from ibidem.repo.maintenance.block_checks import Progress, Walk
+from ibidem.repo.maintenance.cells import (
+    HEAD_CELL,
+    HORIZON_CELL,
+    ORIGIN_CELL,
+    cell_links,
+    kept_operations,
+)
+from ibidem.repo.maintenance.history_checks import HistoryCheck, in_order
+from ibidem.repo.maintenance.reachability import Link
+from ibidem.repo.maintenance.report import Fault, FaultKind, FsckReport
+from ibidem.repo.maintenance.source_check import Compared, check_sources
+from ibidem.repo.notes import NOTES, damaged_events
+from ibidem.repo.operation_log import ERASING_CELL
+from ibidem.repo.view_check import check_log, check_view
+
+if TYPE_CHECKING:
+    from ibidem.objects.operation import Operation
+    from ibidem.repo.reader import Reader
+    from ibidem.store.protocol import Store
+
+_BATCH = 1024
+_TRIES_MAX = 5
+_Named = tuple[FaultKind, str, Cid | None]
+"""What something is wrong with, however it is said."""
+_FINISH = "run 'repo erase --finish'"
+_UNSAFE = "the blocks were not read: a file with such a layout may end whoever reads it"
+
+
+def fsck_folder(path: str | os.PathLike[str], *, progress: Progress | None = None) -> FsckReport:
+    """Checks the repository in a folder, whatever state it is in, and opens it only if that is
+    safe.
+
+    Raises:
+        NotFoundError: kind `repository-not-found`.
+        FormatError: a newer program made it.
+        CorruptError: the file `format` is damaged.
+        StorageError: the disk refuses.
+    """
+    from ibidem.repo import repository
+
+    repository.check_format(Path(path) / repository.FOLDER)
+    faults, page_count = file_checks.check_layout(Path(path) / repository.FOLDER)
+    if faults:
+        return FsckReport(tuple(faults), (_UNSAFE,), counts={"page": page_count})
+    with repository.open(path, finish_erasing=False) as opened:
+        return fsck(opened, progress=progress)
+
+
+def fsck(repository: Reader, *, progress: Progress | None = None) -> FsckReport:
+    """Returns everything that is wrong with a repository, and what was read.
+
+    What somebody collects as garbage or erases meanwhile may look as if it were missing; so where
+    something seems wrong and the cells have moved since, it is all read again. Where they never
+    rest, what is wrong is what was wrong each time.
+
+    Args:
+        repository: its store must be safe to read: `fsck_folder` finds out before it opens one.
+        progress: called with how many blocks are done, and of how many.
+    """
+    lasting: set[_Named] | None = None
+    for _ in range(_TRIES_MAX):
+        before = _cells(repository.store)
+        report = _checked(repository, progress)
+        if report.is_clean or _cells(repository.store) == before:
+            return report
+        found = set(map(_names, report.faults))
+        lasting = found if lasting is None else lasting & found
+    return replace(report, faults=tuple(f for f in report.faults if _names(f) in (lasting or ())))
+
+
+def _names(fault: Fault) -> _Named:
+    return fault.kind, fault.where, fault.cid
+
+
+def _cells(store: Store) -> dict[str, bytes | None]:
+    return {name: store.cell(name) for name in store.cells()}
+
+
+def _checked(repository: Reader, progress: Progress | None) -> FsckReport:
+    store = repository.store
+    faults: list[Fault] = []
+    notes: list[str] = []
+    counts: Counter[str] = Counter()
+    if repository.folder is not None:
+        page_faults, counts["page"] = file_checks.check_layout(repository.folder)
+        if page_faults:
+            return FsckReport(tuple(page_faults), (_UNSAFE,), counts=dict(counts))
+    erased = _erased(repository)
+    total = store.stats().block_count
+    walk = Walk(store, lambda cid: cid.raw in erased.cids, total=total, progress=progress)
+    operations, horizon = _check_cells(store, walk, faults)
+    walk.run(Link(cid.raw, "operation", "", f"operation {cid}") for cid, _ in operations)
+    faults += walk.faults
+    faults += _check_erased(repository, erased)
+    faults += _check_views(store, operations, horizon)
+    faults += _check_roots(store, walk)
+    faults += _check_notes(repository)
+    faults += check_sources(store, walk.parts, _compared(repository, walk))
+    unreachable = list(_check_rest(store, walk))
+    faults += filter(None, unreachable)
+    if repository.folder is not None:
+        found, notes, counts["logged-receipt"] = file_checks.check_receipts(
+            repository.folder / "receipts"
+        )
+        faults += found
+        found, counts["embedding"] = file_checks.check_embeddings(repository.folder / "embeddings")
+        faults += found
+        faults += file_checks.check_index(repository)
+        faults += file_checks.check_keys(repository.folder / "keys")
+    return FsckReport(
+        tuple(faults),
+        tuple(notes),
+        len(walk.erased),
+        len(unreachable),
+        len(walk.whole) + len(unreachable),
+        walk.size_bytes,
+        dict(sorted((walk.counts + counts).items())),
+    )
+
+
+def _erased(repository: Reader) -> Erased:
+    try:
+        return repository.guard.erased()
+    except IbidemError:
+        return Erased()  # what keeps it from being read is told of where it is met
+
+
+def _check_erased(repository: Reader, erased: Erased) -> Iterator[Fault]:
+    """Yields an erasure that was cut short, or erased blocks that are here without one."""
+    store = repository.store
+    here = [Cid(raw) for raw in erased.cids if store.has(Cid(raw))]
+    if store.cell(ERASING_CELL) is not None:
+        yield from _unfinished(repository, erased, here)
+    elif here:
+        detail = f"{len(here)} blocks that were erased are here again"
+        yield Fault(FaultKind.ERASURE, "erasure", detail, here[0])
+
+
+def _check_views(
+    store: Store, operations: list[tuple[OperationCid, Operation]], horizon: OperationCid | None
+) -> list[Fault]:
+    """Returns what is wrong with the refs and erasures of the views that are kept, and with how
+    these follow one another; what could not be read was told of by the walk."""
+    faults: list[Fault] = []
+    readable: list[tuple[OperationCid, Operation]] = []
+    newer: View | None = None
+    for cid, operation in operations:
+        with suppress(NotFoundError, CorruptError, FormatError):
+            view, before = View.decode(store.get(operation.view)), newer
+            readable.append((cid, operation))
+            newer = view
+            check_view(store, view, before, faults.append, owner=f"operation {cid}")
+    check_log(store, readable, horizon, faults.append)
+    return faults
+
+
+def _unfinished(repository: Reader, erased: Erased, here: list[Cid]) -> Iterator[Fault]:
+    """Yields what can still be read of erased nodes: blocks by node, files that quote them; where
+    there is none, what deleted records may hold."""
+    blocks: dict[NodeId, list[Cid]] = {}
+    for cid in here:
+        blocks.setdefault(erased.cids[cid.raw].node, []).append(cid)
+    for node, cids in blocks.items():
+        detail = f"it is not finished, blocks still readable: {len(cids)}; {_FINISH}"
+        yield Fault(FaultKind.UNFINISHED, f"erasure of node {node}", detail, cids[0])
+    if blocks and repository.folder is not None:
+        copies = find_copies(repository.store, set(blocks), repository.at().config.fields)
+        for file in file_checks.quoting(repository, copies.quotations):
+            detail = f"it may still say what was erased; {_FINISH}"
+            yield Fault(FaultKind.UNFINISHED, file, detail)
+    if not blocks:
+        size = 0 if repository.folder is None else file_checks.unscrubbed_bytes(repository.folder)
+        detail = (
+            "it is not finished; no block is left, "
+            f"and {size:,} bytes of deleted records are still readable in the file; {_FINISH}"
+        )
+        yield Fault(FaultKind.UNFINISHED, "erasure", detail)
+
+
+def _check_cells(
+    store: Store, walk: Walk, faults: list[Fault]
+) -> tuple[list[tuple[OperationCid, Operation]], OperationCid | None]:
+    """Follows what the cells name; returns the operations that are kept, newest first."""
+    pointers: dict[str, OperationCid] = {}
+    for name in sorted({*store.cells(), HEAD_CELL, ORIGIN_CELL}):
+        value = store.cell(name)
+        try:
+            if value is None:
+                raise CorruptError("it is not there")
+            found = list(cell_links(name, value))
+        except (CorruptError, FormatError) as error:
+            faults.append(Fault(FaultKind.CELL, f"cell {name}", str(error)))
+            continue
+        if name in (HEAD_CELL, HORIZON_CELL):
+            pointers[name] = OperationCid(found[0].raw)
+        walk.run(found)
+    horizon = pointers.get(HORIZON_CELL)
+    operations: list[tuple[OperationCid, Operation]] = []
+    if HEAD_CELL in pointers:
+        operations.extend(_kept(store, pointers[HEAD_CELL], horizon, faults))
+    if horizon is not None and operations and horizon not in dict(operations):
+        faults.append(Fault(FaultKind.LOG, "operation log", f"it does not reach back to {horizon}"))
+    return operations, horizon
+
+
+def _kept(
+    store: Store, head: OperationCid, horizon: OperationCid | None, faults: list[Fault]
+) -> Iterator[tuple[OperationCid, Operation]]:
+    """Yields the operations that are kept, newest first; one that cannot be read is a fault."""
+
+    class Source:
+        def get(self, cid: Cid) -> bytes:
+            self.last = cid
+            return store.get(cid)
+
+    source = Source()
+    try:
+        yield from kept_operations(source, head, horizon)
+    except (NotFoundError, CorruptError, FormatError) as error:
+        kind = FaultKind.MISSING if isinstance(error, NotFoundError) else FaultKind.DAMAGED
+        where = f"operation {source.last}"
+        faults.append(Fault(kind, where, str(error), source.last, "the operation log"))
+
+
+def _check_roots(store: Store, walk: Walk) -> list[Fault]:
+    check = HistoryCheck(store, lambda cid: cid.raw in walk.erased)
+    roots: dict[bytes, RootCid] = {}
+    for cid, commit in in_order(store, walk.by_kind["commit"]):
+        before = roots.get(commit.parents[0].raw) if commit.parents else None
+        check.check(commit.root, before, f"commit {cid}")
+        roots[cid.raw] = commit.root
+    for raw in walk.by_kind["root"]:
+        check.check(RootCid(raw), None, "the stage, the origin or a receipt")
+    check.finish()
+    return check.faults
+
+
+def _compared(repository: Reader, walk: Walk) -> Iterator[Compared]:
+    """Yields every root of a commit with its parent's, and those of refs without another."""
+    roots: dict[bytes, RootCid] = {}
+    for cid, commit in in_order(repository.store, walk.by_kind["commit"]):
+        before = roots.get(commit.parents[0].raw) if commit.parents else None
+        yield commit.root, before, f"commit {cid}"
+        roots[cid.raw] = commit.root
+    with suppress(IbidemError):  # told of by the walk
+        for name, target in refs.listed(repository.store, repository.view, "").items():
+            if target.raw in roots:
+                yield roots[target.raw], None, name
+
+
+def _check_notes(repository: Reader) -> Iterator[Fault]:
+    """Yields what stands at a head of notes and is no event."""
+    with suppress(IbidemError):  # told of by the walk
+        for name, target in refs.listed(repository.store, repository.view, NOTES).items():
+            for cid, said in damaged_events(repository.store, CommitCid(target.raw)):
+                yield Fault(FaultKind.MALFORMED, f"node {cid}", said, cid, NOTES + name)
+
+
+def _check_rest(store: Store, walk: Walk) -> Iterator[Fault | None]:
+    """Yields for each block that nothing needs what is wrong with it, None for nothing."""
+    waiting = (cid for cid in store.cids() if cid.raw not in walk.seen)
+    while batch := list(islice(waiting, _BATCH)):
+        for cid in batch:
+            try:
+                walk.size_bytes += len(store.get(cid))
+            except NotFoundError:
+                continue  # gone since: somebody collects garbage
+            except IbidemError as error:
+                detail = f"nothing needs it, and its bytes are not its own: {error}"
+                yield Fault(FaultKind.DAMAGED, f"block {cid}", detail, cid)
+            else:
+                yield None

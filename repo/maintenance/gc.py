@@ -1,0 +1,335 @@
+"""Collects garbage: deletes what no cell, operation or ref of this repository leads to any more.
+
+Nothing here depends on a clock. A block may go while others read and write, because
+
+* whoever publishes puts every new block again in the transaction that makes it visible, and names
+  in it the commits that it only refers to;
+* a deletion happens only while the cells still say what was marked from, in the same transaction;
+  where they have moved, what became visible is marked first;
+* commits and what else can be named go in the first deletion, whole: so nobody can refer to a
+  commit whose trees are going.
+
+What the log can undo to is needed, so the log is bounded here: operations before the newest
+`OPERATIONS_KEPT` are given up.
+
+A kind or version that this program does not know, or a block that is missing, stops it before
+anything is deleted.
+
+Spec: format 8, 9.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
+from typing import TYPE_CHECKING
+
+from ibidem.objects import codec
+from ibidem.objects.block import empty
+from ibidem.objects.blocks import WriteBatch
+from ibidem.objects.cid import Cid, OperationCid
+from ibidem.objects.errors import (
+    ConflictError,
+    CorruptError,
+    ErrorKind,
+    IbidemError,
+    InvalidInputError,
+    NotFoundError,
+)
+from ibidem.objects.record import record
+from ibidem.repo.erasure.destroy import finish
+from ibidem.repo.maintenance.cells import (
+    CELLS,
+    HEAD_CELL,
+    HORIZON_CELL,
+    cell_links,
+    kept_operations,
+)
+from ibidem.repo.maintenance.reachability import EMPTY_RAW, LEAVES, Link, expand
+from ibidem.repo.operation_log import OPERATIONS_KEPT, RETRIES_MAX, lost_every_race
+from ibidem.repo.view_check import has_wrong_ref
+
+if TYPE_CHECKING:
+    from ibidem.objects.view import View
+    from ibidem.repo.operation_log import LogHead
+    from ibidem.repo.reader import Reader
+    from ibidem.store.protocol import Store
+
+BATCH_BLOCKS = 10_000
+"""Blocks that one transaction deletes: writers wait that long at most."""
+ENTRIES = frozenset(("commit", "operation", "view", "ref", "root", "step", "receipt"))
+"""Kinds that can be named from outside; they go first, together."""
+
+
+@record
+class GcReport:
+    """What a collection deleted, or would delete."""
+
+    block_count: int
+    size_bytes: int
+    counts: Mapping[str, int] = field(default_factory=empty)
+    """Deleted blocks by kind."""
+    kept_count: int = 0
+    operation_count: int = 0
+    """Operations of the log that were given up: as asked for, or because of a ref that points to
+    what its name does not say."""
+    snapshot_count: int = 0
+    """Index snapshots of roots that are gone."""
+    is_dry_run: bool = False
+
+
+class Marks:
+    """The blocks that are needed, by their CIDs' bytes."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.raws: set[bytes] = {EMPTY_RAW}
+
+    def mark(self, links: Iterable[Link]) -> None:
+        """Marks what the links lead to.
+
+        Raises:
+            FormatError: a kind or version that this program does not know.
+            CorruptError: a needed block is missing or damaged.
+        """
+        waiting = list(links)
+        while waiting:
+            link = waiting.pop()
+            if link.raw in self.raws:
+                continue
+            self.raws.add(link.raw)
+            if link.kind in LEAVES:
+                continue
+            block = self._block(link)
+            if block is not None:
+                waiting.extend(expand(link, block))
+
+    def clear(self) -> None:
+        """Forgets all: what a block needs may be unmarked where `mark` has raised."""
+        self.raws = {EMPTY_RAW}
+
+    def _block(self, link: Link) -> bytes | None:
+        try:
+            return self._store.get(Cid(link.raw))
+        except NotFoundError as error:
+            if error.kind is ErrorKind.ERASED:
+                return None
+            raise CorruptError(
+                f"{link.kind} {Cid(link.raw)}: it is missing, and {link.owner} needs it",
+                kind=ErrorKind.BLOCK_NOT_FOUND,
+                hint="run 'repo fsck' first",
+            ) from error
+
+
+def collect(
+    repository: Reader,
+    *,
+    keep_operations: int | None = OPERATIONS_KEPT,
+    is_dry_run: bool = False,
+    author: str = "",
+    time: int | None = None,
+) -> GcReport:
+    """Deletes what nothing needs.
+
+    Args:
+        repository: others may read and write it meanwhile.
+        keep_operations: how many of the newest operations stay; those before them can not be
+            undone any more, and what only they held goes. None keeps all.
+        is_dry_run: only counts.
+
+    Raises:
+        InvalidInputError: `keep_operations` is below 1.
+        FormatError: a kind or version that this program does not know.
+        CorruptError: a needed block is missing or damaged.
+    """
+    if keep_operations is not None and keep_operations < 1:
+        raise InvalidInputError(f"keep_operations: got {keep_operations}, expected 1 or more")
+    if not is_dry_run:
+        finish(repository)  # an erasure that was cut short comes first
+    state, dropped, horizon = _cut(repository, keep_operations)
+    if not is_dry_run:
+        for _ in range(RETRIES_MAX):
+            if horizon is None or _is_cut(repository, state, horizon, author=author, time=time):
+                break
+            state, dropped, horizon = _cut(repository, keep_operations)
+        else:
+            raise lost_every_race()
+        horizon = None
+    store = repository.store
+    marks = Marks(store)
+    cells = _mark_all(store, marks, horizon)
+    garbage = _garbage(store, marks)
+    counts: Counter[str] = Counter()
+    size_bytes = 0
+    for kind, size in garbage.values():
+        counts[kind] += 1
+        size_bytes += size
+    if not is_dry_run:
+        for raw in _delete(store, marks, cells, garbage):
+            kind, size = garbage[raw]
+            counts[kind] -= 1
+            size_bytes -= size
+    snapshot_count = _drop_snapshots(repository, garbage, is_dry_run=is_dry_run)
+    return GcReport(
+        sum(counts.values()),
+        size_bytes,
+        {kind: count for kind, count in sorted(counts.items()) if count},
+        len(marks.raws) - 1,
+        dropped,
+        snapshot_count,
+        is_dry_run,
+    )
+
+
+def _cut(repository: Reader, keep: int | None) -> tuple[LogHead, int, OperationCid | None]:
+    """Returns the newest state, how many operations go before it, and which one is then the
+    oldest; None where none go.
+
+    Those with a ref that should not be there go too, unless the newest still has it.
+    """
+    operations = repository._operations
+
+    def read() -> tuple[list[LogHead], int]:
+        states = list(operations.history())
+        return states, _right_count(repository.store, states)
+
+    states, right = operations.retry_if_collected(read)
+    count = min(len(states) if keep is None else keep, right or len(states))
+    is_more = len(states) > count
+    return states[0], max(0, len(states) - count), states[count - 1].cid if is_more else None
+
+
+def _right_count(store: Store, states: Sequence[LogHead]) -> int:
+    """Returns how many of the newest operations have no ref that points to what its name does not
+    say: nobody may go back to one that has, and once the ref is dropped nothing holds what it
+    points to."""
+    newer: View | None = None
+    for at, state in enumerate(states):
+        if has_wrong_ref(store, state.view, newer):
+            return at
+        newer = state.view
+    return len(states)
+
+
+def _is_cut(
+    repository: Reader, state: LogHead, horizon: OperationCid, *, author: str, time: int | None
+) -> bool:
+    """Gives up what is before an operation, by an operation of its own; False: another came first.
+
+    The head moves, so whoever is about to go back behind the horizon loses the race and sees it.
+    That goes for another collection too: what it has given up must not become the horizon again.
+    """
+    operations = repository._operations
+    try:
+        operations.publish(
+            state,
+            state.view,
+            WriteBatch(repository.store),
+            author=author,
+            time=operations.time(time),
+            description="give up older operations",
+            cells={HORIZON_CELL: (repository.store.cell(HORIZON_CELL), horizon.raw)},
+        )
+    except ConflictError as error:
+        if error.kind is not ErrorKind.HEAD_MOVED:
+            raise
+        return False
+    return True
+
+
+def _mark_all(
+    store: Store, marks: Marks, horizon: OperationCid | None = None
+) -> dict[str, bytes | None]:
+    """Marks everything that the cells lead to; returns what they said, all of them, also of those
+    that are not there: one that comes, such as a first stage, holds what nobody has marked.
+
+    What they said may be given up while it is followed, by another collection: then it begins anew.
+    """
+    for _ in range(RETRIES_MAX):
+        cells = {name: store.cell(name) for name in (*CELLS, *store.cells())}
+        try:
+            _mark_once(store, marks, cells, horizon)
+        except (NotFoundError, CorruptError) as error:
+            now = {name: store.cell(name) for name in cells}
+            if error.kind is not ErrorKind.BLOCK_NOT_FOUND or now == cells:
+                raise
+        else:
+            return cells
+        marks.clear()
+    raise lost_every_race()
+
+
+def _mark_once(
+    store: Store,
+    marks: Marks,
+    cells: Mapping[str, bytes | None],
+    horizon: OperationCid | None,
+) -> None:
+    links: list[Link] = []
+    for name, value in cells.items():
+        if value is not None and name not in (HEAD_CELL, HORIZON_CELL):
+            links.extend(cell_links(name, value))
+    stop = cells[HORIZON_CELL]
+    if horizon is None and stop is not None:
+        horizon = OperationCid(stop)
+    head = cells[HEAD_CELL]
+    assert head is not None, "BUG: a repository without a head was opened"
+    for cid, _ in kept_operations(store, OperationCid(head), horizon):
+        links.append(Link(cid.raw, "operation", "", f"operation {cid}"))
+    marks.mark(links)
+
+
+def _garbage(store: Store, marks: Marks) -> dict[bytes, tuple[str, int]]:
+    """Returns kind and size of every block that is not marked."""
+    found: dict[bytes, tuple[str, int]] = {}
+    for cid in store.cids():
+        if cid.raw in marks.raws:
+            continue
+        try:
+            block = store.get(cid)
+        except NotFoundError:
+            continue  # gone by now
+        except IbidemError:
+            found[cid.raw] = ("damaged", 0)
+            continue
+        try:
+            kind = "blob" if cid.is_raw else str(codec.decode(block).get("kind", "unknown"))
+            found[cid.raw] = (kind, len(block))
+        except IbidemError:
+            found[cid.raw] = ("damaged", 0)
+    return found
+
+
+def _delete(
+    store: Store,
+    marks: Marks,
+    cells: Mapping[str, bytes | None],
+    garbage: Mapping[bytes, tuple[str, int]],
+) -> Iterator[bytes]:
+    """Deletes the garbage; yields the CIDs of what stays because it is needed again."""
+    waiting = [[raw for raw, (kind, _) in garbage.items() if kind in ENTRIES]]
+    rest = [raw for raw, (kind, _) in garbage.items() if kind not in ENTRIES]
+    waiting += [rest[at : at + BATCH_BLOCKS] for at in range(0, len(rest), BATCH_BLOCKS)]
+    for batch in waiting:
+        while True:
+            needed = [raw for raw in batch if raw in marks.raws]
+            try:
+                store.delete([Cid(raw) for raw in batch if raw not in marks.raws], cells=cells)
+            except ConflictError:
+                cells = _mark_all(store, marks)
+                continue
+            yield from needed
+            break
+
+
+def _drop_snapshots(
+    repository: Reader, garbage: Mapping[bytes, tuple[str, int]], *, is_dry_run: bool
+) -> int:
+    """Forgets the index snapshots of roots that are gone, with the files only they need."""
+    known, store = repository.index.remembered(), repository.store
+    if is_dry_run:
+        return sum(root.raw in garbage for root in known)
+    gone = [root for root in known if not store.has(root)]
+    repository.index.forget_all(gone)
+    return len(gone)

@@ -1,0 +1,112 @@
+"""Checks every root that history leads to, for `repo fsck`: each against the one before it.
+
+What a root must mean is in `root_check`. The values of a root are told to it as they differ from
+the root of the first parent, so a long history costs what it changed. A block that is missing or
+not well-formed was told of by the walk over all blocks and is passed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from ibidem.objects import codec
+from ibidem.objects.cid import Cid, CommitCid, RootCid
+from ibidem.objects.commit import Commit
+from ibidem.objects.errors import CorruptError, FormatError, IbidemError, NotFoundError
+from ibidem.objects.root import Root
+from ibidem.objects.tree import EMPTY_TREE, diff
+from ibidem.objects.verify import VALUES
+from ibidem.repo.maintenance.report import Fault
+from ibidem.repo.root_check import RootCheck
+from ibidem.repo.sync.missing_blocks import VALUE_KINDS, families
+
+if TYPE_CHECKING:
+    from ibidem.objects.blocks import Source
+
+_UNREADABLE = (NotFoundError, CorruptError, FormatError)
+_READ = frozenset(("edge", "conflict", "vector", "sparse"))
+"""Kinds whose values mean more than what the walk has looked at: their kind and their key."""
+
+
+class HistoryCheck:
+    """Checks roots, each against one that was checked before it."""
+
+    def __init__(self, source: Source, is_erased: Callable[[Cid], bool]) -> None:
+        self._source = source
+        self._is_erased = is_erased
+        self._done: set[RootCid] = set()
+        self.faults: list[Fault] = []
+        self._check = RootCheck(source, self.faults.append)
+
+    def check(self, cid: RootCid, before: RootCid | None, owner: str) -> None:
+        """Checks a root; `before` is one that differs little from it and was checked."""
+        if cid in self._done:
+            return
+        self._done.add(cid)
+        with suppress(*_UNREADABLE):
+            root = Root.decode(self._source.get(cid))
+            bases: dict[RootCid, Root] = {}
+            if before is not None and before in self._done:
+                bases[before] = Root.decode(self._source.get(before))
+            self._check.begin(cid, root, owner)
+            self._tell(root, next(iter(bases.values()), None))
+            self._check.end(bases)
+
+    def finish(self) -> None:
+        """Looks at what several roots show together; `faults` are all there are then."""
+        with suppress(*_UNREADABLE):
+            self._check.finish()
+
+    def _tell(self, root: Root, old: Root | None) -> None:
+        before = {} if old is None else families(old)
+        for family, tree in families(root).items():
+            kind = VALUE_KINDS[family[0]]
+            if kind not in _READ:
+                continue
+            for key, _, cid in diff(self._source, before.get(family, EMPTY_TREE), tree):
+                if cid is not None:
+                    self._tell_value(kind, key, family[1], cid)
+
+    def _tell_value(self, kind: str, key: bytes, name: str, cid: Cid) -> None:
+        fields = None
+        try:
+            block = self._source.get(cid)
+            VALUES[kind].decode(block)
+            fields = codec.decode(block)
+        except NotFoundError:
+            if not self._is_erased(cid):
+                return
+        except (CorruptError, FormatError):
+            return
+        self._check.value(kind, key, name, cid, fields)
+
+
+def in_order(source: Source, commits: Iterable[bytes]) -> Iterator[tuple[CommitCid, Commit]]:
+    """Yields commits by CID, each after its parents; unreadable ones are left out."""
+    found: dict[bytes, Commit] = {}
+    for raw in commits:
+        try:
+            found[raw] = Commit.decode(source.get(CommitCid(raw)))
+        except IbidemError:
+            continue
+    done: set[bytes] = set()
+    for start in found:
+        waiting = [start]
+        while waiting:
+            raw = waiting[-1]
+            if raw in done:
+                waiting.pop()
+                continue
+            missing = [
+                parent.raw
+                for parent in found[raw].parents
+                if parent.raw in found and parent.raw not in done
+            ]
+            if missing:
+                waiting.extend(missing)
+                continue
+            done.add(raw)
+            waiting.pop()
+            yield CommitCid(raw), found[raw]

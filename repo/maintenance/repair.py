@@ -1,0 +1,131 @@
+"""Mends what a check found: blocks from another copy, everything else by letting go of it.
+
+A block from another copy is believed for its hash alone, so it does not matter whose copy it is.
+Index, embedding cache and receipt log are never needed for an answer; damaged parts of them are
+removed. What is damaged in the layout of the store's file cannot be mended in place.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ibidem.objects.cid import Cid
+from ibidem.objects.errors import CorruptError, IbidemError, InvalidInputError
+from ibidem.objects.verify import verify_block
+from ibidem.repo.erasure.destroy import finish
+from ibidem.repo.maintenance.fsck import fsck
+from ibidem.repo.maintenance.report import FETCHED, Fault, FaultKind, FsckReport
+
+if TYPE_CHECKING:
+    from ibidem.objects.blocks import Source
+    from ibidem.repo.maintenance.block_checks import Progress
+    from ibidem.repo.reader import Reader
+
+
+def repair_folder(
+    path: str | os.PathLike[str],
+    report: FsckReport,
+    source: str | os.PathLike[str] | None,
+    *,
+    progress: Progress | None = None,
+) -> FsckReport:
+    """Mends the repository in a folder, with blocks from the repository in another one.
+
+    Raises:
+        CorruptError: the layout of the store's file is damaged, which nothing can mend in place.
+        NotFoundError: there is no repository in `source`.
+    """
+    from ibidem.repo import repository
+
+    if any(fault.kind is FaultKind.PAGE for fault in report.faults):
+        raise CorruptError(
+            "blocks/data.mdb: its layout is damaged and cannot be mended in place",
+            hint="clone the repository again from another copy, or restore a backup",
+        )
+    with ExitStack() as stack:
+        opened = stack.enter_context(repository.open(path, finish_erasing=False))
+        blocks = None if source is None else stack.enter_context(repository.open(source)).store
+        return repair(opened, report, blocks, progress=progress)
+
+
+def repair(
+    repository: Reader,
+    report: FsckReport,
+    source: Source | None = None,
+    *,
+    progress: Progress | None = None,
+) -> FsckReport:
+    """Mends what a report names and returns a new report, with what was mended.
+
+    A block that is back may show that others are missing; so it goes on as long as that helps.
+
+    Args:
+        source: has the blocks, such as the store of another copy; None mends what needs none.
+    """
+    if report.faults and any(fault.kind is FaultKind.PAGE for fault in report.faults):
+        raise InvalidInputError("report: it has faults of the file's layout, expected none")
+    mended: list[str] = []
+    while not report.is_clean:
+        done = [*_fetch(repository, report, source), *_let_go(repository, report)]
+        if not done:
+            break
+        mended += done
+        report = fsck(repository, progress=progress)
+    return replace(report, repaired=tuple(mended))
+
+
+def _fetch(repository: Reader, report: FsckReport, source: Source | None) -> list[str]:
+    mended = []
+    for fault in report.faults:
+        if fault.kind not in FETCHED or fault.cid is None or source is None:
+            continue
+        block = _verified(source, fault.cid)
+        if block is not None:
+            repository.store.delete([fault.cid])
+            repository.store.put({Cid(fault.cid.raw): block})
+            mended.append(f"{fault.where}: taken from the other copy")
+    return mended
+
+
+def _verified(source: Source, cid: Cid) -> bytes | None:
+    try:
+        block = source.get(cid)
+        verify_block(cid, block)
+    except IbidemError:
+        return None
+    return block
+
+
+def _let_go(repository: Reader, report: FsckReport) -> list[str]:
+    mended = []
+    if _of(report, FaultKind.UNFINISHED) and finish(repository):
+        mended.append("erasure: carried on to its end")
+    if repository.folder is None:
+        return mended
+    index = [fault.where.removeprefix("index/") for fault in _of(report, FaultKind.INDEX)]
+    if index and repository.index_folder is not None:
+        from ibidem.index import audit
+
+        audit.forget(repository.index_folder, index)
+        repository.drop_index()
+        mended += [f"index/{file}: removed, to be made again" for file in index]
+    for fault in _of(report, FaultKind.CACHE):
+        with suppress(FileNotFoundError):
+            (repository.folder / fault.where).unlink()
+            mended.append(f"{fault.where}: removed")
+    if _of(report, FaultKind.RECEIPT):
+        from ibidem.repo.maintenance.file_checks import blank_damaged
+
+        mended += [f"receipts/{name}: blanked" for name in blank_damaged(repository.folder)]
+    for fault in report.faults:
+        is_spare = fault.kind is FaultKind.DAMAGED and not fault.needed_by
+        if is_spare and fault.cid is not None and repository.store.delete([fault.cid]):
+            mended.append(f"{fault.where}: removed, nothing needs it")
+    return mended
+
+
+def _of(report: FsckReport, kind: FaultKind) -> list[Fault]:
+    return [fault for fault in report.faults if fault.kind is kind]

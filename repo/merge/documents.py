@@ -1,0 +1,303 @@
+"""The parts of a document when a conflict about its structure is resolved.
+
+Sizes that a document and its sections record are computed again from the parts that are left.
+
+Spec: merge 5, format 5.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import numpy as np
+from pyroaring import BitMap
+
+from ibidem.objects.config import Config
+from ibidem.objects.conflict import NODE
+from ibidem.objects.errors import NotFoundError
+from ibidem.objects.ids import NodeId
+from ibidem.objects.location import CONTAINERS, document_of, own_size
+from ibidem.objects.node import Child, Node
+from ibidem.objects.root import Root
+from ibidem.objects.tree import Tree, diff
+from ibidem.repo.history import log
+from ibidem.repo.merge.conflicts import OpenConflict, open_conflicts
+from ibidem.repo.merge.fields import LAYOUT
+from ibidem.repo.transaction.changeset import EDGES, NODES, ChangeSet, edge_at, families, tree_of
+
+if TYPE_CHECKING:
+    from ibidem.index.snapshot import Snapshot
+    from ibidem.objects.blocks import Source
+    from ibidem.objects.cid import Cid, CommitCid
+    from ibidem.repo.revision import Revision
+
+
+def with_sizes(node: Node, part: Callable[[NodeId], Node | None]) -> Node:
+    """Returns a node that says of the sections among its children what they come to.
+
+    Args:
+        part: returns a child; None where what is said of it shall stay.
+    """
+    children = tuple(_sized(child, part(child.id)) for child in node.children)
+    return node if children == node.children else replace(node, children=children)
+
+
+def resized_above(
+    node: Node, part: Callable[[NodeId], Node | None], parent: Callable[[NodeId], NodeId | None]
+) -> Iterator[Node]:
+    """Yields what becomes of the parents of a section whose size has changed, from the nearest on
+    up, as far as anything changes."""
+    seen = {node.id}
+    while True:
+        above = parent(node.id)
+        before = None if above is None or above in seen else part(above)
+        if before is None:
+            return
+        after = with_sizes(before, {node.id: node}.get)
+        if after is before:
+            return
+        yield after
+        seen.add(after.id)
+        node = after
+
+
+def _sized(child: Child, node: Node | None) -> Child:
+    if node is None or node.ntype not in CONTAINERS:
+        return child
+    size_bytes, size_lines = own_size(node)
+    return replace(child, size_bytes=size_bytes, size_lines=size_lines)
+
+
+Since = Callable[[], "CommitCid"]
+
+COMMITS_MAX = 1000
+"""In so many commits a part that is missing is looked for, the newest first."""
+
+
+@dataclass(slots=True)
+class Parts:
+    """What settling does to the parts of a document."""
+
+    settled: Node | None
+    """The value that shall stand, with the sizes that its parts have."""
+    edits: ChangeSet = field(default_factory=ChangeSet)
+    """Puts parts back, with their edges and vectors, and sizes right."""
+    blocks: dict[Cid, bytes] = field(default_factory=dict)
+    """What these need and is not stored."""
+    removed: tuple[NodeId, ...] = ()
+    """Parts to take away with theirs, ascending."""
+
+
+def settled_parts(
+    source: Source, at: Revision, found: OpenConflict, settled: Node | None, *, since: Since
+) -> Parts:
+    """Returns what becomes of the parts of the document or section that a conflict is about.
+
+    Args:
+        at: the state that the conflict stands in.
+        settled: the value that shall stand; None where the node is taken away.
+        since: returns a commit; a part that is missing is put back as the newest one from there on
+            back has it.
+
+    Spec: merge 5.
+    """
+    conflict = found.conflict
+    if conflict.what != NODE or not (
+        not conflict.fields or conflict.deleted or LAYOUT in conflict.fields
+    ):
+        return Parts(settled)
+    cids = {*conflict.sides, conflict.base, found.value}
+    values = [Node.decode(source.get(cid)) for cid in cids if cid is not None]
+    owner = document_of(values[0])
+    if owner is None:
+        return Parts(settled)
+    work = _Settling(source, at, NodeId(found.id.raw), owner)
+    kept = work.put_back(() if settled is None else _listed(settled), since)
+    removed = work.removed({raw for value in values for raw in _listed(value)}, kept)
+    work.put_back_attached(removed)
+    parts = Parts(settled, work.edits, removed=tuple(NodeId(raw) for raw in sorted(removed)))
+    if settled is not None:
+        parts.settled = with_sizes(settled, work.part)
+        for above in resized_above(parts.settled, work.part, work.parent):
+            block = above.encode()
+            cid = Node.CID.of(block)
+            parts.blocks[cid] = block
+            work.edits.of(NODES)[above.id.raw] = cid
+    return parts
+
+
+class _Graph:
+    """The nodes of one root, and which of them are parts of one document."""
+
+    def __init__(self, source: Source, root: Root, owner: NodeId) -> None:
+        self.root = root
+        self._source = source
+        self._owner = owner
+        self._nodes = Tree(source, root.nodes)
+
+    def has(self, raw: bytes) -> bool:
+        """Tells whether there is a node under an id."""
+        return self._nodes.get(raw) is not None
+
+    def part(self, raw: bytes) -> Node | None:
+        """Returns a part, None where no part is there under the id."""
+        cid = self._nodes.get(raw)
+        node = None if cid is None else Node.decode(self._source.get(cid))
+        return node if node is not None and document_of(node) == self._owner else None
+
+
+class _Settling:
+    """Collects what is put back, and finds what is taken away."""
+
+    def __init__(self, source: Source, at: Revision, node_id: NodeId, owner: NodeId) -> None:
+        self.edits = ChangeSet()
+        self._graph = _Graph(source, at.root, owner)
+        self._source = source
+        self._at = at
+        self._id = node_id
+        self._owner = owner
+        self._tombstones = Tree(source, at.root.tombstones)
+        self._conflicts = Tree(source, at.root.conflicts)
+        self._back: dict[bytes, Root] = {}
+        """What is put back, with the root that it comes from."""
+
+    def put_back(self, listed: Iterable[bytes], since: Since) -> set[bytes]:
+        """Puts back what the graph lacks of some parts and of those below them.
+
+        Returns:
+            All that is listed, whether it is to be had or not.
+        """
+        known: set[bytes] = set()
+        missing = set(listed)
+        for graph in self._graphs(since):
+            stack = sorted(missing)
+            missing = set()
+            while stack:
+                raw = stack.pop()
+                if raw in known:
+                    continue
+                node = self._graph.part(raw)
+                if node is None and not self._graph.has(raw) and not self._is_forgotten(raw):
+                    node = None if graph is self._graph else _part_once(graph, raw)
+                    if node is None:
+                        missing.add(raw)
+                        continue
+                    self._back[raw] = graph.root
+                    self.edits.of(NODES)[raw] = node.cid
+                known.add(raw)
+                stack.extend(() if node is None else _listed(node))
+            if not missing:
+                break
+        return known | missing
+
+    def removed(self, listed: set[bytes], kept: set[bytes]) -> set[bytes]:
+        """Returns those of some parts, and of those below them, that nothing lists any more."""
+        found = {raw for raw in _below(listed, self._graph.part) - kept if self._graph.part(raw)}
+        if not found:
+            return found
+        stays = {raw for raw in found if self._is_forgotten(raw) or self._conflicts.get(raw)}
+        stays |= self._listed_elsewhere(found) | (found & self._in_question())
+        return found - stays - _below(stays, self._graph.part)
+
+    def put_back_attached(self, removed: set[bytes]) -> None:
+        """Puts back the vectors and the edges of what is put back."""
+        models = Config.from_map(self._at.root.config).models
+        for raw, root in self._back.items():
+            before = Config.from_map(root.config).models
+            for family in families(root):
+                kind, name = family
+                if name and (kind != "vectors" or before.get(name) == models.get(name)):
+                    cid = Tree(self._source, tree_of(root, family)).get(raw)
+                    if cid is not None:
+                        self.edits.of(family)[raw] = cid
+        for edges in {root.edges for root in self._back.values()}:
+            for key, here, there in diff(self._source, self._at.root.edges, edges):
+                if here is None and there is not None and self._conflicts.get(key) is None:
+                    edge = edge_at(self._source, there)
+                    ends = {edge.src.raw, edge.dst.raw}
+                    stand = all(raw in self._back or self._graph.has(raw) for raw in ends)
+                    if stand and ends & self._back.keys() and not ends & removed:
+                        self.edits.of(EDGES)[key] = there
+
+    def part(self, id: NodeId) -> Node | None:  # noqa: A002
+        """Returns a part as it is once the conflict is settled."""
+        back = self.edits.of(NODES).get(id.raw)
+        return self._graph.part(id.raw) if back is None else Node.decode(self._source.get(back))
+
+    def parent(self, id: NodeId) -> NodeId | None:  # noqa: A002
+        """Returns the node that lists another one in the graph as it is."""
+
+        def above(snapshot: Snapshot) -> NodeId | None:
+            ordinal = snapshot.ordinal(id)
+            found = None if ordinal is None else snapshot.parent(ordinal)
+            if found is None:
+                return None
+            return NodeId(snapshot.node_ids(np.array([found[0]], np.uint32))[0].tobytes())
+
+        return self._at.asked(above)
+
+    def _is_forgotten(self, raw: bytes) -> bool:
+        return self._tombstones.get(raw) is not None
+
+    def _listed_elsewhere(self, parts: set[bytes]) -> set[bytes]:
+        """Returns those that a node lists which is none of them and not what the conflict is of."""
+
+        def listed(snapshot: Snapshot) -> set[bytes]:
+            ordinals = {raw: snapshot.ordinal(NodeId(raw)) for raw in (*parts, self._id.raw)}
+            own = BitMap([each for each in ordinals.values() if each is not None])
+            parents = snapshot.live - own
+            return {
+                raw
+                for raw in parts
+                if (ordinal := ordinals[raw]) is not None
+                and snapshot.parent(ordinal, among=parents) is not None
+            }
+
+        return self._at.asked(listed)
+
+    def _in_question(self) -> set[bytes]:
+        """Returns what sides of other conflicts list: where that belongs is not decided yet."""
+        found: set[bytes] = set()
+        for each in open_conflicts(self._source, self._at.root):
+            if each.what == NODE and each.id != self._id:
+                for cid in each.conflict.sides:
+                    found.update(_listed(Node.decode(self._source.get(cid))))
+        return found
+
+    def _graphs(self, since: Since) -> Iterator[_Graph]:
+        """Yields the graph as it is, then as it was; a history may end where it was cut off."""
+        yield self._graph
+        try:
+            for commit in islice(log.commits(self._source, since()), COMMITS_MAX):
+                root = Root.decode(self._source.get(commit.root))
+                yield _Graph(self._source, root, self._owner)
+        except NotFoundError:
+            return
+
+
+def _below(listed: Iterable[bytes], part: Callable[[bytes], Node | None]) -> set[bytes]:
+    """Returns some ids, and those that the parts among them list, at any depth."""
+    found: set[bytes] = set()
+    stack = list(listed)
+    while stack:
+        raw = stack.pop()
+        if raw not in found:
+            found.add(raw)
+            node = part(raw)
+            stack.extend(() if node is None else _listed(node))
+    return found
+
+
+def _listed(node: Node) -> list[bytes]:
+    return [child.id.raw for child in node.children]
+
+
+def _part_once(graph: _Graph, raw: bytes) -> Node | None:
+    """Returns a part as it was, None too where its block has been given up since."""
+    try:
+        return graph.part(raw)
+    except NotFoundError:
+        return None

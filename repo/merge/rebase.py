@@ -1,0 +1,256 @@
+"""Makes commits again somewhere else: rebase, cherry-pick, and revert, which makes one backwards.
+
+Each is a merge whose base is the state before the commit; so it has the same rules, and what does
+not fit is recorded as a conflict in the new commit and stops nothing. No tombstone is lost on the
+way; see `repo.merge.tombstones`.
+
+Spec: merge 9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from ibidem.objects.blocks import WriteBatch
+from ibidem.objects.cid import CommitCid, RootCid, TreeCid
+from ibidem.objects.commit import Commit
+from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.record import record
+from ibidem.objects.root import Root
+from ibidem.repo.arguments import CommitInfo
+from ibidem.repo.maintenance.cleaned import cleaned_commit
+from ibidem.repo.merge.ancestry import merge_bases
+from ibidem.repo.merge.branch import Outcome, changed_between
+from ibidem.repo.merge.conflicts import OpenConflict
+from ibidem.repo.merge.three_way import merge_roots
+from ibidem.repo.merge.tombstones import with_tombstones
+from ibidem.repo.operation_log import ORIGIN_CELL, OperationLog
+from ibidem.repo.transaction.publish import Tip, commit_of, move, retry_publish, tip
+
+if TYPE_CHECKING:
+    from ibidem.objects.ids import NodeId
+    from ibidem.repo.erasure.guard import Erased
+    from ibidem.repo.history.log import Change
+
+
+@record
+class Replanted:
+    """What making commits again did, or would do."""
+
+    outcome: Outcome
+    commits: tuple[Commit, ...]
+    """The new ones, the first made first."""
+    dropped: tuple[Commit, ...]
+    """Those whose change was there already."""
+    changes: tuple[Change, ...]
+    """What is different on the branch."""
+    conflicts: tuple[OpenConflict, ...]
+    """Those that were recorded, by id."""
+    kept: tuple[NodeId, ...] = ()
+    """Nodes whose tombstones stayed, though the change takes them away; by id. Only `untombstone`
+    does."""
+
+
+@dataclass(slots=True)
+class _Plan:
+    """Where a branch shall stand, and how it got there."""
+
+    outcome: Outcome
+    tip: CommitCid | None
+    root: RootCid
+    erased: Erased
+    tombstones: TreeCid
+    """Those that no change takes away."""
+    base: TreeCid | None = None
+    """Of these, those that one may take away all the same; None for none."""
+    commits: list[Commit] = field(default_factory=list)
+    dropped: list[Commit] = field(default_factory=list)
+    kept: set[NodeId] = field(default_factory=set)
+
+
+def rebase(
+    operations: OperationLog,
+    full_name: str,
+    onto: CommitCid,
+    signature: CommitInfo,
+    *,
+    is_dry_run: bool = False,
+) -> Replanted:
+    """Makes the commits that only a branch has again on top of another commit.
+
+    Raises:
+        InvalidInputError: one of them is a merge.
+    """
+
+    def make(buffer: WriteBatch, now: Tip, erased: Erased) -> _Plan:
+        bases = () if now.commit is None else merge_bases(buffer, now.commit, onto)
+        if now.commit is not None and onto in bases:
+            return _unmoved(Outcome.UNCHANGED, now, erased)
+        start = cleaned_commit(buffer, onto, erased, signature, operations.time(signature.time))
+        root = Commit.decode(buffer.get(start)).root
+        tombstones = Root.decode(buffer.get(root)).tombstones
+        plan = _Plan(Outcome.FORWARDED, start, root, erased, tombstones)
+        own = _own(buffer, now.commit, bases)
+        if own and own[0].parents:
+            before = Root.decode(buffer.get(_before(operations, buffer, own[0])))
+            plan.base = before.tombstones
+        for commit in own:
+            before_cid = _before(operations, buffer, commit)
+            signed = CommitInfo(
+                commit.author,
+                commit.message,
+                commit.time,
+                commit.agent,
+                commit.task,
+                signature.key,
+            )
+            _add(plan, buffer, commit, before_cid, commit.root, signed, commit.time)
+        if plan.commits:
+            plan.outcome = Outcome.REPLANTED
+        return plan
+
+    return _run(operations, full_name, signature, make, "rebase", is_dry_run=is_dry_run)
+
+
+def pick(
+    operations: OperationLog, full_name: str, picked: CommitCid, signature: CommitInfo
+) -> Replanted:
+    """Makes the change of one commit again on a branch; of a merge, that against its first parent.
+
+    What the signature leaves empty is as in the commit.
+    """
+
+    def make(buffer: WriteBatch, now: Tip, erased: Erased) -> _Plan:
+        commit = Commit.decode(buffer.get(picked))
+        signed = replace(
+            signature,
+            author=signature.author or commit.author,
+            message=signature.message or commit.message,
+            agent=signature.agent or commit.agent,
+            task=signature.task or commit.task,
+        )
+        plan = _unmoved(Outcome.REPLANTED, now, erased)
+        before = _before(operations, buffer, commit)
+        time = operations.time(signature.time)
+        _add(plan, buffer, commit, before, commit.root, signed, time)
+        return plan
+
+    return _run(operations, full_name, signature, make, "cherry-pick")
+
+
+def revert(
+    operations: OperationLog, full_name: str, reverted: CommitCid, signature: CommitInfo
+) -> Replanted:
+    """Takes the change of one commit back; of a merge, that against its first parent."""
+
+    def make(buffer: WriteBatch, now: Tip, erased: Erased) -> _Plan:
+        commit = Commit.decode(buffer.get(reverted))
+        message = signature.message or f"revert {commit.message or reverted}"
+        plan = _unmoved(Outcome.REPLANTED, now, erased)
+        before = _before(operations, buffer, commit)
+        signed = replace(signature, message=message)
+        time = operations.time(signature.time)
+        _add(plan, buffer, commit, commit.root, before, signed, time)
+        return plan
+
+    return _run(operations, full_name, signature, make, "revert")
+
+
+def _unmoved(outcome: Outcome, now: Tip, erased: Erased) -> _Plan:
+    """Returns the plan to leave a branch where it is, to add to; it keeps all its tombstones."""
+    return _Plan(outcome, now.commit, now.root_cid, erased, now.root.tombstones)
+
+
+def _own(source: WriteBatch, head: CommitCid | None, bases: tuple[CommitCid, ...]) -> list[Commit]:
+    """Returns the commits from after a base to the head, the oldest first."""
+    found: list[Commit] = []
+    cid = head
+    while cid is not None and cid not in bases:
+        commit = Commit.decode(source.get(cid))
+        if len(commit.parents) > 1:
+            raise InvalidInputError(
+                f"rebase: commit {cid} is a merge, which cannot be made again",
+                hint="use 'repo merge', or cherry-pick the commits one by one",
+            )
+        found.append(commit)
+        cid = commit.parents[0] if commit.parents else None
+    return found[::-1]
+
+
+def _before(operations: OperationLog, source: WriteBatch, commit: Commit) -> RootCid:
+    """Returns the root that a commit was made on: that of the first parent."""
+    if not commit.parents:
+        return RootCid(operations.store.cell(ORIGIN_CELL) or b"")
+    return Commit.decode(source.get(commit.parents[0])).root
+
+
+def _add(
+    plan: _Plan,
+    buffer: WriteBatch,
+    commit: Commit,
+    before: RootCid,
+    after: RootCid,
+    signature: CommitInfo,
+    time: int,
+) -> None:
+    """Puts the change from `before` to `after` on top of what is planned."""
+    root = merge_roots(buffer, before, plan.root, after, buffer, erased=plan.erased)
+    root, kept = with_tombstones(root, plan.tombstones, buffer, base=plan.base)
+    plan.kept.update(kept)
+    if root == plan.root:
+        plan.dropped.append(commit)
+        return
+    made = commit_of(signature, root, () if plan.tip is None else (plan.tip,), time)
+    block = made.encode()
+    plan.tip, plan.root = CommitCid.of(block), root
+    buffer.put(plan.tip, block)
+    plan.commits.append(made)
+
+
+def _run(
+    operations: OperationLog,
+    full_name: str,
+    signature: CommitInfo,
+    make: Callable[[WriteBatch, Tip, Erased], _Plan],
+    verb: str,
+    *,
+    is_dry_run: bool = False,
+) -> Replanted:
+    def attempt() -> Replanted:
+        state = operations.state()
+        now = tip(operations, state, full_name)
+        buffer = WriteBatch(operations.store)
+        plan = make(buffer, now, operations.erased(state))
+        if plan.tip == now.commit:
+            plan.outcome = Outcome.UNCHANGED
+            return _report(buffer, now.root, plan)
+        assert plan.tip is not None, "BUG: a plan that leads nowhere"
+        done = _report(buffer, now.root, plan)
+        if not is_dry_run:
+            move(
+                operations,
+                state,
+                full_name,
+                Commit.decode(buffer.get(plan.tip)),
+                buffer,
+                description=f"{verb} on {full_name}",
+                author=signature.author,
+                time=operations.time(signature.time),
+            )
+        return done
+
+    return attempt() if is_dry_run else retry_publish(operations.store, attempt)
+
+
+def _report(source: WriteBatch, before: Root, plan: _Plan) -> Replanted:
+    changes, conflicts = changed_between(source, before, plan.root)
+    return Replanted(
+        plan.outcome,
+        tuple(plan.commits),
+        tuple(plan.dropped),
+        changes,
+        conflicts,
+        tuple(sorted(plan.kept, key=lambda node: node.raw)),
+    )

@@ -1,0 +1,173 @@
+"""Kept receipts: refs under `receipts/`, which last, travel, and hold what their replay reads.
+
+The log beside the history forgets; a kept receipt does not, and garbage collection keeps its root.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from ibidem.objects.cid import Cid, ReceiptCid
+from ibidem.objects.errors import CorruptError, FormatError, InvalidInputError, NotFoundError
+from ibidem.objects.record import record
+from ibidem.objects.view import RECEIPTS, View
+from ibidem.repo import refs
+from ibidem.repo.arguments import checked_time
+from ibidem.repo.receipts.log import ambiguous, check_beginning
+from ibidem.retrieve.answer.receipt import Receipt
+from ibidem.retrieve.answer.sealed import SealedReceipt, read_receipt, seal
+
+if TYPE_CHECKING:
+    from ibidem.objects.blocks import WriteBatch
+    from ibidem.repo.operation_log import LogHead, OperationLog
+    from ibidem.repo.reader import Reader
+
+
+@record
+class KeptReceipt:
+    """A receipt that is kept, and its identity."""
+
+    cid: ReceiptCid
+    receipt: Receipt | SealedReceipt | None
+    """None for one that cannot be read."""
+    failure: str | None = None
+    """Why it cannot be read."""
+
+
+def keep(
+    repository: Reader,
+    operations: OperationLog,
+    receipt: Receipt | SealedReceipt | Cid | str,
+    *,
+    key: bytes | None,
+    author: str,
+    time: int | datetime | None,
+) -> ReceiptCid:
+    """Keeps a receipt and returns the CID that it is kept under; keeping it again changes nothing.
+
+    Args:
+        receipt: a receipt, its CID in the log, or the beginning of that.
+        key: 32 bytes; the text of the question is then left out, see `retrieve.answer.sealed`.
+
+    Raises:
+        NotFoundError: no such receipt, or its root is not in this repository.
+    """
+    given = receipt
+    check_receipt(given)
+    if not isinstance(given, (Receipt, SealedReceipt)):
+        given = read_receipt(find(repository, str(given)))
+    if key is not None:
+        if isinstance(given, SealedReceipt):
+            raise InvalidInputError("key: got one for a receipt that is sealed already")
+        given = seal(given, key)
+    if not repository.store.has(given.root):
+        raise NotFoundError(
+            f"receipt: its root {given.root} is not in this repository",
+            hint="keep it where the question was asked, or fetch that history first",
+        )
+    block = given.encode()
+    cid = ReceiptCid.of(block)
+
+    def make(state: LogHead, buffer: WriteBatch) -> View | None:
+        if refs.read(buffer, state.view, RECEIPTS + str(cid)) is not None:
+            return None
+        buffer.put(cid, block)
+        moved = refs.changed(state.view, {RECEIPTS + str(cid): cid}, buffer)
+        return replace(state.view, refs=moved)
+
+    operations.change(
+        make, author=author, time=checked_time(time), description=f"keep receipt {cid}"
+    )
+    return cid
+
+
+def check_receipt(receipt: object) -> None:
+    """Raises `InvalidInputError` for what is no receipt of `retrieve` or `packs`, nor names one."""
+    if not isinstance(receipt, (Receipt, SealedReceipt, Cid, str)):
+        raise InvalidInputError(
+            f"receipt: got {type(receipt).__name__}, expected that of an answer of retrieve or "
+            "packs, its CID, or the beginning of that",
+            hint="a graph memory's receipt is replayed by GraphMemory.replay; keep its encode()",
+        )
+
+
+def drop(
+    repository: Reader,
+    operations: OperationLog,
+    receipt: Cid | str,
+    *,
+    author: str,
+    time: int | datetime | None,
+) -> ReceiptCid:
+    """Stops keeping a receipt, given by its CID or the beginning of that; returns the CID.
+
+    Raises:
+        NotFoundError: kind `not-found`: no such receipt is kept; or `ambiguous`.
+    """
+    found = operations.retry_if_collected(lambda: named(repository, repository.view, str(receipt)))
+    if found is None:
+        raise NotFoundError(f"receipt {str(receipt)!r:.80} is not among those kept")
+    name, cid = found
+
+    def make(state: LogHead, buffer: WriteBatch) -> View:
+        moved = refs.changed(state.view, {RECEIPTS + name: None}, buffer)
+        return replace(state.view, refs=moved)
+
+    operations.change(
+        make, author=author, time=checked_time(time), description=f"drop receipt {cid}"
+    )
+    return cid
+
+
+def listed(repository: Reader, view: View) -> Iterator[KeptReceipt]:
+    """Yields the receipts that are kept, by CID text; one that cannot be read says why."""
+    for cid in refs.listed(repository.store, view, RECEIPTS).values():
+        kept = ReceiptCid(cid.raw)
+        block = repository.store.get(kept)
+        try:
+            yield KeptReceipt(kept, read_receipt(block))
+        except (CorruptError, FormatError) as error:
+            yield KeptReceipt(kept, None, str(error))
+
+
+def found(repository: Reader, receipt: Cid | str) -> tuple[ReceiptCid, Receipt | SealedReceipt]:
+    """Returns a receipt by its CID or the beginning of that, with the CID."""
+    block = find(repository, str(receipt))
+    return ReceiptCid.of(block), read_receipt(block)
+
+
+def find(repository: Reader, text: str) -> bytes:
+    """Returns the block of a receipt by its CID or the beginning of that: a kept one, else one of
+    the log.
+
+    Raises:
+        NotFoundError: kind `not-found`, or `ambiguous`.
+    """
+
+    def read() -> bytes:
+        found = named(repository, repository.view, text)
+        return repository.receipts.find(text) if found is None else repository.store.get(found[1])
+
+    return repository._operations.retry_if_collected(read)
+
+
+def named(repository: Reader, view: View, text: str) -> tuple[str, ReceiptCid] | None:
+    """Returns the name that a receipt is kept under, which is its CID, and what is kept there; None
+    where no name begins with the text.
+
+    Raises:
+        InvalidInputError: it is too short.
+        NotFoundError: kind `ambiguous`.
+    """
+    check_beginning(text)
+    ref = refs.read(repository.store, view, RECEIPTS + text)
+    if ref is not None:
+        return text, ReceiptCid(ref.target.raw)
+    names = refs.listed(repository.store, view, RECEIPTS)
+    found = [(name, ReceiptCid(cid.raw)) for name, cid in names.items() if name.startswith(text)]
+    if len(found) > 1:
+        raise ambiguous(text, (cid for _, cid in found))
+    return found[0] if found else None

@@ -1,0 +1,288 @@
+"""The receipt log: every answer's receipt, appended beside the history, found again by its CID.
+
+A frame is a mark, the length, the blake3 of the block, the block. Two files hold the newest frames,
+neither of them above its bound: where the next frame has no room, the log takes the place of the
+older one, whose frames are dropped. A receipt that cannot be written does not make an answer fail.
+
+The log pins nothing and is not synced. A frame is with the operating system before the answer is
+returned, so a process that is killed afterwards loses none; a power cut loses those that the system
+has not written out yet, of the last half a minute by the defaults of Linux. A kept receipt is a
+block of the repository and is durable.
+
+Writers append one after the other, under a lock. Each leaves whole frames: what does not fit on the
+disk is taken back, and what a writer that was killed left at the end is cut off by the next one.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from mmap import ACCESS_READ, mmap
+from pathlib import Path
+
+from blake3 import blake3
+
+from ibidem.objects.cid import DAG_CBOR_PREFIX, ReceiptCid
+from ibidem.objects.constants import BLOCK_BYTES_MAX
+from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
+from ibidem.objects.forking import ForkLock, on_fork
+from ibidem.store.files import LOCK_FILE, append_whole, read_file
+from ibidem.store.lock import try_lock, unlock
+
+LOG_FILE = "log"
+OLDER_FILE = "log.older"
+LOG_BYTES_MAX = 16 << 20
+"""Of one of the two files; so twice this is kept at most."""
+MARK = b"\x00IbR"
+HEAD_BYTES = len(MARK) + 4 + 32
+"""Of a frame: the mark, the length, the digest."""
+PREFIX_CHARACTERS_MIN = 8
+_PATIENCE_SECONDS = 0.5
+"""How long an answer waits for the lock, which others hold for microseconds."""
+_PAUSE_SECONDS = 0.0001
+
+
+class ReceiptLog:
+    """Receipt blocks, in files or, for a repository in memory, in a list; for any threads."""
+
+    def __init__(self, folder: Path | None, *, log_bytes_max: int = LOG_BYTES_MAX) -> None:
+        self._path = None if folder is None else folder / LOG_FILE
+        self._log_bytes_max = log_bytes_max
+        self._kept = bytearray()
+        self._older = b""
+        self._last: bytes | None = None
+        self._reset()
+        _all.add(self)
+
+    def _reset(self) -> None:
+        self._threads = ForkLock()
+        self._log: int | None = None
+        self._lock: int | None = None
+        self._end = 0
+        """Size that the log had after our last frame; of another size, its end is looked at."""
+
+    @property
+    def bound_bytes(self) -> int:
+        """How many bytes are kept at most."""
+        return 2 * self._log_bytes_max
+
+    def size(self) -> tuple[int, int]:
+        """Returns how many receipts there are, and how many bytes the files have."""
+        parts = self._parts()
+        return sum(1 for part in parts for _ in _frames(part)), sum(map(len, parts))
+
+    def close(self) -> None:
+        """Lets go of the files; the next receipt opens them again."""
+        with self._threads:
+            self._close()
+
+    def append(self, block: bytes) -> None:
+        """Appends a block, not synced; a repeat of the last one is left out."""
+        digest = blake3(block).digest()
+        with self._threads:
+            if digest == self._last:
+                return
+            frame = _frame(digest, block)
+            if self._path is None:
+                if len(self._kept) + len(frame) > self._log_bytes_max:
+                    self._older, self._kept = bytes(self._kept), bytearray()
+                self._kept += frame
+                self._last = digest
+                return
+            # A full or read-only disk must not take the answer away with the receipt.
+            with suppress(OSError):
+                self._append(self._path, frame)
+                self._last = digest
+
+    def _append(self, path: Path, frame: bytes) -> None:
+        lock = self._locked(path)
+        try:
+            size = self._ready(path)
+            while size and size + len(frame) > self._log_bytes_max:
+                self._turn(path)
+                size = self._ready(path)
+            assert self._log is not None, "BUG: the log is open"
+            append_whole(self._log, frame, size_bytes=size)
+            self._end = size + len(frame)
+        finally:
+            unlock(lock)
+
+    def _locked(self, path: Path) -> int:
+        """Locks the folder and returns the descriptor to unlock; its file stays open, as opening
+        costs more than a frame.
+
+        Raises:
+            OSError: another process has it for longer than a receipt is worth waiting for.
+        """
+        if self._lock is None:
+            path.parent.mkdir(exist_ok=True)
+            flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0)
+            self._lock = os.open(path.with_name(LOCK_FILE), flags, 0o666)
+        deadline = None
+        while True:
+            try:
+                try_lock(self._lock)
+            except (BlockingIOError, PermissionError):
+                now = time.monotonic()
+                deadline = now + _PATIENCE_SECONDS if deadline is None else deadline
+                if now >= deadline:
+                    raise
+                time.sleep(_PAUSE_SECONDS)
+            else:
+                return self._lock
+
+    def _ready(self, path: Path) -> int:
+        """Opens the log where it is not open, or was removed, and cuts off a torn end; returns its
+        size."""
+        status = None if self._log is None else os.fstat(self._log)
+        if self._log is None or status is None or not status.st_nlink:
+            self._close_log()
+            flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)
+            self._log = os.open(path, flags | getattr(os, "O_BINARY", 0), 0o666)
+            self._end, status = 0, os.fstat(self._log)
+        size = status.st_size
+        if size == self._end:
+            return size
+        with mmap(self._log, 0, access=ACCESS_READ) as data:
+            whole = _whole_bytes(data)
+        if whole < size:
+            os.ftruncate(self._log, whole)
+        return whole
+
+    def _turn(self, path: Path) -> None:
+        """Puts a full log in the place of the older one, unless another process did already."""
+        assert self._log is not None, "BUG: a log that is not open was turned"
+        if os.path.samestat(os.fstat(self._log), path.stat()):
+            path.replace(path.with_name(OLDER_FILE))
+        self._close_log()
+
+    def _close_log(self) -> None:
+        if self._log is not None:
+            os.close(self._log)
+            self._log = None
+
+    def _close(self) -> None:
+        self._close_log()
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def after_fork(self) -> None:
+        """Lets go of what a child process has of its parent: a lock of both would lock neither."""
+        self._close()
+        self._reset()
+
+    def forget(self, concerns: Callable[[bytes], bool]) -> None:
+        """Drops receipts that are held in memory; those in files are overwritten in place."""
+        with self._threads:
+            if self._path is None:
+                kept = [_frame(*found) for found in self.blocks() if not concerns(found[1])]
+                self._older, self._kept = b"", bytearray().join(kept)
+            self._last = None
+
+    def find(self, text: str) -> bytes:
+        """Returns the block whose CID begins with the text, of 8 characters or more.
+
+        Raises:
+            NotFoundError: kind `not-found`, or `ambiguous`.
+        """
+        check_beginning(text)
+        found = {
+            digest: block
+            for digest, block in self.blocks()
+            if str(ReceiptCid(DAG_CBOR_PREFIX + digest)).startswith(text)
+        }
+        if not found:
+            raise NotFoundError(
+                f"receipt {text!r:.80} is not kept, and not in the log",
+                hint="the log has the last receipts made here; 'repo receipt keep' keeps one",
+            )
+        if len(found) > 1:
+            raise ambiguous(text, (ReceiptCid(DAG_CBOR_PREFIX + digest) for digest in found))
+        return found.popitem()[1]
+
+    def blocks(self) -> Iterator[tuple[bytes, bytes]]:
+        """Yields (digest, block) of every whole frame, oldest first."""
+        for part in self._parts():
+            for start, block in _frames(part):
+                yield part[start + 8 : start + HEAD_BYTES], block
+
+    def _parts(self) -> list[bytes]:
+        """Returns the bytes of the logs, the older one first; not mapped, as a writer may cut off
+        an end meanwhile."""
+        if self._path is None:
+            return [self._older, bytes(self._kept)]
+        paths = (self._path.with_name(OLDER_FILE), self._path)
+        return [read_file(path) or b"" for path in paths]
+
+
+def check_beginning(text: object) -> None:
+    """Raises `InvalidInputError` for what is too short to name a receipt."""
+    if not isinstance(text, str) or len(text) < PREFIX_CHARACTERS_MIN:
+        raise InvalidInputError(
+            f"receipt: got {text!r:.80}, "
+            f"expected {PREFIX_CHARACTERS_MIN} or more characters of a CID"
+        )
+
+
+def ambiguous(text: str, cids: Iterable[ReceiptCid]) -> NotFoundError:
+    """Returns the error that several receipts begin so."""
+    first, second, *more = sorted(map(str, cids))
+    others = f" and {len(more)} more" if more else ""
+    return NotFoundError(
+        f"receipt {text!r}: {first}, {second}{others} begin with it",
+        kind=ErrorKind.AMBIGUOUS,
+        hint="give more characters",
+    )
+
+
+def _frame(digest: bytes, block: bytes) -> bytes:
+    return MARK + len(block).to_bytes(4, "little") + digest + block
+
+
+def frame_at(data: bytes | mmap, at: int) -> bytes | None:
+    """Returns the block of the whole frame that begins at a byte, None where none does."""
+    if data[at : at + len(MARK)] != MARK:
+        return None
+    size = int.from_bytes(data[at + 4 : at + 8], "little")
+    digest, block = data[at + 8 : at + HEAD_BYTES], data[at + HEAD_BYTES : at + HEAD_BYTES + size]
+    is_whole = 0 < size <= BLOCK_BYTES_MAX and len(block) == size
+    return block if is_whole and blake3(block).digest() == digest else None
+
+
+def _frames(data: bytes | mmap) -> Iterator[tuple[int, bytes]]:
+    """Yields where each whole frame begins, and its block."""
+    at = data.find(MARK)
+    while at >= 0:
+        block = frame_at(data, at)
+        if block is not None:
+            yield at, block
+        at = data.find(MARK, at + 1 if block is None else at + HEAD_BYTES + len(block))
+
+
+def _whole_bytes(data: bytes | mmap) -> int:
+    """Returns the size of a log without what is torn at its end; zeros, which stand where a receipt
+    was erased, are not."""
+    # Nearly always the last mark begins a frame that ends with the file.
+    at = data.rfind(MARK)
+    block = frame_at(data, at) if at >= 0 else None
+    if block is not None and not data[at + HEAD_BYTES + len(block) :].strip(b"\0"):
+        return len(data)
+    end = 0
+    for start, block in _frames(data):
+        end = start + HEAD_BYTES + len(block)
+    return end if data[end:].strip(b"\0") else len(data)
+
+
+_all: weakref.WeakSet[ReceiptLog] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for receipts in list(_all):
+        receipts.after_fork()
+
+
+on_fork(in_child=_after_fork)

@@ -1,0 +1,254 @@
+"""Replaying a receipt: the same question of the same root, and the bytes compared.
+
+Either the answer is the same to the byte, or an error says which item, lane and number moved, and
+why: another root, a missing block or model, something erased, rules of another version.
+
+Spec: replay 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ibidem.objects.cid import Cid, ReceiptCid
+from ibidem.objects.commit import Commit
+from ibidem.objects.errors import (
+    ErrorKind,
+    FormatError,
+    IbidemError,
+    InvalidInputError,
+    NotFoundError,
+    ReplayError,
+)
+from ibidem.repo.receipts import kept
+from ibidem.repo.retrieval.retrieve import PreparedQuery, execute_asked
+from ibidem.repo.retrieval.token_estimators import estimator_of
+from ibidem.repo.revision import Revision
+from ibidem.retrieve.answer.receipt import Receipt, ReceiptItem, receipt_of
+from ibidem.retrieve.answer.sealed import SealedReceipt, read_receipt
+from ibidem.retrieve.query.query import Query
+from ibidem.retrieve.semantics import engine
+
+if TYPE_CHECKING:
+    from ibidem.repo.reader import Reader
+    from ibidem.retrieve.answer.result import LaneScore, Result
+    from ibidem.retrieve.tokens import TokenEstimator
+
+T = TypeVar("T")
+_NAMED_MAX = 8
+
+
+def replay(
+    repository: Reader,
+    receipt: Receipt | SealedReceipt | Cid | str,
+    *,
+    estimator: str | TokenEstimator | None = None,
+    text: str | None = None,
+    key: bytes | None = None,
+    at: object = None,
+) -> Result:
+    """Asks again what a receipt says was asked, and returns the answer when it is the same.
+
+    What a reranker said and the vector of the question are in the receipt; no model is asked again.
+
+    Args:
+        receipt: the receipt, its CID, or the beginning of that of 8 characters or more.
+        estimator: the one that counted tokens, where the receipt's name does not find it.
+        text: what was asked, where the receipt is sealed. key: the key that it was sealed with.
+        at: another revision to ask instead; that its answer differs is then the error.
+
+    Raises:
+        NotFoundError: no such receipt is kept here.
+        ReplayError: kind `replay-mismatch`, naming what moved; `not-found`: the root is not in this
+            repository; `block-not-found`: a part of it is not; `erased`; `unknown-model`.
+        FormatError: kind `unsupported-semantics`: of rules that this program does not have.
+    """
+    asked = opened(_found(repository, receipt), text, key)
+    revision = _revision(repository, asked, at)
+    engine(asked.semantics)
+    counter = _estimator_of(asked.query, estimator)
+    result: Result = ask_again(
+        repository, revision, PreparedQuery(asked.query, counter, asked.rerank)
+    )
+    check_same(repository, asked, result)
+    return replace(result, receipt=asked)
+
+
+def opened(
+    receipt: Receipt | SealedReceipt, text: str | None = None, key: bytes | None = None
+) -> Receipt:
+    """Returns a receipt that can be asked, opened with its text and key where it is sealed.
+
+    Raises:
+        InvalidInputError: it is sealed and text or key is missing, or it is open and got some.
+        ReplayError: not the text, or not the key.
+    """
+    if isinstance(receipt, SealedReceipt):
+        if text is None or key is None:
+            raise InvalidInputError(
+                "receipt: it is sealed: it has only a keyed digest of the text that was asked",
+                hint="give the text, and the key that it was sealed with",
+            )
+        return receipt.open(text, key)
+    if key is not None or text is not None:
+        if text is not None and key is None and text == receipt.query.text:
+            return receipt
+        raise InvalidInputError("receipt: got a text or key for one that says what was asked")
+    return receipt
+
+
+def ask_again(repository: Reader, revision: Revision, asked: PreparedQuery) -> Any:
+    """Returns the answer to a question, with no model asked; raises as `explained` does."""
+    return explained(lambda: execute_asked(repository, revision, asked))
+
+
+def check_same(repository: Reader, asked: Receipt, result: Result) -> None:
+    """Raises `ReplayError` unless a receipt is, to the byte, the one of an answer to its query."""
+    found = receipt_of(result, commit=asked.commit, notes_head=asked.notes_head)
+    # The digests of models stand in the root's configuration, so they are checked against it.
+    config = repository.at(result.root).config
+    models = {
+        name: config.models[name].digest if name in config.models else None for name in asked.models
+    }
+    moved = list(differences(asked, found))
+    moved += [
+        f"model {name!r:.60}: the root has another than the receipt names"
+        for name, digest in models.items()
+        if digest != asked.models[name]
+    ]
+    if asked.commit is not None and repository.store.has(asked.commit):
+        root = Commit.decode(repository.store.get(asked.commit)).root
+        if root != asked.root:
+            moved.append(f"commit {asked.commit}: its root is {root}, not the receipt's")
+    if moved:
+        raise mismatch(asked, found, moved)
+
+
+def mismatch(asked: Receipt, found: Receipt, moved: list[str]) -> ReplayError:
+    """Returns the error for answers that differ: what moved, and why it can have."""
+    lines = moved[:_NAMED_MAX]
+    if len(moved) > _NAMED_MAX:
+        lines.append(f"and {len(moved) - _NAMED_MAX} more")
+    if found.root != asked.root:
+        why = f"another root: {found.root} was asked, the receipt is of {asked.root}"
+        hint = "compare them with 'repo diff --query', which names the commits"
+    else:
+        why = "same root and question, so the receipt or a file of this repository was changed"
+        hint = "run 'repo doctor --full', and replay again after 'repo reindex'"
+    return ReplayError("receipt: the answer is another: " + "; ".join([*lines, why]), hint=hint)
+
+
+def differences(before: Receipt, after: Receipt) -> Iterator[str]:
+    """Yields, in words, each item, lane and number in which two receipts differ."""
+    if before.query != after.query:
+        yield "the question is another"
+    for index in range(max(len(before.items), len(after.items))):
+        one = before.items[index] if index < len(before.items) else None
+        other = after.items[index] if index < len(after.items) else None
+        if one != other:
+            yield from _item_differences(index + 1, one, other)
+    if before.rerank != after.rerank:
+        yield "what the reranker said is another"
+    if before.result != after.result and before.items == after.items:
+        yield (
+            "the items agree, but what was left out, counted or warned about does not: "
+            f"result {after.result}, expected {before.result}"
+        )
+
+
+def explained(ask: Callable[[], T]) -> T:
+    """Returns what `ask` returns; why it cannot be asked becomes a `ReplayError` with the reason.
+
+    Raises:
+        ReplayError: kind `block-not-found`, `erased`, `unknown-model` or `not-found`.
+    """
+    try:
+        return ask()
+    except (ReplayError, FormatError):
+        raise
+    except IbidemError as error:
+        reasons = {
+            ErrorKind.BLOCK_NOT_FOUND: "a block of its root is missing",
+            ErrorKind.ERASED: "something that it read has been erased",
+            ErrorKind.UNKNOWN_MODEL: "a model that it asked for is not in the root",
+            ErrorKind.NOT_FOUND: "something that it needs is missing",
+        }
+        if error.kind not in reasons:
+            raise
+        raise ReplayError(
+            f"receipt: {reasons[error.kind]}: {error}",
+            kind=error.kind,
+            hint=error.hint or "fetch the history that it belongs to, or run 'repo fsck'",
+        ) from error
+
+
+def _item_differences(
+    rank: int, one: ReceiptItem | None, other: ReceiptItem | None
+) -> Iterator[str]:
+    if one is None or other is None:
+        item = one or other
+        assert item is not None, "BUG: neither answer has the item"
+        yield f"item {rank}: {item.id} {'entered' if one is None else 'left'}"
+        return
+    if one.id != other.id:
+        yield f"item {rank}: {other.id} with {other.score!r}, expected {one.id} with {one.score!r}"
+        return
+    place = f"item {rank}, {one.id}"
+    if one.cid != other.cid:
+        yield f"{place}: the node is another version, {other.cid}, expected {one.cid}"
+    if one.digest != other.digest:
+        yield f"{place}: its rendered text is another"
+    if one.score != other.score:
+        yield f"{place}: score {other.score!r}, expected {one.score!r}"
+    for lane in sorted({*one.lanes, *other.lanes}):
+        yield from _lane_differences(place, lane, one.lanes.get(lane), other.lanes.get(lane))
+
+
+def _lane_differences(
+    place: str, lane: str, one: LaneScore | None, other: LaneScore | None
+) -> Iterator[str]:
+    if one is None or other is None:
+        if one is not other:
+            yield f"{place}: lane {lane} {'ranks it now' if one is None else 'ranked it before'}"
+        return
+    for name, was, now in zip(("rank", "score", "contribution"), one, other, strict=True):
+        if was != now:
+            yield f"{place}: lane {lane}, {name} {now!r}, expected {was!r}"
+
+
+def _revision(repository: Reader, asked: Receipt, at: object) -> Revision:
+    if at is not None:
+        return repository.at(at)
+    try:
+        return Revision(repository, asked.root, None)
+    except NotFoundError as error:
+        raise ReplayError(
+            f"receipt: its root {asked.root} is not in this repository",
+            kind=ErrorKind.NOT_FOUND,
+            hint="fetch the history that it belongs to",
+        ) from error
+
+
+def _estimator_of(asked: Query, given: str | TokenEstimator | None) -> TokenEstimator:
+    """Returns the estimator of a query, given or found by its recorded name."""
+    if given is not None:
+        return estimator_of(given)
+    try:
+        return estimator_of(asked.estimator)
+    except InvalidInputError as error:
+        raise ReplayError(
+            f"receipt: its estimator {asked.estimator!r} is not found by its name",
+            kind=ErrorKind.NOT_FOUND,
+            hint="pass estimator=, the one that counted",
+        ) from error
+
+
+def _found(repository: Reader, receipt: Any) -> Receipt | SealedReceipt:
+    kept.check_receipt(receipt)
+    if isinstance(receipt, (Receipt, SealedReceipt)):
+        return receipt
+    if isinstance(receipt, Cid):
+        receipt = str(ReceiptCid(receipt.raw))
+    return read_receipt(kept.find(repository, receipt))

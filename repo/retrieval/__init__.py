@@ -1,0 +1,1 @@
+"""Asking a revision: defaults resolved, models and feedback looked up, the answer receipted."""

@@ -1,0 +1,161 @@
+"""Packs and prompts of a revision, and whether a citation is true of what is kept here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ibidem.objects.errors import InvalidInputError, NotFoundError
+from ibidem.objects.node import Node
+from ibidem.repo.retrieval.retrieve import answered, ask
+from ibidem.repo.retrieval.token_estimators import estimator_of
+from ibidem.retrieve.context.assemble import shown_text
+from ibidem.retrieve.context.option import EDGES, LIMIT_DEFAULT, SCORE, EdgeWalk, PackOptions
+from ibidem.retrieve.context.prompt import Citation, Prompt, assemble, cited_digest
+from ibidem.retrieve.context.result import PackResult, pack_cid
+from ibidem.retrieve.tokens import HEURISTIC
+
+if TYPE_CHECKING:
+    from ibidem.repo.reader import Reader
+    from ibidem.repo.retrieval.retrieve import PreparedQuery
+    from ibidem.repo.revision import Revision
+    from ibidem.retrieve.access.policy import TrustContext
+
+HYBRID = "hybrid"
+HYBRID_WEIGHTS = {"lexical": 0.7, "dense": 0.3}
+_NAMES = frozenset(PackOptions().form()) - {EDGES} | frozenset(EdgeWalk().form())
+
+
+def packs(
+    repository: Reader, revision: Revision, text: str | None = None, **options: Any
+) -> PackResult:
+    """Returns the packs that answer a question, with their receipt; `ask_packs` has the options."""
+    result = answered(repository, revision, ask_packs(repository, revision, text, **options))
+    assert isinstance(result, PackResult), "BUG: a question for packs"
+    return result
+
+
+def ask_packs(
+    repository: Reader,
+    revision: Revision,
+    text: str | None = None,
+    *,
+    limit: int | None = LIMIT_DEFAULT,
+    rank: str = SCORE,
+    **options: Any,
+) -> PreparedQuery:
+    """Returns a question for packs resolved.
+
+    Args:
+        text: blank text finds nothing.
+        limit: how many packs, None for any number; how many hits there are says `depth`.
+        rank: `score`; `none` for every score 0 and document order; `hybrid` for 0.7 of the lexical
+            and 0.3 of the dense lane, each scaled to between 0 and 1, or `weights` of them, which
+            add up to 1 at most.
+        options: those of packs (`retrieve.context.option`) and of `retrieving.ask`.
+
+    Raises:
+        InvalidInputError: an option is unknown, of the wrong form, or has no effect; it is named.
+    """
+    given = {name: options.pop(name) for name in sorted(_NAMES) if name in options}
+    if rank == HYBRID:
+        options |= _hybrid(options)
+    elif rank != SCORE:
+        given["rank"] = rank
+    asked = ask(repository, revision, text=text, limit=limit, packs=given, **options)
+    if rank == HYBRID and asked.query.vector is None:
+        raise InvalidInputError("rank: got 'hybrid' without a vector, expected a vector or a model")
+    return asked
+
+
+class Packer(Protocol):
+    """What finds packs: a revision, or a run."""
+
+    def packs(self, text: str | None = None, **options: Any) -> PackResult:
+        """Returns hits with what stands around them."""
+        ...
+
+
+def prompt(
+    packer: Packer,
+    question: str,
+    found: PackResult | None,
+    *,
+    style: str,
+    **options: Any,
+) -> Prompt:
+    """Returns the prompt of a question; without packs, those that `packer` finds for it."""
+    counter = options.get("estimator", HEURISTIC.name)
+    if found is None:
+        found = packer.packs(question, **options)
+    elif set(options) - {"estimator"}:
+        raise InvalidInputError(
+            f"{min(options)}: got it beside packs, expected it where they are made"
+        )
+    receipt = found.receipt if isinstance(found, PackResult) else None
+    return assemble(
+        question,
+        found,
+        style=style,
+        commit=None if receipt is None else receipt.commit,
+        estimator=estimator_of(counter),
+    )
+
+
+def verify(repository: Reader, citation: Citation, *, trust: TrustContext | None = None) -> bool:
+    """Tells whether what a citation says is true for whoever asks: the commit has the root, the
+    root has the nodes, their texts have the hashes, and the pack is made of them.
+
+    The nodes are read as the caller sees them, so a citation tells nobody whether a guess of a
+    hidden text is right, and what was cited to a caller is true for the same caller. The marker,
+    the path and the headings are for people and not checked.
+
+    Args:
+        trust: who asks; required where the root has a trust policy.
+
+    Raises:
+        InvalidInputError: kind `trust-required`.
+    """
+    if not isinstance(citation, Citation):
+        raise InvalidInputError(f"citation: got {type(citation).__name__}, expected a Citation")
+    try:
+        revision = repository.at(citation.root, trust=trust)
+        if citation.commit is not None and (
+            repository.commit_at(citation.commit).root != citation.root
+        ):
+            return False
+        texts = [_cited(repository, revision, span.id, span.cid) for span in citation.spans]
+    except NotFoundError:
+        return False
+    is_same = all(
+        text is not None
+        and 0 <= span.start <= span.stop <= len(text)
+        and cited_digest(text[span.start : span.stop]) == span.digest
+        for text, span in zip(texts, citation.spans, strict=True)
+    )
+    members = [span.cid for span in citation.spans]
+    return is_same and pack_cid(citation.policy, citation.document, members) == citation.pack
+
+
+def _cited(repository: Reader, revision: Revision, id: Any, cid: Any) -> str | None:  # noqa: A002
+    """Returns the text of a node of a revision; None where it has another value there."""
+    node: Node = revision.node(id, include_tombstoned=True)
+    if node.cid != cid:
+        return None
+    return shown_text(node, revision.config.fields, repository.content_of)
+
+
+def _hybrid(options: dict[str, Any]) -> dict[str, Any]:
+    if options.get("fusion") is not None:
+        raise InvalidInputError("fusion: got one with rank 'hybrid', expected rank 'score'")
+    weights = options.get("weights", HYBRID_WEIGHTS)
+    try:
+        total = sum(weights.values())
+        is_part = all(0.0 <= weight <= 1.0 for weight in weights.values()) and total <= 1.0
+    except (AttributeError, TypeError):
+        is_part = False
+    if not is_part:
+        raise InvalidInputError(
+            f"weights: got {weights!r:.80} with rank 'hybrid', "
+            "expected numbers from 0 that add up to 1 at most"
+        )
+    return {"fusion": "score_normalised", "weights": weights}

@@ -1,0 +1,142 @@
+"""What the notes say about nodes, as factors of a question: votes, outcomes, what was not useful.
+
+Events are read at the one notes head that the query names, so an answer that they changed is
+repeated whatever is said later.
+
+Spec: recall 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from ibidem.objects.cid import Cid, CommitCid
+from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.ids import NodeId
+from ibidem.repo import refs
+from ibidem.repo.notes import (
+    NOT_USEFUL,
+    NOTES,
+    OUTCOME,
+    QUESTION,
+    SPACE_DEFAULT,
+    VOTE,
+    WORDS,
+    Event,
+    Log,
+    read_log,
+)
+from ibidem.repo.revspec import microseconds
+from ibidem.retrieve.query.query import Query
+from ibidem.retrieve.recall.factors import Opinions
+from ibidem.retrieve.recall.feedback import (
+    NotUseful,
+    Outcome,
+    Vote,
+    feedback_factors,
+    question_digest,
+    word_digests,
+    worth_factors,
+)
+
+if TYPE_CHECKING:
+    from ibidem.repo.reader import Reader
+    from ibidem.repo.revision import Revision
+
+
+def opinions(repository: Reader, query: Query) -> Opinions:
+    """Returns what the notes that a query names say, for its question.
+
+    Raises:
+        NotFoundError: the notes are not in this repository.
+    """
+    recall = query.recall
+    if recall is None or not recall.counts_notes:
+        return {}
+    log = read_log(repository, recall.notes, repository.note_logs.setdefault("", {}))
+    found: dict[str, Mapping[NodeId, float]] = {}
+    if recall.feedback is not None:
+        said = [_not_useful(event, node) for event, node in _each(log, NOT_USEFUL)]
+        found["feedback"] = feedback_factors(_votes(log), said, query.text or "")
+    if recall.worth is not None:
+        outcomes = [
+            Outcome(event.time, _id(event), node, event.value == 1.0)
+            for event, node in _each(log, OUTCOME)
+        ]
+        worth = recall.worth
+        found["worth"] = worth_factors(outcomes, as_of=worth.as_of, half_life=worth.half_life)
+    return found
+
+
+def vote_detail(text: str, node: NodeId) -> dict[str, bytes]:
+    """Returns what a vote says about the question, without its words."""
+    return {QUESTION: question_digest(text, node)}
+
+
+def not_useful_event(text: str, node: NodeId, actor: str, about: Cid | None = None) -> Event:
+    """Returns the event that a node did not help with a question."""
+    detail = {WORDS: sorted(word_digests(text, node))}
+    return Event(NOT_USEFUL, (node,), actor, about=about, detail=detail)
+
+
+def _votes(log: Log) -> list[Vote]:
+    return [
+        Vote(
+            event.time,
+            _id(event),
+            event.actor,
+            node,
+            event.detail.get(QUESTION, b""),
+            int(event.value or 0),
+        )
+        for event, node in _each(log, VOTE)
+    ]
+
+
+def _not_useful(event: Event, node: NodeId) -> NotUseful:
+    words = frozenset(event.detail[WORDS])
+    return NotUseful(event.time, _id(event), event.actor, node, words)
+
+
+def _each(log: Log, kind: str) -> Iterable[tuple[Event, NodeId]]:
+    return ((event, node) for event in log.of_kind(kind) for node in event.targets)
+
+
+def _id(event: Event) -> bytes:
+    assert event.id is not None, "BUG: an event that was read has an id"
+    return event.id.raw
+
+
+def resolve_as_of(
+    repository: Reader, revision: Revision, options: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Returns the options of a question with the time and the notes that it counts.
+
+    Args:
+        options: `as_of` may be a datetime, `notes` a commit or the name of a space. Without
+            `as_of` the time is that of the commit, or of the notes if outcomes count and they are
+            newer; never the clock's.
+
+    Raises:
+        InvalidInputError: the notes are neither.
+    """
+    given = options.get("as_of")
+    counts = options.get("feedback") or options.get("worth")
+    notes = options.get("notes", SPACE_DEFAULT if counts else None)
+    if isinstance(given, datetime):
+        given = microseconds(given)
+    if isinstance(notes, str):
+        ref = refs.read_now(repository._operations, NOTES + refs.check_name("notes", notes))
+        notes = None if ref is None else CommitCid(ref.target.raw)
+    elif notes is not None and not isinstance(notes, CommitCid):
+        raise InvalidInputError(
+            f"notes: got {notes!r:.80}, expected a CommitCid or the name of a space"
+        )
+    if given is None and (options.get("recency") or options.get("worth")):
+        given = 0 if revision.commit is None else revision.commit.time
+        if options.get("worth") and notes is not None:
+            # What was noted after the commit is to count, as votes do.
+            given = max(given, repository.commit_at(notes).time)
+    return {**options, "as_of": given, "notes": notes}

@@ -1,0 +1,148 @@
+"""Structured questions to a revision: nodes by conditions, ordered, counted and paged; paths.
+
+No ranking and no receipt: the answer is all that holds, in an order that is defined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from ibidem.objects.errors import ErrorKind, NotFoundError
+from ibidem.objects.ids import NodeId
+from ibidem.objects.node import Node
+from ibidem.objects.record import record
+from ibidem.repo.argument_checks import check_id
+from ibidem.repo.revspec import microseconds
+from ibidem.retrieve.access.restricted_snapshot import loader
+from ibidem.retrieve.answer.tuple_sequence import TupleSequence
+from ibidem.retrieve.filter import NodeSet, universe, view_of
+from ibidem.retrieve.graph.paths import PATHS_DEFAULT, Path, find_paths, parse_steps
+from ibidem.retrieve.listing import Order, list_nodes
+from ibidem.retrieve.query import checks
+from ibidem.retrieve.query.query import resolve
+
+if TYPE_CHECKING:
+    from ibidem.repo.revision import Revision
+    from ibidem.retrieve.query.predicate import Predicate
+
+
+@record
+class Page(TupleSequence[Node]):
+    """Some nodes of an answer, a sequence of them."""
+
+    nodes: tuple[Node, ...]
+    count: int
+    """How many there are on all pages."""
+    next: str | None
+    """What `after` takes for the next page; None on the last one."""
+
+    @property
+    def _listed(self) -> tuple[Node, ...]:
+        return self.nodes
+
+
+def page(
+    revision: Revision,
+    *,
+    order_by: str | tuple[str, str] | None = None,
+    limit: int | None = None,
+    offset: int = 0,
+    after: str | None = None,
+    **conditions: Any,
+) -> Page:
+    """Returns the nodes that meet all conditions, in an order.
+
+    Args:
+        revision: what is asked.
+        order_by: a property, `-` and a property for descending, or (property, "ascending" |
+            "descending"); nodes with equal values by id, those without a value last. None: by id.
+        limit: nodes at most, None for all.
+        offset: nodes that are skipped.
+        after: `next` of the page before, at any revision.
+        conditions: `label`, `where`, `valid_at`, `valid_missing`, `include_tombstoned`.
+
+    Raises:
+        InvalidInputError: an option is wrong; the message names it.
+    """
+    scope = _scope(revision, **conditions)
+    found = list_nodes(
+        scope,
+        Order.parse(order_by),
+        offset=checks.count("offset", offset),
+        limit=None if limit is None else checks.count("limit", limit),
+        after=after,
+    )
+    get = revision.repository.store.get
+    load = loader(scope.snapshot, lambda cid: Node.decode(get(cid)))
+    cids = scope.snapshot.node_cids(found.ordinals)
+    return Page(tuple(load(cid) for cid in cids), found.count, found.next)
+
+
+def count(revision: Revision, **conditions: Any) -> int:
+    """Returns how many nodes meet all conditions; no node is read."""
+    return len(_scope(revision, **conditions).members)
+
+
+def paths(
+    revision: Revision,
+    starts: NodeId | Iterable[NodeId],
+    path: Iterable[str | tuple[str, str]],
+    *,
+    limit: int | None = PATHS_DEFAULT,
+    repeats: str = "none",
+    include_tombstoned: bool = False,
+) -> list[Path]:
+    """Returns every way from some nodes along edges of given types.
+
+    Args:
+        revision: what is walked.
+        starts: a node, or several.
+        path: steps, each an edge type or (edge type, "out" | "in" | "both"); `*` is any type.
+        limit: paths at most, up to 100,000; None for all, where they are no more than that.
+        repeats: what may come twice in one path: `none`, no node; `nodes`, a node but no edge;
+            `all`.
+        include_tombstoned: whether hidden nodes are walked too.
+
+    Raises:
+        NotFoundError: a start is not there, or a tombstone hides it.
+        InvalidInputError: an option is wrong; kind `limit-exceeded`: the graph is too wide here.
+    """
+    nodes = [starts] if isinstance(starts, NodeId) else list(starts)
+    hidden = checks.flag("include_tombstoned", include_tombstoned)
+    steps = parse_steps(path)
+    view = view_of(revision.seen_by(revision.trust).snapshot(), include_tombstoned=hidden)
+    for node in nodes:
+        ordinal = view.snapshot.ordinal(check_id("starts", node, NodeId))
+        if ordinal is None or ordinal not in view.snapshot.live:
+            raise NotFoundError(f"node {node} is not in the graph at this revision")
+        if ordinal not in view.members:
+            raise NotFoundError(f"node {node} was forgotten", kind=ErrorKind.FORGOTTEN)
+    return find_paths(view, nodes, steps, limit=limit, repeats=repeats)
+
+
+def _scope(
+    revision: Revision,
+    *,
+    label: str | Iterable[str] | None = None,
+    where: Mapping[str, Any] | Predicate | None = None,
+    valid_at: int | datetime | None = None,
+    valid_missing: str | None = None,
+    include_tombstoned: bool = False,
+) -> NodeSet:
+    """Returns the nodes that meet all conditions."""
+    snapshot = revision.seen_by(revision.trust).snapshot()
+    if label is None and not where and valid_at is None and valid_missing is None:
+        hidden = checks.flag("include_tombstoned", include_tombstoned)
+        return view_of(snapshot, include_tombstoned=hidden)
+    query = resolve(
+        revision.config,
+        trust=revision.trust,
+        label=label,
+        where=where or None,
+        valid_at=microseconds(valid_at) if isinstance(valid_at, datetime) else valid_at,
+        valid_missing=valid_missing,
+        include_tombstoned=include_tombstoned,
+    )
+    return universe(snapshot, query).scope

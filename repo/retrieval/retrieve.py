@@ -1,0 +1,296 @@
+"""Asking a revision: defaults are resolved here, the answer is computed below, the receipt is
+kept.
+
+Asking again what a receipt says is done in `repo/receipts/replay.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.node import Node
+from ibidem.objects.record import record
+from ibidem.repo.retrieval.rerank_timeout import limited
+from ibidem.repo.retrieval.token_estimators import estimator_of
+from ibidem.repo.revision import Revision
+from ibidem.repo.revspec import microseconds
+from ibidem.retrieve.answer.receipt import receipt_of
+from ibidem.retrieve.answer.result import Result
+from ibidem.retrieve.answer.warning import Warning  # noqa: A004  the word that the field knows
+from ibidem.retrieve.lane import LaneTop
+from ibidem.retrieve.pipeline import dense_tops
+from ibidem.retrieve.query.query import Query, resolve
+from ibidem.retrieve.rerank import Reranker, RerankRecord
+from ibidem.retrieve.semantics import engine
+from ibidem.retrieve.tokens import HEURISTIC, TokenEstimator
+
+if TYPE_CHECKING:
+    from ibidem.embed.protocol import Embedder
+    from ibidem.repo.reader import Reader
+    from ibidem.retrieve.context.result import PackResult
+
+
+AnyAnswer = TypeVar("AnyAnswer", Result, "PackResult", "Result | PackResult")
+
+
+@record
+class PreparedQuery:
+    """A question with nothing left to assume."""
+
+    query: Query
+    estimator: TokenEstimator
+    reranker: Reranker | RerankRecord | None
+    is_strict: bool = False
+    """Whether a warning is an error."""
+
+
+def retrieve(repository: Reader, revision: Revision, **options: Any) -> Result:
+    """Returns the answer to a question over a revision, with its receipt; `ask` has the options."""
+    return _of_nodes(answered(repository, revision, _ask_nodes(repository, revision, options)))
+
+
+def answered(repository: Reader, revision: Revision, asked: PreparedQuery) -> Result | PackResult:
+    """Returns the answer to a resolved question, of nodes or of packs, with its receipt."""
+    result = _checked(asked, execute_asked(repository, revision, asked))
+    return _with_receipt(repository, revision, result)
+
+
+def retrieve_many(
+    repository: Reader, revision: Revision, questions: Iterable[Mapping[str, Any]]
+) -> list[Result]:
+    """Returns the answers to several questions, each as `retrieve` gives it.
+
+    Questions whose vectors are of one model and that rank the same nodes share one scan of the
+    vectors, which costs little more than a scan for one of them.
+
+    Args:
+        questions: the options of each.
+    """
+    asked = [_ask_nodes(repository, revision, options) for options in questions]
+    queries = [one.query for one in asked]
+    get = repository.store.get
+    tops = revision.asked(
+        lambda snapshot: dense_tops(snapshot, queries, lambda cid: Node.decode(get(cid)))
+    )
+    results = [
+        _checked(one, _of_nodes(execute_asked(repository, revision, one, dense=top)))
+        for one, top in zip(asked, tops, strict=True)
+    ]
+    return [_with_receipt(repository, revision, result) for result in results]
+
+
+def ask(
+    repository: Reader,
+    revision: Revision,
+    *,
+    model: str | None = None,
+    embedder: Embedder | None = None,
+    valid_at: int | datetime | None = None,
+    rerank: Reranker | None = None,
+    rerank_timeout: float | None = None,
+    estimator: str | TokenEstimator = HEURISTIC.name,
+    strict: bool = False,
+    **options: Any,
+) -> PreparedQuery:
+    """Returns a question resolved.
+
+    Args:
+        model: embeds the text, with `embedder` or the one in use for the model, and ranks by its
+            vector too; the vector that was used is in the receipt, so a replay needs no model.
+        embedder: likewise; its name is the model's unless that is given.
+        valid_at: keeps nodes that hold then, a moment with an offset or microseconds since 1970.
+        rerank: scores the first of the fused order; what it says is kept in the receipt.
+        rerank_timeout: seconds that it may take, 8 unless given; after them the order stands.
+        estimator: counts tokens, itself or by a name that `estimators` knows.
+        strict: a warning is an error, and leaves no receipt.
+        options: as `retrieve.query.resolve` lists them. `as_of` is the time of the commit unless
+            given, or with `worth` that of the notes where they are newer; `notes` are the newest
+            events of the space `memory`; another space or a commit of one may be named.
+    """
+    config = revision.config
+    if revision.trust is not None:
+        revision.seen_by(options.get("trust"))
+        options["trust"] = revision.trust
+    if model is not None or embedder is not None:
+        if options.get("vector") is not None:
+            raise InvalidInputError("vector: got one beside a model, expected one of them")
+        from ibidem.repo.retrieval.embedding import query_vector
+
+        options["vector"] = query_vector(
+            repository, config, options.get("text"), model=model, embedder=embedder
+        )
+    if any(options.get(name) for name in ("recency", "feedback", "worth")):
+        from ibidem.repo.retrieval.feedback import resolve_as_of
+
+        options = resolve_as_of(repository, revision, options)
+    counter = estimator_of(estimator)
+    query = resolve(
+        config,
+        valid_at=microseconds(valid_at) if isinstance(valid_at, datetime) else valid_at,
+        rerank=rerank,
+        estimator=counter,
+        **options,
+    )
+    return PreparedQuery(query, counter, limited(rerank, rerank_timeout), strict)
+
+
+def _ask_nodes(repository: Reader, revision: Revision, options: Mapping[str, Any]) -> PreparedQuery:
+    if options.get("packs") is not None:
+        raise InvalidInputError("packs: got options of packs, expected a call of 'packs'")
+    return ask(repository, revision, **options)
+
+
+def _of_nodes(result: Result | PackResult) -> Result:
+    assert isinstance(result, Result), "BUG: a question for nodes"
+    return result
+
+
+def _with_receipt(repository: Reader, revision: Revision, result: AnyAnswer) -> AnyAnswer:
+    """Returns the answer with its receipt, which is kept."""
+    query, config = result.query, revision.config
+    digests = {name: model.digest for name, model in config.models.items() if model.digest}
+    used = {} if query.vector is None else {query.vector.model}
+    models = {name: digest for name, digest in digests.items() if name in used}
+    notes = None if query.recall is None else query.recall.notes
+    receipt = receipt_of(result, commit=revision.commit_cid, notes_head=notes, models=models)
+    try:
+        block = receipt.encode()
+    except InvalidInputError:
+        # An answer of many thousand items has a receipt larger than a block: it gets none.
+        return result
+    repository.receipts.append(block)
+    return replace(result, receipt=receipt)
+
+
+def _checked(asked: PreparedQuery, result: AnyAnswer) -> AnyAnswer:
+    """Returns the answer, unless it has warnings that are errors."""
+    if asked.is_strict and result.warnings:
+        raise InvalidInputError(
+            "; ".join(map(_said, result.warnings)),
+            hint="ask without strict to get the answer with its warnings",
+        )
+    return result
+
+
+def _said(warning: Warning) -> str:
+    subject = "" if warning.subject is None else f" {warning.subject!r:.80}"
+    count = "" if warning.count is None else f" ({warning.count})"
+    return f"{warning.option}{subject}: {warning.message}{count}"
+
+
+def execute_asked(
+    repository: Reader, revision: Revision, asked: PreparedQuery, *, dense: LaneTop | None = None
+) -> Result | PackResult:
+    """Returns the answer to a resolved question, by the rules of its version, without a receipt."""
+    store = repository.store
+    result: Result | PackResult = revision.asked(
+        lambda snapshot: engine(asked.query.semantics)(
+            snapshot,
+            asked.query,
+            lambda cid: Node.decode(store.get(cid)),
+            repository.content_of,
+            estimator=asked.estimator,
+            reranker=asked.reranker,
+            dense=dense,
+            **_said_of(repository, asked.query),
+        )
+    )
+    return result
+
+
+def _said_of(repository: Reader, query: Query) -> dict[str, Any]:
+    """Returns the opinions that a query counts, as an argument, where it counts some."""
+    if query.recall is None or not query.recall.counts_notes:
+        return {}
+    from ibidem.repo.retrieval.feedback import opinions
+
+    return {"opinions": opinions(repository, query)}
+
+
+class Retriever:
+    """A question put together step by step; every step returns a new one and changes nothing."""
+
+    def __init__(
+        self, ask: Callable[..., Result], options: Mapping[str, Any] | None = None
+    ) -> None:
+        self._ask = ask
+        self._options = dict(options or {})
+
+    def text(self, text: str) -> Self:
+        """Ranks by the terms of a text."""
+        return self._with(text=text)
+
+    def label(self, *labels: str) -> Self:
+        """Keeps nodes of one of the labels."""
+        return self._with(label=list(labels))
+
+    def where(self, conditions: Mapping[str, Any] | None = None, **equal: Any) -> Self:
+        """Keeps nodes whose properties meet the conditions, which add up over several calls."""
+        known = self._options.get("where") or {}
+        return self._with(where={**known, **(conditions or {}), **equal})
+
+    def vector(self, model: str, vector: Any) -> Self:
+        """Ranks by closeness to a vector of a model."""
+        return self._with(vector=(model, vector))
+
+    def model(self, name: str) -> Self:
+        """Ranks by closeness to the vector that the embedder in use for a model makes of the
+        text."""
+        return self._with(model=name)
+
+    def sparse(self, vocab: str, indices: Any, weights: Any) -> Self:
+        """Ranks by a sparse vector of a vocabulary."""
+        return self._with(sparse=(vocab, indices, weights))
+
+    def graph(self, mode: str = "ppr", **options: Any) -> Self:
+        """Ranks by what edges lead to from the best nodes, by `ppr` or `decay`."""
+        return self._with(graph={"mode": mode, **options})
+
+    def community(self, **options: Any) -> Self:
+        """Ranks by what belongs together with the best nodes."""
+        return self._with(community=options)
+
+    def limit(self, limit: int | None) -> Self:
+        """Returns so many items at most."""
+        return self._with(limit=limit)
+
+    def token_budget(self, tokens: int | None) -> Self:
+        """Spends so many tokens at most."""
+        return self._with(token_budget=tokens)
+
+    def depth(self, depth: int) -> Self:
+        """Takes so many nodes from each lane."""
+        return self._with(depth=depth)
+
+    def fusion(self, name: str, **options: Any) -> Self:
+        """Fuses the lanes by a method, with its `rrf_k` or `weights`."""
+        return self._with(fusion=name, **options)
+
+    def valid_at(self, moment: int | datetime, *, missing: str = "pass") -> Self:
+        """Keeps nodes that hold at a moment; see `retrieve.query.validity` for those that say
+        nothing.
+        """
+        return self._with(valid_at=moment, valid_missing=missing)
+
+    def rerank(self, reranker: Reranker, **options: Any) -> Self:
+        """Has the first of the order scored, with `rerank_depth`, `_text` and `_timeout`."""
+        return self._with(rerank=reranker, **options)
+
+    def mmr(self, *, share: float = 0.7, depth: int = 40) -> Self:
+        """Takes the first of the order again, each unlike those before it; `share` is lambda."""
+        return self._with(mmr={"lambda": share, "depth": depth})
+
+    def option(self, **options: Any) -> Self:
+        """Sets options that have no step of their own."""
+        return self._with(**options)
+
+    def execute(self) -> Result:
+        """Asks."""
+        return self._ask(**self._options)
+
+    def _with(self, **options: Any) -> Self:
+        return type(self)(self._ask, {**self._options, **options})

@@ -1,0 +1,228 @@
+"""The grammar of revisions: how a person names a commit, everywhere a commit is asked for.
+
+main   heads/main   v1   tags/v1   HEAD   a CID, or its beginning of 8 characters or more
+main@{2026-01-01T00:00:00Z}   2026-01-01T00:00:00Z       where that pointed then, by the local log
+any of these with ~N (N first parents back), ^ (the first parent) or ^N (the Nth parent) after it
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import b32decode
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from ibidem.objects.cid import CommitCid
+from ibidem.objects.commit import Commit
+from ibidem.objects.errors import ErrorKind, IbidemError, InvalidInputError, NotFoundError
+from ibidem.objects.links import fields_of_kind
+from ibidem.repo import refs
+from ibidem.repo.refs import HEADS, TAGS
+
+if TYPE_CHECKING:
+    from ibidem.repo.operation_log import LogHead, OperationLog
+
+HEAD = "HEAD"
+PREFIX_CHARACTERS_MIN = 8
+_CID_CHARACTERS = 59
+_STEP = re.compile(r"([~^])(\d{0,9})")
+_DAY = re.compile(r"\d{4}-\d\d(-\d\d)?([ ~^]|$)")
+_DATED = re.compile(r"(.*)@\{(.*)\}")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def resolve(operations: OperationLog, rev: object) -> CommitCid | None:
+    """Returns the commit that a revision names; None for a branch without commits.
+
+    Args:
+        rev: text of the grammar above, a CommitCid, or a datetime with an offset.
+
+    Raises:
+        NotFoundError: kind `revision-not-found`, or `ambiguous`.
+        InvalidInputError: not the form of a revision.
+    """
+    if isinstance(rev, CommitCid):
+        return _checked_commit(operations, rev)
+    text = rev
+    if isinstance(rev, datetime):
+        return _at_time(operations, microseconds(rev))
+    if not isinstance(text, str) or not text:
+        raise InvalidInputError(f"revision: got {text!r:.80}, expected a branch, tag, CID or time")
+    name, steps = _split(text)
+    commit = _named(operations, name)
+    for sign, count in steps:
+        if commit is None:
+            raise _not_found(text, "the branch has no commits")
+        commit = _step(operations, text, commit, sign, count)
+    return commit
+
+
+def time_of(text: str) -> int:
+    """Returns an ISO 8601 time with an offset, in microseconds since 1970 UTC.
+
+    Raises:
+        InvalidInputError: another form, or a time that does not say its offset.
+    """
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise InvalidInputError(
+            f"time: got {text!r:.80}, expected such as 2026-01-31T12:00:00Z"
+        ) from error
+    return microseconds(moment)
+
+
+def microseconds(moment: datetime) -> int:
+    """Returns a moment in microseconds since 1970 UTC; a naive one is refused."""
+    if moment.utcoffset() is None:
+        raise InvalidInputError(
+            f"time: got {moment.isoformat()}, expected an offset",
+            hint="write Z after it for UTC, or an offset such as +02:00",
+        )
+    return (moment - _EPOCH) // timedelta(microseconds=1)
+
+
+def _split(text: str) -> tuple[str, list[tuple[str, int]]]:
+    start = min(
+        (at for sign in "~^" if (at := text.find(sign, text.rfind("}") + 1)) >= 0),
+        default=len(text),
+    )
+    steps, rest = [], text[start:]
+    while rest:
+        match = _STEP.match(rest)
+        if match is None:
+            raise InvalidInputError(f"revision: got {text!r:.80}, expected ~N or ^N after the name")
+        steps.append((match[1], int(match[2] or 1)))
+        rest = rest[match.end() :]
+    return text[:start], steps
+
+
+def _named(operations: OperationLog, name: str) -> CommitCid | None:
+    if match := _DATED.fullmatch(name):
+        state = _state_at(operations, time_of(match[2]))
+        full_name = state.view.head if match[1] in ("", HEAD) else None
+        return _ref(operations, state, match[1], full_name)
+    state = operations.state()
+    if name == HEAD:
+        return _ref(operations, state, name, state.view.head)
+    if re.match(r"\d{4}-?\d\d-?\d\dT", name):
+        return _at_time(operations, time_of(name))
+    found = _candidates(operations, state, name)
+    if found:
+        return found
+    if state.view.head in (name, HEADS + name):
+        return None
+    by_cid = _by_prefix(operations, name)
+    if by_cid is None:
+        raise _not_found(name, "no branch, tag or commit has that name")
+    return by_cid
+
+
+def _at_time(operations: OperationLog, time: int) -> CommitCid | None:
+    state = _state_at(operations, time)
+    return _ref(operations, state, HEAD, state.view.head)
+
+
+def _checked_commit(operations: OperationLog, cid: CommitCid) -> CommitCid:
+    if not operations.store.has(cid) or not _is_commit(operations.store.get(cid)):
+        raise _not_found(str(cid), "no such commit is in this repository")
+    return cid
+
+
+def _ref(
+    operations: OperationLog, state: LogHead, name: str, full_name: str | None
+) -> CommitCid | None:
+    if full_name is not None:
+        ref = refs.read(operations.store, state.view, full_name)
+        return None if ref is None else ref.target
+    found = _candidates(operations, state, name)
+    if found is None:
+        raise _not_found(name, "no branch or tag had that name then")
+    return found
+
+
+def _candidates(operations: OperationLog, state: LogHead, name: str) -> CommitCid | None:
+    if name.startswith((HEADS, TAGS)):
+        ref = refs.read(operations.store, state.view, name)
+        return None if ref is None else ref.target
+    found = [refs.read(operations.store, state.view, prefix + name) for prefix in (HEADS, TAGS)]
+    targets = {ref.target for ref in found if ref is not None}
+    if len(targets) > 1:
+        raise NotFoundError(
+            f"revision {name!r}: a branch and a tag have that name",
+            kind=ErrorKind.AMBIGUOUS,
+            hint=f"say {HEADS}{name} or {TAGS}{name}",
+        )
+    return targets.pop() if targets else None
+
+
+def _by_prefix(operations: OperationLog, text: str) -> CommitCid | None:
+    """Returns the one commit whose CID begins with the text, None when none does."""
+    if not PREFIX_CHARACTERS_MIN <= len(text) <= _CID_CHARACTERS or not re.fullmatch(
+        r"b[a-z2-7]+", text
+    ):
+        return None
+    first = b32decode(text[1:].upper() + "A" * (_CID_CHARACTERS - len(text)) + "======")
+    found: list[CommitCid] = []
+    for cid in operations.store.cids(start=first):
+        if not str(cid).startswith(text):
+            break
+        if _is_commit(operations.store.get(cid)):
+            found.append(CommitCid(cid.raw))
+        if len(found) > 1:
+            raise NotFoundError(
+                f"revision {text!r}: {found[0]} and {found[1]} both begin with it",
+                kind=ErrorKind.AMBIGUOUS,
+                hint="give more characters",
+            )
+    return found[0] if found else None
+
+
+def _is_commit(block: bytes) -> bool:
+    try:
+        if fields_of_kind(block, "commit") is None:
+            return False
+        Commit.decode(block)
+    except IbidemError:
+        return False
+    return True
+
+
+def _step(
+    operations: OperationLog, text: str, commit: CommitCid, sign: str, count: int
+) -> CommitCid:
+    if sign == "^":
+        parents = Commit.decode(operations.store.get(commit)).parents
+        if count == 0:
+            return commit
+        if count > len(parents):
+            raise _not_found(text, f"the commit has {len(parents)} parents")
+        return parents[count - 1]
+    for done in range(count):
+        parents = Commit.decode(operations.store.get(commit)).parents
+        if not parents:
+            ends = (
+                f"{done} commit{'s' * (done != 1)} back" if done else "there, at its first commit"
+            )
+            raise _not_found(text, f"the history ends {ends}")
+        commit = parents[0]
+    return commit
+
+
+def _state_at(operations: OperationLog, time: int) -> LogHead:
+    for state in operations.history():
+        if state.operation.time <= time:
+            return state
+    moment = _EPOCH + timedelta(microseconds=time)
+    raise _not_found(moment.isoformat(), "the repository is younger than that")
+
+
+def _not_found(text: str, reason: str) -> NotFoundError:
+    hint = "run 'repo log', 'repo branch' or 'repo tag' to see what there is"
+    if re.match(r"bafyr?[a-z2-7]{0,2}([~^]|$)", text):
+        hint = f"the beginning of a CID has {PREFIX_CHARACTERS_MIN} characters or more"
+    if _DAY.match(text):
+        hint = "a time has an hour and an offset, such as 2026-01-31T12:00:00Z"
+    return NotFoundError(
+        f"revision {text!r:.80}: {reason}", kind=ErrorKind.REVISION_NOT_FOUND, hint=hint
+    )

@@ -1,1 +1,0 @@
-"""Doing again: kept receipts and their replay, recorded runs and theirs."""

@@ -1,0 +1,1 @@
+"""Runs of agents: recorded step by step, replayed, compared, copied."""

@@ -1,0 +1,140 @@
+"""The chain of a run: steps put on the ref `runs/NAME`, several at once, in the order they came.
+
+A run called "nightly" gets the next free number: `runs/nightly/1`, `runs/nightly/2`. Steps are
+durable once they are published; those since the last time are lost with the process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ibidem.objects.cid import Cid, StepCid
+from ibidem.objects.errors import ConflictError, InvalidInputError, NotFoundError
+from ibidem.objects.forking import ForkLock
+from ibidem.objects.step import Step
+from ibidem.objects.view import RUNS, View
+from ibidem.repo import refs
+from ibidem.repo.runs.payload import pack
+
+if TYPE_CHECKING:
+    from ibidem.objects.blocks import WriteBatch
+    from ibidem.repo.operation_log import LogHead, OperationLog
+    from ibidem.store.protocol import Store
+
+PENDING_MAX = 64
+"""Steps that wait to be published together at most."""
+
+
+class Chain:
+    """The steps of a run that is being recorded."""
+
+    def __init__(self, operations: OperationLog, name: str, request: Any, *, author: str) -> None:
+        self._operations = operations
+        self._author = author
+        self._blocks: dict[Cid, bytes] = {}
+        self._pending = 0
+        self._published: StepCid | None = None
+        self._last: tuple[StepCid | None, int] = (None, 0)
+        """The newest step, and how many there are."""
+        self.lock = ForkLock()
+        """Held while a step is made, so that steps of several threads follow one another."""
+        refs.check_name("run", name)
+        self._base_name = name
+        self.name = name
+        self.append("begin", name=name, request=request)
+        self.publish()
+
+    @property
+    def tip(self) -> StepCid | None:
+        """The newest step."""
+        return self._last[0]
+
+    def append(
+        self,
+        action: str,
+        *,
+        request: Any = None,
+        answer: Any = None,
+        blocks: Mapping[Cid, bytes] | None = None,
+        **fields: Any,
+    ) -> None:
+        """Appends a step; `fields` are those of `Step`.
+
+        Raises:
+            InvalidInputError: a request or answer that cannot be recorded; nothing is appended.
+        """
+        with self.lock:
+            asked, parts = (None, {}) if request is None else pack(action, request)
+            said, more = (None, {}) if answer is None else pack(action, answer)
+            previous, count = self._last
+            step = Step(
+                action,
+                count,
+                self._operations.time(None),
+                previous=previous,
+                request=asked,
+                answer=said,
+                **fields,
+            )
+            block = step.encode()
+            tip = StepCid.of(block)
+            self._blocks |= {**parts, **more, **(blocks or {}), tip: block}
+            self._pending += 1
+            self._last = (tip, count + 1)
+            if self._pending >= PENDING_MAX:
+                self.publish()
+
+    def publish(self) -> None:
+        """Makes the steps so far durable.
+
+        Raises:
+            ConflictError: something else moved the run's ref, which nothing but dropping it does.
+        """
+        with self.lock:
+            if not self._pending:
+                return
+            self._operations.change(
+                self._moved,
+                author=self._author,
+                time=None,
+                description=f"run {self._base_name}: {self._pending} steps",
+            )
+            self._blocks, self._pending, self._published = {}, 0, self.tip
+
+    def _moved(self, state: LogHead, buffer: WriteBatch) -> View:
+        if self._published is None:
+            self.name = f"{self._base_name}/{_last_number(buffer, state.view, self._base_name) + 1}"
+        else:
+            ref = refs.read(buffer, state.view, RUNS + self.name)
+            if ref is None or ref.target != self._published:
+                raise ConflictError(
+                    f"run {self.name!r}: it was dropped or moved while it was recorded",
+                    hint="record it again",
+                )
+        for cid, block in self._blocks.items():
+            buffer.put(cid, block)
+        moved = refs.changed(state.view, {RUNS + self.name: self.tip}, buffer)
+        return replace(state.view, refs=moved)
+
+
+def full_name(source: Store, view: View, name: str) -> str:
+    """Returns the name of a run with its number; without one, that of the newest.
+
+    Raises:
+        NotFoundError: there is no such run.
+    """
+    if not isinstance(name, str):
+        raise InvalidInputError(f"run: got {name!r:.80}, expected a name such as 'nightly'")
+    if refs.read(source, view, RUNS + name) is not None:
+        return name
+    number = _last_number(source, view, name)
+    if not number:
+        raise NotFoundError(f"run {name!r:.80}: there is none", hint="see 'repo run list'")
+    return f"{name}/{number}"
+
+
+def _last_number(source: Any, view: View, name: str) -> int:
+    found = refs.listed(source, view, f"{RUNS}{name}/")
+    return max((int(rest) for rest in found if rest.isdecimal()), default=0)

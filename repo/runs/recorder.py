@@ -1,0 +1,273 @@
+"""Recording a run: the live repository, with every step written down in order.
+
+What has an effect outside (a commit, an event) is durable before the agent goes on. What can be
+asked again may wait; the last retrievals are lost when the process is killed. An agent that fails
+leaves a whole run that ends with its error, which a replay can repeat.
+
+Spec: replay 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from ibidem.objects.blocks import WriteBatch
+from ibidem.objects.cid import Cid, ReceiptCid, RootCid
+from ibidem.objects.errors import IbidemError, InvalidInputError
+from ibidem.repo import branches
+from ibidem.repo.arguments import UniqueIds, commit_info
+from ibidem.repo.revision import Revision
+from ibidem.repo.runs import payload
+from ibidem.repo.runs.chain import Chain
+from ibidem.repo.runs.payload import settled
+from ibidem.repo.runs.session import RunRevision, Session, retrieve_request, rev_text
+from ibidem.repo.transaction import publish
+from ibidem.repo.transaction.changeset import ChangeSet, laid_on
+from ibidem.repo.transaction.reconcile import checked_choice
+from ibidem.repo.transaction.transaction import Transaction
+
+if TYPE_CHECKING:
+    from ibidem.objects.commit import Commit
+    from ibidem.objects.ids import NodeId
+    from ibidem.objects.root import Root
+    from ibidem.repo.api.runs import RunsApi
+    from ibidem.repo.operation_log import OperationLog
+    from ibidem.repo.runs.replay import Replay
+    from ibidem.retrieve.answer.result import Result
+    from ibidem.retrieve.context.result import PackResult
+
+
+class Run(Session):
+    """A run that is being recorded; a context manager whose end is the end of the run."""
+
+    def __init__(
+        self,
+        repository: RunsApi,
+        operations: OperationLog,
+        name: str,
+        *,
+        agent: str,
+        task: str,
+        author: str,
+    ) -> None:
+        signed = commit_info(author, "", None, agent, task)
+        request = {"agent": signed.agent, "task": signed.task, "author": signed.author}
+        self._live = repository
+        self._operations = operations
+        self._chain = Chain(operations, name, request, author=author)
+        self._is_open = True
+        super().__init__(repository, self._chain.name)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        said = {"value": "finished"} if error is None else _ended(error)
+        self._chain.append("end", answer=said)
+        self._chain.publish()
+        self._is_open = False
+
+    def replay(self) -> Replay:
+        """Returns the run as a repository for agent code, once recording has ended."""
+        if self._is_open:
+            raise InvalidInputError(
+                f"run {self.name!r}: it is being recorded", hint="leave its 'with' block first"
+            )
+        return self._live.recorded(self.name).replay()
+
+    def publish(self) -> None:
+        """Makes all steps so far durable."""
+        self._chain.publish()
+
+    def _append(self, action: str, **fields: Any) -> None:
+        if not self._is_open:
+            raise InvalidInputError(f"run {self.name!r}: it has ended, nothing more is recorded")
+        self._chain.append(action, **fields)
+
+    # -- doors ---------------------------------------------------------------------------------
+
+    def _read(self, rev: object) -> RunRevision:
+        if isinstance(rev, RunRevision):
+            return rev
+        request = {"rev": rev_text(rev)}
+        with self._chain.lock:
+            try:
+                found = self._live.at(rev)
+            except IbidemError as error:
+                self._append("read", request=request, answer=payload.failed(error))
+                raise
+            commit = None if found.commit is None else found.commit.encode()
+            self._append("read", request=request, root=found.root_cid, commit=commit)
+        return RunRevision(self, request["rev"], found.root_cid, found.commit)
+
+    def _retrieve(
+        self,
+        rev: str,
+        revision: Revision | None,
+        options: Mapping[str, Any],
+        *,
+        is_packs: bool = False,
+    ) -> Any:
+        from ibidem.repo.retrieval import context, retrieve
+
+        answer: Callable[..., Result | PackResult]
+        answer = context.packs if is_packs else retrieve.retrieve
+        request = retrieve_request(rev, options, is_packs=is_packs)
+        with self._chain.lock:
+            asked = self._live.at(rev) if revision is None else revision
+            try:
+                result = answer(self._live, asked, **options)
+            except IbidemError as error:
+                self._append("retrieve", request=request, answer=payload.failed(error))
+                raise
+            if result.receipt is None:
+                raise InvalidInputError(
+                    f"answer: got {len(list(result.shown()))} items, too many for a receipt, which "
+                    "a run needs",
+                    hint="ask with a smaller limit",
+                )
+            block = result.receipt.encode()
+            cid = ReceiptCid.of(block)
+            self._append(
+                "retrieve",
+                request=request,
+                receipt=cid,
+                root=result.root,
+                commit=None if asked.commit is None else asked.commit.encode(),
+                blocks={cid: block},
+            )
+        return result
+
+    def _transaction(self, request: dict[str, Any]) -> Transaction:
+        operations = self._operations
+        author, message, time, agent, task = (request[name] for name in _SIGNED)
+        key = self._live.key_for(request.get("sign"))
+        signed = commit_info(author, message, time, agent, task, key)
+        choice = checked_choice(request.get("on_conflict", "record"))
+        with self._chain.lock:
+            full_name = branches.branch_of(operations, request["branch"])
+            begun = operations.retry_if_collected(
+                lambda: publish.tip(operations, operations.state(), full_name)
+            )
+            self._append("transaction", request=request, root=begun.root_cid)
+        publisher = publish.BranchPublisher(
+            operations, full_name, signed, begun=begun, on_conflict=choice
+        )
+        return Transaction(
+            self._live.store,
+            _Recording(self, publisher, begun),
+            incident=lambda root, id: self._live.incident(None, root, id),  # noqa: A006
+            unique_id=self._recorded(UniqueIds(begun.root, signed, lambda: operations.time(time))),
+            landed=self._live.index_after_commit,
+        )
+
+    def _recorded(self, ids: UniqueIds) -> Callable[[Mapping[str, Any]], NodeId]:
+        """Returns what gives ids and records them: a replay has another clock."""
+
+        def made(fields: Mapping[str, Any]) -> NodeId:
+            found = ids(fields)
+            self._append("random", answer=found.raw)
+            return found
+
+        return made
+
+    def _event(
+        self,
+        name: str,
+        request: Any,
+        call: Callable[[], Any] | None,
+        errors: tuple[type[Exception], ...],
+    ) -> Any:
+        if type(name) is not str or not name:
+            raise InvalidInputError(f"event: got name {name!r:.80}, expected text")
+        # What is asked must be recordable before anything is done.
+        request = settled(name, request)
+        answer: Any = None
+        if call is not None:
+            try:
+                answer = {payload.VALUE: settled(name, call())}
+            except Exception as error:
+                self._append("event", name=name, request=request, answer=payload.failed(error))
+                self._chain.publish()
+                raise
+        self._append("event", name=name, request=request, answer=answer)
+        self._chain.publish()
+        return None if answer is None else answer[payload.VALUE]
+
+    def _call(self, name: str, request: dict[str, Any]) -> Any:
+        with self._chain.lock:
+            attribute = getattr(self._live, name)
+            try:
+                found = attribute(**request) if callable(attribute) else attribute
+            except IbidemError as error:
+                self._append("call", name=name, request=request, answer=payload.failed(error))
+                raise
+            answer = settled(name, found)
+            self._append("call", name=name, request=request, answer={payload.VALUE: answer})
+            self._chain.publish()
+        return answer
+
+
+_SIGNED = ("author", "message", "time", "agent", "task")
+
+
+class _Recording:
+    """Publishes the edits of a transaction on its branch, and records what came of it."""
+
+    def __init__(self, run: Run, inner: publish.BranchPublisher, begun: publish.Tip) -> None:
+        self._run = run
+        self._inner = inner
+        self._begun = begun
+
+    def base(self) -> Root:
+        """Returns the root that the transaction begins on."""
+        return self._inner.base()
+
+    def publish(self, edits: ChangeSet, blocks: Mapping[Cid, bytes]) -> Commit | None:
+        """Publishes; what the edits make of the root they began on is what a replay checks."""
+        run = self._run
+        try:
+            commit = self._inner.publish(edits, blocks)
+        except IbidemError as error:
+            run._append("commit", answer=payload.failed(error))
+            raise
+        buffer = WriteBatch(run._live.store)
+        root_cid = self._root(commit, edits, blocks, buffer)
+        run._append(
+            "commit",
+            root=root_cid,
+            commit=None if commit is None else commit.encode(),
+            blocks=buffer.new,
+        )
+        run.publish()
+        return commit
+
+    def _root(
+        self,
+        commit: Commit | None,
+        edits: ChangeSet,
+        blocks: Mapping[Cid, bytes],
+        buffer: WriteBatch,
+    ) -> RootCid:
+        begun = () if self._begun.commit is None else (self._begun.commit,)
+        if commit is not None and commit.parents == begun:
+            return commit.root
+        # Somebody else was first: the commit is on another root than the edits were made on.
+        buffer.new.update(blocks)
+        block = laid_on(self._begun.root, edits, buffer).encode()
+        root_cid = RootCid.of(block)
+        buffer.put(root_cid, block)
+        return root_cid
+
+
+def _ended(error: BaseException) -> dict[str, Any]:
+    if isinstance(error, Exception):
+        return payload.failed(error)
+    return {payload.ERROR: [f"builtins.{type(error).__name__}", str(error)]}

@@ -1,0 +1,222 @@
+"""A recorded run: its steps, what became of it, and its replay.
+
+Spec: replay 3.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from ibidem.objects.cid import StepCid
+from ibidem.objects.errors import CorruptError, FormatError, IbidemError, NotFoundError
+from ibidem.objects.printable import one_line
+from ibidem.objects.record import record
+from ibidem.objects.step import Step
+from ibidem.objects.view import RUNS
+from ibidem.repo import refs
+from ibidem.repo.arguments import checked_path, checked_time
+from ibidem.repo.operation_log import HEAD_CELL, is_overtaken
+from ibidem.repo.runs import payload, step_format
+from ibidem.repo.runs.chain import full_name
+from ibidem.repo.runs.shape import ReadStep, read_step
+
+if TYPE_CHECKING:
+    from ibidem.objects.blocks import WriteBatch
+    from ibidem.objects.view import View
+    from ibidem.repo.operation_log import LogHead, OperationLog
+    from ibidem.repo.reader import Reader
+    from ibidem.repo.runs.replay import Replay
+
+
+@record
+class RunSummary:
+    """What a recorded run was, in short."""
+
+    name: str
+    tip: StepCid
+    step_count: int
+    agent: str
+    task: str
+    author: str
+    begun: int | None
+    """Microseconds since 1970 UTC; None for a run that cannot be read."""
+    ended: int | None
+    """None for a run whose process ended before it did."""
+    failure: str | None
+    """The error that ended it, or why it can not be read to its beginning, or at all."""
+    is_readable: bool = True
+    """Whether its first and its last step are what they must be."""
+
+
+class Recording:
+    """A recorded run, of a repository that holds its steps."""
+
+    def __init__(self, repository: Reader, name: str, *, tip: StepCid | None = None) -> None:
+        """Finds a run.
+
+        Args:
+            name: without a number, the newest of that name.
+            tip: its last step, where the caller has found it under its whole name.
+
+        Raises:
+            NotFoundError: there is no such run.
+        """
+        self.repository = repository
+        if tip is None:
+            name, tip = repository._operations.retry_if_collected(lambda: _found(repository, name))
+        self.name = name
+        self.tip: StepCid = tip
+
+    @cached_property
+    def steps(self) -> tuple[Step, ...]:
+        """The steps in the order they came; the first one is the beginning of the run.
+
+        Raises:
+            CorruptError: the chain is broken.
+        """
+        found: list[Step] = []
+        cid: StepCid | None = self.tip
+        while cid is not None:
+            step = Step.decode(self.repository.store.get(cid))
+            if found and step.index != found[-1].index - 1:
+                raise CorruptError(
+                    f"run {self.name!r}: step {step.index} comes before {found[-1].index}"
+                )
+            found.append(step)
+            cid = step.previous
+        return tuple(reversed(found))
+
+    def read(self) -> Iterator[ReadStep]:
+        """Yields the steps with what they hold, in the order they came; raises as `read_step`."""
+        for step in self.steps:
+            yield self.read_step(step)
+
+    def read_step(self, step: Step) -> ReadStep:
+        """Returns one of the steps with what it holds.
+
+        Raises:
+            CorruptError: a value in it has another shape than its action demands.
+        """
+        try:
+            return read_step(self.repository.store, step)
+        except CorruptError as error:
+            raise CorruptError(f"run {self.name!r}: {error}", kind=error.kind) from error
+
+    def lines(self) -> list[str]:
+        """Returns what was done in each step, in words; of a step that cannot be read, why not."""
+        return [self._line(step) for step in self.steps]
+
+    def _line(self, step: Step) -> str:
+        try:
+            return step_format.step_line(self.repository.store, self.read_step(step))
+        except (CorruptError, FormatError) as error:
+            return one_line(f"cannot be read: {error}")
+
+    def summary(self) -> RunSummary:
+        """Returns what the run was, in short."""
+        last = Step.decode(self.repository.store.get(self.tip))
+        first, failure = last, None
+        try:
+            first = self.steps[0]
+        except IbidemError as error:
+            # A step was erased or lost, and with it the way to those before.
+            failure = str(error)
+        begun = self.read_step(first).request if first.action == "begin" else {}
+        ended = self.read_step(last).answer if last.action == "end" else None
+        if payload.is_failed(ended):
+            failure = payload.summary(ended)
+        return RunSummary(
+            name=self.name,
+            tip=self.tip,
+            step_count=last.index + 1,
+            agent=begun.get("agent") or "",
+            task=begun.get("task") or "",
+            author=begun.get("author") or "",
+            begun=first.time,
+            ended=last.time if last.action == "end" else None,
+            failure=failure,
+        )
+
+    def replay(self) -> Replay:
+        """Returns the run as a repository for agent code, from its beginning."""
+        from ibidem.repo.runs.replay import Replay
+
+        return Replay(self)
+
+    def export(self, file: str | os.PathLike[str]) -> int:
+        """Writes the run into a file with everything that its replay needs, and returns the size
+        in bytes; the file is there whole or not at all.
+
+        It is one CAR, a bundle with one ref, which importing takes into any repository.
+        """
+        from ibidem.repo.runs.bundle import write_refs
+
+        path = checked_path("file", file)
+        return write_refs(self.repository, {RUNS + self.name: self.tip}, path)
+
+
+def summaries(repository: Reader) -> list[RunSummary]:
+    """Returns the recorded runs in short, by name and number; one that cannot be read is among them
+    and says why."""
+
+    def read() -> list[RunSummary]:
+        head = repository.store.cell(HEAD_CELL)
+        tips = refs.listed(repository.store, repository.view, RUNS)
+        names = sorted(tips, key=_order)
+        return [_summary(Recording(repository, name, tip=tips[name]), head) for name in names]
+
+    return repository._operations.retry_if_collected(read)
+
+
+def _summary(recording: Recording, head: bytes | None) -> RunSummary:
+    """Returns a run in short; `head` is where the log stood when the run was found."""
+    try:
+        return recording.summary()
+    except IbidemError as error:
+        if isinstance(error, NotFoundError) and is_overtaken(
+            recording.repository.store, head, error
+        ):
+            raise
+        return RunSummary(
+            recording.name, recording.tip, 0, "", "", "", None, None, str(error), is_readable=False
+        )
+
+
+def drop(
+    repository: Reader,
+    operations: OperationLog,
+    name: str,
+    *,
+    author: str,
+    time: int | datetime | None,
+) -> StepCid:
+    """Drops a recorded run, and returns its last step; `NotFoundError` when there is none."""
+    found = Recording(repository, name)
+
+    def make(state: LogHead, buffer: WriteBatch) -> View:
+        moved = refs.changed(state.view, {RUNS + found.name: None}, buffer)
+        return replace(state.view, refs=moved)
+
+    operations.change(
+        make, author=author, time=checked_time(time), description=f"drop run {found.name}"
+    )
+    return found.tip
+
+
+def _found(repository: Reader, name: str) -> tuple[str, StepCid]:
+    """Returns the whole name of a run and its last step."""
+    view = repository.view
+    whole = full_name(repository.store, view, name)
+    ref = refs.read(repository.store, view, RUNS + whole)
+    assert ref is not None, "BUG: the run was just found"
+    return whole, ref.target
+
+
+def _order(name: str) -> tuple[str, int]:
+    base, _, number = name.rpartition("/")
+    return (base, int(number)) if number.isdecimal() else (name, 0)

@@ -1,0 +1,324 @@
+"""What agent code is given: a repository as far as a run can record and repeat it.
+
+Both the recorder and the replay are sessions, so agent code runs on either and cannot tell them
+apart. Whatever an agent learns from the outside passes through one of a few doors: reading a
+revision, a retrieval, a commit, the id of a new node, an event, a call. Everything else is not
+offered, so that nothing unrecorded can slip into a run.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from ibidem.objects.cid import Cid, CommitCid, RootCid
+from ibidem.objects.commit import Commit
+from ibidem.objects.errors import InvalidInputError
+from ibidem.repo.arguments import checked_time
+from ibidem.repo.history import log
+from ibidem.repo.retrieval.retrieve import Retriever
+from ibidem.repo.revision import Revision
+from ibidem.repo.revspec import HEAD
+
+if TYPE_CHECKING:
+    from ibidem.index.snapshot import Snapshot
+    from ibidem.objects.node import Node
+    from ibidem.repo.reader import Reader
+    from ibidem.repo.transaction.transaction import Transaction
+    from ibidem.retrieve.access.policy import TrustContext
+    from ibidem.retrieve.answer.result import Result
+    from ibidem.retrieve.context.prompt import Prompt
+    from ibidem.retrieve.context.result import PackResult
+
+
+class UnrecordedError(InvalidInputError, AttributeError):
+    """What was asked of a run is nothing that it records: a replay could not give it back."""
+
+
+class Session(ABC):
+    """A repository for agent code; subclasses record what it does, or repeat it."""
+
+    def __init__(self, repository: Reader, name: str) -> None:
+        self.name = name
+        """Of the run, with its number, such as "nightly/3"."""
+        self._repository = repository
+
+    # -- asking --------------------------------------------------------------------------------
+
+    @property
+    def head(self) -> CommitCid | None:
+        """The commit of the current branch; None before the first."""
+        commit = self.at().commit
+        return None if commit is None else commit.cid
+
+    @property
+    def folder(self) -> None:
+        """None: nothing is kept of a run but its steps."""
+        return
+
+    def now(self, time: int | datetime | None = None) -> int:
+        """Returns a time in microseconds since 1970 UTC: the one given, else the clock's."""
+        return int(self._call("now", {"time": checked_time(time)}))
+
+    def at(self, rev: object = HEAD, *, trust: TrustContext | None = None) -> RunRevision:
+        """Returns the graph at a revision; what is read from it is the same in a replay.
+
+        Raises:
+            InvalidInputError: `trust` is another view than that of all there is.
+        """
+        found = self._read(rev)
+        if trust is not None:
+            found.seen_by(trust)
+        return found
+
+    def commit_at(self, rev: object = HEAD) -> Commit:
+        """Returns the commit that a revision names."""
+        commit = self.at(rev).commit
+        if commit is None:
+            raise InvalidInputError(f"revision {rev_text(rev)!r}: the branch has no commits yet")
+        return commit
+
+    def diff(self, before: object, after: object = HEAD) -> Iterator[log.Change]:
+        """Yields what differs between two revisions."""
+        roots = self.at(before).root, self.at(after).root
+        return log.changes(self._repository.store, *roots)
+
+    def retrieve(self, text: str | None = None, **options: Any) -> Result:
+        """Returns the ranked answer at the head, as `Repository.retrieve` does."""
+        found: Result = self._retrieve(HEAD, None, {"text": text, **options})
+        return found
+
+    def packs(self, text: str | None = None, **options: Any) -> PackResult:
+        """Returns hits with what stands around them, as `Repository.packs` does."""
+        found: PackResult = self._retrieve(HEAD, None, {"text": text, **options}, is_packs=True)
+        return found
+
+    def prompt(
+        self,
+        question: str,
+        packs: PackResult | None = None,
+        *,
+        style: str = "qa",
+        **options: Any,
+    ) -> Prompt:
+        """Returns a prompt with numbered sources, as `Repository.prompt` does."""
+        from ibidem.repo.retrieval import context
+
+        return context.prompt(self, question, packs, style=style, **options)
+
+    def retriever(self, rev: object = HEAD) -> Retriever:
+        """Returns a question to put together step by step."""
+        return Retriever(self.retrieve if rev == HEAD else self.at(rev).retrieve)
+
+    def query(self, **options: Any) -> list[Node]:
+        """Returns every node at the head with a label and properties, by id."""
+        return self.at().query(**options)
+
+    # -- writing -------------------------------------------------------------------------------
+
+    def transaction(
+        self,
+        *,
+        author: str = "",
+        message: str = "",
+        branch: str | None = None,
+        time: int | datetime | None = None,
+        agent: str | None = None,
+        task: str | None = None,
+        sign: str | bool | None = None,
+        on_conflict: str = "record",
+    ) -> Transaction:
+        """Begins a transaction, as `Repository.transaction` does; a replay publishes nothing."""
+        request = {
+            "author": author,
+            "message": message,
+            "branch": branch,
+            "time": checked_time(time),
+            "agent": agent,
+            "task": task,
+        }
+        if sign is not None:
+            request["sign"] = sign
+        if on_conflict != "record":
+            request["on_conflict"] = on_conflict
+        return self._transaction(request)
+
+    # -- the rest of the world -----------------------------------------------------------------
+
+    def event(self, name: str, request: Any = None, call: Callable[[], Any] | None = None) -> Any:
+        """Does something that is not of the repository, and returns what came of it.
+
+        Args:
+            name: says what it is, such as "model".
+            request: what is asked: text, bytes, numbers, lists and maps. A replay compares it.
+            call: asks, and returns such a value. A replay does not call it and returns what it
+                returned when the run was recorded, or raises what it raised. Without it the event
+                is a note in the run.
+        """
+        return self._event(name, request, call, ())
+
+    def tool(
+        self, name: str, function: Callable[..., Any], *, errors: Iterable[type[Exception]] = ()
+    ) -> Callable[..., Any]:
+        """Returns a function that is recorded whenever it is called, and not called in a replay.
+
+        Args:
+            name: says what it is, such as "search".
+            function: takes and returns text, bytes, numbers, lists and maps.
+            errors: classes beside Python's own that it may raise.
+        """
+        known = tuple(errors)
+
+        def called(*given: Any, **named: Any) -> Any:
+            request = {"arguments": list(given), "options": named}
+            return self._event(name, request, lambda: function(*given, **named), known)
+
+        return called
+
+    # -- refs ----------------------------------------------------------------------------------
+
+    @property
+    def current_branch(self) -> str:
+        """The current branch."""
+        return str(self._call("current_branch", {}))
+
+    def branches(self) -> dict[str, CommitCid]:
+        """Returns the branches that have commits, by name."""
+        return _commits(self._call("branches", {}))
+
+    def tags(self) -> dict[str, CommitCid]:
+        """Returns the tags, by name."""
+        return _commits(self._call("tags", {}))
+
+    def branch(self, name: str, *, at: object = HEAD, author: str = "") -> CommitCid:
+        """Creates a branch at a revision and returns its commit."""
+        request = {"name": name, "at": rev_text(at), "author": author}
+        return CommitCid(self._call("branch", request).raw)
+
+    def tag(self, name: str, *, at: object = HEAD, author: str = "") -> CommitCid:
+        """Creates a tag at a revision and returns its commit."""
+        request = {"name": name, "at": rev_text(at), "author": author}
+        return CommitCid(self._call("tag", request).raw)
+
+    def switch(self, name: str, *, author: str = "") -> None:
+        """Makes another branch the current one."""
+        self._call("switch", {"name": name, "author": author})
+
+    def __getattr__(self, name: str) -> Any:
+        raise UnrecordedError(
+            f"a run has no {name!r}: it offers what can be recorded and repeated (retrieve, "
+            "retriever, packs, prompt, query, at, head, commit_at, diff, transaction, event, tool, "
+            "branches, tags, branch, tag, switch, now)",
+            hint="call anything else inside run.event or run.tool, or on the repository, "
+            "unrecorded",
+        )
+
+    # -- doors ---------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _read(self, rev: object) -> RunRevision: ...
+
+    @abstractmethod
+    def _retrieve(
+        self,
+        rev: str,
+        revision: Revision | None,
+        options: Mapping[str, Any],
+        *,
+        is_packs: bool = False,
+    ) -> Any: ...
+
+    @abstractmethod
+    def _transaction(self, request: dict[str, Any]) -> Transaction: ...
+
+    @abstractmethod
+    def _event(
+        self,
+        name: str,
+        request: Any,
+        call: Callable[[], Any] | None,
+        errors: tuple[type[Exception], ...],
+    ) -> Any: ...
+
+    @abstractmethod
+    def _call(self, name: str, request: dict[str, Any]) -> Any: ...
+
+
+class RunRevision(Revision):
+    """The graph at one revision, whose retrievals are part of a run."""
+
+    def __init__(
+        self, session: Session, rev: str, root_cid: RootCid, commit: Commit | None
+    ) -> None:
+        super().__init__(session._repository, root_cid, commit)
+        self._session = session
+        self._rev = rev
+
+    def retrieve(self, text: str | None = None, **options: Any) -> Result:
+        """Returns the ranked answer to a question."""
+        found: Result = self._session._retrieve(self._rev, self, {"text": text, **options})
+        return found
+
+    def packs(self, text: str | None = None, **options: Any) -> PackResult:
+        """Returns hits with what stands around them."""
+        asked = {"text": text, **options}
+        found: PackResult = self._session._retrieve(self._rev, self, asked, is_packs=True)
+        return found
+
+    def retrieve_many(self, questions: Iterable[Mapping[str, Any]]) -> list[Result]:
+        """Returns the answers to several questions, each recorded by itself."""
+        return [self.retrieve(**question) for question in questions]
+
+    def snapshot(self) -> Snapshot:
+        """Returns the index snapshot of this root."""
+        if self._snapshot is None:
+            commit, has = self.commit, self._store.has
+            # A run that was copied has no history, so nothing behind its commits is near.
+            is_whole = commit is not None and all(map(has, commit.parents))
+            found = self._repository.snapshot(self.root_cid, commit if is_whole else None)
+            self._snapshot = found
+        return self._snapshot
+
+    def seen_by(self, trust: TrustContext | None) -> Revision:
+        """Refused where it is another view: the view of a retrieval is an option of it."""
+        seen = super().seen_by(trust)
+        if seen is not self:
+            raise InvalidInputError(
+                "trust: a run does not record reads through a trust view",
+                hint="pass trust= to retrieve, or read in run.event",
+            )
+        return seen
+
+    def log(self) -> Iterator[Commit]:
+        """Refused: a run holds what it read, and not the history behind it."""
+        raise InvalidInputError(
+            "log: a run does not record the history behind a commit",
+            hint="read it in run.event, or from the repository, unrecorded",
+        )
+
+
+def rev_text(rev: object) -> str:
+    """Returns a revision as it is recorded."""
+    if isinstance(rev, datetime):
+        return rev.isoformat()
+    if isinstance(rev, (str, Cid)):
+        return str(rev)
+    raise InvalidInputError(f"revision: got {rev!r:.80}, expected a branch, tag, CID or time")
+
+
+def retrieve_request(
+    rev: str, options: Mapping[str, Any], *, is_packs: bool = False
+) -> dict[str, Any]:
+    """Returns what is recorded of a retrieval beside its receipt."""
+    request = {"rev": rev, "text": options.get("text")}
+    if is_packs:
+        request["packs"] = True
+    if isinstance(options.get("notes"), str):
+        request["notes"] = options["notes"]
+    return request
+
+
+def _commits(found: Mapping[str, Cid]) -> dict[str, CommitCid]:
+    return {name: CommitCid(cid.raw) for name, cid in found.items()}

@@ -1,0 +1,74 @@
+"""Ed25519: a key that signs, and what it signed.
+
+libsodium signs, through PyNaCl; which signatures are valid is decided by `ed25519.py`, so one that
+one copy accepts, every copy accepts. What is signed is a domain and the canonical block without its
+signature, so a signature of a commit is none of anything else.
+
+Spec: format 5.15.
+"""
+
+from __future__ import annotations
+
+from dataclasses import field, replace
+from typing import Any, TypeVar
+
+from ibidem.objects.commit import Commit
+from ibidem.objects.erasure import Erasure
+from ibidem.objects.record import record
+from ibidem.repo.signing.ed25519 import is_valid, missing
+
+SEED_BYTES = 32
+PUBLIC_BYTES = 32
+SIGNATURE_BYTES = 96
+"""The public key and the signature that it made."""
+_DOMAINS = {Commit: b"ibidem:commit:1\x00", Erasure: b"ibidem:erasure:1\x00"}
+
+Signed = TypeVar("Signed", Commit, Erasure)
+
+
+@record
+class SigningKey:
+    """A private key; its seed is never shown."""
+
+    name: str
+    seed: bytes = field(repr=False)
+    public: bytes = b""
+    """32 bytes; made from the seed."""
+
+    def __post_init__(self) -> None:
+        nacl = _nacl()
+        public = bytes(nacl.SigningKey(self.seed).verify_key)
+        object.__setattr__(self, "public", public)
+
+    @classmethod
+    def generate(cls, name: str) -> SigningKey:
+        """Returns a new key, from the randomness of the system."""
+        return cls(name, bytes(_nacl().SigningKey.generate()))
+
+    def sign(self, value: Signed) -> Signed:
+        """Returns a commit or an erasure with our signature, in the place of any other."""
+        nacl = _nacl()
+        made = nacl.SigningKey(self.seed).sign(_message(value)).signature
+        return replace(value, signature=self.public + made)
+
+
+def signer_of(value: Commit | Erasure) -> bytes | None:
+    """Returns the public key whose signature a commit or erasure carries; None where it carries
+    none that is valid."""
+    signature = value.signature
+    if signature is None or len(signature) != SIGNATURE_BYTES:
+        return None
+    public, made = signature[:PUBLIC_BYTES], signature[PUBLIC_BYTES:]
+    return public if is_valid(public, _message(value), made) else None
+
+
+def _message(value: Commit | Erasure) -> bytes:
+    return _DOMAINS[type(value)] + replace(value, signature=None).encode()
+
+
+def _nacl() -> Any:
+    try:
+        from nacl import signing
+    except ImportError as error:
+        raise missing() from error
+    return signing

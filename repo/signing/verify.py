@@ -1,0 +1,140 @@
+"""What the signatures of commits are worth here: who signed, and whether this copy trusts that.
+
+A key that was revoked made good signatures only in the histories of the commits that were named as
+good then. The time in a commit is what its author says, so it decides nothing: whoever stole a key
+can write any time, and cannot get behind a commit that is already there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from ibidem.objects.cid import CommitCid
+from ibidem.objects.commit import Commit
+from ibidem.objects.erasure import Erasure
+from ibidem.objects.errors import ErrorKind, IbidemError, InvalidInputError
+from ibidem.objects.record import record
+from ibidem.repo.history import log
+from ibidem.repo.signing.key import signer_of
+
+if TYPE_CHECKING:
+    from ibidem.objects.blocks import Source
+    from ibidem.repo.signing.keyring import Trust, TrustedKey
+
+
+class Standing(StrEnum):
+    """What a signature is worth."""
+
+    GOOD = "good"
+    """Valid, by a key that is trusted."""
+    UNSIGNED = "unsigned"
+    BAD = "bad"
+    """There is one and it does not fit the bytes, or it is of another scheme."""
+    UNKNOWN = "unknown"
+    """Valid, by a key that is not trusted here."""
+    REVOKED = "revoked"
+    """Valid, by a key that was revoked, and not behind a commit known good."""
+
+
+@record
+class Verdict:
+    """One commit's signature."""
+
+    commit: CommitCid
+    standing: Standing
+    public: bytes | None = None
+    """The key that signed, where the signature is valid."""
+    name: str = ""
+    """Its name here."""
+
+
+class Verifier:
+    """Judges commits by what one copy trusts."""
+
+    def __init__(self, source: Source, trust: Trust) -> None:
+        self._source = source
+        self._trust = trust
+        self._good: dict[str, frozenset[bytes]] = {}
+
+    def verdict(self, cid: CommitCid, commit: Commit) -> Verdict:
+        """Returns what the signature of a commit is worth."""
+        if commit.signature is None:
+            return Verdict(cid, Standing.UNSIGNED)
+        public = signer_of(commit)
+        if public is None:
+            return Verdict(cid, Standing.BAD)
+        key = self._trust.of(public)
+        if key is None:
+            return Verdict(cid, Standing.UNKNOWN, public)
+        if key.is_revoked and cid.raw not in self._known_good(key):
+            return Verdict(cid, Standing.REVOKED, public, key.name)
+        return Verdict(cid, Standing.GOOD, public, key.name)
+
+    def history(self, start: CommitCid) -> Iterator[Verdict]:
+        """Yields the verdict of a commit and of everything behind it, newest first."""
+        for commit in log.commits(self._source, start):
+            yield self.verdict(commit.cid, commit)
+
+    def _known_good(self, key: TrustedKey) -> frozenset[bytes]:
+        """Returns the commits behind those that were named when the key was revoked."""
+        found = self._good.get(key.name)
+        if found is None:
+            cids: set[bytes] = set()
+            for head in key.good_heads:
+                try:
+                    cids.update(commit.cid.raw for commit in log.commits(self._source, head))
+                except IbidemError:
+                    continue  # not here: nothing can be known to be behind it
+            found = self._good[key.name] = frozenset(cids)
+        return found
+
+
+def check_signed(
+    source: Source,
+    trust: Trust,
+    targets: Iterable[tuple[str, CommitCid]],
+    is_known: Callable[[CommitCid], bool],
+) -> None:
+    """Refuses to bring in commits that are not signed where this copy wants them to be.
+
+    For whoever publishes what came from elsewhere: asked before it becomes visible, with everything
+    readable from `source`.
+
+    Args:
+        source: has the commits.
+        trust: whom this copy trusts, and for which refs it wants signatures.
+        targets: full names of the refs that move, and where to.
+        is_known: whether a commit was here before; what is behind it is not asked.
+
+    Raises:
+        InvalidInputError: kind `unsigned`, naming the first commit that is not good.
+    """
+    verifier = Verifier(source, trust)
+    seen: set[bytes] = set()
+    for name, target in targets:
+        if not name.startswith(trust.signed_refs) or not trust.signed_refs:
+            continue
+        waiting = [target]
+        while waiting:
+            cid = waiting.pop()
+            if cid.raw in seen or is_known(cid):
+                continue
+            seen.add(cid.raw)
+            commit = Commit.decode(source.get(cid))
+            found = verifier.verdict(cid, commit)
+            if found.standing is not Standing.GOOD:
+                raise InvalidInputError(
+                    f"commit {cid}: its signature is {found.standing}, {name} wants good ones",
+                    kind=ErrorKind.UNSIGNED,
+                    hint="sign it, or trust the key that did",
+                )
+            waiting.extend(commit.parents)
+
+
+def may_erase(trust: Trust, erasure: Erasure) -> bool:
+    """Tells whether an erasure from elsewhere is signed by a key that may erase here."""
+    public = signer_of(erasure)
+    key = None if public is None else trust.of(public)
+    return key is not None and key.may_erase and not key.is_revoked

@@ -1,0 +1,143 @@
+"""Clone: a new repository from a remote, whole or not at all.
+
+It is built in a folder that nobody sees and gets its name when everything in it was checked. All
+branches of the remote become branches here, its current one the current one.
+
+Spec: sync 6.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ibidem.objects.blocks import WriteBatch
+from ibidem.objects.config import Config
+from ibidem.objects.errors import CorruptError, InvalidInputError
+from ibidem.repo import refs, repository
+from ibidem.repo.arguments import checked_path
+from ibidem.repo.bootstrap import bootstrapped
+from ibidem.repo.sync.backup import restore
+from ibidem.repo.sync.erasures import SentErasures, fetched_erasures
+from ibidem.repo.sync.fetch_push import Counted
+from ibidem.repo.sync.messages import Bundle
+from ibidem.repo.sync.names import NOTES, prefixes, tracking
+from ibidem.repo.sync.quarantine import Quarantine
+from ibidem.repo.sync.receive import intake
+from ibidem.repo.sync.remotes import RemoteAddress, Remotes, address_of, connected
+from ibidem.repo.sync.report import CopyReport, Move, RefMove
+from ibidem.repo.view_check import erasure_problem
+
+if TYPE_CHECKING:
+    from ibidem.repo.reader import Clock
+    from ibidem.repo.sync.have_set import HaveSet
+    from ibidem.repo.sync.remote import Remote
+
+ORIGIN = "origin"
+"""The name of the remote that a clone was made from."""
+
+
+def clone(
+    location: str | os.PathLike[str],
+    path: str | os.PathLike[str],
+    *,
+    token: str | None = None,
+    include: Sequence[str] = (),
+    author: str = "",
+    clock: Clock = repository.system_clock,
+) -> repository.Repository:
+    """Makes a repository in the folder `path` out of what is elsewhere, and opens it.
+
+    Where that came from is remembered as the remote `origin`.
+
+    Args:
+        location: an URL, the folder of a repository, or a bundle.
+        token: for an URL.
+        include: out of `notes`, `runs`, `receipts`.
+
+    Raises:
+        InvalidInputError: there is a repository already.
+        CorruptError, FormatError, NotFoundError: what was sent is not whole and right.
+        RemoteError: it cannot be reached, or does not let us in.
+    """
+    address = address_of(location)
+    clone_from(address, path, token=token, include=include, author=author, clock=clock)
+    return repository.open(path, clock=clock)
+
+
+def clone_from(
+    address: RemoteAddress,
+    path: str | os.PathLike[str],
+    *,
+    token: str | None = None,
+    include: Sequence[str] = (),
+    author: str = "",
+    clock: Clock = repository.system_clock,
+) -> CopyReport:
+    """Makes a repository in the folder `path` and returns what was copied; raises as `clone`."""
+    from ibidem.store.files import built_whole
+    from ibidem.store.lmdb.store import LmdbStore
+
+    folder = checked_path("path", path) / repository.FOLDER
+    if os.path.lexists(folder):
+        raise InvalidInputError(f"path: {folder} exists, expected a folder without a repository")
+    with (
+        connected(address, token=token) as remote,
+        _gone_if_empty(folder.parent),
+        built_whole(folder) as building,
+        LmdbStore.create(building / "blocks") as store,
+    ):
+        offered = remote.refs(prefixes(tuple(include)))
+        bootstrapped(store, Config.from_map(offered.config), author, clock)
+        report = _fill(repository.Repository(store, building, clock), remote, offered, author)
+        Remotes(building).add(ORIGIN, address)
+        repository.write_format(building)
+    return report
+
+
+@contextmanager
+def _gone_if_empty(folder: Path) -> Iterator[None]:
+    """Takes a folder that was not there before away again where nothing came into it."""
+    is_new = not folder.exists()
+    try:
+        yield
+    except BaseException:
+        if is_new:
+            with suppress(OSError):
+                folder.rmdir()
+        raise
+
+
+def _fill(made: repository.Repository, remote: Remote, offered: Bundle, author: str) -> CopyReport:
+    counted = Counted()
+    if offered.operation is not None:
+        with Quarantine(made) as quarantine, remote.fetch((), ()) as blocks:
+            quarantine.take(counted.of(blocks))
+            moves = restore(made, quarantine, offered.operation)
+        return CopyReport(tuple(moves), counted.block_count, counted.size_bytes)
+    # Nothing is here that an erasure could destroy; it is taken for what it says is gone.
+    erasures = fetched_erasures(made, remote, offered.erasures)
+    for erasure in erasures:
+        problem = erasure_problem(erasure, erasure.key)
+        if problem is not None:
+            raise CorruptError(f"erasure {erasure.cid}: {problem}")
+    SentErasures(tuple(erasures)).carry_out(made)
+    wanted = sorted({tip.target for tip in offered.refs.values()})
+    with remote.fetch(wanted, ()) as blocks, intake(made, counted.of(blocks), wanted) as found:
+
+        def plan(_: HaveSet, __: WriteBatch) -> list[RefMove]:
+            moves = []
+            for name, tip in offered.refs.items():
+                moves.append(RefMove(name, None, tip.target, Move.CREATED))
+                if name.startswith((refs.HEADS, NOTES)):
+                    seen = tracking(ORIGIN, name)
+                    moves.append(RefMove(seen, None, tip.target, Move.CREATED))
+            return moves
+
+        moves = found.publish(
+            plan, author=author, time=None, description="clone", head=offered.head
+        )
+    return CopyReport(tuple(moves), counted.block_count, counted.size_bytes)

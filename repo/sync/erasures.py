@@ -1,0 +1,112 @@
+"""Erasures in a copy: they travel before the blocks, and what they name does not come back.
+
+An erasure destroys data, so one from elsewhere is carried out only when a key that may erase here
+has signed it; and only after everything else that came with it was accepted. A copy that is begun
+from another takes its erasures as they are: there is nothing yet that they could destroy, and
+without them nobody could tell what is erased from what is lost.
+
+Spec: sync 8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import field
+from typing import TYPE_CHECKING
+
+from ibidem.objects.cid import Cid
+from ibidem.objects.erasure import Erasure
+from ibidem.objects.errors import CorruptError
+from ibidem.objects.record import record
+from ibidem.objects.verify import verify_block
+from ibidem.repo.api.keys import KeysApi
+from ibidem.repo.erasure.erase import carry_out
+from ibidem.repo.signing.verify import may_erase
+
+if TYPE_CHECKING:
+    from ibidem.repo.reader import Reader
+    from ibidem.repo.signing.keyring import Trust
+    from ibidem.repo.sync.remote import Remote
+
+_ASKED_PER_ROUND = 1000
+
+
+@record
+class SentErasures:
+    """Erasures from elsewhere that are not known here."""
+
+    accepted: tuple[Erasure, ...] = ()
+    """Signed by a key that may erase here; to be carried out."""
+    refused: tuple[Erasure, ...] = ()
+    _cids: frozenset[bytes] = field(default=frozenset(), init=False)
+
+    def __post_init__(self) -> None:
+        cids = frozenset(cid.raw for erasure in self.accepted for cid in erasure.cids)
+        object.__setattr__(self, "_cids", cids)
+
+    def names(self, cid: Cid) -> bool:
+        """Tells whether an accepted one names a block."""
+        return cid.raw in self._cids
+
+    def carry_out(self, repository: Reader, *, author: str = "", time: int | None = None) -> None:
+        """Erases here what was accepted."""
+        carry_out(repository, self.accepted, author=author, time=time)
+
+
+def is_erased_in(repository: Reader, sent: SentErasures | None = None) -> Callable[[Cid], bool]:
+    """Returns what tells whether a block may be missing, because it was erased here or is to be."""
+    erased = repository.guard.erased().cids
+
+    def is_erased(cid: Cid) -> bool:
+        return cid.raw in erased or (sent is not None and sent.names(cid))
+
+    return is_erased
+
+
+def erasures_of(repository: Reader) -> tuple[Cid, ...]:
+    """Returns the CIDs of what was erased here, ascending."""
+    return tuple(sorted(Cid(one.cid.raw) for one in repository.guard.erased().erasures))
+
+
+def judged(repository: Reader, erasures: Iterable[Erasure]) -> SentErasures:
+    """Returns erasures from elsewhere by whether a key that may erase here has signed them."""
+    known = set(erasures_of(repository))
+    given = [erasure for erasure in erasures if Cid(erasure.cid.raw) not in known]
+    if not given:
+        return SentErasures()
+    trust = trust_of(repository)
+    accepted = tuple(erasure for erasure in given if may_erase(trust, erasure))
+    return SentErasures(accepted, tuple(one for one in given if one not in accepted))
+
+
+def trust_of(repository: Reader) -> Trust:
+    """Returns whom a repository trusts."""
+    assert isinstance(repository, KeysApi), "BUG: every repository has a keyring"
+    return repository.keyring.trust()
+
+
+def fetched_erasures(repository: Reader, remote: Remote, offered: Sequence[Cid]) -> list[Erasure]:
+    """Returns the erasures of a remote that are not known here.
+
+    Raises:
+        CorruptError: it sent something else, or not all of them.
+    """
+    known = set(erasures_of(repository))
+    wanted = [cid for cid in offered if cid not in known]
+    found: list[Erasure] = []
+    for start in range(0, len(wanted), _ASKED_PER_ROUND):
+        batch = wanted[start : start + _ASKED_PER_ROUND]
+        with remote.fetch(batch, ()) as blocks:
+            found += _read(blocks, set(batch))
+    return found
+
+
+def _read(blocks: Iterable[tuple[Cid, bytes]], wanted: set[Cid]) -> list[Erasure]:
+    found: dict[Cid, Erasure] = {}
+    for cid, block in blocks:
+        if cid in wanted:
+            verify_block(cid, block)
+            found[cid] = Erasure.decode(block)
+    if len(found) != len(wanted):
+        raise CorruptError(f"erasures: got {len(found)}, expected {len(wanted)} that were offered")
+    return [found[cid] for cid in sorted(found)]

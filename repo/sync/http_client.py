@@ -1,0 +1,226 @@
+"""A repository behind an HTTP server, asked in four kinds of request.
+
+The address is what the user gave, and only that is spoken to: no redirect is followed, no name or
+password stands in it. What comes back is read within limits and believed as little as a file.
+
+Spec: sync 7.
+"""
+
+from __future__ import annotations
+
+import http.client
+import ipaddress
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import IO
+from urllib.parse import quote, urlsplit
+
+from ibidem.objects.cid import Cid, CommitCid
+from ibidem.objects.errors import ErrorKind, InvalidInputError, RemoteError
+from ibidem.repo.sync import wire
+from ibidem.repo.sync.car import CarReader
+from ibidem.repo.sync.messages import Bundle, Push, container, read_message
+from ibidem.repo.sync.remote import ASKED_MAX, Blocks
+from ibidem.repo.sync.report import RefMove
+
+TIMEOUT_SECONDS = 60.0
+_SPOOL_BYTES = 8 << 20
+_UNIT_BYTES = 64 << 10
+
+
+class HttpRemote:
+    """A remote at an URL such as `http://127.0.0.1:7465`."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        token: str,
+        is_plain_allowed: bool = False,
+        timeout_seconds: float = TIMEOUT_SECONDS,
+    ) -> None:
+        """Reads the URL; nothing is sent yet.
+
+        Args:
+            token: what the server was started with.
+            is_plain_allowed: whether the token may cross a network without encryption.
+
+        Raises:
+            InvalidInputError: the URL or the token is not of the form, or would leak the token.
+        """
+        self._scheme, self._host, self._port, self._path = checked_url(url)
+        if self._scheme == "http" and not is_plain_allowed and not is_loopback(self._host):
+            raise InvalidInputError(
+                f"url: got {url!r:.80}, which shows the token to the network, expected https",
+                hint="--allow-plain-http where the network is your own",
+            )
+        if not token or not token.isascii() or not token.isprintable():
+            raise InvalidInputError(
+                "token: expected the printable text that the server was started with",
+                hint="set IBIDEM_TOKEN, or give the remote a --token-file",
+            )
+        self._token = token
+        self._timeout_seconds = timeout_seconds
+        self.sent_bytes = 0
+        """How many bytes of bodies were sent."""
+        self.received_bytes = 0
+        """How many bytes of bodies were received."""
+
+    def refs(self, prefixes: Sequence[str]) -> Bundle:
+        """Returns where the refs with these first parts stand."""
+        query = "&".join(f"prefix={quote(prefix, safe='')}" for prefix in prefixes)
+        return read_message(Bundle, self._small("GET", f"{wire.REFS}?{query}", None))
+
+    def known(self, cids: Sequence[CommitCid]) -> set[CommitCid]:
+        """Returns which of the commits are there with all behind them."""
+        found: set[CommitCid] = set()
+        for start in range(0, len(cids), ASKED_MAX):
+            body = wire.write_known(cids[start : start + ASKED_MAX])
+            found.update(wire.read_known(self._small("POST", wire.KNOWN, body)))
+        return found
+
+    @contextmanager
+    def fetch(self, want: Sequence[Cid], have: Sequence[Cid]) -> Iterator[Blocks]:
+        """Returns the blocks behind `want` that are not behind `have`, as they arrive."""
+        if not want:
+            yield ()
+            return
+        with self._asked("POST", wire.FETCH, wire.write_fetch(want, have)) as answer:
+            yield CarReader(_Counting(answer, self))
+
+    def push(self, push: Push, blocks: Blocks) -> list[RefMove]:
+        """Moves refs there, all or none."""
+        with tempfile.SpooledTemporaryFile(max_size=_SPOOL_BYTES) as body:
+            for part in container(push, blocks):
+                body.write(part)
+            size = body.tell()
+            body.seek(0)
+            with self._asked("POST", wire.PUSH, body, size=size, kind=wire.CAR) as answer:
+                return wire.read_moves(self._read_small(answer))
+
+    def _small(self, method: str, path: str, body: bytes | None) -> bytes:
+        with self._asked(method, path, body) as answer:
+            return self._read_small(answer)
+
+    def _read_small(self, answer: http.client.HTTPResponse) -> bytes:
+        found = _Counting(answer, self).read_up_to(wire.MESSAGE_BYTES_MAX + 1)
+        if len(found) > wire.MESSAGE_BYTES_MAX:
+            raise RemoteError(
+                f"remote: it answered with more than {wire.MESSAGE_BYTES_MAX} bytes",
+                kind=ErrorKind.LIMIT_EXCEEDED,
+            )
+        return found
+
+    @contextmanager
+    def _asked(
+        self,
+        method: str,
+        path: str,
+        body: bytes | IO[bytes] | None,
+        *,
+        size: int | None = None,
+        kind: str = wire.CBOR,
+    ) -> Iterator[http.client.HTTPResponse]:
+        connect = (
+            http.client.HTTPSConnection if self._scheme == "https" else http.client.HTTPConnection
+        )
+        connection = connect(self._host, self._port, timeout=self._timeout_seconds)
+        headers = {"Authorization": f"Bearer {self._token}", "Accept-Encoding": "identity"}
+        if body is not None:
+            size = len(body) if isinstance(body, bytes) else size
+            headers |= {"Content-Type": kind, "Content-Length": str(size)}
+            self.sent_bytes += size or 0
+        try:
+            answer = self._answer(connection, method, self._path + path, body, headers)
+            if answer.status != http.client.OK:
+                raise wire.read_error(answer.status, self._read_small(answer))
+            yield answer
+        except (OSError, http.client.HTTPException) as error:
+            host = f"[{self._host}]" if ":" in self._host else self._host
+            raise _unreachable(f"{self._scheme}://{host}:{self._port}", error) from error
+        finally:
+            connection.close()
+
+    def _answer(
+        self,
+        connection: http.client.HTTPConnection,
+        method: str,
+        path: str,
+        body: bytes | IO[bytes] | None,
+        headers: dict[str, str],
+    ) -> http.client.HTTPResponse:
+        try:
+            connection.request(method, path, body=body, headers=headers)
+        except (BrokenPipeError, ConnectionResetError):
+            # The server may refuse before it has read the body, and say why.
+            return connection.getresponse()
+        return connection.getresponse()
+
+
+class _Counting:
+    """The body of an answer; counts, and reads all that is asked for where there is as much."""
+
+    def __init__(self, answer: http.client.HTTPResponse, remote: HttpRemote) -> None:
+        self._answer = answer
+        self._remote = remote
+        self._unit = b""
+        self._at = 0
+
+    def read(self, size: int, /) -> bytes:
+        """Returns at most `size` bytes, none at the end."""
+        if self._at == len(self._unit):
+            self._unit, self._at = self._answer.read(_UNIT_BYTES), 0
+            self._remote.received_bytes += len(self._unit)
+        part = self._unit[self._at : self._at + size]
+        self._at += len(part)
+        return part
+
+    def read_up_to(self, size: int) -> bytes:
+        """Returns `size` bytes, or all there are."""
+        parts: list[bytes] = []
+        while size and (part := self.read(size)):
+            parts.append(part)
+            size -= len(part)
+        return b"".join(parts)
+
+
+def checked_url(url: str) -> tuple[str, str, int, str]:
+    """Returns scheme, host, port and path of a remote's address.
+
+    Raises:
+        InvalidInputError: not http or https, or with a name, a password, a query or a fragment.
+    """
+    expected = "http://HOST:PORT or https://HOST[:PORT][/PATH]"
+    try:
+        parts = urlsplit(url)
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+    except ValueError as error:
+        raise InvalidInputError(f"url: got {url!r:.80}, expected {expected}") from error
+    if parts.username is not None or parts.password is not None:
+        raise InvalidInputError(
+            "url: got a name or a password in it, expected none",
+            hint="set IBIDEM_TOKEN, or give the remote a --token-file",
+        )
+    is_plain = url.isascii() and url.isprintable() and not any(c in url for c in " \\?#")
+    if parts.scheme not in ("http", "https") or not parts.hostname or not is_plain:
+        raise InvalidInputError(f"url: got {url!r:.80}, expected {expected}")
+    return parts.scheme, parts.hostname, port, parts.path.rstrip("/")
+
+
+def is_loopback(host: str) -> bool:
+    """Tells whether a host is this machine by its name or number, without asking anybody."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _unreachable(address: str, error: Exception) -> RemoteError:
+    what = str(error) or type(error).__name__
+    return RemoteError(
+        f"remote: {address} cannot be reached or broke off: {wire.harmless(what)}",
+        hint="check the address with 'repo remote list', and that 'repo serve --remote' runs there",
+    )

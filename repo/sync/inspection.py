@@ -1,0 +1,192 @@
+"""Checks what was sent, whole, before anything of it is seen: every root, tree and value in place.
+
+That each block is what its CID says was checked as it came in. Here it is shown that the blocks
+belong together: that nothing that should have come is missing, even where the store happens to have
+it for other reasons. What each root must mean is asked of `root_check`, as `repo fsck` does.
+
+Spec: sync 4, 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from ibidem.objects import codec
+from ibidem.objects.cid import Cid, CommitCid, RootCid
+from ibidem.objects.commit import Commit
+from ibidem.objects.errors import CorruptError
+from ibidem.objects.ids import NodeId
+from ibidem.objects.location import CONTAINERS, Part, check_sources
+from ibidem.objects.node import Node
+from ibidem.objects.root import Root
+from ibidem.objects.tree.block import EMPTY_TREE
+from ibidem.objects.verify import VALUES
+from ibidem.repo.root_check import Incident, RootCheck, refuse
+from ibidem.repo.runs.records import check_record
+from ibidem.repo.sync.ancestry import parents_first
+from ibidem.repo.sync.missing_blocks import (
+    VALUE_KINDS,
+    Need,
+    needs_of,
+    records_behind,
+    split_targets,
+)
+from ibidem.repo.sync.quarantine import Quarantine, missing_from_pack
+from ibidem.repo.view_check import NEVER_ERASED
+
+if TYPE_CHECKING:
+    from ibidem.objects.blocks import Source
+    from ibidem.repo.sync.have_set import HaveSet
+
+_BY_PLACE = frozenset(("tree", "part", "step", "receipt", "result", "commit"))
+"""Kinds that the walk to them has read already."""
+
+
+_RECORDS = frozenset(("step", "receipt"))
+"""Kinds whose values have a shape of their own."""
+
+
+class Accepted:
+    """What passed: the blocks to publish, and the commits here that they build on."""
+
+    def __init__(self) -> None:
+        self.cids: list[Cid] = []
+        self.built_on: set[Cid] = set()
+        """Commits, steps, receipts and roots that are here and were not sent."""
+        self.commits: dict[CommitCid, Commit] = {}
+        """New ones, parents before children."""
+
+
+class Inspection:
+    """One check of a quarantine against what is here."""
+
+    def __init__(
+        self,
+        quarantine: Quarantine,
+        source: Source,
+        known: HaveSet,
+        is_erased: Callable[[Cid], bool],
+        incident: Incident,
+    ) -> None:
+        """Checks nothing yet.
+
+        Args:
+            incident: finds the edges at nodes of roots that are known here.
+        """
+        self._quarantine = quarantine
+        self._source: Source = quarantine.over(source)
+        self._known = known
+        self._is_erased = is_erased
+        self._roots = RootCheck(self._source, refuse, incident=incident)
+        self._parts: dict[NodeId, Part] = {}
+        """New documents and sections of the root that is being checked."""
+        self._accepted = Accepted()
+
+    def run(self, targets: Iterable[Cid]) -> Accepted:
+        """Checks everything that the targets need beyond what is known here.
+
+        Raises:
+            NotFoundError: kind `block-not-found`: something is missing.
+            CorruptError, FormatError: something is not what its place demands.
+        """
+        accepted = self._accepted
+        given = list(targets)
+        wanted = [target for target in given if not self._is_known(target)]
+        for target in wanted:
+            if target not in self._quarantine:
+                raise missing_from_pack(target, "ref target")
+        split_targets(self._source, given)  # what is known must be of the kind that is asked for
+        heads, records = split_targets(self._source, wanted)
+        chain = records_behind(self._source, records, self._is_had)
+        for need in chain.needs:
+            if need.kind in _RECORDS:
+                block = self._source.get(need.cid)
+                check_record(self._source, block, VALUES[need.kind].decode(block))
+        accepted.commits = self._commits([*heads, *chain.commits], accepted)
+        covered = {commit.root for commit in accepted.commits.values()}
+        for need in needs_of(
+            self._source,
+            accepted.commits,
+            chain,
+            lambda root: root in covered or self._is_built_on(root, self._known.root(root)),
+            after_root=self._end_root,
+        ):
+            self._check(need, accepted)
+        self._roots.finish()
+        return accepted
+
+    def _is_known(self, target: Cid) -> bool:
+        if isinstance(target, CommitCid):
+            return self._is_built_on(target, self._known.commit(target))
+        return self._is_built_on(target, self._known.record(target))
+
+    def _is_built_on(self, cid: Cid, is_known: bool) -> bool:
+        """Remembers what is relied on: it must still be here when all is published."""
+        if is_known:
+            self._accepted.built_on.add(cid)
+        return is_known
+
+    def _is_had(self, cid: Cid) -> bool:
+        """Tells whether a step, a receipt or a part of one needs no check; raises if it is lost."""
+        if self._is_built_on(cid, self._known.record(cid)):
+            return True
+        if cid in self._quarantine:
+            return False
+        if self._is_erased(cid):
+            return True
+        # A root or a commit that is known ends the walk where it is looked at, not here.
+        if not cid.is_raw and (
+            self._known.root(RootCid(cid.raw)) or self._known.commit(CommitCid(cid.raw))
+        ):
+            return False
+        raise missing_from_pack(cid, "block")
+
+    def _commits(self, heads: Iterable[CommitCid], accepted: Accepted) -> dict[CommitCid, Commit]:
+        found: dict[CommitCid, Commit] = {}
+        waiting = list(heads)
+        while waiting:
+            cid = waiting.pop()
+            if cid in found or cid in accepted.built_on:
+                continue
+            if self._known.commit(cid):
+                accepted.built_on.add(cid)
+            elif cid in self._quarantine:
+                found[cid] = Commit.decode(self._quarantine[cid])
+                waiting.extend(found[cid].parents)
+            else:
+                raise missing_from_pack(cid, "commit")
+        return parents_first(found)
+
+    def _check(self, need: Need, accepted: Accepted) -> None:
+        block: bytes | None = None
+        if need.kind in _BY_PLACE:
+            is_here = need.cid in self._quarantine
+        else:
+            block = self._quarantine.get(need.cid)
+            is_here = block is not None
+        if not is_here:
+            if need.kind == "tree" and need.cid == EMPTY_TREE:
+                return
+            if need.kind not in NEVER_ERASED and self._is_erased(need.cid):
+                if need.kind in VALUE_KINDS.values():
+                    self._roots.value(need.kind, need.key, need.name, need.cid, None)
+                return
+            raise missing_from_pack(need.cid, need.kind)
+        accepted.cids.append(need.cid)
+        if block is None:
+            return
+        if need.cid.is_raw:
+            raise CorruptError(f"{need.kind}: got the raw block {need.cid}, expected a value")
+        fields = codec.decode(block)
+        if need.kind == "root":
+            self._roots.begin(RootCid(need.cid.raw), Root.from_map(fields))
+            return
+        self._roots.value(need.kind, need.key, need.name, need.cid, fields)
+        if need.kind == "node" and "children" in fields and fields["ntype"] in CONTAINERS:
+            self._parts[NodeId(need.key)] = Part.of(Node.from_map(fields))
+
+    def _end_root(self, bases: Mapping[RootCid, Root]) -> None:
+        check_sources(self._parts)
+        self._parts.clear()
+        self._roots.end(bases)

@@ -1,0 +1,249 @@
+"""A set of changes to a root, by tree and key, and how to apply, compare and rebase it.
+
+Edits refer to value blocks by CID, so that applying them is nothing but mutating trees, comparing
+two sets is comparing CIDs, and the same edits can be laid on another root after a lost race.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ibidem.objects.cid import Cid, TreeCid
+from ibidem.objects.config import TRUST_SETTING, Config, Model
+from ibidem.objects.edge import Edge
+from ibidem.objects.errors import (
+    ConflictError,
+    ErrorKind,
+    InvalidInputError,
+)
+from ibidem.objects.root import Root
+from ibidem.objects.tree import EMPTY_TREE, EMPTY_TREE_BLOCK, Tree, diff, mutate
+
+if TYPE_CHECKING:
+    from ibidem.objects.blocks import Source, WriteBatch
+    from ibidem.objects.commit import Commit
+
+Family = tuple[str, str]
+"""A tree of a root: its field, and the model or vocabulary under it, "" for the plain ones."""
+
+NODES: Family = ("nodes", "")
+EDGES: Family = ("edges", "")
+TOMBSTONES: Family = ("tombstones", "")
+CONFLICTS: Family = ("conflicts", "")
+_ATTACHED = {
+    "vectors": "vector of",
+    "sparse": "sparse vector of",
+    "tombstones": "tombstone of",
+}
+_NAMED_IN_CONFLICT = 5
+
+
+@dataclass(slots=True)
+class ChangeSet:
+    """Changes by family and 16-byte id; None deletes. Models are registered, never changed."""
+
+    trees: dict[Family, dict[bytes, Cid | None]] = field(default_factory=dict)
+    models: dict[str, Model] = field(default_factory=dict)
+    fresh: set[bytes] = field(default_factory=set)
+    """Ids of nodes that must not be there before, whatever they are."""
+    trust: dict[str, Any] | None = None
+    """The form of the trust policy that is set, empty for none; None where it stays as it is."""
+
+    def of(self, family: Family) -> dict[bytes, Cid | None]:
+        """Returns the changes of one family, to read and to write."""
+        return self.trees.setdefault(family, {})
+
+
+class Publisher(Protocol):
+    """Where the edits of a transaction go: a branch, or the stage."""
+
+    def base(self) -> Root:
+        """Returns the root that the transaction begins on."""
+        ...
+
+    def publish(self, edits: ChangeSet, blocks: Mapping[Cid, bytes]) -> Commit | None:
+        """Publishes the edits with their value blocks; None when they change nothing."""
+        ...
+
+
+def tree_of(root: Root, family: Family) -> TreeCid:
+    """Returns a tree of a root, the empty one where the root has none of that name."""
+    name, key = family
+    if not key:
+        tree: TreeCid = getattr(root, name)
+        return tree
+    named: Mapping[str, TreeCid] = getattr(root, name)
+    return named.get(key, EMPTY_TREE)
+
+
+def families(*roots: Root) -> list[Family]:
+    """Returns every family that one of the roots has."""
+    found: set[Family] = {NODES, EDGES, TOMBSTONES}
+    for root in roots:
+        found.update(("vectors", model) for model in root.vectors)
+        found.update(("sparse", vocab) for vocab in root.sparse)
+    return sorted(found)
+
+
+def between(source: Source, before: Root, after: Root) -> ChangeSet:
+    """Returns the edits that make `after` out of `before`."""
+    edits = ChangeSet()
+    for family in (*families(before, after), CONFLICTS):
+        old, new = tree_of(before, family), tree_of(after, family)
+        if old != new:
+            edits.trees[family] = {key: cid for key, _, cid in diff(source, old, new)}
+    known = Config.from_map(before.config).models
+    models = Config.from_map(after.config).models
+    edits.models = {name: model for name, model in models.items() if name not in known}
+    if before.config.get(TRUST_SETTING) != after.config.get(TRUST_SETTING):
+        edits.trust = dict(after.config.get(TRUST_SETTING) or {})
+    return edits
+
+
+def applied(root: Root, edits: ChangeSet, buffer: WriteBatch) -> Root:
+    """Returns the root with the edits in it; new tree blocks go into the buffer.
+
+    Raises:
+        InvalidInputError: kind `dimension-mismatch`: a model is registered with another dimension.
+    """
+    changes: dict[str, object] = {}
+    named: dict[str, dict[str, TreeCid]] = {
+        "vectors": dict(root.vectors),
+        "sparse": dict(root.sparse),
+    }
+    for (name, key), entries in sorted(edits.trees.items()):
+        if not entries:
+            continue
+        tree = mutate(tree_of(root, (name, key)), entries, buffer)
+        if tree == EMPTY_TREE:
+            buffer.put(EMPTY_TREE, EMPTY_TREE_BLOCK)
+        if not key:
+            changes[name] = tree
+        elif tree == EMPTY_TREE:
+            named[name].pop(key, None)
+        else:
+            named[name][key] = tree
+    config = _registered(root, edits.models)
+    requires = root.requires
+    if edits.trust is not None:
+        config = {name: value for name, value in config.items() if name != TRUST_SETTING}
+        requires = tuple(name for name in requires if name != TRUST_SETTING)
+        if edits.trust:
+            config[TRUST_SETTING] = edits.trust
+            requires = tuple(sorted((*requires, TRUST_SETTING)))
+    return replace(root, **changes, **named, config=config, requires=requires)  # type: ignore[arg-type]
+
+
+def laid_on(begun: Root, edits: ChangeSet, buffer: WriteBatch) -> Root:
+    """Returns the root that the edits were made on with them applied, their references checked.
+
+    Raises:
+        InvalidInputError: kind `dangling-reference`.
+    """
+    root = applied(begun, edits, buffer)
+    check_references(buffer, root, edits)
+    return root
+
+
+def check_references(source: Source, root: Root, edits: ChangeSet) -> None:
+    """Refuses edits that leave an edge, vector, sparse vector or tombstone without its node.
+
+    Raises:
+        InvalidInputError: kind `dangling-reference`, naming what refers and the node it misses.
+    """
+    staged = edits.of(NODES)
+    # A node that was staged is there; the others are looked up together, in the order of their ids.
+    referred = [found for found in _references(source, edits) if staged.get(found[1]) is None]
+    nodes = Tree(source, root.nodes).get_many([node for _, node, _ in referred])
+    for (raw, missing, what), cid in zip(referred, nodes, strict=True):
+        if cid is None:
+            raise InvalidInputError(
+                f"{what} {raw.hex()} refers to node {missing.hex()}, which is not in the graph",
+                kind=ErrorKind.DANGLING_REFERENCE,
+                hint="add the node in the same transaction, or leave the reference out",
+            )
+
+
+def check_rebase(source: Source, base: Root, theirs: Root, ours: ChangeSet) -> None:
+    """Refuses to lay our edits on their root where both touched the same thing.
+
+    So it is too where one side removed the node that the other's new edge or vector stands on.
+
+    Raises:
+        ConflictError: kind `conflict`, listing the ids.
+    """
+    others = between(source, base, theirs)
+    clashes = [
+        key
+        for family, entries in ours.trees.items()
+        for key in entries
+        if key in others.trees.get(family, {})
+    ]
+    for name, model in ours.models.items():
+        if others.models.get(name, model) != model:
+            raise ConflictError(f"model {name!r}: both sides registered it, and differently")
+    if ours.trust is not None and others.trust not in (None, ours.trust):
+        raise ConflictError(
+            "trust policy: changed here and on the branch since the transaction began, differently",
+            hint="look at the branch as it is now and make the change again",
+        )
+    removed = {key for key, cid in ours.of(NODES).items() if cid is None}
+    if removed:
+        clashes += [key for key, node, _ in _references(source, others) if node in removed]
+    gone = {key for key, cid in others.of(NODES).items() if cid is None}
+    if gone:
+        clashes += [key for key, node, _ in _references(source, ours) if node in gone]
+    if clashes:
+        named = sorted(set(clashes))
+        listed = ", ".join(key.hex() for key in named[:_NAMED_IN_CONFLICT])
+        more = (
+            f" and {len(named) - _NAMED_IN_CONFLICT} more"
+            if len(named) > _NAMED_IN_CONFLICT
+            else ""
+        )
+        raise ConflictError(
+            f"{listed}{more}: changed here and on the branch since the transaction began",
+            hint="look at the branch as it is now and make the change again",
+        )
+
+
+def edge_at(source: Source, cid: Cid) -> Edge:
+    """Returns the edge in a block."""
+    return Edge.decode(source.get(cid))
+
+
+def _references(source: Source, edits: ChangeSet) -> Iterator[tuple[bytes, bytes, str]]:
+    """Yields (referring id, node id, what refers) for everything that the edits put in place."""
+    for (name, _), entries in sorted(edits.trees.items()):
+        for key, cid in entries.items():
+            if cid is None or name in ("nodes", "conflicts"):
+                continue
+            if name == "edges":
+                edge = edge_at(source, cid)
+                yield key, edge.src.raw, "edge"
+                yield key, edge.dst.raw, "edge"
+            else:
+                yield key, key, _ATTACHED[name]
+
+
+def _registered(root: Root, models: Mapping[str, Model]) -> Mapping[str, object]:
+    if not models:
+        return root.config
+    config = Config.from_map(root.config)
+    for name, model in models.items():
+        known = config.models.get(name, model)
+        if known.dim != model.dim:
+            raise dimension_mismatch(name, model.dim, known.dim)
+    merged = {**models, **config.models}
+    return replace(config, models=merged).to_map()
+
+
+def dimension_mismatch(model: str, dim: int, expected: int) -> InvalidInputError:
+    """Returns the error for a vector that does not fit its model."""
+    return InvalidInputError(
+        f"vector: got {dim} dimensions, expected {expected} as model {model!r} has",
+        kind=ErrorKind.DIMENSION_MISMATCH,
+        hint="use another model name for another model",
+    )

@@ -1,0 +1,115 @@
+"""Edits on their way to a root that has moved on: they are merged with what came in between.
+
+The edits make a root of their own out of the one that they were made on. Where that one is still
+the newest, it is the result; otherwise the two are merged three ways, as branches are, so a writer
+that was not first loses nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from ibidem.objects.blocks import WriteBatch
+from ibidem.objects.cid import Cid, RootCid
+from ibidem.objects.config import Config
+from ibidem.objects.errors import ConflictError, InvalidInputError
+from ibidem.objects.record import record
+from ibidem.objects.root import Root
+from ibidem.objects.tree import Tree
+from ibidem.repo.transaction.changeset import ChangeSet, check_rebase, laid_on
+
+if TYPE_CHECKING:
+    from ibidem.objects.blocks import Source
+
+RECORD = "record"
+RAISE = "raise"
+
+
+def checked_choice(on_conflict: str) -> str:
+    """Returns RECORD or RAISE, or raises `InvalidInputError`."""
+    if on_conflict not in (RECORD, RAISE):
+        raise InvalidInputError(
+            f"on_conflict: got {on_conflict!r:.80}, expected {RECORD!r} or {RAISE!r}"
+        )
+    return on_conflict
+
+
+@record
+class Reconciled:
+    """Edits merged with a root."""
+
+    root_cid: RootCid
+    blocks: Mapping[Cid, bytes]
+    """What the root needs and its source has not."""
+
+
+class Reconciliation:
+    """The edits of one transaction, checked, and laid on the root that they were made on."""
+
+    def __init__(
+        self, source: Source, begun: RootCid, edits: ChangeSet, blocks: Mapping[Cid, bytes]
+    ) -> None:
+        """Lays the edits on the root that they were made on.
+
+        Raises:
+            InvalidInputError: kind `dangling-reference`.
+        """
+        self._source = source
+        self._begun = begun
+        self._edits = edits
+        self._buffer = WriteBatch(source)
+        self._buffer.new.update(blocks)
+        before = Root.decode(source.get(begun))
+        block = laid_on(before, edits, self._buffer).encode()
+        self._root_cid = RootCid.of(block)
+        if self._root_cid != begun:
+            self._buffer.put(self._root_cid, block)
+
+    def on(self, now: RootCid, *, on_conflict: str = RECORD) -> Reconciled:
+        """Returns the edits merged with a root.
+
+        Args:
+            now: what the root that the edits were made on has become.
+            on_conflict: RECORD, or RAISE to refuse where both sides touched the same thing.
+
+        Raises:
+            ConflictError: both sides gave one name to models whose vectors cannot be compared, or
+                both added the same node as a new one; or what RAISE refuses.
+        """
+        if now == self._begun:
+            return Reconciled(self._root_cid, self._buffer.new)
+        from ibidem.repo.merge.three_way import merge_roots, reachable
+
+        after = Root.decode(self._source.get(now))
+        if on_conflict == RAISE:
+            before = Root.decode(self._source.get(self._begun))
+            check_rebase(self._buffer, before, after, self._edits)
+        _check_models(after, self._edits)
+        self._check_fresh(after)
+        merged = WriteBatch(self._buffer)
+        root_cid = merge_roots(self._buffer, self._begun, now, self._root_cid, merged)
+        return Reconciled(root_cid, reachable(root_cid, {**self._buffer.new, **merged.new}))
+
+    def _check_fresh(self, now: Root) -> None:
+        """Refuses to let a node that is to be new become one with a node that is there."""
+        fresh = sorted(self._edits.fresh)
+        for raw, cid in zip(fresh, Tree(self._source, now.nodes).get_many(fresh), strict=True):
+            if cid is not None:
+                raise ConflictError(
+                    f"node {raw.hex()}: got the same new node from another writer, with the same "
+                    "author and time",
+                    hint="add it again: on the newer state it is a node of its own",
+                )
+
+
+def _check_models(now: Root, edits: ChangeSet) -> None:
+    models = Config.from_map(now.config).models
+    for name, model in edits.models.items():
+        known = models.get(name, model)
+        digests = {digest for digest in (known.digest, model.digest) if digest is not None}
+        if known.dim != model.dim or len(digests) > 1:
+            raise ConflictError(
+                f"model {name!r}: both sides registered it, and differently",
+                hint="use another model name for another model",
+            )

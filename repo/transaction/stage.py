@@ -1,0 +1,137 @@
+"""The stage: what was added and is not committed yet, kept across processes in one cell.
+
+The cell names the staged root and the commit it was begun on. Staging moves no ref and writes no
+operation; a commit publishes the difference of the two roots, merged with what the branch is then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from ibidem.objects import codec
+from ibidem.objects.cid import Cid, CommitCid, RootCid
+from ibidem.objects.errors import CorruptError
+from ibidem.objects.record import record
+from ibidem.objects.root import Root
+from ibidem.repo.arguments import CommitInfo
+from ibidem.repo.operation_log import HEAD_CELL, OperationLog
+from ibidem.repo.transaction.changeset import ChangeSet, between
+from ibidem.repo.transaction.publish import BranchPublisher, Tip, retry_publish, tip
+from ibidem.repo.transaction.reconcile import Reconciliation
+
+if TYPE_CHECKING:
+    from ibidem.objects.commit import Commit
+
+STAGE_CELL = "stage"
+
+
+@record
+class Staged:
+    """What the cell says: the staged root, and where it was begun."""
+
+    value: bytes | None
+    """The cell as it was read."""
+    root_cid: RootCid
+    root: Root
+    begun: Tip
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to commit."""
+        return self.root_cid == self.begun.root_cid
+
+
+def read(operations: OperationLog, full_name: str) -> Staged:
+    """Returns what is staged; on an empty stage, the root of the branch."""
+    value = operations.store.cell(STAGE_CELL)
+    if value is None:
+        begun = operations.retry_if_collected(
+            lambda: tip(operations, operations.state(), full_name)
+        )
+        return Staged(None, begun.root_cid, begun.root, begun)
+    fields = codec.decode_foreign(value)
+    if not isinstance(fields, dict) or fields.get("kind") != "stage" or fields.get("v") != 1:
+        raise CorruptError("stage: the cell is not a stage", hint="clear it and stage again")
+    commit = fields.get("commit")
+    links = (fields.get("root"), fields.get("base"), *([] if commit is None else [commit]))
+    if not all(isinstance(link, Cid) and not link.is_raw for link in links):
+        raise CorruptError(
+            "stage: root, base or commit is not a link", hint="clear it and stage again"
+        )
+    root_cid, base_cid = RootCid(fields["root"].raw), RootCid(fields["base"].raw)
+    store = operations.store
+    begun = Tip(
+        None if commit is None else CommitCid(commit.raw),
+        base_cid,
+        Root.decode(store.get(base_cid)),
+    )
+    return Staged(value, root_cid, Root.decode(store.get(root_cid)), begun)
+
+
+def commit(operations: OperationLog, full_name: str, signature: CommitInfo) -> Commit | None:
+    """Commits what is staged and empties the stage in the same step; None where nothing is staged.
+
+    Raises:
+        ConflictError: the stage itself moved, or the branch was deleted.
+    """
+    staged = read(operations, full_name)
+    if staged.is_empty:
+        return None
+    edits = between(operations.store, staged.begun.root, staged.root)
+    publisher = BranchPublisher(
+        operations,
+        full_name,
+        signature,
+        begun=staged.begun,
+        cells={STAGE_CELL: (staged.value, None)},
+    )
+    return publisher.publish(edits, {})
+
+
+def clear(operations: OperationLog) -> None:
+    """Drops what is staged."""
+    operations.store.publish({}, {STAGE_CELL: (operations.store.cell(STAGE_CELL), None)})
+
+
+class StagePublisher:
+    """Puts the edits of a transaction on the stage; they make no commit yet."""
+
+    def __init__(self, operations: OperationLog, full_name: str) -> None:
+        self._operations = operations
+        self._full_name = full_name
+        self._begun = read(operations, full_name)
+
+    def base(self) -> Root:
+        """Returns the root that the transaction begins on."""
+        return self._begun.root
+
+    def publish(self, edits: ChangeSet, blocks: Mapping[Cid, bytes]) -> Commit | None:
+        """Stages the edits in one durable step; always None.
+
+        Raises:
+            InvalidInputError: kind `dangling-reference`.
+            ConflictError: both sides gave one name to different models.
+        """
+        store = self._operations.store
+        reconciliation = Reconciliation(store, self._begun.root_cid, edits, blocks)
+        retry_publish(store, lambda: self._attempt(reconciliation))
+        return None
+
+    def _attempt(self, reconciliation: Reconciliation) -> None:
+        store = self._operations.store
+        head = store.cell(HEAD_CELL)  # what is erased meanwhile must not come back
+        now = read(self._operations, self._full_name)
+        landed = reconciliation.on(now.root_cid)
+        root_cid = landed.root_cid
+        if root_cid == now.root_cid:
+            return
+        value = None if root_cid == now.begun.root_cid else _value(root_cid, now.begun)
+        store.publish(landed.blocks, {STAGE_CELL: (now.value, value), HEAD_CELL: (head, head)})
+
+
+def _value(root_cid: RootCid, begun: Tip) -> bytes:
+    fields = {"kind": "stage", "v": 1, "root": root_cid, "base": begun.root_cid}
+    if begun.commit is not None:
+        fields["commit"] = begun.commit
+    return codec.encode(fields)

@@ -1,0 +1,521 @@
+"""A transaction: changes staged over one root and published together, or not at all.
+
+Nodes, edges, tombstones and vectors are staged as they are added; that every edge has its ends and
+every vector its node is checked when the transaction commits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace as changed
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from ibidem.objects import codec
+from ibidem.objects.cid import BlobCid, Cid
+from ibidem.objects.commit import Commit
+from ibidem.objects.derive import content_node_id, edge_id, node_id
+from ibidem.objects.edge import Edge
+from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
+from ibidem.objects.gc_pause import gc_paused
+from ibidem.objects.ids import ID_BYTES, EdgeId, NodeId
+from ibidem.objects.node import Child, Node, split_content
+from ibidem.objects.tombstone import Tombstone
+from ibidem.objects.vector import Sparse, Vector
+from ibidem.repo.argument_checks import check_content, check_digest, check_id, check_text
+from ibidem.repo.transaction.changeset import EDGES, NODES, TOMBSTONES, Family, Publisher
+from ibidem.repo.transaction.pending import Incident, PendingGraph
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from ibidem.objects.blocks import Source
+    from ibidem.objects.config import Model
+    from ibidem.retrieve.access.policy import TrustPolicy
+
+
+VECTOR_DIM_MAX = 4096
+_DTYPES = {"e": "f16", "b": "i8"}
+"""By numpy's character for a type."""
+
+
+class Attachments:
+    """Stages vectors into a draft while the transaction is open."""
+
+    def __init__(self, draft: PendingGraph) -> None:
+        self._draft = draft
+        self._is_open = True
+
+    def set_vector(
+        self,
+        id: NodeId,  # noqa: A002
+        *,
+        model: str,
+        vector: ArrayLike,
+        of: bytes | None = None,
+    ) -> None:
+        """Stages the vector of a node under a model; the first use of a model registers it.
+
+        Args:
+            vector: (d,) finite numbers, 1 <= d <= 4096; float16 and int8 are kept, else float32.
+            of: digest of the text it was made from; by default of the node's text at commit.
+
+        Raises:
+            InvalidInputError: the vector is of another form; kind `dimension-mismatch`: the model
+                has another dimension.
+        """
+        self._check_open()
+        check_id("id", id, NodeId)
+        check_text("model", model)
+        dtype = _DTYPES.get(getattr(getattr(vector, "dtype", None), "char", ""), "f32")
+        value = Vector.from_array(vector, of=check_digest(of), dtype=dtype)
+        if value.dim > VECTOR_DIM_MAX:
+            raise InvalidInputError(
+                f"vector: got {value.dim} dimensions, expected at most {VECTOR_DIM_MAX}",
+                kind=ErrorKind.DIMENSION_MISMATCH,
+            )
+        self._draft.set_vector(model, id.raw, value, of)
+
+    def register_model(self, name: str, model: Model) -> None:
+        """Stages what the vectors of a model have in common; recorded with its first vector.
+
+        Raises:
+            InvalidInputError: kind `model-mismatch`: it is registered, and otherwise.
+        """
+        self._check_open()
+        self._draft.register_model(check_text("model", name), model)
+
+    def set_trust_policy(self, policy: TrustPolicy | None) -> None:
+        """Stages the trust policy of the graph, None for none: from this commit on nobody is told
+        of a node without saying who asks.
+
+        Raises:
+            InvalidInputError: it is none; or a node that was staged before has no such labels.
+        """
+        from ibidem.retrieve.access.policy import TrustPolicy
+
+        self._check_open()
+        if policy is not None and type(policy) is not TrustPolicy:
+            raise InvalidInputError(f"policy: got {policy!r:.80}, expected a TrustPolicy")
+        self._draft.set_trust(policy)
+
+    def set_sparse(
+        self,
+        id: NodeId,  # noqa: A002
+        *,
+        vocab: str,
+        indices: ArrayLike,
+        weights: ArrayLike,
+        of: bytes | None = None,
+    ) -> None:
+        """Stages the sparse vector of a node under a vocabulary.
+
+        Args:
+            indices: (n,) token ids below 2^32, each once. weights: (n,) finite numbers.
+            of: as in `set_vector`.
+        """
+        self._check_open()
+        check_id("id", id, NodeId)
+        check_text("vocab", vocab)
+        value = Sparse.from_arrays(indices, weights, of=check_digest(of))
+        self._draft.set_sparse(vocab, id.raw, value, of)
+
+    def remove_vector(self, id: NodeId, *, model: str) -> None:  # noqa: A002
+        """Stages the removal of a vector; raises `NotFoundError` when there is none."""
+        self._remove_vector(("vectors", check_text("model", model)), id)
+
+    def remove_sparse(self, id: NodeId, *, vocab: str) -> None:  # noqa: A002
+        """Stages the removal of a sparse vector; raises `NotFoundError` when there is none."""
+        self._remove_vector(("sparse", check_text("vocab", vocab)), id)
+
+    def _cid(self, family: Family, id: Any, cls: type[Any]) -> Cid | None:  # noqa: A002
+        self._check_open()
+        return self._draft.cid(family, check_id("id", id, cls).raw)
+
+    def _remove_vector(self, family: Family, id: NodeId) -> None:  # noqa: A002
+        self._check_open()
+        if not self._draft.has_vector(family, check_id("id", id, NodeId).raw):
+            raise NotFoundError(f"node {id} has nothing under {family[1]!r} in {family[0]}")
+        self._draft.remove(family, id.raw)
+
+    def _check_open(self) -> None:
+        if not self._is_open:
+            raise InvalidInputError("transaction: it has ended", hint="begin another one")
+
+
+_PLACEHOLDER = NodeId(bytes(ID_BYTES))
+
+
+class _Keep:
+    """Stands for a field that an update leaves alone, where None means to clear it."""
+
+    def __repr__(self) -> str:
+        return "KEEP"
+
+
+KEEP: Any = _Keep()
+
+
+class Transaction(Attachments):
+    """Stages changes; a context manager that publishes on exit and drops everything on an error."""
+
+    def __init__(
+        self,
+        source: Source,
+        publisher: Publisher,
+        *,
+        incident: Incident,
+        unique_id: Callable[[Mapping[str, Any]], NodeId] | None = None,
+        landed: Callable[[int], None] | None = None,
+    ) -> None:
+        """Begins on the publisher's root.
+
+        Args:
+            unique_id: gives the id of a node that is to be new, from its map; None where none is.
+            landed: is told of how many blocks what was published consists.
+        """
+        base = publisher.base()
+        super().__init__(PendingGraph(source, base, incident))
+        self.base = base
+        """The root that the transaction began on."""
+        self.commit: Commit | None = None
+        """What was published; None before, and when nothing changed."""
+        self._publisher = publisher
+        self._unique_id = unique_id
+        self._landed = landed
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if not self._is_open:
+            return
+        if kind is None:
+            self.publish()
+        else:
+            self.rollback()
+
+    def publish(self) -> Commit | None:
+        """Publishes what was staged and ends the transaction; called on leaving the `with` block.
+
+        Raises:
+            InvalidInputError: kind `dangling-reference`; nothing was changed.
+            ConflictError: the branch was deleted; or another writer changed the same thing first
+                and the transaction was begun with `on_conflict="raise"`; nothing was changed.
+        """
+        self._check_open()
+        self._is_open = False
+        with gc_paused():
+            edits, blocks = self._draft.finish()
+            self.commit = self._publisher.publish(edits, blocks)
+        if self.commit is not None and self._landed is not None:
+            self._landed(len(blocks))
+        return self.commit
+
+    @property
+    def conflicts(self) -> tuple[NodeId | EdgeId, ...]:
+        """The nodes and edges that another writer changed meanwhile and differently, so that
+        publishing recorded a conflict about each; by id."""
+        if self.commit is None or not self.commit.parents:
+            return ()
+        from ibidem.repo.merge.conflicts import new_conflicts
+
+        return new_conflicts(self._draft.source, self.commit)
+
+    def rollback(self) -> None:
+        """Drops everything that was staged and ends the transaction."""
+        self._is_open = False
+
+    # -- nodes ---------------------------------------------------------------------------------
+
+    def add_node(
+        self,
+        ntype: str,
+        *,
+        summary: str | None = None,
+        context_sentence: str | None = None,
+        content: bytes | str | None = None,
+        props: Mapping[str, Any] | None = None,
+        key: Any = None,
+        namespace: str = "",
+        id: NodeId | None = None,  # noqa: A002
+        children: Sequence[Child] = (),
+        tail: str = "",
+        unique: bool = False,
+        replace: bool = False,
+    ) -> NodeId:
+        """Stages a node and returns its id.
+
+        The id comes from (namespace, key) where there is a key, from `id` where that is given, else
+        from the content. Adding what is there already changes nothing.
+
+        Args:
+            ntype: the label, such as "Document".
+            content: bytes, or text that is kept as UTF-8.
+            key: any value of the codec; kept in the node.
+            unique: makes a new node though an equal one may be there: the id also depends on the
+                root that the transaction began on, on who commits, and when.
+            replace: lets the new value take the place of another one under the same id.
+
+        Raises:
+            InvalidInputError: a field is of the wrong form; kind `id-collision`: the id is taken by
+                another value, and `replace` is not set, or by another key; kind `forgotten`: the
+                node has a tombstone.
+        """
+        self._check_open()
+        if unique and (key is not None or id is not None):
+            raise InvalidInputError("unique: got it beside a key or id, expected it alone")
+        if namespace != "" and key is None:
+            raise InvalidInputError(f"namespace: got {namespace!r}, expected a key with it")
+        inline, parts = split_content(check_content(content))
+        derived = None if key is None else node_id(namespace, key)
+        node = Node(
+            id or derived or _PLACEHOLDER,
+            ntype,
+            summary,
+            context_sentence,
+            {} if props is None else props,
+            inline,
+            None if key is None else (namespace, key),
+            tuple(children),
+            tail,
+        )
+        if unique:
+            assert self._unique_id is not None, "BUG: a transaction that names no nodes"
+            node = changed(node, id=self._unique_id(node.to_map()))
+            self._draft.edits.fresh.add(node.id.raw)
+        elif node.id is _PLACEHOLDER:
+            node = changed(node, id=content_node_id(node.to_map()))
+        elif derived is not None and derived != node.id:
+            raise InvalidInputError(
+                f"id: got {id}, expected {derived} as the key gives",
+                kind=ErrorKind.ID_COLLISION,
+            )
+        return self._add(node, parts, may_replace=replace)
+
+    def update_node(
+        self,
+        id: NodeId,  # noqa: A002
+        *,
+        ntype: str = KEEP,
+        summary: str | None = KEEP,
+        context_sentence: str | None = KEEP,
+        content: bytes | str | None = KEEP,
+        props: Mapping[str, Any] | None = KEEP,
+        set_props: Mapping[str, Any] | None = None,
+        unset_props: Iterable[str] = (),
+        children: Sequence[Child] = KEEP,
+        tail: str = KEEP,
+    ) -> None:
+        """Stages new values of the fields that are named; the others stay, and so does the id.
+
+        Args:
+            props: takes the place of all properties; `set_props` and `unset_props` change some.
+
+        Raises:
+            NotFoundError: there is no such node.
+            InvalidInputError: a field is of the wrong form; kind `forgotten`: it has a tombstone.
+        """
+        before = self.node(id)
+        self._check_not_forgotten(id)
+        changes: dict[str, Any] = {
+            "ntype": ntype,
+            "summary": summary,
+            "context_sentence": context_sentence,
+            "tail": tail,
+        }
+        changes = {name: value for name, value in changes.items() if value is not KEEP}
+        if children is not KEEP:
+            changes["children"] = tuple(children)
+        properties = before.props if props is KEEP else props or {}
+        if not isinstance(properties, Mapping) or not isinstance(set_props or {}, Mapping):
+            raise InvalidInputError("props: got something else, expected a mapping")
+        changes["props"] = {**properties, **(set_props or {})}
+        for name in unset_props:
+            changes["props"].pop(name, None)
+        if content is not KEEP:
+            changes["content"], parts = split_content(check_content(content))
+            self._draft.blobs.update(parts)
+        self._draft.stage(NODES, id.raw, changed(before, **changes))
+
+    def remove_node(self, id: NodeId) -> None:  # noqa: A002
+        """Stages the removal of a node with its edges, vectors and sparse vectors.
+
+        Raises:
+            NotFoundError: there is no such node.
+            InvalidInputError: kind `forgotten`: a tombstone stands on it, which would be lost.
+        """
+        self.node(id)
+        self._check_not_forgotten(id)
+        draft = self._draft
+        for edge in draft.edges_of(id):
+            draft.remove(EDGES, edge.raw)
+        for family in draft.vector_families():
+            if draft.has_vector(family, id.raw):
+                draft.remove(family, id.raw)
+        draft.remove(NODES, id.raw)
+
+    def node(self, id: NodeId) -> Node:  # noqa: A002
+        """Returns a node as it is staged, tombstoned or not.
+
+        Raises:
+            NotFoundError: there is no such node.
+        """
+        found = self.find_node(id)
+        if found is None:
+            raise NotFoundError(f"node {id} is not in the graph")
+        return found
+
+    def find_node(self, id: NodeId) -> Node | None:  # noqa: A002
+        """Returns a node as it is staged, None when there is none."""
+        cid = self._cid(NODES, id, NodeId)
+        return None if cid is None else Node.decode(self._draft.block(cid))
+
+    def node_id(self, beginning: str) -> NodeId:
+        """Returns the id of the one staged node whose id begins so; as `Revision.node_id`."""
+        self._check_open()
+        return self._draft.node_id(beginning)
+
+    def nodes(self, *, label: str | None = None) -> Iterator[Node]:
+        """Yields the nodes as staged, by id, tombstoned ones too; those of one label if given."""
+        self._check_open()
+        # A node's block holds its label as it is, so most of the others need no decoding.
+        wanted = b"" if label is None else check_text("label", label).encode()
+        for block in self._draft.nodes():
+            if wanted in block:
+                node = Node.decode(block)
+                if label is None or node.ntype == label:
+                    yield node
+
+    # -- edges ---------------------------------------------------------------------------------
+
+    def add_edge(
+        self,
+        src: NodeId,
+        etype: str,
+        dst: NodeId,
+        *,
+        weight: float = 1.0,
+        props: Mapping[str, Any] | None = None,
+        key: Any = None,
+        replace: bool = False,
+    ) -> EdgeId:
+        """Stages an edge and returns its id; `key` tells parallel edges of one type apart.
+
+        Raises:
+            InvalidInputError: a field is of the wrong form; kind `id-collision`: an edge with other
+                values stands there, and `replace` is not set.
+        """
+        self._check_open()
+        check_id("src", src, NodeId)
+        check_id("dst", dst, NodeId)
+        edge = Edge(edge_id(src, etype, dst, key), etype, src, dst, weight, props or {}, key)
+        self._draft.stage_new(EDGES, edge.id.raw, edge, may_replace=replace)
+        return edge.id
+
+    def update_edge(
+        self,
+        id: EdgeId,  # noqa: A002
+        *,
+        weight: float = KEEP,
+        props: Mapping[str, Any] = KEEP,
+    ) -> None:
+        """Stages another weight or other properties of an edge.
+
+        Raises:
+            NotFoundError: there is no such edge.
+        """
+        changes = {"weight": weight, "props": props}
+        changes = {name: value for name, value in changes.items() if value is not KEEP}
+        self._draft.stage(EDGES, id.raw, changed(self.edge(id), **changes))  # type: ignore[arg-type]
+
+    def remove_edge(self, id: EdgeId) -> None:  # noqa: A002
+        """Stages the removal of an edge; raises `NotFoundError` when there is none."""
+        self.edge(id)
+        self._draft.remove(EDGES, id.raw)
+
+    def edge(self, id: EdgeId) -> Edge:  # noqa: A002
+        """Returns an edge as it is staged; raises `NotFoundError` when there is none."""
+        cid = self._cid(EDGES, id, EdgeId)
+        if cid is None:
+            raise NotFoundError(f"edge {id} is not in the graph")
+        return Edge.decode(self._draft.block(cid))
+
+    def edge_id(self, beginning: str) -> EdgeId:
+        """Returns the id of the one staged edge whose id begins so; as `Revision.node_id`."""
+        self._check_open()
+        return self._draft.edge_id(beginning)
+
+    def edges_of(self, id: NodeId) -> list[Edge]:  # noqa: A002
+        """Returns the edges that begin or end at a node, as staged, by id."""
+        self.node(id)
+        return [self.edge(edge) for edge in self._draft.edges_of(id)]
+
+    # -- tombstones ----------------------------------------------------------------------------
+
+    def tombstone(self, id: NodeId, *, reason: str = "") -> None:  # noqa: A002
+        """Stages a tombstone: the node is hidden from this root on; older roots answer as before.
+
+        Raises:
+            NotFoundError: there is no such node.
+        """
+        self.node(id)
+        self._draft.stage(TOMBSTONES, id.raw, Tombstone(reason))
+
+    def untombstone(self, id: NodeId) -> None:  # noqa: A002
+        """Stages that the node is seen again; raises `NotFoundError` when no tombstone is on it."""
+        if not self.is_tombstoned(id):
+            raise NotFoundError(f"node {id} has no tombstone")
+        self._draft.remove(TOMBSTONES, id.raw)
+
+    def is_tombstoned(self, id: NodeId) -> bool:  # noqa: A002
+        """Tells whether a tombstone is on the node, as staged."""
+        return self._cid(TOMBSTONES, id, NodeId) is not None
+
+    # -- conflicts -----------------------------------------------------------------------------
+
+    def settle(self, id: NodeId | EdgeId) -> None:  # noqa: A002
+        """Stages that the conflict about a node or edge is settled by what is staged of it."""
+        self._check_open()
+        self._draft.settle(id.raw)
+
+    # -- private -------------------------------------------------------------------------------
+
+    def _add(self, node: Node, parts: Mapping[BlobCid, bytes], *, may_replace: bool) -> NodeId:
+        draft, raw = self._draft, node.id.raw
+        self._check_not_forgotten(node.id)
+        cid = draft.cid(NODES, raw)
+        if cid is not None:
+            if node.cid == cid:
+                return node.id
+            before = Node.decode(draft.block(cid))
+            if not _same_key(before.key, node.key):
+                raise InvalidInputError(
+                    f"key: got {node.key!r:.80} for node {node.id}, which has {before.key!r:.80}",
+                    kind=ErrorKind.ID_COLLISION,
+                )
+            if node.key is None and content_node_id(node.to_map()) == node.id and not may_replace:
+                # It was made from this content and edited since: what it was edited to stays.
+                return node.id
+            draft.stage_new(NODES, raw, node, may_replace=may_replace)
+        else:
+            draft.stage(NODES, raw, node)
+        draft.blobs.update(parts)
+        return node.id
+
+    def _check_not_forgotten(self, id: NodeId) -> None:  # noqa: A002
+        if self._draft.cid(TOMBSTONES, id.raw) is not None:
+            raise InvalidInputError(
+                f"node {id} was forgotten: it has a tombstone",
+                kind=ErrorKind.FORGOTTEN,
+                hint="call untombstone first, if that is what you want",
+            )
+
+
+def _same_key(one: object, other: object) -> bool:
+    return one is other or codec.encode(one) == codec.encode(other)

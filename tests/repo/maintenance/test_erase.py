@@ -1,0 +1,252 @@
+"""What is erased is nowhere: not in a branch, not in a file; and it comes back by no way."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ibidem
+from ibidem.ingest.ingest import ingest_text
+from ibidem.objects.errors import (
+    ErasedError,
+    ErrorKind,
+    InvalidInputError,
+    NotFoundError,
+    ReplayError,
+)
+from ibidem.objects.ids import NodeId
+from ibidem.objects.text import text_digest
+from ibidem.repo.erasure.redacted_revision import RedactedRevision
+from ibidem.repo.maintenance.fsck import fsck_folder
+from ibidem.repo.repository import Repository
+
+from .conftest import SECRET, fill
+from .secret import NEEDLES, add_secret, places_of
+
+
+def test_no_byte_of_it_is_in_any_file(tmp_path: Path) -> None:
+    with ibidem.init(tmp_path) as repo:
+        fill(repo)
+        secret = add_secret(repo)
+        repo.branch("other")
+        with repo.transaction() as tx:
+            tx.update_node(secret, summary=f"still about {SECRET}")
+        for rev in ("HEAD", "HEAD~1", "other"):
+            assert repo.at(rev).retrieve(SECRET).items
+        repo.vector_cache.add(bytes(32), {text_digest(SECRET): np.full(4, 0.123456789, "<f4")})
+        assert places_of(tmp_path, *NEEDLES)
+        report = repo.erase(secret, reason="asked", author="ada")
+        assert report.elsewhere == ()
+        assert sorted(report.commits) == ["heads/main", "heads/other"]
+        repo.retrieve("summary harmless")
+        with repo.transaction() as tx:
+            tx.add_node("Doc", summary="later")
+        repo.retrieve("later")
+        assert places_of(tmp_path, *NEEDLES) == []
+    assert fsck_folder(tmp_path).is_clean
+    assert fsck_folder(tmp_path).erased_count > 3
+    assert places_of(tmp_path, *NEEDLES) == []
+
+
+def test_cached_embeddings_of_its_texts_go(tmp_path: Path) -> None:
+    from ibidem.objects.text import node_text
+
+    with ibidem.init(tmp_path) as repo:
+        secret = add_secret(repo)
+        node = repo.at().node(secret)
+        digest = text_digest(node_text(node, repo.at().config.fields, repo.content_of(node)))
+        other = text_digest("other")
+        vector = np.full(4, 0.25, np.float32)
+        repo.vector_cache.add(bytes(32), {digest: vector, other: vector})
+        repo.erase(secret)
+        assert list(repo.vector_cache.find(bytes(32), 4, [digest, other])) == [other]
+        assert repo.fsck().is_clean
+
+
+def test_old_heads_say_erased_and_new_ones_never_knew(repo: Repository) -> None:
+    secret = add_secret(repo)
+    old = repo.head
+    result = repo.retrieve(SECRET)
+    assert result.receipt is not None
+    repo.erase(secret, reason="asked")
+    assert not repo.retrieve(SECRET).items
+    assert repo.retrieve("harmless").items
+    for ask in (
+        lambda: repo.at(old).node(secret),
+        lambda: repo.at(old).retrieve("harmless"),
+        lambda: repo.at(old).query(),
+    ):
+        with pytest.raises(ErasedError) as caught:
+            ask()
+        assert caught.value.kind is ErrorKind.ERASED
+    with pytest.raises(ReplayError) as replayed:
+        repo.replay(result.receipt)
+    assert replayed.value.kind is ErrorKind.ERASED
+    with pytest.raises(NotFoundError):
+        repo.at().node(secret)
+
+
+def test_an_old_head_answers_as_if_it_had_been_invisible_where_that_is_allowed(
+    repo: Repository,
+) -> None:
+    secret = add_secret(repo)
+    old = repo.head
+    repo.erase(secret, reason="asked")
+    partial = repo.at(old, allow_erased=True)
+    assert isinstance(partial, RedactedRevision)
+    assert {erasure.node for erasure in partial.erasures} == {secret}
+    assert [item.node.summary for item in partial.retrieve("harmless").items] == ["harmless"]
+    assert not partial.retrieve(SECRET).items
+    assert len(partial.query()) == 1
+    assert not isinstance(repo.at(allow_erased=True), RedactedRevision)
+
+
+def test_it_comes_back_by_no_way(repo: Repository) -> None:
+    secret = add_secret(repo)
+    old = repo.head
+    assert old is not None
+    blocks = {cid: repo.store.get(cid) for cid in repo.store.cids()}
+    node = repo.at().node(secret)
+    repo.erase(secret)
+    ways = [
+        lambda: add_secret(repo),
+        lambda: repo.store.put({node.cid: blocks[node.cid]}),
+        # Another version, which no erasure names, is refused by its id.
+        lambda: repo.store.put({(other := replace(node, summary="x")).cid: other.encode()}),
+    ]
+    for way in ways:
+        with pytest.raises(InvalidInputError) as caught:
+            way()
+        assert caught.value.kind is ErrorKind.FORGOTTEN
+    with pytest.raises(InvalidInputError):
+        repo.undo()
+    with repo.transaction() as tx:
+        tx.untombstone(secret) if tx.is_tombstoned(secret) else None
+    with pytest.raises(InvalidInputError):
+        add_secret(repo)
+    repo.branch("old", at=old)
+    with pytest.raises(ErasedError):
+        repo.at("old").node(secret)
+    assert not repo.store.has(node.cid)
+    assert repo.fsck().is_clean
+
+
+def test_later_changes_can_still_be_undone(repo: Repository) -> None:
+    secret = add_secret(repo)
+    repo.erase(secret)
+    before = repo.head
+    with repo.transaction() as tx:
+        tx.add_node("Doc", summary="later")
+    repo.undo()
+    assert repo.head == before
+    with pytest.raises(InvalidInputError, match="erased"):
+        repo.undo()
+
+
+def test_a_merge_with_an_old_branch_does_not_bring_it_back(repo: Repository) -> None:
+    secret = add_secret(repo)
+    old = repo.head
+    repo.erase(secret)
+    repo.branch("old", at=old)
+    repo.switch("old")
+    with repo.transaction() as tx:
+        tx.add_node("Doc", summary="on the old branch")
+    repo.switch("main")
+    repo.merge("old")
+    assert repo.at().find_node(secret) is None if hasattr(repo.at(), "find_node") else True
+    assert not repo.retrieve(SECRET).items
+    assert repo.retrieve("on the old branch").items
+    assert repo.fsck().is_clean
+
+
+def test_what_other_nodes_share_stays_and_is_named(repo: Repository) -> None:
+    shared = b"z" * 5000
+    with repo.transaction() as tx:
+        one = tx.add_node("Doc", summary="one", content=shared, key="one")
+        two = tx.add_node("Doc", summary="two", content=shared, key="two")
+        of = bytes(32)
+        for node in (one, two):
+            tx.set_vector(node, model="m", vector=np.ones(3), of=of)
+    report = repo.erase(one)
+    assert len(report.shared) == 2
+    assert repo.content_of(repo.at().node(two)) == shared
+    assert repo.fsck().is_clean
+
+
+def test_who_says_the_same_is_named(repo: Repository) -> None:
+    secret = add_secret(repo)
+    with repo.transaction(message=f"about {SECRET}") as tx:
+        tx.add_node("Doc", summary=f"I heard {SECRET}", key="gossip")
+    report = repo.erase(secret)
+    assert {kind for kind, _ in report.elsewhere} == {"node", "commit"}
+
+
+def test_what_names_the_document_of_a_passage_does_not_quote_the_passage(repo: Repository) -> None:
+    text = "# Mill\n\nThe mill calculates.\n\n# Weather\n\nIt rains in spring.\n"
+    with repo.transaction() as tx:
+        ingest_text(tx, text, path="mill.md")
+    (document,) = repo.at().query(label="Document")
+    (mill,) = (node for node in repo.at().query(label="Passage") if "mill" in (node.summary or ""))
+    with repo.run("desk") as run:
+        run.event("look", {"at": document.id.raw}, lambda: "so be it")
+    report = repo.erase(mill.id)
+    assert report.elsewhere == ()
+    assert len(repo.recorded("desk").lines()) == 3
+
+
+def test_a_key_as_long_as_an_id_is_a_text_where_no_node_has_that_id(repo: Repository) -> None:
+    name = b"sixteen bytes ok"
+    with repo.transaction() as tx:
+        one = tx.add_node("Doc", summary="one", key=name)
+        tx.add_node("Doc", summary="two", props={"of": name}, key="two")
+    assert [kind for kind, _ in repo.erase(one).elsewhere] == ["node"]
+
+
+def test_recorded_runs_that_quote_it_are_destroyed(tmp_path: Path) -> None:
+    with ibidem.init(tmp_path) as repo:
+        secret = add_secret(repo)
+        with repo.run("desk") as run:
+            run.event("model", "what is it?", lambda: f"they say {SECRET} " * 300)
+        repo.erase(secret)
+        assert places_of(tmp_path, *NEEDLES[:2]) == []
+        assert repo.fsck().is_clean
+
+
+def test_notes_and_conflicts_at_the_heads_let_go_of_it(repo: Repository) -> None:
+    secret = add_secret(repo)
+    repo.branch("side")
+    for branch, text in (("main", "ours"), ("side", "theirs")):
+        with repo.transaction(branch=branch) as tx:
+            tx.update_node(secret, summary=f"{text} {SECRET}")
+    repo.merge("side")
+    assert repo.at().root.conflicts != repo.at("HEAD~1").root.conflicts
+    repo.erase(secret)
+    assert repo.fsck().is_clean
+    assert not repo.retrieve(SECRET).items
+
+
+def test_a_stage_that_touches_it_has_to_be_settled_first(repo: Repository) -> None:
+    secret = add_secret(repo)
+    with repo.staging() as tx:
+        tx.update_node(secret, summary="staged")
+    with pytest.raises(InvalidInputError, match="stage"):
+        repo.erase(secret)
+    repo.clear_stage()
+    with repo.staging() as tx:
+        tx.add_node("Doc", summary="something else")
+    repo.erase(secret)
+    assert repo.commit_stage() is not None
+    assert repo.retrieve("something else").items
+    assert repo.fsck().is_clean
+
+
+@pytest.mark.parametrize("ids", [[], [NodeId(bytes(16))]])
+def test_bad_ids_change_nothing(repo: Repository, ids: list[NodeId]) -> None:
+    add_secret(repo)
+    before = repo.view.cid
+    with pytest.raises((InvalidInputError, NotFoundError)):
+        repo.erase(ids)
+    assert repo.view.cid == before

@@ -1,0 +1,201 @@
+"""An erasure beside other writers and erasures: nothing of it is left."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import ibidem
+from ibidem.index.families import family, merge_scheduler
+from ibidem.index.families.merge_scheduler import MergeScheduler
+from ibidem.index.families.snapshot_parts import SnapshotParts
+from ibidem.index.snapshot_registry import SnapshotRegistry
+from ibidem.objects.ids import NodeId
+from ibidem.repo.erasure import destroy as destroying
+from ibidem.repo.erasure import erase as erasing
+from ibidem.repo.operation_log import ERASING_CELL
+from ibidem.repo.repository import Repository
+
+from .conftest import SECRET
+from .secret import NEEDLES, add_secret, places_of
+
+SOURCE = str(Path(__file__).parents[3] / "src")
+
+
+def test_the_next_erasure_finishes_one_that_was_cut_short(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ibidem.init(tmp_path) as repo:
+        secret = add_secret(repo)
+        with repo.transaction() as tx:
+            other = tx.add_node("Doc", summary="another one that has to go")
+        repo.retrieve(SECRET)
+        with monkeypatch.context() as patch:
+            patch.setattr(erasing, "finish", lambda *_: True)
+            repo.erase(secret)
+        repo.erase(other)
+        assert repo.fsck().is_clean
+    assert places_of(tmp_path, *NEEDLES) == []
+
+
+@pytest.mark.parametrize("step", ["drop_index", "close"])
+def test_what_another_erases_meanwhile_is_destroyed_before_the_mark_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """The other publishes, before or after what is left is looked for, and is killed then."""
+    with ibidem.init(tmp_path) as repo, ibidem.open(tmp_path) as other:
+        secret = add_secret(repo)
+        with repo.transaction() as tx:
+            mine = tx.add_node("Doc", summary="another one that has to go")
+        repo.retrieve(SECRET)
+
+        def erased_by_other() -> None:
+            monkeypatch.undo()
+            with monkeypatch.context() as patch:
+                patch.setattr(erasing, "finish", lambda *_: True)
+                other.erase(secret)
+
+        if step == "close":
+            closed = destroying._is_closed
+            monkeypatch.setattr(
+                destroying, "_is_closed", lambda *given: erased_by_other() or closed(*given)
+            )
+        else:
+            monkeypatch.setattr(
+                type(repo), "drop_index", lambda self: erased_by_other() or self.drop_index()
+            )
+        repo.erase(mine)
+        assert repo.store.cell(ERASING_CELL) is None
+        assert repo.fsck().is_clean
+    assert places_of(tmp_path, *NEEDLES) == []
+
+
+def test_who_wrote_an_index_meanwhile_takes_it_away_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The erasure is done when segments are there and their manifest is not: they are put again."""
+    put_missing = SnapshotRegistry._put_missing
+    with ibidem.init(tmp_path) as repo, ibidem.open(tmp_path) as other:
+        secret = add_secret(repo)
+
+        def put(found: SnapshotRegistry, state: SnapshotParts) -> None:
+            monkeypatch.undo()
+            other.erase(secret)
+            put_missing(found, state)
+
+        monkeypatch.setattr(SnapshotRegistry, "_put_missing", put)
+        assert repo.retrieve("harmless").items
+        assert places_of(tmp_path, *NEEDLES) == []
+        assert not repo.retrieve(SECRET).items
+        assert repo.fsck().is_clean
+
+
+def test_a_merge_that_ends_after_all_else_brings_nothing_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {
+        "FRESH_ROWS": 1,
+        "TAIL_ROWS": 3,
+        "TIER_PARTS": 2,
+        "STEP_ROWS_MAX": 1,
+        "PATIENCE": 99,
+    }.items():
+        monkeypatch.setattr(family, name, value)
+    waiting: list[Callable[[], None]] = []
+
+    def end_all(self: MergeScheduler) -> None:
+        while waiting:
+            waiting.pop()()
+
+    monkeypatch.setattr(merge_scheduler, "STEPS_BEFORE", 0)
+    monkeypatch.setattr(
+        merge_scheduler, "_start", lambda job, *given: waiting.append(lambda: job.run(*given))
+    )
+    monkeypatch.setattr(MergeScheduler, "wait", end_all)
+    with ibidem.init(tmp_path) as repo:
+        secret = add_secret(repo)
+        while not waiting:
+            with repo.transaction() as tx:
+                for _ in range(3):
+                    tx.add_node("Doc", summary="harmless", unique=True)
+            assert repo.retrieve("harmless").items
+        repo.erase(secret)
+        end_all(MergeScheduler())
+        assert places_of(tmp_path, *NEEDLES) == []
+
+
+def test_a_commit_that_comes_between_is_seen(repo: Repository) -> None:
+    """The new version of the other writer is erased with the rest."""
+    secret = add_secret(repo)
+    other = Repository(repo.store, None, lambda: 1)
+    find, calls = erasing.find_copies, []
+
+    def found(*arguments: object) -> object:
+        copies = find(*arguments)  # type: ignore[arg-type]
+        if not calls:
+            calls.append(1)
+            with other.transaction() as tx:
+                tx.update_node(secret, summary=f"{SECRET} again")
+        return copies
+
+    erasing.find_copies = found  # type: ignore[assignment]
+    try:
+        repo.erase(secret)
+    finally:
+        erasing.find_copies = find
+    assert repo.fsck().is_clean
+    assert all(SECRET.encode() not in repo.store.get(cid) for cid in repo.store.cids())
+
+
+LONG_LIVED = """
+import sys, ibidem
+repo = ibidem.open(sys.argv[1])
+with repo.transaction() as tx:
+    tx.update_node(tx.add_node("Doc", summary="mine", key="mine"), summary=sys.argv[2] * 9)
+repo.retrieve("mine")
+with repo.transaction() as tx:
+    tx.remove_node(next(node.id for node in tx.nodes() if node.key == ("", "mine")))
+repo.retrieve(sys.argv[2])
+print("ready", flush=True)
+sys.stdin.readline()
+for number in range(10):
+    with repo.transaction() as tx:
+        tx.add_node("Doc", summary=f"after {number}")
+    repo.retrieve("after harmless")
+print("done", flush=True)
+"""
+
+
+def test_a_process_that_knew_it_does_not_bring_it_back(tmp_path: Path) -> None:
+    """Its index, its snapshots and its page buffers hold what is erased now."""
+    with ibidem.init(tmp_path) as repo:
+        secret = add_secret(repo)
+        child = subprocess.Popen(
+            [sys.executable, "-c", LONG_LIVED, str(tmp_path), SECRET],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": SOURCE},
+        )
+        assert child.stdin is not None
+        assert child.stdout is not None
+        assert child.stdout.readline() == "ready\n"
+        mine = next(
+            NodeId(key)
+            for key, _ in ibidem.objects.tree.Tree(repo.store, repo.at("HEAD~1").root.nodes).items()
+            if repo.at("HEAD~1").node(NodeId(key)).key == ("", "mine")
+        )
+        repo.erase([secret, mine])
+        child.stdin.write("go\n")
+        child.stdin.flush()
+        assert child.stdout.readline() == "done\n"
+        child.stdin.close()
+        assert child.wait(300) == 0
+        child.stdout.close()
+        assert places_of(tmp_path, *NEEDLES) == []
+        assert repo.fsck().is_clean

@@ -1,0 +1,143 @@
+"""Who is overtaken by garbage collection between two reads sees the newer state, and no error.
+
+The state that a reader has begun with is given up, with its view and its refs, right before the
+reader gets to them: a store lets that happen at one block, so nothing here waits or sleeps.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from ibidem.objects.cid import Cid
+from ibidem.repo.bootstrap import bootstrapped
+from ibidem.repo.repository import Repository
+from ibidem.repo.sync.fetch_push import chosen
+from ibidem.repo.sync.remote import LocalRemote
+from ibidem.store.memory import MemoryStore
+
+from .conftest import fill
+
+
+class Trapped(MemoryStore):
+    """Lets something happen right before one block is read for the first time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.trap: Cid | None = None
+        self.happening: Callable[[], object] = lambda: None
+
+    def get(self, cid: Cid) -> bytes:
+        if self.trap == cid:
+            self.trap = None
+            self.happening()
+        return super().get(cid)
+
+
+@pytest.fixture
+def repo() -> Repository:
+    """A repository on a trapped store, with a run, a kept receipt and notes."""
+    repo = Repository(bootstrapped(Trapped(), None, "", lambda: 1), None, lambda: 1)
+    ids = fill(repo)
+    repo.clear_stage()
+    receipt = repo.retrieve("number", limit=1).receipt
+    assert receipt is not None
+    repo.keep(receipt)
+    with repo.run("nightly") as run:
+        run.event("tool", 1)
+    repo.notes().reinforce(ids["doc 0"])
+    return repo
+
+
+def other_of(repo: Repository) -> Repository:
+    return Repository(repo.store, None, lambda: 1)
+
+
+def overtake(repo: Repository) -> None:
+    """Another one commits, and gives up every state before that."""
+    other = other_of(repo)
+    with other.transaction() as tx:
+        tx.add_node("Doc", summary="meanwhile", unique=True)
+    other.collect_garbage(keep_operations=1)
+
+
+def armed(repo: Repository) -> Trapped:
+    """Lets that happen when the refs as they are now are read next."""
+    store = repo.store
+    assert isinstance(store, Trapped)
+    store.trap, store.happening = repo.view.refs, lambda: overtake(repo)
+    return store
+
+
+def committed(repo: Repository) -> bool:
+    with repo.transaction() as tx:
+        tx.add_node("Doc", summary="ours")
+    return tx.commit is not None
+
+
+def committed_in_run(repo: Repository) -> bool:
+    with repo.run("more") as run:
+        store = armed(repo)
+        with run.transaction() as tx:
+            tx.add_node("Doc", summary="ours")
+    return store.trap is None
+
+
+def asked_with_notes(repo: Repository) -> bool:
+    revision = repo.at()
+    store = armed(repo)
+    return bool(revision.retrieve("summary", feedback=True).items) and store.trap is None
+
+
+def fetched(repo: Repository) -> bool:
+    with Repository(bootstrapped(MemoryStore(), None, "", lambda: 1), None, lambda: 1) as copy:
+        stream = io.BytesIO()
+        repo.export(stream)
+        stream.seek(0)
+        copy.import_(stream)
+        return copy.head == repo.head
+
+
+READS: dict[str, Callable[[Repository], Any]] = {
+    "branches": lambda repo: repo.branches()["main"] == repo.head,
+    "resolve": lambda repo: repo.resolve("main") == other_of(repo).head,
+    "commit": committed,
+    "branch": lambda repo: repo.branch("made") == other_of(repo).head,
+    "note space": lambda repo: len(repo.notes().log().events) == 1,
+    "note spaces": lambda repo: list(repo.note_spaces()) == ["memory"],
+    "notes of a question": asked_with_notes,
+    "runs": lambda repo: [run.name for run in repo.runs()] == ["nightly/1"],
+    "run": lambda repo: len(repo.recorded("nightly").steps) == 3,
+    "commit in a run": committed_in_run,
+    "kept receipts": lambda repo: len(repo.kept_receipts()) == 1,
+    "kept receipt": lambda repo: repo.find_receipt(repo.kept_receipts()[0].cid),
+    "dropped receipt": lambda repo: repo.drop_receipt(other_of(repo).kept_receipts()[0].cid),
+    "offer": lambda repo: LocalRemote(repo).refs(("heads/",)).refs["heads/main"],
+    "known to a remote": lambda repo: LocalRemote(repo).known(()) == set(),
+    "to push": lambda repo: chosen(repo, (), ()) == {"heads/main": repo.head},
+    "export": fetched,
+}
+
+
+@pytest.mark.parametrize("read", READS)
+def test_who_is_overtaken_between_two_reads_sees_the_newer_state(
+    repo: Repository, read: str
+) -> None:
+    store = armed(repo)
+    assert READS[read](repo)
+    assert store.trap is None
+    assert repo.fsck().is_clean
+
+
+@pytest.mark.parametrize("block", ["operation", "view"])
+def test_who_is_overtaken_at_the_first_look_looks_again(repo: Repository, block: str) -> None:
+    store = repo.store
+    assert isinstance(store, Trapped)
+    state = repo._operations.state()
+    store.trap = state.cid if block == "operation" else state.operation.view
+    store.happening = lambda: overtake(repo)
+    assert other_of(repo).view.seq > state.view.seq
+    assert store.trap is None
