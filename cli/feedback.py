@@ -126,12 +126,12 @@ def outcome_command(session: Session, *, node: str, failed: bool, author: str | 
 
 def _answer(repository: Repository, name: str | None, receipt: str | None) -> Receipt:
     """Returns the receipt of the answer that is meant."""
-    from ibidem.memory.recall.sidecar import Sidecar
+    from ibidem.memory.recall.query_log import QueryLog
     from ibidem.objects.errors import NotFoundError
     from ibidem.retrieve.answer.receipt import Receipt
 
     if receipt is None:
-        last = Sidecar(repository.folder).last(name)
+        last = QueryLog(repository.folder).last(name)
         if last is None or last.receipt is None:
             raise NotFoundError(
                 "session: no answer of it is remembered",

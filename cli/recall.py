@@ -47,7 +47,7 @@ def command(
       repo recall "how do retries work" --feedback --recency
       repo recall "how do retries work" --disclosure raw
     """
-    from ibidem.memory.recall.asking import recall
+    from ibidem.memory.recall.recall import recall
 
     options = asking.options(session, **given)
     trust = trust_of(session)

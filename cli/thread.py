@@ -20,9 +20,9 @@ from ibidem.cli.trusting import trust_of, trust_option
 from ibidem.objects.errors import InvalidInputError
 
 if TYPE_CHECKING:
+    from ibidem.memory.conversation.changes import Written
     from ibidem.memory.conversation.conversations import Conversations, ThreadInfo
     from ibidem.memory.conversation.message import Stored
-    from ibidem.memory.conversation.writing import Written
     from ibidem.repo.repository import Repository
 
 model_option = click.option(

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from ibidem.memory.conversation import writing
+from ibidem.memory.conversation import changes
+from ibidem.memory.conversation.changes import Written
 from ibidem.memory.conversation.context import TOOL_CHARS, Context, Source, compose, required
 from ibidem.memory.conversation.message import (
     MESSAGE,
@@ -21,9 +22,8 @@ from ibidem.memory.conversation.message import (
     stored,
     thread_id,
 )
-from ibidem.memory.conversation.selecting import K_DEFAULT, Selection, now_of, select
+from ibidem.memory.conversation.selection import K_DEFAULT, Selection, now_of, select
 from ibidem.memory.conversation.units import Unit, units
-from ibidem.memory.conversation.writing import Written
 from ibidem.objects.config import Model
 from ibidem.objects.errors import ErrorKind, NotFoundError
 from ibidem.objects.record import record
@@ -94,8 +94,8 @@ class Conversations:
         name, now = checked_name(thread), self._repository.now(time)
 
         def change(tx: Transaction) -> tuple[int, ...]:
-            known = writing.known_ids(self._repository, tx, name, given)
-            ords = writing.append(tx, name, given, now, known)
+            known = changes.known_ids(self._repository, tx, name, given)
+            ords = changes.append(tx, name, given, now, known)
             self._set_vectors(tx, name, ords, given)
             return ords
 
@@ -113,10 +113,10 @@ class Conversations:
         name, now = checked_name(thread), self._repository.now(time)
 
         def change(tx: Transaction) -> tuple[int, ...]:
-            fresh = writing.unsaved(self._repository, tx, name, given)
+            fresh = changes.unsaved(self._repository, tx, name, given)
             if not fresh:
                 return ()
-            ords = writing.append(tx, name, fresh, now, {})
+            ords = changes.append(tx, name, fresh, now, {})
             self._set_vectors(tx, name, ords, fresh)
             return ords
 
@@ -150,7 +150,7 @@ class Conversations:
         said = checks.name("text", text)
 
         def change(tx: Transaction) -> tuple[int, ...]:
-            writing.summarize(tx, name, first, last, said, now=now, model=model)
+            changes.summarize(tx, name, first, last, said, now=now, model=model)
             return tuple(range(first, last + 1))
 
         return self._written(change, f"summary of {name}", now)
@@ -290,8 +290,8 @@ class Conversations:
     # -- private ---------------------------------------------------------------------------------
 
     def _written(self, change: Any, message: str, now: int) -> Written:
-        ords, commit = writing.in_turn(
-            lambda: writing.changed(
+        ords, commit = changes.in_turn(
+            lambda: changes.changed(
                 self._repository, change, author=self._author, message=message, time=now
             )
         )
@@ -301,7 +301,7 @@ class Conversations:
         name, now = checked_name(thread), self._repository.now(time)
         what = "cleared" if before is None else f"purged before {before}"
         return self._written(
-            lambda tx: writing.hide(tx, name, before, reason=what), f"{what}: {name}", now
+            lambda tx: changes.hide(tx, name, before, reason=what), f"{what}: {name}", now
         )
 
     def _set_vectors(

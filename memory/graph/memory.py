@@ -1,9 +1,8 @@
-"""Graph memory over a repository: records written, asked for, revised, distilled and let go.
+"""Graph memory over a repository: records written, asked for, revised, consolidated and pruned.
 
-What changes the graph is one commit each; what is said of records goes to the notes. Questions name
-the commit and the notes head that they are answered from.
+Pruning hides records whose salience has faded, in one commit; history keeps them.
 
-Spec: memory.
+Spec: memory 7.
 """
 
 from __future__ import annotations
@@ -15,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from ibidem.memory.graph import revise
 from ibidem.memory.graph.answer import GraphAnswer, GraphReceipt
-from ibidem.memory.graph.asking import NEUTRAL_POLICY, ask, ranked_query
-from ibidem.memory.graph.record import LAYERS, STANDING, Record, RecordType, Status
+from ibidem.memory.graph.record import LAYERS, STANDING, Deletion, Record, RecordType, Status
 from ibidem.memory.graph.request import DEPTH_DEFAULT, Request
+from ibidem.memory.graph.retrieve import NEUTRAL_POLICY, ask, ranked_query
 from ibidem.memory.graph.salience import salience
 from ibidem.objects.cid import CommitCid, RootCid
 from ibidem.objects.errors import InvalidInputError, ReplayError
@@ -29,6 +28,7 @@ from ibidem.repo.retrieval.feedback import opinions
 from ibidem.repo.retrieval.retrieve import ask as ask_repository
 from ibidem.repo.revspec import HEAD
 from ibidem.retrieve.access.policy import ALL, TrustContext, TrustPolicy, policy_of
+from ibidem.retrieve.query import checks
 
 if TYPE_CHECKING:
     from ibidem.index.snapshot import Snapshot
@@ -38,6 +38,37 @@ if TYPE_CHECKING:
     from ibidem.repo.revision import Revision
     from ibidem.repo.transaction.transaction import Transaction
     from ibidem.retrieve.rerank import Reranker, RerankRecord
+
+
+REASON = "pruned: its salience faded"
+
+
+def prune(
+    memory: GraphMemory,
+    *,
+    below: float,
+    as_of: int | datetime | None,
+    dry_run: bool,
+    time: int | datetime | None,
+) -> list[NodeId]:
+    """Hides faded records; see `GraphMemory.prune`."""
+    checks.number("below", below, high=1.0)
+    now = memory.repository.now(time)
+    moment = now if as_of is None else memory.repository.now(as_of)
+    log, records = memory.notes.log(), memory.read()
+    found = [
+        record.id
+        for record in records.found
+        if record.id is not None and record.deletion is Deletion.AUTO_PRUNE and not record.pinned
+        if salience(record, log.about(record.id), moment, undated=records.time) < below
+    ]
+    if found and not dry_run:
+        message = f"prune {len(found)} records"
+        with memory.repository.transaction(author=memory.author, message=message, time=now) as tx:
+            for one in found:
+                tx.tombstone(one, reason=REASON)
+    return found
+
 
 Time = int | datetime | None
 _OWN: Mapping[str, str] = MappingProxyType(
@@ -157,9 +188,8 @@ class GraphMemory:
         Only records that may be pruned (`auto_prune`), are not pinned, and whose salience is below
         a number, and not held up by a floor above it.
         """
-        from ibidem.memory.graph import prune
 
-        return prune.prune(self, below=below, as_of=as_of, dry_run=dry_run, time=time)
+        return prune(self, below=below, as_of=as_of, dry_run=dry_run, time=time)
 
     # -- asking --------------------------------------------------------------------------------
 

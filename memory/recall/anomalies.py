@@ -47,7 +47,7 @@ def anomalies(
     """Returns what was odd within a window, by oddity, then subject.
 
     Args:
-        impressions: as `Sidecar.impressions` yields them.
+        impressions: as `QueryLog.impressions` yields them.
         now: the end of the window, in microseconds since 1970 UTC.
         window: its length in microseconds.
     """

@@ -127,7 +127,7 @@ assert not gc.isenabled()
 def test_a_child_asks_commits_and_talks_while_another_thread_of_its_parent_was_in_each():
     run("""
 import ibidem
-from ibidem.memory.conversation import writing
+from ibidem.memory.conversation import changes
 from ibidem.memory.conversation.conversations import Conversations
 from ibidem.objects import gc_pause
 repo = ibidem.init()
@@ -147,7 +147,7 @@ joints = [
     if type(one).__name__ == "Joint"
 ]
 assert joints
-for lock in (index._lock, repo.store._lock, gc_pause._lock, writing._LOCK, joints[0]._lock):
+for lock in (index._lock, repo.store._lock, gc_pause._lock, changes._LOCK, joints[0]._lock):
     beside(lock)
 in_child(work)
 """)

@@ -9,7 +9,8 @@ from __future__ import annotations
 from ibidem.embed.protocol import identity
 from ibidem.memory.conversation.conversations import Conversations
 from ibidem.memory.graph import GraphMemory
-from ibidem.memory.recall import anomalies, asking, feedback, procedures
+from ibidem.memory.recall import anomalies, feedback, procedures
+from ibidem.memory.recall import recall as asking
 from ibidem.objects.cid import Cid, CommitCid
 from ibidem.objects.errors import IbidemError
 from ibidem.objects.ids import EdgeId, NodeId

@@ -7,8 +7,8 @@ from typing import Any
 
 import ibidem
 from ibidem.memory.recall.anomalies import WINDOW_MICROSECONDS, Anomaly, Oddity, anomalies
-from ibidem.memory.recall.asking import recall
-from ibidem.memory.recall.sidecar import Sidecar
+from ibidem.memory.recall.query_log import QueryLog
+from ibidem.memory.recall.recall import recall
 
 from .helpers import NOW, add
 
@@ -40,5 +40,5 @@ def test_impressions_of_a_repository_are_what_is_looked_at(tmp_path: Path) -> No
         add(repo, "alpha")
         for _ in range(5):
             recall(repo, "alpha", session="a")
-        found = anomalies(Sidecar(repo.folder).impressions(), now=NOW)
+        found = anomalies(QueryLog(repo.folder).impressions(), now=NOW)
     assert [one.oddity for one in found] == [Oddity.REPEATED]

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 import ibidem
-from ibidem.memory.recall.asking import Disclosure, recall
 from ibidem.memory.recall.feedback import vote
 from ibidem.memory.recall.procedures import (
     Attempt,
@@ -18,7 +17,8 @@ from ibidem.memory.recall.procedures import (
     procedure_score,
     set_status,
 )
-from ibidem.memory.recall.sidecar import Sidecar
+from ibidem.memory.recall.query_log import QueryLog
+from ibidem.memory.recall.recall import Disclosure, recall
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.repo.notes import OUTCOME, Event
@@ -33,7 +33,7 @@ def test_ar29_the_slow_log_says_nothing_of_the_question(tmp_path: Path) -> None:
     with ibidem.init(tmp_path, clock=lambda: NOW) as repo:
         add(repo, "alpha")
         recall(repo, "alpha canary", slow_milliseconds=10**9)
-        sidecar = Sidecar(repo.folder)
+        sidecar = QueryLog(repo.folder)
         assert list(sidecar.slow_log()) == []
         recall(repo, "alpha canary", slow_milliseconds=0)
         (line,) = sidecar.slow_log()

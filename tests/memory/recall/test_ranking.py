@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from blake3 import blake3
 
-from ibidem.memory.recall.reranks import RememberedReranker, remembered
+from ibidem.memory.recall.rerank_cache import CachedReranker, remembered
 from ibidem.objects.errors import InvalidInputError
 from ibidem.repo.repository import Repository
 from ibidem.retrieve.diversity import diversify
@@ -114,7 +114,7 @@ def test_ar6_a_reranker_is_asked_once(repo: Repository, tmp_path: Path, kept: st
     folder = tmp_path / "reranks" if kept == "in files" else None
     model = Scripted([1.0, 2.0])
     one, two = ["first", "second"], ["first", "changed"]
-    reranker = RememberedReranker(model, folder)
+    reranker = CachedReranker(model, folder)
     assert reranker.rerank("alpha", one) == reranker.rerank("alpha", one) == [1.0, 2.0]
     assert model.calls == 1
     reranker.rerank("alpha", two)
@@ -122,7 +122,7 @@ def test_ar6_a_reranker_is_asked_once(repo: Repository, tmp_path: Path, kept: st
     assert model.calls == 3
     other = Scripted([3.0, 4.0])
     other.digest = blake3(b"another prompt").digest()
-    assert RememberedReranker(other, folder).rerank("alpha", one) == [3.0, 4.0]
+    assert CachedReranker(other, folder).rerank("alpha", one) == [3.0, 4.0]
     model.answer = [1.0, float("nan")]
     for _ in range(2):
         reranker.rerank("gamma", one)

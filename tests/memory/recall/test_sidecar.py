@@ -10,9 +10,9 @@ from blake3 import blake3
 
 import ibidem
 from ibidem.cli.recall import command
-from ibidem.memory.recall.asking import recall
 from ibidem.memory.recall.feedback import not_useful, vote
-from ibidem.memory.recall.sidecar import SESSIONS_MAX, LastRecall, Sidecar
+from ibidem.memory.recall.query_log import SESSIONS_MAX, LastRecall, QueryLog
+from ibidem.memory.recall.recall import recall
 from ibidem.objects.errors import StorageError
 
 from .helpers import NOW, add
@@ -26,7 +26,7 @@ def test_ar20_last_recall(tmp_path: Path) -> None:
     with ibidem.init(tmp_path, clock=lambda: NOW) as repo:
         add(repo, "alpha")
         found = recall(repo, "alpha", session="one")
-        sidecar = Sidecar(repo.folder)
+        sidecar = QueryLog(repo.folder)
         last = sidecar.last("one")
         assert last is not None
         assert last.result == str(found.result.cid)
@@ -82,7 +82,7 @@ def test_ar21_the_sidecar_decides_nothing(tmp_path: Path) -> None:
 
 
 def test_a_line_that_a_crash_cut_off_does_not_swallow_the_next_one(tmp_path: Path) -> None:
-    sidecar = Sidecar(tmp_path)
+    sidecar = QueryLog(tmp_path)
     sidecar.remember(entry("one", NOW))
     log = tmp_path / "local" / "impressions.jsonl"
     for torn in (b"{", b'{"session": "cut', log.read_bytes()[:-1]):
@@ -95,7 +95,7 @@ def test_a_line_that_a_crash_cut_off_does_not_swallow_the_next_one(tmp_path: Pat
 
 def test_a_sidecar_that_cannot_be_written_is_an_error_of_ours(tmp_path: Path) -> None:
     (tmp_path / "local").write_text("in the way")
-    sidecar = Sidecar(tmp_path)
+    sidecar = QueryLog(tmp_path)
     for work in (
         lambda: sidecar.remember(entry("one", NOW)),
         lambda: sidecar.digest("question"),

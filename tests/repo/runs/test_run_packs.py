@@ -11,7 +11,7 @@ import pytest
 import ibidem
 from ibidem.ingest.ingest import ingest_text
 from ibidem.memory.graph import GraphMemory, Record, RecordType
-from ibidem.memory.recall.asking import recall
+from ibidem.memory.recall.recall import recall
 from ibidem.objects.errors import InvalidInputError, ReplayError
 from ibidem.repo.repository import Repository
 from ibidem.repo.runs.compare import check

@@ -45,7 +45,7 @@ class LastRecall:
     ids: tuple[str, ...]
 
 
-class Sidecar:
+class QueryLog:
     """The files of one repository; in memory where that has none."""
 
     def __init__(self, folder: Path | None) -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 FOLDER = "reranks"
 
 
-class RememberedReranker:
+class CachedReranker:
     """A reranker that is asked only what it was not asked before."""
 
     def __init__(self, reranker: Reranker, folder: Path | None) -> None:
@@ -70,10 +70,10 @@ class RememberedReranker:
             write_file(self._folder / key, json.dumps(scores).encode(), is_durable=False)
 
 
-def remembered(repository: Reader, reranker: Reranker) -> RememberedReranker:
+def remembered(repository: Reader, reranker: Reranker) -> CachedReranker:
     """Returns a reranker whose answers are kept beside a repository, in `.ibidem/reranks/`."""
     folder = repository.folder
-    return RememberedReranker(reranker, None if folder is None else folder / FOLDER)
+    return CachedReranker(reranker, None if folder is None else folder / FOLDER)
 
 
 def _is_score(value: object) -> bool:

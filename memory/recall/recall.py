@@ -13,7 +13,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from ibidem.memory.recall.sidecar import LastRecall, Sidecar
+from ibidem.memory.recall.query_log import LastRecall, QueryLog
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.record import record
 from ibidem.retrieve.recall.words import words
@@ -88,7 +88,7 @@ def recall(
     shown = level or (Disclosure.SECTION if escalated else Disclosure.CHUNK)
     texts = tuple(_texts(at, text, result, shown, options))
     took = int((clock.perf_counter() - begun) * 1000)
-    sidecar = Sidecar(repository.folder)
+    sidecar = QueryLog(repository.folder)
     now = repository.now(time)
     sidecar.remember(_entry(sidecar, session, now, text, result))
     if took >= (SLOW_MILLISECONDS if slow_milliseconds is None else slow_milliseconds):
@@ -132,7 +132,7 @@ def _texts(
     return list(dict.fromkeys(found))
 
 
-def _entry(sidecar: Sidecar, session: str, now: int, text: str, result: Result) -> LastRecall:
+def _entry(sidecar: QueryLog, session: str, now: int, text: str, result: Result) -> LastRecall:
     return LastRecall(
         session=session,
         time=now,
