@@ -6,7 +6,9 @@ from pathlib import Path
 
 import click
 
-from ibidem.cli import exits, ingesting, output
+from ibidem.cli import exits
+from ibidem.cli.options import sources
+from ibidem.cli.render import output
 from ibidem.cli.session import Session, common_options, pass_session
 
 
@@ -38,12 +40,12 @@ def command(
       producer | repo add -
     """
     with session.open() as repository, repository.staging() as tx:
-        report = ingesting.ingest_paths(
+        report = sources.ingest_paths(
             session, tx, paths, folder=session.folder(), prune=prune, strict=strict
         )
     if session.json:
-        output.emit("add", ingesting.report_json(report))
+        output.emit("add", sources.report_json(report))
     else:
-        ingesting.note_trouble(report)
-        output.say(*ingesting.report_lines(report))
+        sources.note_trouble(report)
+        output.say(*sources.report_lines(report))
     context.exit(exits.FAILED if report.errors else exits.OK)

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ibidem.cli import asking, exits, moves, output, shapes
+from ibidem.cli import exits
+from ibidem.cli.options import question
+from ibidem.cli.options.trust import trust_of, trust_option, trust_options
+from ibidem.cli.render import answer_diff, output, shapes
 from ibidem.cli.session import Session, common_options, complete_revision, pass_session
-from ibidem.cli.trusting import trust_of, trust_option, trust_options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
     shell_complete=complete_revision,
     help="The last revision to consider.",
 )
-@asking.question_options
+@question.question_options
 @trust_option
 @common_options
 @pass_session
@@ -70,7 +72,7 @@ def command(
         return
     if query is None or expect is None:
         raise click.UsageError("--query and --expect are needed, or: bisect run COMMAND")
-    options = asking.options(session, **given) | trust_options(session)
+    options = question.options(session, **given) | trust_options(session)
     with session.open() as repository:
         wanted = _expected(session, repository, expect, (bad, *([good] if good else [])))
         found = repository.bisect(
@@ -216,7 +218,7 @@ def _json(found: Bisection) -> dict[str, Any]:
     return {
         "first_bad": None if first is None else shapes.commit_json(first),
         "last_good": None if last is None else str(last.cid),
-        "cause": None if cause is None else moves.cause_json(cause),
+        "cause": None if cause is None else answer_diff.cause_json(cause),
         "commit_count": found.commits_count,
         "evaluation_count": found.evaluations_count,
         "steps": [{"commit": str(step.commit.cid), "holds": step.holds} for step in found.steps],

@@ -12,13 +12,13 @@ from importlib import metadata
 from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
-from ibidem.cli import shapes
-from ibidem.cli.output import plural
+from ibidem.cli.render import shapes
+from ibidem.cli.render.output import plural
 from ibidem.objects.errors import CorruptError, ErrorKind, IbidemError
 from ibidem.objects.record import record
 
 if TYPE_CHECKING:
-    from ibidem.cli.progress import Advance
+    from ibidem.cli.render.progress import Advance
     from ibidem.objects.cid import Cid
     from ibidem.repo.repository import Repository
     from ibidem.store.protocol import Store

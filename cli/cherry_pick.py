@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ibidem.cli import replanting
+from ibidem.cli.render import rebased
 from ibidem.cli.session import (
     Session,
     author_option,
@@ -35,4 +35,4 @@ def command(
     """
     with session.open() as repository:
         done = repository.cherry_pick(rev, author=session.author(author), message=message)
-        replanting.tell(context, session, repository.store, "cherry-pick", done)
+        rebased.tell(context, session, repository.store, "cherry-pick", done)

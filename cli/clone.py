@@ -6,8 +6,8 @@ from pathlib import Path, PurePosixPath
 
 import click
 
-from ibidem.cli import output
-from ibidem.cli.copying import address_options, include_option, show_report, token
+from ibidem.cli.options.copies import address_options, include_option, show_report, token
+from ibidem.cli.render import output
 from ibidem.cli.session import Session, author_option, color_option, json_option, pass_session
 
 

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ibidem.cli import exits, ingesting, output, shapes
+from ibidem.cli import exits
+from ibidem.cli.options import sources
+from ibidem.cli.render import output, shapes
 from ibidem.cli.session import Session, author_option, common_options, pass_session
 
 if TYPE_CHECKING:
@@ -62,14 +64,14 @@ def command(
         conflict_count = _conflict_count(repository, commit)
     if session.json:
         made = None if commit is None else shapes.commit_json(commit)
-        ingested = None if report is None else ingesting.report_json(report)
+        ingested = None if report is None else sources.report_json(report)
         output.emit(
             "commit", {"commit": made, "conflict_count": conflict_count, "ingested": ingested}
         )
     else:
         if report is not None:
-            ingesting.note_trouble(report)
-            output.say(*ingesting.report_lines(report))
+            sources.note_trouble(report)
+            output.say(*sources.report_lines(report))
         output.say("nothing to commit" if commit is None else f"commit {commit.cid}")
         if conflict_count:
             output.note(
@@ -114,9 +116,7 @@ def commit_paths(
         else repository.staging()
     )
     with started as tx:
-        report = ingesting.ingest_paths(
-            session, tx, paths, folder=folder, prune=prune, strict=strict
-        )
+        report = sources.ingest_paths(session, tx, paths, folder=folder, prune=prune, strict=strict)
     if is_stage_empty:
         return report, tx.commit
     return report, repository.commit_stage(author=author, message=message)

@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import ibidem
-from ibidem.cli import answer, demo_corpus, output, shapes
+from ibidem.cli import demo_corpus
 from ibidem.cli.commit import commit_paths
-from ibidem.cli.output import faint, good, plural, strong
+from ibidem.cli.render import answer, output, shapes
+from ibidem.cli.render.output import faint, good, plural, strong
 from ibidem.cli.session import FOLDER, Session, color_option, json_option, pass_session
 from ibidem.objects.errors import InvalidInputError, ReplayError
 

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ibidem.cli import asking, changes, exits, moves, output
+from ibidem.cli import exits
+from ibidem.cli.options import question
+from ibidem.cli.options.trust import trust_option, trust_options
+from ibidem.cli.render import answer_diff, changes, output
 from ibidem.cli.session import Session, common_options, pass_session
-from ibidem.cli.trusting import trust_option, trust_options
 
 if TYPE_CHECKING:
     from ibidem.repo.history.compare import Comparison
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 @click.argument("before", required=False)
 @click.argument("after", required=False)
 @click.option("--query", metavar="TEXT", help="Compare the answers to this question.")
-@asking.question_options
+@question.question_options
 @trust_option
 @click.option("--exit-code", is_flag=True, help="End with 1 when there is a difference.")
 @common_options
@@ -63,7 +65,7 @@ def command(
     else:
         if before is None:
             raise click.UsageError("--query needs a revision to compare with")
-        options = asking.options(session, limit=limit, **given) | trust_options(session)
+        options = question.options(session, limit=limit, **given) | trust_options(session)
         is_different = _answers(session, query, before, after or "HEAD", options)
     context.exit(exits.FAILED if exit_code and is_different else exits.OK)
 
@@ -99,11 +101,11 @@ def _answers(
         output.emit(
             "diff-query",
             {
-                "before": moves.end_json(found.before),
-                "after": moves.end_json(found.after),
+                "before": answer_diff.end_json(found.before),
+                "after": answer_diff.end_json(found.after),
                 "is_different": is_different,
-                "items": [moves.move_json(move) for move in found.moves],
-                "causes": [moves.cause_json(cause) for cause in found.causes],
+                "items": [answer_diff.move_json(move) for move in found.moves],
+                "causes": [answer_diff.cause_json(cause) for cause in found.causes],
                 "evaluation_count": found.evaluations_count,
                 "is_related": found.is_related,
             },

@@ -6,9 +6,10 @@ from dataclasses import asdict
 
 import click
 
-from ibidem.cli import checkup, output
+from ibidem.cli import checkup
 from ibidem.cli.checkup import Finding
-from ibidem.cli.progress import progress_bar
+from ibidem.cli.render import output
+from ibidem.cli.render.progress import progress_bar
 from ibidem.cli.session import Session, common_options, pass_session
 from ibidem.objects.errors import NotFoundError
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import click
 
-from ibidem.cli import output, parse
-from ibidem.cli.naming import staged_edge, staged_node
+from ibidem.cli.options import parse
+from ibidem.cli.options.ids import staged_edge, staged_node
+from ibidem.cli.render import output
 from ibidem.cli.session import Session, common_options, pass_session
 
 

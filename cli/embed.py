@@ -6,8 +6,9 @@ from pathlib import Path
 
 import click
 
-from ibidem.cli import embedders, output
-from ibidem.cli.progress import progress_bar
+from ibidem.cli import embedders
+from ibidem.cli.render import output
+from ibidem.cli.render.progress import progress_bar
 from ibidem.cli.session import (
     Session,
     author_option,

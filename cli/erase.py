@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from ibidem.cli import output
-from ibidem.cli.naming import node_at
+from ibidem.cli.options.ids import node_at
+from ibidem.cli.render import output
 from ibidem.cli.session import Session, author_option, common_options, pass_session
 
 SHOWN_MAX = 20

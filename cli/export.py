@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from ibidem.cli.copying import include_option, show_report
+from ibidem.cli.options.copies import include_option, show_report
+from ibidem.cli.options.trust import trust_of, trust_option
 from ibidem.cli.session import Session, at_option, common_options, pass_session
-from ibidem.cli.trusting import trust_of, trust_option
 
 
 @click.command("export")

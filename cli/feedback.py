@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ibidem.cli import output
-from ibidem.cli.naming import node_among, node_at
+from ibidem.cli.options.ids import node_among, node_at
+from ibidem.cli.render import output
 from ibidem.cli.session import Session, author_option, common_options, pass_session
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ibidem.cli.copying import include_option, show_report, token
+from ibidem.cli.options.copies import include_option, show_report, token
 from ibidem.cli.session import Session, author_option, common_options, pass_session
 
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ibidem.cli import exits, output
-from ibidem.cli.progress import progress_bar
+from ibidem.cli import exits
+from ibidem.cli.render import output
+from ibidem.cli.render.progress import progress_bar
 from ibidem.cli.session import Session, common_options, pass_session
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ import sys
 
 import click
 
-from ibidem.cli import output, shapes
+from ibidem.cli.options.trust import trust_of, trust_option
+from ibidem.cli.render import output, shapes
 from ibidem.cli.session import Session, at_option, common_options, pass_session
-from ibidem.cli.trusting import trust_of, trust_option
 
 
 @click.command("get")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from ibidem.cli.copying import show_report
+from ibidem.cli.options.copies import show_report
 from ibidem.cli.session import Session, author_option, common_options, pass_session
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from ibidem.cli import output
+from ibidem.cli.render import output
 from ibidem.cli.session import (
     Session,
     author_option,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ibidem.cli import output
+from ibidem.cli.render import output
 from ibidem.cli.session import Session, common_options, pass_session
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ibidem.cli import output, shapes
-from ibidem.cli.limit import limit_option
-from ibidem.cli.naming import node_at
+from ibidem.cli.options.ids import node_at
+from ibidem.cli.options.limit import limit_option
+from ibidem.cli.render import output, shapes
 from ibidem.cli.session import Session, at_option, common_options, pass_session
 
 if TYPE_CHECKING:

@@ -18,7 +18,8 @@ from typing import Any
 import click
 
 from ibidem import __version__
-from ibidem.cli import exits, output
+from ibidem.cli import exits
+from ibidem.cli.render import output
 from ibidem.cli.session import Session, color_option, repository_option
 from ibidem.objects.errors import IbidemError
 

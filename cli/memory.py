@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ibidem.cli import output, parse
-from ibidem.cli.naming import node_at
-from ibidem.cli.remembering import (
+from ibidem.cli.options import parse
+from ibidem.cli.options.ids import node_at
+from ibidem.cli.options.records import (
     TYPES,
     changed,
     memory_of,
@@ -17,9 +17,10 @@ from ibidem.cli.remembering import (
     record_of,
     record_options,
 )
+from ibidem.cli.options.trust import trust_of, trust_option
+from ibidem.cli.render import output
 from ibidem.cli.revising import REVISIONS
 from ibidem.cli.session import Session, at_option, author_option, common_options, pass_session
-from ibidem.cli.trusting import trust_of, trust_option
 
 if TYPE_CHECKING:
     from ibidem.memory.graph.answer import GraphAnswer

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from ibidem.cli import conflicts, exits, output, shapes
+from ibidem.cli import exits
+from ibidem.cli.render import conflicts, output, shapes
 from ibidem.cli.session import (
     Session,
     author_option,

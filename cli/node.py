@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ibidem.cli import output, parse
-from ibidem.cli.naming import staged_node
+from ibidem.cli.options import parse
+from ibidem.cli.options.ids import staged_node
+from ibidem.cli.render import output
 from ibidem.cli.session import Session, common_options, pass_session
 
 if TYPE_CHECKING:

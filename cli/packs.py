@@ -6,15 +6,16 @@ from typing import Any
 
 import click
 
-from ibidem.cli import answer, asking, output, packing
+from ibidem.cli.options import question
+from ibidem.cli.options.trust import trust_of, trust_option
+from ibidem.cli.render import answer, output, packs
 from ibidem.cli.session import Session, at_option, common_options, pass_session
-from ibidem.cli.trusting import trust_of, trust_option
 
 
 @click.command("packs")
 @click.argument("query")
-@packing.pack_options
-@asking.limited(packing.LIMIT)
+@packs.pack_options
+@question.limited(packs.LIMIT)
 @click.option("--explain", is_flag=True, help="Show every hit and what each lane gave.")
 @trust_option
 @at_option
@@ -32,7 +33,7 @@ def command(session: Session, /, *, query: str, explain: bool, at: str, **given:
       repo packs "retries" --expand section
       repo packs "retries" --expand edges --walk-etype cites --walk-hops 2
     """
-    options = packing.taken(given) | asking.options(session, **given)
+    options = packs.taken(given) | question.options(session, **given)
     with session.open() as repository:
         revision = repository.at(at, trust=trust_of(session))
         found = revision.packs(query, **options)
@@ -45,11 +46,11 @@ def command(session: Session, /, *, query: str, explain: bool, at: str, **given:
                 "commit": commit,
                 "receipt": receipt,
                 **answer.outcome_json(found),
-                "packs": [packing.pack_json(pack) for pack in found],
+                "packs": [packs.pack_json(pack) for pack in found],
             },
         )
         return
     output.note(*answer.warning_lines(found))
-    output.say(*packing.packs_lines(found, receipt))
+    output.say(*packs.packs_lines(found, receipt))
     if explain:
         output.say("", *found.explain().splitlines())

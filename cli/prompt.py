@@ -8,9 +8,10 @@ from typing import Any
 
 import click
 
-from ibidem.cli import answer, asking, output, packing
+from ibidem.cli.options import question as asking
+from ibidem.cli.options.trust import trust_of, trust_option
+from ibidem.cli.render import answer, output, packs
 from ibidem.cli.session import Session, at_option, common_options, pass_session
-from ibidem.cli.trusting import trust_of, trust_option
 
 
 @click.command("prompt")
@@ -27,8 +28,8 @@ from ibidem.cli.trusting import trust_of, trust_option
     type=click.Path(path_type=Path),
     help="Also write what the markers stand for to this file, as JSON.",
 )
-@packing.pack_options
-@asking.limited(packing.LIMIT)
+@packs.pack_options
+@asking.limited(packs.LIMIT)
 @trust_option
 @at_option
 @common_options
@@ -53,7 +54,7 @@ def command(
       repo prompt "how do retries work" --budget 2000
       repo prompt "what changed in the design" --style summarize --expand section
     """
-    options = packing.taken(given) | asking.options(session, **given)
+    options = packs.taken(given) | asking.options(session, **given)
     with session.open() as repository:
         revision = repository.at(at, trust=trust_of(session))
         found = revision.packs(question, **options)

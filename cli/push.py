@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ibidem.cli.copying import show_report, token
+from ibidem.cli.options.copies import show_report, token
 from ibidem.cli.session import Session, author_option, common_options, pass_session
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ibidem.cli import replanting
+from ibidem.cli.render import rebased
 from ibidem.cli.session import (
     Session,
     author_option,
@@ -35,4 +35,4 @@ def command(
     """
     with session.open() as repository:
         done = repository.rebase(onto, is_dry_run=dry_run, author=session.author(author))
-        replanting.tell(context, session, repository.store, "rebase", done, dry_run=dry_run)
+        rebased.tell(context, session, repository.store, "rebase", done, dry_run=dry_run)

@@ -6,9 +6,10 @@ from typing import Any
 
 import click
 
-from ibidem.cli import answer, asking, output
+from ibidem.cli.options import question
+from ibidem.cli.options.trust import trust_of, trust_option, trust_options
+from ibidem.cli.render import answer, output
 from ibidem.cli.session import Session, at_option, common_options, pass_session
-from ibidem.cli.trusting import trust_of, trust_option, trust_options
 
 
 @click.command("recall")
@@ -20,7 +21,7 @@ from ibidem.cli.trusting import trust_of, trust_option, trust_options
     help="How much is shown: nodes, their sections, or whole documents. Without it, nodes, or "
     "their sections where the best says little of what was asked.",
 )
-@asking.question_options
+@question.question_options
 @trust_option
 @at_option
 @common_options
@@ -49,7 +50,7 @@ def command(
     """
     from ibidem.memory.recall.recall import recall
 
-    options = asking.options(session, **given)
+    options = question.options(session, **given)
     trust = trust_of(session)
     options |= trust_options(session)
     with session.open() as repository:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ibidem.cli import output
+from ibidem.cli.render import output
 from ibidem.cli.session import Session, author_option, common_options, pass_session
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ibidem.cli import output
+from ibidem.cli.render import output
 from ibidem.cli.session import Session, common_options, pass_session
 
 

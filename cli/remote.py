@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from ibidem.cli import output
-from ibidem.cli.copying import address_options
+from ibidem.cli.options.copies import address_options
+from ibidem.cli.render import output
 from ibidem.cli.session import Session, common_options, pass_session
 
 

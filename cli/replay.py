@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ibidem.cli import answer, output, packing
 from ibidem.cli.receipt import key_option, read_key
+from ibidem.cli.render import answer, output, packs
 from ibidem.cli.session import Session, common_options, pass_session
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def _lines(repository: Repository, result: Result | PackResult, receipt: str) ->
     from ibidem.retrieve.context.result import PackResult
 
     if isinstance(result, PackResult):
-        return packing.packs_lines(result, receipt)
+        return packs.packs_lines(result, receipt)
     revision = repository.at(result.root, trust=result.query.trust)
     locations = [revision.locate(item.node.id) for item in result.items]
     return answer.answer_lines(result, locations, receipt=receipt, explain=False)

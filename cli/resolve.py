@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ibidem.cli import output, parse, shapes
+from ibidem.cli.options import parse
+from ibidem.cli.options.trust import check_owner
+from ibidem.cli.render import output, shapes
 from ibidem.cli.session import Session, author_option, common_options, pass_session
-from ibidem.cli.trusting import check_owner
 from ibidem.objects.errors import InvalidInputError, NotFoundError
 
 if TYPE_CHECKING:

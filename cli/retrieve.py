@@ -7,14 +7,15 @@ from typing import Any
 
 import click
 
-from ibidem.cli import answer, asking, output
+from ibidem.cli.options import question
+from ibidem.cli.options.trust import trust_of, trust_option
+from ibidem.cli.render import answer, output
 from ibidem.cli.session import Session, at_option, common_options, pass_session
-from ibidem.cli.trusting import trust_of, trust_option
 
 
 @click.command("retrieve")
 @click.argument("query", required=False)
-@asking.question_options
+@question.question_options
 @click.option("--strict", is_flag=True, help="Fail where there would be a warning.")
 @click.option(
     "--allow-erased", is_flag=True, help="Leave out nodes that were erased since, and say so."
@@ -48,7 +49,7 @@ def command(
       repo retrieve "retries" --graph ppr --etype cites
       repo retrieve "retries" --at main~3 --json
     """
-    options = asking.options(session, **given)
+    options = question.options(session, **given)
     with session.open() as repository:
         revision = repository.at(at, trust=trust_of(session), allow_erased=allow_erased)
         result = revision.retrieve(query, strict=strict, **options)

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ibidem.cli import output, parse
-from ibidem.cli.remembering import record_of, record_options, revised
+from ibidem.cli.options import parse
+from ibidem.cli.options.records import record_of, record_options, revised
+from ibidem.cli.render import output
 from ibidem.cli.session import Session, author_option, common_options, pass_session
 
 if TYPE_CHECKING:
-    from ibidem.cli.remembering import Named
+    from ibidem.cli.options.records import Named
     from ibidem.memory.graph.memory import GraphMemory
     from ibidem.objects.ids import NodeId
 

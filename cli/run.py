@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ibidem.cli import output
+from ibidem.cli.render import output
 from ibidem.cli.session import Session, author_option, common_options, pass_session
 from ibidem.objects.errors import IbidemError
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from ibidem.cli import output
-from ibidem.cli.copying import TOKEN
+from ibidem.cli.options.copies import TOKEN
+from ibidem.cli.render import output
 from ibidem.cli.session import FOLDER, Session, color_option, pass_session, repository_option
 
 

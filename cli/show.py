@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ibidem.cli import changes, output, shapes
+from ibidem.cli.options.trust import check_owner, is_restricted, trust_of, trust_option
+from ibidem.cli.render import changes, output, shapes
 from ibidem.cli.session import Session, at_option, common_options, pass_session
-from ibidem.cli.trusting import check_owner, is_restricted, trust_of, trust_option
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
 from ibidem.repo.id_prefix import is_prefix
 

@@ -7,9 +7,11 @@ from typing import Any
 
 import click
 
-from ibidem.cli import asking, exits, output
+from ibidem.cli import exits
+from ibidem.cli.options import question
+from ibidem.cli.options.trust import trust_option, trust_options
+from ibidem.cli.render import output
 from ibidem.cli.session import Session, at_option, common_options, pass_session
-from ibidem.cli.trusting import trust_option, trust_options
 
 _MODES = ("exact", "ranks", "set")
 
@@ -29,7 +31,7 @@ def command() -> None:
     show_default=True,
     help="What has to stay: every byte, the order, or which items come.",
 )
-@asking.question_options
+@question.question_options
 @trust_option
 @at_option
 @common_options
@@ -45,7 +47,7 @@ def record(
     Example:
       repo snapshot record retries.golden "how do retries work" "what is a deadline" --limit 5
     """
-    options = asking.options(session, **given) | trust_options(session)
+    options = question.options(session, **given) | trust_options(session)
     from ibidem.testing.golden import Golden, record
     from ibidem.testing.judge import Mode
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ibidem.cli import changes, conflicts, output, shapes
+from ibidem.cli.render import changes, conflicts, output, shapes
 from ibidem.cli.session import Session, common_options, pass_session
 
 CHANGES_SHOWN = 20

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ibidem.cli import embedders, output, parse
+from ibidem.cli import embedders
+from ibidem.cli.options import parse
+from ibidem.cli.options.trust import trust_of, trust_option
+from ibidem.cli.render import output
 from ibidem.cli.session import (
     Session,
     at_option,
@@ -16,7 +19,6 @@ from ibidem.cli.session import (
     common_options,
     pass_session,
 )
-from ibidem.cli.trusting import trust_of, trust_option
 from ibidem.objects.errors import InvalidInputError
 
 if TYPE_CHECKING:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import click
 
-from ibidem.cli import output, parse
-from ibidem.cli.limit import limit_option
+from ibidem.cli.options import parse
+from ibidem.cli.options.limit import limit_option
+from ibidem.cli.options.trust import trust_of, trust_option
+from ibidem.cli.render import output
 from ibidem.cli.session import Session, at_option, common_options, pass_session
-from ibidem.cli.trusting import trust_of, trust_option
 
 
 @click.command("traverse")

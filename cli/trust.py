@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ibidem.cli import output
+from ibidem.cli.options.trust import trust_of, trust_option
+from ibidem.cli.render import output
 from ibidem.cli.session import (
     Session,
     at_option,
@@ -14,7 +15,6 @@ from ibidem.cli.session import (
     common_options,
     pass_session,
 )
-from ibidem.cli.trusting import trust_of, trust_option
 
 if TYPE_CHECKING:
     from ibidem.retrieve.access.policy import TrustPolicy

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ibidem.cli import output, replanting, shapes
+from ibidem.cli.render import output, rebased, shapes
 from ibidem.cli.session import Session, author_option, common_options, pass_session
 
 
@@ -42,4 +42,4 @@ def step(session: Session, verb: str, author: str | None) -> None:
         output.emit(verb, fields)
     else:
         output.say(operation.description, shapes.head_line(head))
-        replanting.tell_kept(done.kept)
+        rebased.tell_kept(done.kept)

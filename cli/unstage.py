@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ibidem.cli import changes, output
+from ibidem.cli.render import changes, output
 from ibidem.cli.session import Session, common_options, pass_session
 
 

@@ -255,7 +255,7 @@ def test_no_command_sends_what_a_repository_says_to_the_terminal_as_it_is(
 def test_an_error_with_several_lines_begins_none_that_could_be_ours(
     capsys: pytest.CaptureFixture[str],
 ):
-    from ibidem.cli import output
+    from ibidem.cli.render import output
 
     output.print_error(f"node x: {EVIL}", EVIL, color=False)
     first, second, hint, end = capsys.readouterr().err.split("\n")
@@ -276,7 +276,7 @@ def test_json_spells_what_a_terminal_would_act_on_as_escapes():
 
 
 def test_what_is_said_is_escaped_without_anybody_remembering(capsys: pytest.CaptureFixture[str]):
-    from ibidem.cli import output
+    from ibidem.cli.render import output
 
     output.say(f"{output.good('same')}: {EVIL}")
     output.note(EVIL)

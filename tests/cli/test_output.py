@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ibidem.cli import output
+from ibidem.cli.render import output
 
 TERMINAL = set(map(chr, [*range(9), *range(11, 32), *range(127, 160)]))
 DIRECTION = set("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ibidem.cli import parse
+from ibidem.cli.options import parse
 from ibidem.objects.errors import InvalidInputError
 from ibidem.retrieve.query import predicate
 

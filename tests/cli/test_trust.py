@@ -6,8 +6,8 @@ import json
 
 import pytest
 
+from ibidem.cli.options.trust import trust_of
 from ibidem.cli.session import Session
-from ibidem.cli.trusting import trust_of
 from ibidem.objects.errors import InvalidInputError
 from ibidem.retrieve.access.policy import ALL, ALL_SCOPES, TrustContext
 

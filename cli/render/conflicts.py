@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ibidem.cli import changes, output, shapes
+from ibidem.cli.render import changes, output, shapes
 
 if TYPE_CHECKING:
     from ibidem.objects.commit import Commit

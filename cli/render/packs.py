@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from ibidem.cli import answer, output
-from ibidem.cli.output import faint, plural, strong
+from ibidem.cli.render import answer, output
+from ibidem.cli.render.output import faint, plural, strong
 
 if TYPE_CHECKING:
     from ibidem.retrieve.context.result import Hit, Pack, PackResult

@@ -13,8 +13,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ibidem.cli import output
-from ibidem.cli.progress import progress_bar
+from ibidem.cli.render import output
+from ibidem.cli.render.progress import progress_bar
 from ibidem.cli.session import Session
 from ibidem.objects.errors import InvalidInputError
 

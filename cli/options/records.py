@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from ibidem.cli import output
-from ibidem.cli.naming import node_at
+from ibidem.cli.options.ids import node_at
+from ibidem.cli.render import output
 from ibidem.cli.session import Session
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ibidem.cli import output
+from ibidem.cli.render import output
 
 if TYPE_CHECKING:
     from ibidem.objects.cid import Cid

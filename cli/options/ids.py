@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from ibidem.cli.options.trust import is_restricted, trust_of
 from ibidem.cli.session import Session
-from ibidem.cli.trusting import is_restricted, trust_of
 
 if TYPE_CHECKING:
     from ibidem.objects.ids import EdgeId, NodeId

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ibidem.cli import output
+from ibidem.cli.render import output
 
 if TYPE_CHECKING:
     from ibidem.repo.history.log import Change

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ibidem.cli import conflicts, exits, output
+from ibidem.cli import exits
+from ibidem.cli.render import conflicts, output
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

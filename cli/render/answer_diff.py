@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ibidem.cli import changes, shapes
+from ibidem.cli.render import changes, shapes
 
 if TYPE_CHECKING:
     from ibidem.repo.history.compare import Cause, Move, Placed

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ibidem.cli import output, shapes
-from ibidem.cli.output import faint, plural, strong
+from ibidem.cli.render import output, shapes
+from ibidem.cli.render.output import faint, plural, strong
 
 if TYPE_CHECKING:
     from ibidem.objects.location import Location

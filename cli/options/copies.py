@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from ibidem.cli import output
+from ibidem.cli.render import output
 from ibidem.cli.session import Session
 
 if TYPE_CHECKING:

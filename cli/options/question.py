@@ -7,8 +7,10 @@ from typing import Any, TypeVar
 
 import click
 
-from ibidem.cli import embedders, parse, recalling
-from ibidem.cli.limit import limit_option
+from ibidem.cli import embedders
+from ibidem.cli.options import parse
+from ibidem.cli.options import recall as recalling
+from ibidem.cli.options.limit import limit_option
 from ibidem.cli.session import Session
 
 Function = TypeVar("Function", bound=Callable[..., Any])

@@ -1,0 +1,1 @@
+"""What several commands print: canonical JSON for programs, lines for people."""
