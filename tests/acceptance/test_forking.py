@@ -140,14 +140,14 @@ def work():
 for _ in range(3):
     work()
 index = repo._index[1]
-joints = [
+layouts = [
     one
     for segment in repo.at("HEAD").snapshot().state.segments()
     for one in segment.cache.values()
-    if type(one).__name__ == "Joint"
+    if type(one).__name__ == "RowLayout"
 ]
-assert joints
-for lock in (index._lock, repo.store._lock, gc_pause._lock, changes._LOCK, joints[0]._lock):
+assert layouts
+for lock in (index._lock, repo.store._lock, gc_pause._lock, changes._LOCK, layouts[0]._lock):
     beside(lock)
 in_child(work)
 """)

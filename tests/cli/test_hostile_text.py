@@ -111,7 +111,7 @@ def _filled(repo: Repository) -> dict[str, Any]:
 
 def _bad_run(repo: Repository) -> None:
     """A run with an action and a name that no recorder writes, and one that cannot be read."""
-    from tests.repo.run.test_shapes import chain, written
+    from tests.repo.runs.test_shapes import chain, written
 
     tip, blocks = chain({"action": EVIL, "name": EVIL}, {"action": "end", "answer": {"value": 1}})
     written(repo, "runs/odd/1", tip, blocks)
