@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 
 from ibidem.index.describe import differences
-from ibidem.index.extract import Blocks
 from ibidem.index.index import Index
 from ibidem.index.manifest import Manifest, read_manifest
 from ibidem.index.segments.codes import CODE_COLUMNS, codes_problem
@@ -22,6 +21,7 @@ from ibidem.index.segments.segment import Segment
 from ibidem.index.segments.store import FolderSegmentStore, file_hash, map_file
 from ibidem.index.snapshot import Snapshot
 from ibidem.index.snapshot_registry import SnapshotRegistry
+from ibidem.objects.blocks import Source
 from ibidem.objects.cid import RootCid
 from ibidem.objects.config import Config
 from ibidem.objects.errors import CorruptError, IbidemError, StorageError
@@ -31,7 +31,7 @@ _HASH_DIGITS = 64
 
 
 def audit(
-    directory: Path, blocks: Blocks, *, whole: Collection[RootCid] = ()
+    directory: Path, blocks: Source, *, whole: Collection[RootCid] = ()
 ) -> Iterator[tuple[str, str]]:
     """Yields (file, what is wrong with it) for an index directory; nothing is changed.
 
@@ -102,7 +102,7 @@ def _manifest_problems(
     manifest: Manifest | None,
     segment_store: FolderSegmentStore,
     damaged: set[str],
-    blocks: Blocks,
+    blocks: Source,
     whole: Collection[RootCid],
 ) -> Iterator[str]:
     if manifest is None or str(manifest.root) != path.name:
@@ -118,7 +118,7 @@ def _manifest_problems(
 def _snapshot_problems(
     manifest: Manifest,
     segment_store: FolderSegmentStore,
-    blocks: Blocks,
+    blocks: Source,
     whole: Collection[RootCid],
 ) -> Iterator[str]:
     try:
@@ -132,7 +132,7 @@ def _snapshot_problems(
         yield str(error)
 
 
-def row_problems(held: Snapshot, root: Root, blocks: Blocks) -> Iterator[str]:
+def row_problems(held: Snapshot, root: Root, blocks: Source) -> Iterator[str]:
     """Yields the families whose live rows are not the entries of the root's trees."""
     from ibidem.index.describe import describe_section
     from ibidem.objects.tree import Tree

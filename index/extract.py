@@ -6,11 +6,11 @@ indexed by that many of its first bytes, less a character that the cut would spl
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import islice
-from typing import Protocol
 
-from ibidem.objects.cid import Cid, TreeCid
+from ibidem.objects.blocks import Source
+from ibidem.objects.cid import TreeCid
 from ibidem.objects.config import Config
 from ibidem.objects.errors import CorruptError
 from ibidem.objects.node import Node
@@ -23,19 +23,11 @@ BATCH_BLOCKS = 1_024
 """How many blocks are read from the store at once."""
 
 
-class Blocks(Protocol):
-    """Reads blocks; every store does."""
-
-    def get(self, cid: Cid) -> bytes:
-        """Returns the block; raises `NotFoundError` where there is none."""
-        ...
-
-
 Change = tuple[bytes, bytes | None]
 """A key of a tree, and the CID's 36 bytes that it has now; None where the entry is gone."""
 
 
-def changes(blocks: Blocks, before: TreeCid, after: TreeCid) -> Iterator[Change]:
+def changes(blocks: Source, before: TreeCid, after: TreeCid) -> Iterator[Change]:
     """Yields what turns the tree `before` into `after`, in key order."""
     if before == EMPTY_TREE:
         keys, cids = Tree(blocks, after).arrays()
@@ -57,22 +49,13 @@ def batches(items: Iterator[Change], size: int) -> Iterator[list[Change]]:
         yield batch
 
 
-def read_blocks(blocks: Blocks, cids: Sequence[Cid]) -> list[bytes]:
-    """Returns the blocks in order, at once where the store can."""
-    get_many = getattr(blocks, "get_many", None)
-    if get_many is not None:
-        found: list[bytes] = get_many(cids)
-        return found
-    return [blocks.get(cid) for cid in cids]
-
-
-def text_of(node: Node, config: Config, blocks: Blocks) -> str:
+def text_of(node: Node, config: Config, blocks: Source) -> str:
     """Returns the text of a node as it is indexed."""
     content = indexed_content(node, blocks) if "content" in config.fields else None
     return node_text(node, config.fields, content)
 
 
-def indexed_content(node: Node, blocks: Blocks) -> bytes | None:
+def indexed_content(node: Node, blocks: Source) -> bytes | None:
     """Returns the part of a node's content that is indexed."""
     content = node.content
     if content is None or isinstance(content, bytes):

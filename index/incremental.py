@@ -15,12 +15,10 @@ from pyroaring import BitMap
 from ibidem.index.arrays import Array, Bytes, Columns, to_bitmap
 from ibidem.index.extract import (
     BATCH_BLOCKS,
-    Blocks,
     Change,
     batches,
     changes,
     checked_id,
-    read_blocks,
     text_of,
 )
 from ibidem.index.families.edge_rows import EdgeRows
@@ -31,6 +29,7 @@ from ibidem.index.families.snapshot_parts import MERGES, SnapshotParts
 from ibidem.index.families.vector_rows import SparseRows, VectorRows
 from ibidem.index.segments.identity import find_rows, id_array
 from ibidem.index.segments.store import SegmentStore
+from ibidem.objects.blocks import Source
 from ibidem.objects.cid import Cid, EdgeCid, NodeCid, RootCid, SparseCid, TreeCid, VectorCid
 from ibidem.objects.config import Config
 from ibidem.objects.edge import Edge
@@ -58,7 +57,7 @@ class IncrementalBuild:
         state: SnapshotParts,
         before: Root,
         after: Root,
-        blocks: Blocks,
+        blocks: Source,
         segment_store: SegmentStore,
     ) -> None:
         self._state = state
@@ -230,7 +229,7 @@ class IncrementalBuild:
         now."""
         for batch in batches(stream, BATCH_BLOCKS):
             present = [(key, cid) for key, cid in batch if cid is not None]
-            found = read_blocks(self._blocks, [kind(cid) for _, cid in present])
+            found = self._blocks.get_many([kind(cid) for _, cid in present])
             yield (
                 batch,
                 ((key, cid, block) for (key, cid), block in zip(present, found, strict=True)),
@@ -242,7 +241,7 @@ def advance(
     before: Root,
     after: Root,
     root: RootCid,
-    blocks: Blocks,
+    blocks: Source,
     segment_store: SegmentStore,
 ) -> SnapshotParts:
     """Returns the state of the root `after`, whose CID is `root`, made from that of `before`.

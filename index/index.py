@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from ibidem.index.extract import Blocks
 from ibidem.index.families.merge_scheduler import MergeScheduler
 from ibidem.index.families.snapshot_parts import SnapshotParts, compacted_parts
 from ibidem.index.incremental import EMPTY_ROOT, advance
 from ibidem.index.segments.store import MemorySegmentStore, SegmentStore
 from ibidem.index.snapshot import Snapshot
 from ibidem.index.snapshot_registry import SnapshotRegistry
+from ibidem.objects.blocks import Source
 from ibidem.objects.cid import RootCid
 from ibidem.objects.config import Config
 from ibidem.objects.errors import CorruptError, NotFoundError, StorageError
@@ -64,7 +64,7 @@ class Index:
     """Gives the snapshot of any root; safe to use from several threads."""
 
     def __init__(
-        self, directory: Path | None, store: Blocks, *, is_read_only: bool = False
+        self, directory: Path | None, store: Source, *, is_read_only: bool = False
     ) -> None:
         """Opens nothing yet.
 

@@ -10,11 +10,14 @@ Spec: format 6.5.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from itertools import islice
 from typing import TYPE_CHECKING
 
+from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import CID_BYTES, Cid, TreeCid
-from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.errors import IbidemError, InvalidInputError
 from ibidem.objects.ids import ID_BYTES
 from ibidem.objects.tree.block import check_child, load
 from ibidem.objects.tree.columns import Block
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
 
 KEPT_BLOCKS_MAX = 4096
+BATCH_BLOCKS = 256
+"""Blocks that are read at once: 1 to 3 MB."""
 
 
 class Tree:
@@ -77,7 +82,7 @@ class Tree:
     def get_many(self, keys: Sequence[bytes]) -> list[Cid | None]:
         """Returns what `get` returns for each of `keys`, in their order.
 
-        The keys are looked up in ascending order, so each block is read once.
+        Each block is read once, those of one level in batches.
         """
         top = self._top or self._load_top()
         found: list[Cid | None] = [None] * len(keys)
@@ -87,7 +92,18 @@ class Tree:
         if not top.size:
             return found
         order = sorted(range(len(keys)), key=keys.__getitem__)
-        self._collect(top, [keys[index] for index in order], order, found)
+        ascending = [keys[index] for index in order]
+        leaves: Iterator[Block] = iter((top,))
+        for _ in range(top.level):
+            leaves = self._children(_places(leaves, ascending), BATCH_BLOCKS)
+        at = 0
+        for leaf in leaves:
+            stop = bisect_right(ascending, leaf.last, at)
+            for key, slot in zip(ascending[at:stop], order[at:stop], strict=True):
+                index = leaf.place(key)
+                if index >= 0:
+                    found[slot] = Cid(leaf.cid(index))
+            at = stop
         return found
 
     def __len__(self) -> int:
@@ -144,7 +160,7 @@ class Tree:
         keys: list[bytes] = []
         cids: list[bytes] = []
         width = self.width or ID_BYTES
-        for leaf, low, high in self._spans(start, stop):
+        for leaf, low, high in self._spans(start, stop, at_once=BATCH_BLOCKS):
             keys.append(leaf.keys[low * width : high * width])
             cids.append(leaf.cids[low * CID_BYTES : high * CID_BYTES])
         return (
@@ -152,59 +168,48 @@ class Tree:
             np.frombuffer(b"".join(cids), np.uint8).reshape(-1, CID_BYTES),
         )
 
-    def _spans(self, start: bytes | None, stop: bytes | None) -> Iterator[tuple[Block, int, int]]:
+    def _spans(
+        self, start: bytes | None, stop: bytes | None, *, at_once: int = 1
+    ) -> Iterator[tuple[Block, int, int]]:
         """Yields the leaves that hold the range, each with the half-open span of entries in it."""
         top = self._top or self._load_top()
         for bound in (start, stop):
             if bound is not None and top.size and len(bound) != top.width:
                 raise _wrong_width(bound, top)
-        pending: list[tuple[Block, int]] = [(top, top.find(start) if start and top.size else 0)]
-        while pending:
-            block, index = pending.pop()
-            if block.level == 0:
-                high = block.size if stop is None or not block.size else block.find(stop)
-                if index < high:
-                    yield block, index, high
-                if high < block.size:
-                    return
-                continue
-            if index == block.size:
-                continue
-            pending.append((block, index + 1))
-            if stop is not None and index and block.key_list[index - 1] >= stop:
-                return
-            raw = block.cid(index)
-            child = self._kept.get(raw) or self._read(block, index, raw)
-            pending.append((child, child.find(start) if start else 0))
+        blocks: Iterator[Block] = iter((top,))
+        for _ in range(top.level):
+            blocks = self._children(_places_between(blocks, start, stop), at_once)
+        for leaf in blocks:
+            low = 0 if start is None or not leaf.size else leaf.find(start)
+            high = leaf.size if stop is None or not leaf.size else leaf.find(stop)
+            if low < high:
+                yield leaf, low, high
 
-    def _collect(
-        self, block: Block, keys: list[bytes], order: list[int], found: list[Cid | None]
-    ) -> None:
-        """Looks up ascending `keys` in one subtree; the i-th answer goes to found[order[i]]."""
-        if block.level == 0:
-            for key, slot in zip(keys, order, strict=True):
-                index = block.place(key)
-                if index >= 0:
-                    found[slot] = Cid(block.cid(index))
-            return
-        start = 0
-        while start < len(keys):
-            index = block.find(keys[start])
-            if index == block.size:
-                return
-            stop = bisect_right(keys, block.key_list[index], start)
-            raw = block.cid(index)
-            child = self._kept.get(raw) or self._read(block, index, raw)
-            self._collect(child, keys[start:stop], order[start:stop], found)
-            start = stop
+    def _children(self, places: Iterable[tuple[Block, int]], at_once: int) -> Iterator[Block]:
+        """Yields the children at some places of their parents, `at_once` of them read in the first
+        batch and four times as many in each that follows, for those who want only the first."""
+        rest = iter(places)
+        while some := list(islice(rest, at_once)):
+            at_once = min(4 * at_once, BATCH_BLOCKS)
+            raws = [block.cid(index) for block, index in some]
+            known = [self._kept.get(raw) or self._leaves.get(raw) for raw in raws]
+            read = load_many(
+                self._source,
+                [raw for raw, block in zip(raws, known, strict=True) if block is None],
+            )
+            for (parent, index), raw, child in zip(some, raws, known, strict=True):
+                yield child or self._keep(next(read), parent, index, raw)
 
     def _load_top(self) -> Block:
         self._top = load(self._source, self.cid.raw)
         return self._top
 
     def _read(self, parent: Block, index: int, raw: bytes) -> Block:
-        """Reads a child, and keeps it when it is an inner block: few are, and all share them."""
-        child = load(self._source, raw)
+        """Reads a child."""
+        return self._keep(load(self._source, raw), parent, index, raw)
+
+    def _keep(self, child: Block, parent: Block, index: int, raw: bytes) -> Block:
+        """Checks a child, and keeps it when it is an inner block: few are, and all share them."""
         check_child(child, raw, parent.level - 1, parent.key_list[index])
         if child.level:
             if len(self._kept) >= KEPT_BLOCKS_MAX:
@@ -215,6 +220,39 @@ class Tree:
                 self._leaves.clear()
             self._leaves[raw] = child
         return child
+
+
+def load_many(source: Source, raws: Sequence[bytes]) -> Iterator[Block]:
+    """Yields the blocks with the CIDs `raws`, read in one batch.
+
+    Where one of them cannot be read, each is read by itself, so those before it are yielded.
+    """
+    fetched = WriteBatch(source)
+    if len(raws) > 1:
+        cids = [TreeCid(raw) for raw in raws]
+        with suppress(IbidemError):
+            fetched.new.update(zip(cids, source.get_many(cids), strict=True))
+    return (load(fetched, raw) for raw in raws)
+
+
+def _places(blocks: Iterable[Block], keys: Sequence[bytes]) -> Iterator[tuple[Block, int]]:
+    """Yields where the children stand that may hold some of the ascending `keys`."""
+    at = 0
+    for block in blocks:
+        while at < len(keys) and (index := block.find(keys[at])) < block.size:
+            yield block, index
+            at = bisect_right(keys, block.key_list[index], at)
+
+
+def _places_between(
+    blocks: Iterable[Block], start: bytes | None, stop: bytes | None
+) -> Iterator[tuple[Block, int]]:
+    """Yields where the children stand that may hold keys with start <= key < stop."""
+    for block in blocks:
+        low = 0 if start is None else block.find(start)
+        high = block.size if stop is None else min(block.size, block.find(stop) + 1)
+        for index in range(low, high):
+            yield block, index
 
 
 def _wrong_width(key: bytes, block: Block) -> InvalidInputError:

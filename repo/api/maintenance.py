@@ -9,7 +9,7 @@ from ibidem.repo.api.keys import KeysApi
 from ibidem.repo.operation_log import OPERATIONS_KEPT
 
 if TYPE_CHECKING:
-    from ibidem.objects.blocks import Source
+    from ibidem.objects.blocks import BlockReader
     from ibidem.objects.cid import Cid
     from ibidem.objects.erasure import Erasure
     from ibidem.objects.ids import NodeId
@@ -36,7 +36,7 @@ class MaintenanceApi(KeysApi):
     def repair(
         self,
         report: FsckReport,
-        source: Source | None = None,
+        source: BlockReader | None = None,
         *,
         progress: Progress | None = None,
     ) -> FsckReport:

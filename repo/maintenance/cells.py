@@ -18,7 +18,7 @@ from ibidem.repo.maintenance.reachability import Link
 from ibidem.repo.operation_log import ERASING, ERASING_CELL
 
 if TYPE_CHECKING:
-    from ibidem.objects.blocks import Source
+    from ibidem.objects.blocks import BlockReader
 
 HEAD_CELL = "head"
 ORIGIN_CELL = "origin"
@@ -43,7 +43,7 @@ def cell_links(name: str, value: bytes) -> Iterator[Link]:
 
 
 def kept_operations(
-    source: Source, head: OperationCid, horizon: OperationCid | None
+    source: BlockReader, head: OperationCid, horizon: OperationCid | None
 ) -> Iterator[tuple[OperationCid, Operation]]:
     """Yields the operations from `head` back to `horizon`, that one included, or to the first."""
     waiting, seen = [head], {head}

@@ -20,7 +20,7 @@ from ibidem.repo.maintenance.fsck import fsck
 from ibidem.repo.maintenance.report import FETCHED, Fault, FaultKind, FsckReport
 
 if TYPE_CHECKING:
-    from ibidem.objects.blocks import Source
+    from ibidem.objects.blocks import BlockReader
     from ibidem.repo.maintenance.block_checks import Progress
     from ibidem.repo.reader import Reader
 
@@ -54,7 +54,7 @@ def repair_folder(
 def repair(
     repository: Reader,
     report: FsckReport,
-    source: Source | None = None,
+    source: BlockReader | None = None,
     *,
     progress: Progress | None = None,
 ) -> FsckReport:
@@ -77,7 +77,7 @@ def repair(
     return replace(report, repaired=tuple(mended))
 
 
-def _fetch(repository: Reader, report: FsckReport, source: Source | None) -> list[str]:
+def _fetch(repository: Reader, report: FsckReport, source: BlockReader | None) -> list[str]:
     mended = []
     for fault in report.faults:
         if fault.kind not in FETCHED or fault.cid is None or source is None:
@@ -90,7 +90,7 @@ def _fetch(repository: Reader, report: FsckReport, source: Source | None) -> lis
     return mended
 
 
-def _verified(source: Source, cid: Cid) -> bytes | None:
+def _verified(source: BlockReader, cid: Cid) -> bytes | None:
     try:
         block = source.get(cid)
         verify_block(cid, block)

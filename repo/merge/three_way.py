@@ -9,7 +9,7 @@ Spec: merge.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from ibidem.objects.blocks import WriteBatch
@@ -150,3 +150,7 @@ class _Both:
         """Returns a block."""
         block = self._new.get(cid)
         return self._source.get(cid) if block is None else block
+
+    def get_many(self, cids: Iterable[Cid]) -> list[bytes]:
+        """Returns the blocks in the order of `cids`."""
+        return [self.get(cid) for cid in cids]

@@ -10,8 +10,8 @@ Spec: sync 4.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Protocol
 
+from ibidem.objects.blocks import Source
 from ibidem.objects.cid import CID_BYTES, Cid
 from ibidem.objects.errors import NotFoundError
 from ibidem.objects.tree.block import EMPTY_TREE, EMPTY_TREE_BLOCK
@@ -21,24 +21,12 @@ from ibidem.repo.sync.missing_blocks import needs_of, records_behind, split_targ
 _BATCH_BLOCKS = 256
 
 
-class BlockSource(Protocol):
-    """Where blocks are read, one or many at a time."""
-
-    def get(self, cid: Cid) -> bytes:
-        """Returns a block; raises `NotFoundError`."""
-        ...
-
-    def get_many(self, cids: Iterable[Cid]) -> list[bytes]:
-        """Returns the blocks in the order of `cids`; raises `NotFoundError`."""
-        ...
-
-
 class Pack:
     """The blocks behind some targets that are not behind others, ascending by CID."""
 
     def __init__(
         self,
-        store: BlockSource,
+        store: Source,
         targets: Iterable[Cid],
         had: Iterable[Cid],
         *,

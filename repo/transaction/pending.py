@@ -14,13 +14,14 @@ from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import BlobCid, Cid
 from ibidem.objects.config import TRUST_SETTING, Config, Model
 from ibidem.objects.edge import Edge
-from ibidem.objects.errors import CorruptError, ErrorKind, InvalidInputError
+from ibidem.objects.errors import CorruptError, ErrorKind, IbidemError, InvalidInputError
 from ibidem.objects.ids import EdgeId, NodeId
 from ibidem.objects.location import CONTAINERS, Part, check_sources
 from ibidem.objects.node import Node, join_content
 from ibidem.objects.text import node_text, text_digest
 from ibidem.objects.tombstone import Tombstone
 from ibidem.objects.tree import EMPTY_TREE, Tree
+from ibidem.objects.tree.read import BATCH_BLOCKS
 from ibidem.objects.vector import Sparse, Vector
 from ibidem.repo.id_prefix import resolve_prefix
 from ibidem.repo.transaction.changeset import (
@@ -43,6 +44,8 @@ Incident = Callable[["Root", NodeId], Iterable[EdgeId]]
 _ABSENT: Any = object()
 _LEAVES_KEPT = 16_384
 """Of each tree, some 4 kB each, 13 kB at most: keys are asked for in no order."""
+_AHEAD_NODES_MAX = 16_384
+"""Nodes that are read ahead, some 2 kB each."""
 _NO_DIGEST = bytes(32)
 _CHILDREN = b"children"
 """In the block of a node that lists any."""
@@ -71,6 +74,8 @@ class PendingGraph:
         """Staged nodes by id, as they are in `edits`, so that their texts need no decoding."""
         self._digests: dict[bytes, bytes] = {}
         """Of the texts of those with vectors, in place of the node: a load keeps many."""
+        self._ahead: dict[Cid, Node] = {}
+        """Nodes that were read ahead; by CID, so no edit makes one of them wrong."""
 
     def cid(self, family: Family, raw: bytes) -> Cid | None:
         """Returns the CID at a key, None when there is none."""
@@ -83,6 +88,27 @@ class PendingGraph:
     def block(self, cid: Cid) -> bytes:
         """Returns a block, staged or stored."""
         return self._buffer.get(cid)
+
+    def node(self, cid: Cid) -> Node:
+        """Returns a node, staged or stored."""
+        return self._ahead.get(cid) or Node.decode(self._buffer.get(cid))
+
+    def read_ahead(self, ids: Iterable[NodeId]) -> None:
+        """Reads stored nodes and all that stands below them, one level in one batch, and keeps them
+        until the next call; what cannot be read is left for whoever asks for it."""
+        self._ahead.clear()
+        level, seen = {id_.raw for id_ in ids}, set[bytes]()
+        while level:
+            seen |= level
+            keys = sorted(level - self.edits.of(NODES).keys())
+            keys = keys[: _AHEAD_NODES_MAX - len(self._ahead)]
+            try:
+                cids = [cid for cid in self._tree(NODES).get_many(keys) if cid is not None]
+                nodes = [Node.decode(block) for block in self._buffer.get_many(cids)]
+            except IbidemError:
+                return
+            self._ahead.update(zip(cids, nodes, strict=True))
+            level = {child.id.raw for node in nodes for child in node.children} - seen
 
     def stage(self, family: Family, raw: bytes, value: Staged) -> None:
         """Puts a value at a key, whatever is there."""
@@ -139,9 +165,14 @@ class PendingGraph:
         staged = self.edits.of(NODES)
         cids = dict(self._tree(NODES).items())
         cids.update((key, cid) for key, cid in staged.items() if cid is not None)
-        for key in sorted(cids):
-            if staged.get(key, _ABSENT) is not None:
-                yield self._buffer.get(cids[key])
+        ordered = sorted(cids)
+        for start in range(0, len(ordered), BATCH_BLOCKS):
+            keys = ordered[start : start + BATCH_BLOCKS]
+            there = [key for key in keys if staged.get(key, _ABSENT) is not None]
+            blocks = self._buffer.get_many(cids[key] for key in there)
+            for key, block in zip(there, blocks, strict=True):
+                if staged.get(key, _ABSENT) is not None:
+                    yield block
 
     def node_id(self, beginning: str) -> NodeId:
         """Returns the id of the one node whose id begins so; as `beginning.resolve_prefix`."""

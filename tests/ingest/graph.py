@@ -20,6 +20,9 @@ class Blocks:
     def get(self, cid: Cid) -> bytes:
         return self.by_cid[cid]
 
+    def get_many(self, cids):
+        return [self.get(cid) for cid in cids]
+
 
 class Graph:
     """Publishes into `root`; `publications` counts the times that something changed."""

@@ -6,6 +6,7 @@ Blocks are written here byte by byte, so nothing of the engine is trusted but th
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 
 from blake3 import blake3
 
@@ -113,15 +114,21 @@ def edited(entries: dict[bytes, Cid], edits: dict[bytes, Cid | None]) -> dict[by
 
 
 class Recorder:
-    """A source that counts the blocks read from it."""
+    """A source that counts the blocks read from it, and the calls."""
 
     def __init__(self, blocks: dict[Cid, bytes]) -> None:
         self.blocks = blocks
         self.reads: list[Cid] = []
+        self.calls = 0
 
     def get(self, cid: Cid) -> bytes:
-        self.reads.append(cid)
-        return self.blocks[cid]
+        return self.get_many([cid])[0]
+
+    def get_many(self, cids: Iterable[Cid]) -> list[bytes]:
+        self.calls += 1
+        wanted = list(cids)
+        self.reads += wanted
+        return [self.blocks[cid] for cid in wanted]
 
 
 def stored(entries: dict[bytes, Cid]) -> tuple[TreeCid, dict[Cid, bytes]]:
