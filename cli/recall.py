@@ -59,7 +59,7 @@ def command(
         )
         result = found.result
         revision = repository.at(at, trust=trust)
-        locations = [revision.locate(item.node.id) for item in result.items]
+        locations = revision.locate_many([item.node.id for item in result.items])
     commit = None if revision.commit is None else str(revision.commit.cid)
     receipt = None if result.receipt is None else str(result.receipt.cid)
     if session.json:

@@ -66,5 +66,5 @@ def _lines(repository: Repository, result: Result | PackResult, receipt: str) ->
     if isinstance(result, PackResult):
         return packs.packs_lines(result, receipt)
     revision = repository.at(result.root, trust=result.query.trust)
-    locations = [revision.locate(item.node.id) for item in result.items]
+    locations = revision.locate_many([item.node.id for item in result.items])
     return answer.answer_lines(result, locations, receipt=receipt, explain=False)

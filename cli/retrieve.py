@@ -53,7 +53,7 @@ def command(
     with session.open() as repository:
         revision = repository.at(at, trust=trust_of(session), allow_erased=allow_erased)
         result = revision.retrieve(query, strict=strict, **options)
-        locations = [revision.locate(item.node.id) for item in result.items]
+        locations = revision.locate_many([item.node.id for item in result.items])
         erased = [str(erasure.node) for erasure in getattr(revision, "erasures", ())]
         # Nothing keeps the root that an answer without erased nodes is about.
         made = None if erased else result.receipt

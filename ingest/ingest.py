@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from ibidem.repo.transaction.transaction import Transaction
 
 STANDARD_INPUT = "-"
-AHEAD_BYTES = 4 << 20
-"""Files whose documents are read at once: a part has some 500 bytes, so they are 8,000 nodes."""
+AHEAD_BYTES = 1 << 20
+"""Files whose documents are read at once: a part has some 500 bytes, so they are 2,000 nodes."""
 
 
 @record

@@ -8,7 +8,7 @@ Spec: trust 3, 4.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, TypeVar, cast
 
 import numpy as np
@@ -96,6 +96,20 @@ class RestrictedRevision(UnrestrictedRevision):
         if not include_tombstoned:
             super().node(id)
         return self.asked(lambda snapshot: self._read(snapshot, ordinal))
+
+    def find_nodes(self, ids: Iterable[NodeId]) -> dict[NodeId, Node]:
+        """Returns those of some nodes that are seen and not hidden, without the parts that are
+        not."""
+        wanted = [check_id("id", id_, NodeId) for id_ in ids]
+        places = self.asked(lambda snapshot: {id_: snapshot.ordinal(id_) for id_ in wanted})
+        seen = {id_: place for id_, place in places.items() if place is not None}
+        found = super().find_nodes(seen)
+        return self.asked(
+            lambda snapshot: {
+                id_: self._read(snapshot, seen[id_]) if node.children else node
+                for id_, node in found.items()
+            }
+        )
 
     def nodes(self, *, include_tombstoned: bool = False) -> Iterator[Node]:
         """Yields the nodes that are seen, by id."""

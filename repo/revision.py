@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -12,7 +12,7 @@ from ibidem.objects.config import TRUST_SETTING, Config
 from ibidem.objects.edge import Edge
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError, StorageError
 from ibidem.objects.ids import EdgeId, NodeId
-from ibidem.objects.location import Location, locate, source_text
+from ibidem.objects.location import Location, source_text
 from ibidem.objects.node import Node
 from ibidem.objects.root import Root
 from ibidem.objects.tombstone import Tombstone
@@ -98,6 +98,21 @@ class Revision:
                 f"node {id} was forgotten: {reason or 'no reason given'}", kind=ErrorKind.FORGOTTEN
             )
         return Node.decode(self._store.get(cid))
+
+    def find_nodes(self, ids: Iterable[NodeId]) -> dict[NodeId, Node]:
+        """Returns those of some nodes that are there and not hidden, read in one batch."""
+        self._check_open()
+        wanted = [check_id("id", id_, NodeId) for id_ in dict.fromkeys(ids)]
+        keys = [id_.raw for id_ in wanted]
+        places = zip(
+            wanted,
+            self._tree(NODES).get_many(keys),
+            self._tree(TOMBSTONES).get_many(keys),
+            strict=True,
+        )
+        cids = {id_: cid for id_, cid, hidden in places if cid is not None and hidden is None}
+        blocks = self._store.get_many(cids.values()) if cids else []
+        return dict(zip(cids, map(Node.decode, blocks), strict=True))
 
     def node_id(self, beginning: str) -> NodeId:
         """Returns the id of the one node whose id begins so; an id as a whole as it stands.
@@ -185,10 +200,13 @@ class Revision:
 
     def locate(self, id: NodeId) -> Location | None:  # noqa: A002
         """Returns where a passage or section stands in its document, None without one."""
-        try:
-            return locate(id, self.node, self._parent)
-        except InvalidInputError:
-            return None
+        return self.locate_many([id])[0]
+
+    def locate_many(self, ids: Sequence[NodeId]) -> list[Location | None]:
+        """Returns where each of some parts stands in its document, None for one without."""
+        from ibidem.repo.locate_many import locate_many
+
+        return locate_many(self, ids)
 
     def log(self) -> Iterator[Commit]:
         """Yields the commit of this revision and those behind it, newest first."""
@@ -307,16 +325,3 @@ class Revision:
         if tree is None:
             tree = self._trees[family] = Tree(self._store, tree_of(self.root, family))
         return tree
-
-    def _parent(self, id: NodeId) -> NodeId | None:  # noqa: A002
-        return self.asked(lambda snapshot: _parent_in(snapshot, id))
-
-
-def _parent_in(snapshot: Snapshot, id: NodeId) -> NodeId | None:  # noqa: A002
-    ordinal = snapshot.ordinal(id)
-    found = None if ordinal is None else snapshot.parent(ordinal)
-    if found is None:
-        return None
-    import numpy as np
-
-    return NodeId(snapshot.node_ids(np.array([found[0]], np.uint32)).tobytes())

@@ -126,8 +126,8 @@ def _texts(
     if level is Disclosure.SECTION:
         return [pack.text for pack in at.packs(text, expand="section", **options).packs]
     found = []
-    for item in result.items:
-        place = at.locate(item.node.id)
+    places = at.locate_many([item.node.id for item in result.items])
+    for item, place in zip(result.items, places, strict=True):
         found.append(item.rendered if place is None else at.document(place.document_id))
     return list(dict.fromkeys(found))
 

@@ -74,8 +74,8 @@ class PendingGraph:
         """Staged nodes by id, as they are in `edits`, so that their texts need no decoding."""
         self._digests: dict[bytes, bytes] = {}
         """Of the texts of those with vectors, in place of the node: a load keeps many."""
-        self._ahead: dict[Cid, Node] = {}
-        """Nodes that were read ahead; by CID, so no edit makes one of them wrong."""
+        self._ahead: dict[bytes, Node] = {}
+        """Nodes of the base by id, read ahead; `edits` goes before them."""
 
     def cid(self, family: Family, raw: bytes) -> Cid | None:
         """Returns the CID at a key, None when there is none."""
@@ -89,9 +89,12 @@ class PendingGraph:
         """Returns a block, staged or stored."""
         return self._buffer.get(cid)
 
-    def node(self, cid: Cid) -> Node:
-        """Returns a node, staged or stored."""
-        return self._ahead.get(cid) or Node.decode(self._buffer.get(cid))
+    def node(self, raw: bytes) -> Node | None:
+        """Returns a node, staged or stored, None when there is none."""
+        if raw in self._ahead and raw not in self.edits.of(NODES):
+            return self._ahead[raw]
+        cid = self.cid(NODES, raw)
+        return None if cid is None else Node.decode(self._buffer.get(cid))
 
     def read_ahead(self, ids: Iterable[NodeId]) -> None:
         """Reads stored nodes and all that stands below them, one level in one batch, and keeps them
@@ -103,8 +106,9 @@ class PendingGraph:
             keys = sorted(level - self.edits.of(NODES).keys())
             keys = keys[: _AHEAD_NODES_MAX - len(self._ahead)]
             try:
-                cids = [cid for cid in self._tree(NODES).get_many(keys) if cid is not None]
-                nodes = [Node.decode(block) for block in self._buffer.get_many(cids)]
+                found = zip(keys, self._tree(NODES).get_many(keys), strict=True)
+                cids = {key: cid for key, cid in found if cid is not None}
+                nodes = [Node.decode(block) for block in self._buffer.get_many(cids.values())]
             except IbidemError:
                 return
             self._ahead.update(zip(cids, nodes, strict=True))

@@ -373,8 +373,8 @@ class Transaction(Attachments):
 
     def find_node(self, id: NodeId) -> Node | None:  # noqa: A002
         """Returns a node as it is staged, None when there is none."""
-        cid = self._cid(NODES, id, NodeId)
-        return None if cid is None else self._draft.node(cid)
+        self._check_open()
+        return self._draft.node(check_id("id", id, NodeId).raw)
 
     def read_ahead(self, ids: Iterable[NodeId]) -> None:
         """Reads nodes and all that stands below them in a few batches, for whoever asks for them
@@ -499,7 +499,7 @@ class Transaction(Attachments):
         if cid is not None:
             if node.cid == cid:
                 return node.id
-            before = draft.node(cid)
+            before = Node.decode(draft.block(cid))
             if not _same_key(before.key, node.key):
                 raise InvalidInputError(
                     f"key: got {node.key!r:.80} for node {node.id}, which has {before.key!r:.80}",
