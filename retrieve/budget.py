@@ -9,12 +9,14 @@ Spec: retrieval 8.3.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import field
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 from ibidem.objects.cid import NodeCid
+from ibidem.objects.errors import IbidemError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.record import record
@@ -27,6 +29,11 @@ _TOKENS_MIN = 12
 """No rendered node costs less by the heuristic: two lines with an id in them."""
 
 
+_AHEAD_NODES_MIN = 16
+_AHEAD_NODES_MAX = 256
+"""Nodes that are loaded at once: first the fewer, then as many as were read so far."""
+
+
 @record
 class Reader:
     """How nodes become text."""
@@ -37,7 +44,17 @@ class Reader:
     content_chars: int
     adjacent: Callable[[NodeId], str] | None = None
     """Returns the edges of a node as text, where they are shown."""
+    load_many: Callable[[Sequence[NodeCid]], list[Node]] | None = None
+    """Loads nodes in one read, where that is cheaper than one by one."""
+    _ahead: dict[NodeCid, Node] = field(default_factory=dict)
     _peeked: dict[NodeCid, tuple[Node, str]] = field(default_factory=dict)
+
+    def read_ahead(self, cids: Sequence[NodeCid]) -> None:
+        """Loads nodes in one batch, for when they are read; one that cannot be loaded fails then,
+        and only where it is asked for."""
+        if self.load_many is not None:
+            with suppress(IbidemError):
+                self._ahead.update(zip(cids, self.load_many(cids), strict=True))
 
     def peek(self, cid: NodeCid) -> tuple[Node, str]:
         """Returns a node and its text, and remembers both for when it is read."""
@@ -58,7 +75,7 @@ class Reader:
         return node, rendered, self.estimator.estimate(rendered)
 
     def _render(self, cid: NodeCid) -> tuple[Node, str]:
-        node = self.load(cid)
+        node = self._ahead.pop(cid, None) or self.load(cid)
         content = self.content(node) if self.content_chars else None
         text = render(node, content=content, content_chars=self.content_chars)
         return node, text if self.adjacent is None else text + self.adjacent(node.id)
@@ -114,6 +131,7 @@ def pack(ranking: Ranking, reader: Reader, *, limit: int | None, budget: int | N
     skipped: list[int] = []
     costs: list[int] = []
     used, stop, reason = 0, len(ranking), DropReason.LIMIT
+    ahead, last = 0, len(ranking) if limit is None or budget is not None else limit
     for index in range(len(ranking)):
         if limit is not None and len(taken) >= limit:
             stop = index
@@ -121,6 +139,11 @@ def pack(ranking: Ranking, reader: Reader, *, limit: int | None, budget: int | N
         if _is_full(used, len(skipped), reader, budget):
             stop, reason = index, DropReason.BUDGET
             break
+        if index == ahead:
+            first = _AHEAD_NODES_MIN if limit is None else min(limit, _AHEAD_NODES_MIN)
+            ahead += min(max(index, first), _AHEAD_NODES_MAX)
+            ahead = min(ahead, last, len(ranking))
+            reader.read_ahead([ranking.cid(place) for place in range(index, ahead)])
         cid = ranking.cid(index)
         node, rendered, tokens = reader.read(cid)
         if budget is not None and used + tokens > budget:

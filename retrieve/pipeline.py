@@ -23,7 +23,12 @@ from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.record import record
-from ibidem.retrieve.access.restricted_snapshot import loader, restrict
+from ibidem.retrieve.access.restricted_snapshot import (
+    LoadMany,
+    batch_loader,
+    loader,
+    restrict,
+)
 from ibidem.retrieve.answer.drops import DROPS_LISTED_MAX
 from ibidem.retrieve.answer.neighbours import neighbour_lines
 from ibidem.retrieve.answer.result import Item, LaneScore, Result
@@ -64,6 +69,7 @@ def execute(
     reranker: Reranker | RerankRecord | None = None,
     dense: LaneTop | None = None,
     opinions: Opinions = EMPTY,
+    load_many: LoadMany | None = None,
 ) -> Result:
     """Returns the answer to a query over a snapshot's root.
 
@@ -77,6 +83,7 @@ def execute(
         reranker: the one that the query names, or the record of what it said before.
         dense: what `dense_tops` gave for this query and snapshot, when it was asked before.
         opinions: what the notes that the query names say, see `recall.adjust`.
+        load_many: reads many nodes at once; without it, they are read one by one.
 
     Raises:
         InvalidInputError: the query names an unknown model, has another dimension, or names another
@@ -95,6 +102,7 @@ def execute(
         reranker=reranker,
         dense=dense,
         opinions=opinions,
+        load_many=load_many,
     )
     packed = pack(found.ranking, found.reader, limit=query.limit, budget=query.token_budget)
     ordinals = found.ranking.ordinals[[one.place for one in packed.taken]]
@@ -194,6 +202,7 @@ def ranked(
     reranker: Reranker | RerankRecord | None = None,
     dense: LaneTop | None = None,
     opinions: Opinions = EMPTY,
+    load_many: LoadMany | None = None,
 ) -> Ranked:
     """Returns the candidates of a query in order; the arguments and errors are those of
     `execute`."""
@@ -219,7 +228,12 @@ def ranked(
         fused, tops, factors = recalled.fused, recalled.tops, recalled.factors
     ranking = _rank(scope, tops, fused)
     reader = Reader(
-        load, content or _inline, estimator, query.content_chars, _adjacent(scope.view, query)
+        load,
+        content or _inline,
+        estimator,
+        query.content_chars,
+        _adjacent(scope.view, query),
+        batch_loader(snapshot, load_many),
     )
     after = reorder(snapshot, query, ranking, reader, reranker)
     opinions_of = after.opinions()

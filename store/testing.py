@@ -294,11 +294,19 @@ class RecordingStore:
         self.block_count = 0
         self.size_bytes = 0
         self.get_count = 0
+        self.read_count = 0
+        """Reads, of one block or of many."""
 
     def get(self, cid: Cid) -> bytes:
         """Counts one read."""
         self.get_count += 1
+        self.read_count += 1
         return self._store.get(cid)
+
+    def get_many(self, cids: Iterable[Cid]) -> list[bytes]:
+        """Counts one read."""
+        self.read_count += 1
+        return self._store.get_many(cids)
 
     def publish(
         self,

@@ -196,6 +196,7 @@ def execute_asked(
             estimator=asked.estimator,
             reranker=asked.reranker,
             dense=dense,
+            load_many=lambda cids: list(map(Node.decode, store.get_many(cids))),
             **_said_of(repository, asked.query),
         )
     )

@@ -44,6 +44,7 @@ from ibidem.retrieve.protocol import (
 VIEWS_KEPT = 16
 """Views of one snapshot that are remembered."""
 Load = Callable[[NodeCid], Node]
+LoadMany = Callable[[Sequence[NodeCid]], list[Node]]
 
 
 def restrict(snapshot: Snapshot, trust: TrustContext | None, load: Load) -> Snapshot:
@@ -205,6 +206,11 @@ class RestrictedSnapshot:
         found = self._by_cid.get(cid)
         return self._load(cid) if found is None else found
 
+    def load_many(self, cids: Sequence[NodeCid], read: LoadMany) -> list[Node]:
+        """Returns nodes as they are seen; `read` gets those that are seen whole."""
+        whole = iter(read([cid for cid in cids if cid not in self._by_cid]))
+        return [self._by_cid[cid] if cid in self._by_cid else next(whole) for cid in cids]
+
     def labels(self) -> dict[str, int]:
         """Returns how many seen nodes carry each label."""
         counts = {name: len(self.label(name)) for name in self.base.labels()}
@@ -351,3 +357,10 @@ def _resized(child: Child, node: Node | None) -> Child:
 def loader(snapshot: Snapshot, load: Load) -> Load:
     """Returns what reads nodes as a snapshot's caller sees them."""
     return snapshot.load if isinstance(snapshot, RestrictedSnapshot) else load
+
+
+def batch_loader(snapshot: Snapshot, load_many: LoadMany | None) -> LoadMany | None:
+    """Returns what reads nodes in batches as a snapshot's caller sees them."""
+    if load_many is None or not isinstance(snapshot, RestrictedSnapshot):
+        return load_many
+    return lambda cids: snapshot.load_many(cids, load_many)

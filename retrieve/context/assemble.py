@@ -22,7 +22,7 @@ from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.text import node_text
-from ibidem.retrieve.access.restricted_snapshot import restrict
+from ibidem.retrieve.access.restricted_snapshot import LoadMany, restrict
 from ibidem.retrieve.answer.drops import DROPS_LISTED_MAX, Drop, DropReason, Drops
 from ibidem.retrieve.answer.render import render
 from ibidem.retrieve.answer.result import LaneScore
@@ -53,6 +53,7 @@ def execute_packs(
     reranker: Reranker | RerankRecord | None = None,
     dense: LaneTop | None = None,
     opinions: Opinions = EMPTY,
+    load_many: LoadMany | None = None,
 ) -> PackResult:
     """Returns the packs that answer a query; the arguments and errors are those of `execute`.
 
@@ -75,6 +76,7 @@ def execute_packs(
         reranker=reranker,
         dense=dense,
         opinions=opinions,
+        load_many=load_many,
     )
     making = _Making(found.scope.view.snapshot, query, options, found)
     packs = making.packs

@@ -71,6 +71,22 @@ def test_get_many_reads_each_block_once() -> None:
     assert len(source.reads) == len(set(source.reads)) == len(blocks)
 
 
+def test_whole_trees_and_many_keys_are_read_in_batches() -> None:
+    entries = random_entries(random.Random(8), 20_000)
+    top, blocks = stored(entries)
+    height = Tree(Recorder(blocks), top).height
+    for ask, calls_max in (
+        (lambda tree: tree.get_many(list(entries)), height),
+        (lambda tree: tree.arrays(), height),
+        (lambda tree: list(tree.items()), 4 * height),
+        (lambda tree: next(tree.items()), height),
+    ):
+        source = Recorder(blocks)
+        ask(Tree(source, top))
+        assert source.calls <= calls_max
+    assert len(source.reads) == height
+
+
 def test_range_reads_only_blocks_that_overlap_it() -> None:
     entries = random_entries(random.Random(9), 20_000)
     top, blocks = stored(entries)

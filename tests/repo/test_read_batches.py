@@ -1,0 +1,58 @@
+"""What a commit and a question read of the store: batches by level, not blocks one by one."""
+
+from pathlib import Path
+
+from ibidem.ingest.ingest import ingest
+from ibidem.objects.config import Config
+from ibidem.repo.bootstrap import bootstrapped
+from ibidem.repo.repository import Repository
+from ibidem.store.memory import MemoryStore
+from ibidem.store.testing import RecordingStore
+
+
+def recorded(folder: Path, documents: int) -> tuple[Repository, RecordingStore]:
+    """Returns a repository with so many documents of five parts, and what counts its reads."""
+    for number in range(documents):
+        text = f"# T{number}\n\nretries back off {number}\n\n## Why\n\nload {number}\n"
+        (folder / f"{number}.md").write_text(text)
+    store = RecordingStore(bootstrapped(MemoryStore(), Config.default(), "", lambda: 0))
+    repo = Repository(store, None, lambda: 0)  # type: ignore[arg-type]
+    commit(repo, folder)
+    return repo, store
+
+
+def commit(repo: Repository, folder: Path) -> None:
+    with repo.transaction() as tx:
+        ingest(tx, [folder], root=folder)
+
+
+def reads_of_commit(folder: Path, documents: int) -> int:
+    folder.mkdir()
+    repo, store = recorded(folder, documents)
+    (folder / "3.md").write_text("# T3\n\nretries back off again\n")
+    store.read_count = 0
+    commit(repo, folder)
+    return store.read_count
+
+
+def test_a_commit_of_a_folder_reads_blocks_in_batches(tmp_path: Path) -> None:
+    few, many = reads_of_commit(tmp_path / "few", 20), reads_of_commit(tmp_path / "many", 200)
+    assert few <= 30
+    assert many <= few + 15
+
+
+def test_a_question_reads_blocks_in_batches(tmp_path: Path) -> None:
+    repo, store = recorded(tmp_path, 200)
+    head = repo.at()
+    head.retrieve("retries", limit=1)
+    reads = {}
+    for limit in (1, 10, 16):
+        store.read_count = 0
+        result = head.retrieve("retries", limit=limit)
+        assert len(result.items) == limit
+        asked = store.read_count
+        head.locate_many([item.node.id for item in result.items])
+        reads[limit] = asked, store.read_count - asked
+    assert reads[16][0] == reads[10][0] == reads[1][0]
+    height = head._tree(("nodes", "")).height
+    assert max(located for _, located in reads.values()) <= 2 + 2 * height
