@@ -6,8 +6,8 @@ above them in a second.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -18,22 +18,39 @@ from ibidem.objects.node import Node
 
 if TYPE_CHECKING:
     from ibidem.index.snapshot import Snapshot
-    from ibidem.repo.revision import Revision
+
+    Parents = Mapping[NodeId, NodeId]
 
 
-def locate_many(revision: Revision, ids: Sequence[NodeId]) -> list[Location | None]:
+class Graph(Protocol):
+    """Where the parts are; a revision is one."""
+
+    def node(self, id_: NodeId, /) -> Node:
+        """Returns a node; raises `NotFoundError`."""
+        ...
+
+    def find_nodes(self, ids: Iterable[NodeId]) -> dict[NodeId, Node]:
+        """Returns those of some nodes that are there, read in one batch."""
+        ...
+
+    def asked(self, question: Callable[[Snapshot], Parents]) -> Parents:
+        """Returns what a question makes of the index."""
+        ...
+
+
+def locate_many(graph: Graph, ids: Sequence[NodeId]) -> list[Location | None]:
     """Returns where each part stands in its document, None for one that is part of none.
 
     Raises:
         NotFoundError: there is no such node, or a tombstone hides it or one above it.
     """
-    nodes = revision.find_nodes(ids)
+    nodes = graph.find_nodes(ids)
     inner = [node.id for node in nodes.values() if node.ntype != "Document"]
-    parents = revision.asked(lambda snapshot: _parents(snapshot, inner)) if inner else {}
-    nodes |= revision.find_nodes(set(parents.values()) - nodes.keys())
+    parents = graph.asked(lambda snapshot: _parents(snapshot, inner)) if inner else {}
+    nodes |= graph.find_nodes(set(parents.values()) - nodes.keys())
 
     def node(id_: NodeId) -> Node:
-        return nodes.get(id_) or revision.node(id_)
+        return nodes.get(id_) or graph.node(id_)
 
     def located(id_: NodeId) -> Location | None:
         try:

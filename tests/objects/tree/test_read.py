@@ -72,7 +72,7 @@ def test_get_many_reads_each_block_once() -> None:
 
 
 def test_whole_trees_and_many_keys_are_read_in_batches() -> None:
-    entries = random_entries(random.Random(8), 20_000)
+    entries = random_entries(random.Random(8), 10_000)
     top, blocks = stored(entries)
     height = Tree(Recorder(blocks), top).height
     for ask, calls_max in (
