@@ -84,7 +84,8 @@ class Keyring:
     def generate(self, name: str, *, may_erase: bool = True) -> SigningKey:
         """Makes a private key, which this copy trusts from then on.
 
-        Both are durable on return; where it fails, neither is there.
+        Both are durable on return; where it fails, neither is there. Where a process was killed
+        between the two, the private key that it left becomes the key.
 
         Raises:
             InvalidInputError: the name has another form, or is taken.
@@ -94,8 +95,13 @@ class Keyring:
         key = SigningKey.generate(name)
 
         def add(trust: Trust) -> Trust:
-            self._check_free(trust, name)
-            self._keep(key)
+            nonlocal key
+            if name in trust.keys:
+                raise InvalidInputError(f"key: {name!r} exists", hint="choose another name")
+            if name in self.names():
+                key = self.private(name)
+            else:
+                self._keep(key)
             return _with(trust, TrustedKey(name, key.public, may_erase=may_erase))
 
         try:
@@ -213,16 +219,6 @@ class Keyring:
 
         change_file(path, changed, mode=0o644, folder_mode=0o700)
         return made
-
-    def _check_free(self, trust: Trust, name: str) -> None:
-        if name in trust.keys:
-            raise InvalidInputError(f"key: {name!r} exists", hint="choose another name")
-        if name in self.names():
-            public = self.private(name).public.hex()
-            raise InvalidInputError(
-                f"key: {name!r} has a private key here and is not trusted, as after a crash",
-                hint=f"repo key trust {name} {public} --may-erase; or choose another name",
-            )
 
     def _keep(self, key: SigningKey) -> None:
         if self._folder is None:
