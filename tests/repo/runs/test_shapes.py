@@ -7,7 +7,6 @@ is a typed error that hides none of its neighbours.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -227,16 +226,6 @@ NOT_CANONICAL = {
     "deep": b"\x81" * 500 + b"\0",
     "deeper": b"\x81" * 4000 + b"\0",
 }
-
-
-@pytest.fixture(params=["cbor2", "cbrrr"])
-def engine(request: pytest.FixtureRequest) -> Iterator[str]:
-    before = codec.engine_name()
-    if request.param == "cbrrr":
-        pytest.importorskip("cbrrr")
-    codec.use_engine(request.param)
-    yield request.param
-    codec.use_engine(before)
 
 
 @pytest.mark.parametrize("name", NOT_CANONICAL)
