@@ -138,7 +138,7 @@ def move(repo: Repository, tip: CommitCid) -> None:
 
     from ibidem.repo import refs
 
-    repo._operations.change(
+    repo.operation_log.change(
         lambda state, buffer: replace(
             state.view, refs=refs.changed(state.view, {"heads/main": tip}, buffer)
         ),

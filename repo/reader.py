@@ -19,7 +19,7 @@ from ibidem.objects.errors import (
 )
 from ibidem.objects.ids import NodeId
 from ibidem.objects.tree import EMPTY_TREE
-from ibidem.repo import refs, revspec
+from ibidem.repo import revspec
 from ibidem.repo.erasure.guard import ErasureGuard
 from ibidem.repo.operation_log import ORIGIN_CELL, LogHead, OperationLog
 from ibidem.repo.receipts.log import ReceiptLog
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from ibidem.objects.node import Node
     from ibidem.objects.root import Root
     from ibidem.objects.view import View
+    from ibidem.repo.events import Log
     from ibidem.repo.history.bisect import Bisection
     from ibidem.repo.history.compare import Comparison
     from ibidem.repo.history.log import Change
-    from ibidem.repo.notes import Log
     from ibidem.repo.retrieval.retrieve import Retriever
     from ibidem.repo.revision import Revision
     from ibidem.repo.signing.key import SigningKey
@@ -63,8 +63,8 @@ class Reader(Closing):
         self.folder = folder
         """The `.ibidem` folder; None in memory."""
         self.receipts = ReceiptLog(None if folder is None else folder / "receipts")
-        self._operations = OperationLog(store, clock)
-        self.guard = ErasureGuard(self._operations)
+        self.operation_log = OperationLog(store, clock)
+        self.guard = ErasureGuard(self.operation_log)
         """Knows what was erased; the store asks it."""
         store.guard = self.guard
         self.embedders: dict[str, Embedder] = {}
@@ -95,12 +95,12 @@ class Reader(Closing):
     @property
     def view(self) -> View:
         """Every ref as it stands now."""
-        return self._operations.state().view
+        return self.operation_log.state().view
 
     @property
     def current_branch(self) -> str:
         """The current branch."""
-        return self._operations.state().view.head.removeprefix(HEADS)
+        return self.operation_log.state().view.head.removeprefix(HEADS)
 
     @property
     def head(self) -> CommitCid | None:
@@ -117,7 +117,7 @@ class Reader(Closing):
         Raises:
             NotFoundError: kind `revision-not-found`, or `ambiguous`.
         """
-        found = self._operations.retry_if_collected(lambda: self._resolved(rev))
+        found = self.operation_log.retry_if_collected(lambda: self._resolved(rev))
         if found is None and not missing_ok:
             raise NotFoundError(
                 f"revision {rev!r}: the branch has no commits yet",
@@ -129,10 +129,10 @@ class Reader(Closing):
     def _resolved(self, rev: object) -> CommitCid | None:
         """Returns the commit that a revision names; the head's is known while its state lasts."""
         if rev != revspec.HEAD:
-            return revspec.resolve(self._operations, rev)
-        state = self._operations.state()
+            return revspec.resolve(self.operation_log, rev)
+        state = self.operation_log.state()
         if self._head is None or self._head[0] is not state:
-            self._head = state, revspec.resolve(self._operations, rev)
+            self._head = state, revspec.resolve(self.operation_log, rev)
         return self._head[1]
 
     def at(
@@ -171,11 +171,11 @@ class Reader(Closing):
 
     def branches(self) -> dict[str, CommitCid]:
         """Returns the branches that have commits, by name."""
-        return refs.listed_now(self._operations, HEADS)
+        return self.operation_log.targets(HEADS)
 
     def tags(self) -> dict[str, CommitCid]:
         """Returns the tags, by name."""
-        return refs.listed_now(self._operations, TAGS)
+        return self.operation_log.targets(TAGS)
 
     def commit_at(self, rev: object = revspec.HEAD) -> Commit:
         """Returns the commit that a revision names."""

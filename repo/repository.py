@@ -205,14 +205,14 @@ class Repository(MaintenanceApi, MergeApi, NotesApi, ContextApi, RunsApi, Histor
 
         choice = checked_choice(on_conflict)
         full_name = self._branch(branch)
-        publisher = BranchPublisher(self._operations, full_name, signed, on_conflict=choice)
+        publisher = BranchPublisher(self.operation_log, full_name, signed, on_conflict=choice)
         return self._transaction(publisher, signed)
 
     def staging(self) -> Transaction:
         """Begins a transaction whose changes go on the stage, to be committed later."""
         from ibidem.repo.transaction.stage import StagePublisher
 
-        publisher = StagePublisher(self._operations, self._branch(None))
+        publisher = StagePublisher(self.operation_log, self._branch(None))
         return self._transaction(publisher, commit_info("", "", None, None, None))
 
     def commit_stage(
@@ -233,21 +233,21 @@ class Repository(MaintenanceApi, MergeApi, NotesApi, ContextApi, RunsApi, Histor
         from ibidem.repo.transaction import stage
 
         signed = commit_info(author, message, time, agent, task, self.key_for(sign))
-        return stage.commit(self._operations, self._branch(None), signed)
+        return stage.commit(self.operation_log, self._branch(None), signed)
 
     def staged_changes(self) -> Iterator[Change]:
         """Yields what is staged and not committed."""
         from ibidem.repo.history import log
         from ibidem.repo.transaction import stage
 
-        staged = stage.read(self._operations, self._branch(None))
+        staged = stage.read(self.operation_log, self._branch(None))
         return log.changes(self.store, staged.begun.root, staged.root)
 
     def clear_stage(self) -> None:
         """Drops what is staged."""
         from ibidem.repo.transaction import stage
 
-        stage.clear(self._operations)
+        stage.clear(self.operation_log)
 
     # -- refs ----------------------------------------------------------------------------------
 
@@ -277,21 +277,21 @@ class Repository(MaintenanceApi, MergeApi, NotesApi, ContextApi, RunsApi, Histor
         self, name: str, *, author: str = "", time: int | datetime | None = None
     ) -> None:
         """Deletes a branch, not the current one; its commits stay."""
-        branches.delete(self._operations, HEADS, name, author=author, time=checked_time(time))
+        branches.delete(self.operation_log, HEADS, name, author=author, time=checked_time(time))
 
     def delete_tag(
         self, name: str, *, author: str = "", time: int | datetime | None = None
     ) -> None:
         """Deletes a tag; its commit stays."""
-        branches.delete(self._operations, TAGS, name, author=author, time=checked_time(time))
+        branches.delete(self.operation_log, TAGS, name, author=author, time=checked_time(time))
 
     def switch(self, name: str, *, author: str = "", time: int | datetime | None = None) -> None:
         """Makes another branch the current one; what is staged goes along."""
-        branches.switch(self._operations, name, author=author, time=checked_time(time))
+        branches.switch(self.operation_log, name, author=author, time=checked_time(time))
 
     def operations(self) -> Iterator[Operation]:
         """Yields the local log, newest first: every change of the refs."""
-        return (state.operation for state in self._operations.history())
+        return (state.operation for state in self.operation_log.history())
 
     def undo(self, *, author: str = "", time: int | datetime | None = None) -> Restored:
         """Puts the refs back to before the newest change that is not undone yet.
@@ -299,11 +299,11 @@ class Repository(MaintenanceApi, MergeApi, NotesApi, ContextApi, RunsApi, Histor
         Tombstones stay: a branch that would lose one goes to a new commit with the former state and
         the tombstones. `kept` names their nodes; `untombstone` shows one again.
         """
-        return self._operations.undo(author=author, time=checked_time(time), key=self.signing_key)
+        return self.operation_log.undo(author=author, time=checked_time(time), key=self.signing_key)
 
     def redo(self, *, author: str = "", time: int | datetime | None = None) -> Restored:
         """Takes back the newest undo that no other change has followed."""
-        return self._operations.redo(author=author, time=checked_time(time))
+        return self.operation_log.redo(author=author, time=checked_time(time))
 
     # -- vectors -------------------------------------------------------------------------------
 
@@ -365,13 +365,13 @@ class Repository(MaintenanceApi, MergeApi, NotesApi, ContextApi, RunsApi, Histor
             publisher,
             incident=lambda root, id: self.incident(None, root, id),  # noqa: A006
             unique_id=UniqueIds(
-                publisher.base(), signed, lambda: self._operations.time(signed.time)
+                publisher.base(), signed, lambda: self.operation_log.time(signed.time)
             ),
             landed=self.index_after_commit,
         )
 
     def _branch(self, name: str | None) -> str:
-        return branches.branch_of(self._operations, name)
+        return branches.branch_of(self.operation_log, name)
 
     def _create(
         self, prefix: str, name: str, at: object, author: str, time: int | datetime | None
@@ -380,6 +380,6 @@ class Repository(MaintenanceApi, MergeApi, NotesApi, ContextApi, RunsApi, Histor
         target = self.resolve(at)
         assert target is not None, "BUG: resolve returned None"
         branches.create(
-            self._operations, prefix, name, target, author=author, time=checked_time(time)
+            self.operation_log, prefix, name, target, author=author, time=checked_time(time)
         )
         return target

@@ -62,7 +62,7 @@ class LogStats:
 
 def log_stats(repository: Reader) -> LogStats:
     """Returns the sizes of the logs; reads both, some 30 microseconds for an operation."""
-    operations = repository._operations
+    operations = repository.operation_log
 
     def sizes() -> list[int]:
         return [

@@ -73,9 +73,9 @@ class HistoryApi(KeysApi):
         from ibidem.repo.history import rewrite
 
         start = None if base is None else self.resolve(base)
-        full_name = branches.branch_of(self._operations, branch)
+        full_name = branches.branch_of(self.operation_log, branch)
         signed = commit_info(author, message, time, agent, task, self.key_for(sign))
-        return rewrite.squash(self._operations, full_name, start, signed)
+        return rewrite.squash(self.operation_log, full_name, start, signed)
 
     def prune(
         self,
@@ -96,7 +96,7 @@ class HistoryApi(KeysApi):
         first = self.resolve(rev)
         assert first is not None, "BUG: resolve returned None"
         return rewrite.prune(
-            self._operations,
+            self.operation_log,
             first,
             drop_signatures=drop_signatures,
             author=author,

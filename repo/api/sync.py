@@ -183,7 +183,7 @@ class SyncApi(Reader):
             report, sent = fetch_push.fetch(
                 self, there, remote, include=include, author=author, time=moment
             )
-        full_name = self._operations.state().view.head
+        full_name = self.operation_log.state().view.head
         report = integrate.with_pull(self, report, remote, full_name, author=author, time=moment)
         # Only now: the branch here may have come to what the erasure left there.
         sent.carry_out(self, author=author, time=moment)

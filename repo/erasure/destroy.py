@@ -105,7 +105,7 @@ def _finished(repository: Reader, known: Known | None) -> bool:
 
 
 def _erasures(repository: Reader) -> TreeCid:
-    return repository._operations.state().view.erasures
+    return repository.operation_log.state().view.erasures
 
 
 def _all_traces(repository: Reader) -> Copies:

@@ -38,7 +38,7 @@ from ibidem.repo.argument_checks import check_id
 from ibidem.repo.arguments import CommitInfo
 from ibidem.repo.erasure.destroy import Known, finish
 from ibidem.repo.erasure.find_copies import Copies, find_copies
-from ibidem.repo.erasure.guard import Erased, index_of
+from ibidem.repo.erasure.guard import Erased, index_of, read_erased
 from ibidem.repo.maintenance.cleaned import cleaned_commit
 from ibidem.repo.operation_log import (
     ERASES,
@@ -105,7 +105,7 @@ def erase(
     wanted = sorted({check_id("ids", id_, NodeId) for id_ in ids}, key=lambda id_: id_.raw)
     if not wanted:
         raise InvalidInputError("ids: got none, expected one or more")
-    work = _Work(repository, wanted, reason, author, repository._operations.time(time), key)
+    work = _Work(repository, wanted, reason, author, repository.operation_log.time(time), key)
     return work.run(())
 
 
@@ -119,7 +119,7 @@ def carry_out(
     if not given:
         return None
     wanted = sorted({erasure.node for erasure in given}, key=lambda id_: id_.raw)
-    now = repository._operations.time(time)
+    now = repository.operation_log.time(time)
     work = _Work(repository, wanted, given[0].reason, author, now, None)
     return work.run(given)
 
@@ -137,7 +137,7 @@ class _Work:
         key: SigningKey | None,
     ) -> None:
         self._repository = repository
-        self._operations = repository._operations
+        self._operations = repository.operation_log
         self._store: Store = repository.store
         self._ids = ids
         self._reason, self._author, self._time = reason, author, time
@@ -149,7 +149,7 @@ class _Work:
             try:
                 state = self._operations.state()
                 fields = self._repository.at().config.fields
-                erased = self._operations.erased(state)
+                erased = read_erased(self._operations.store, state.view.erasures)
                 copies = find_copies(self._store, set(self._ids), fields)
                 self._check(copies, erased, given)
                 pending = self._store.cell(ERASING_CELL)

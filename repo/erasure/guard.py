@@ -30,6 +30,7 @@ from ibidem.objects.tree import EMPTY_TREE, Tree
 from ibidem.store.protocol import missing_block
 
 if TYPE_CHECKING:
+    from ibidem.objects.blocks import Source
     from ibidem.repo.operation_log import OperationLog
 
 _ID_MARK = b"bidP"
@@ -71,7 +72,7 @@ class ErasureGuard:
 
     def _newest(self) -> tuple[TreeCid, Erased]:
         tree = self._operations.state().view.erasures
-        return tree, read_erased(self._operations, tree)
+        return tree, read_erased(self._operations.store, tree)
 
     def refuse(self, cids: Iterable[Cid]) -> None:
         """Raises when one of the blocks was erased.
@@ -112,12 +113,11 @@ class ErasureGuard:
             self._asking.busy = False
 
 
-def read_erased(operations: OperationLog, tree: TreeCid) -> Erased:
+def read_erased(source: Source, tree: TreeCid) -> Erased:
     """Returns what the erasures in a tree say."""
     if tree == EMPTY_TREE:
         return NOTHING_ERASED
-    store = operations.store
-    return index_of(tuple(Erasure.decode(store.get(cid)) for _, cid in Tree(store, tree).items()))
+    return index_of(tuple(Erasure.decode(source.get(cid)) for _, cid in Tree(source, tree).items()))
 
 
 def index_of(erasures: tuple[Erasure, ...]) -> Erased:

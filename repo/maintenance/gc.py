@@ -188,7 +188,7 @@ def _cut(repository: Reader, keep: int | None) -> tuple[LogHead, int, OperationC
 
     Those with a ref that should not be there go too, unless the newest still has it.
     """
-    operations = repository._operations
+    operations = repository.operation_log
 
     def read() -> tuple[list[LogHead], int]:
         states = list(operations.history())
@@ -220,7 +220,7 @@ def _is_cut(
     The head moves, so whoever is about to go back behind the horizon loses the race and sees it.
     That goes for another collection too: what it has given up must not become the horizon again.
     """
-    operations = repository._operations
+    operations = repository.operation_log
     try:
         operations.publish(
             state,

@@ -151,7 +151,7 @@ def find(repository: Reader, text: str) -> bytes:
         found = named(repository, repository.view, text)
         return repository.receipts.find(text) if found is None else repository.store.get(found[1])
 
-    return repository._operations.retry_if_collected(read)
+    return repository.operation_log.retry_if_collected(read)
 
 
 def named(repository: Reader, view: View, text: str) -> tuple[str, ReceiptCid] | None:

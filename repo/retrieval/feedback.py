@@ -16,19 +16,9 @@ from ibidem.objects.cid import Cid, CommitCid
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.repo import refs
-from ibidem.repo.notes import (
-    NOT_USEFUL,
-    NOTES,
-    OUTCOME,
-    QUESTION,
-    SPACE_DEFAULT,
-    VOTE,
-    WORDS,
-    Event,
-    Log,
-    read_log,
-)
-from ibidem.repo.revspec import microseconds
+from ibidem.repo.arguments import microseconds
+from ibidem.repo.events import NOT_USEFUL, OUTCOME, QUESTION, VOTE, WORDS, Event, Log
+from ibidem.repo.notes import NOTES, SPACE_DEFAULT, read_log
 from ibidem.retrieve.query.query import Query
 from ibidem.retrieve.recall.factors import Opinions
 from ibidem.retrieve.recall.feedback import (
@@ -128,7 +118,7 @@ def resolve_as_of(
     if isinstance(given, datetime):
         given = microseconds(given)
     if isinstance(notes, str):
-        ref = refs.read_now(repository._operations, NOTES + refs.check_name("notes", notes))
+        ref = repository.operation_log.ref(NOTES + refs.check_name("notes", notes))
         notes = None if ref is None else CommitCid(ref.target.raw)
     elif notes is not None and not isinstance(notes, CommitCid):
         raise InvalidInputError(

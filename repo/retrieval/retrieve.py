@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.node import Node
 from ibidem.objects.record import record
+from ibidem.repo.arguments import microseconds
 from ibidem.repo.retrieval.rerank_timeout import limited
 from ibidem.repo.retrieval.token_estimators import estimator_of
 from ibidem.repo.revision import Revision
-from ibidem.repo.revspec import microseconds
 from ibidem.retrieve.answer.receipt import receipt_of
 from ibidem.retrieve.answer.result import Result
 from ibidem.retrieve.answer.warning import Warning  # noqa: A004  the word that the field knows

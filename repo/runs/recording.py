@@ -68,7 +68,9 @@ class Recording:
         """
         self.repository = repository
         if tip is None:
-            name, tip = repository._operations.retry_if_collected(lambda: _found(repository, name))
+            name, tip = repository.operation_log.retry_if_collected(
+                lambda: _found(repository, name)
+            )
         self.name = name
         self.tip: StepCid = tip
 
@@ -170,7 +172,7 @@ def summaries(repository: Reader) -> list[RunSummary]:
         names = sorted(tips, key=_order)
         return [_summary(Recording(repository, name, tip=tips[name]), head) for name in names]
 
-    return repository._operations.retry_if_collected(read)
+    return repository.operation_log.retry_if_collected(read)
 
 
 def _summary(recording: Recording, head: bytes | None) -> RunSummary:

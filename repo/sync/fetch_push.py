@@ -64,7 +64,7 @@ def fetch(
         CorruptError, FormatError, NotFoundError: what was sent is not whole and right.
     """
     offered = remote.refs(prefixes(tuple(include)))
-    known = have_set(repository._operations)
+    known = have_set(repository.operation_log)
     wanted = _unknown(offered, known)
     counted = Counted()
     sent = judged(repository, fetched_erasures(repository, remote, offered.erasures))
@@ -115,7 +115,7 @@ def push(
     """
     offered = remote.refs(tuple({full_name.partition("/")[0] + "/" for full_name in changes}))
     store = repository.store
-    known = have_set(repository._operations)
+    known = have_set(repository.operation_log)
     updates: dict[str, Update] = {}
     moves: list[RefMove] = []
     for full_name, target in sorted(changes.items()):
@@ -151,7 +151,7 @@ def chosen(
     Raises:
         NotFoundError: there is no such ref here.
     """
-    known = have_set(repository._operations)
+    known = have_set(repository.operation_log)
     wanted = [_full(name) for name in names] or ([] if delete else [known.head])
     found: dict[str, Cid | None] = {_full(name): None for name in delete}
     for name in wanted:
@@ -316,4 +316,4 @@ def _remember(
             return None
         return replace(state.view, refs=refs.changed(state.view, moved, buffer))
 
-    repository._operations.change(make, author=author, time=time, description=f"push to {remote}")
+    repository.operation_log.change(make, author=author, time=time, description=f"push to {remote}")

@@ -20,8 +20,8 @@ from ibidem.objects.root import Root
 from ibidem.objects.tree import Tree
 from ibidem.objects.view import target_class
 from ibidem.repo import refs
-from ibidem.repo.arguments import CommitInfo
-from ibidem.repo.erasure.guard import NOTHING_ERASED, Erased
+from ibidem.repo.arguments import CommitInfo, commit_of
+from ibidem.repo.erasure.guard import NOTHING_ERASED, Erased, read_erased
 from ibidem.repo.maintenance.cleaned import cleaned_commit
 from ibidem.repo.merge import common_root, merge_roots
 from ibidem.repo.sync.erasures import SentErasures, is_erased_in
@@ -33,7 +33,6 @@ from ibidem.repo.sync.names import NOTES, check_ref, tracking
 from ibidem.repo.sync.quarantine import Quarantine
 from ibidem.repo.sync.receive import Intake, check_policy, comes_after, how_to_move, sent_erasures
 from ibidem.repo.sync.report import CopyReport, Move, RefMove
-from ibidem.repo.transaction.publish import commit_of
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import WriteBatch
@@ -111,7 +110,7 @@ def pull_into(
         NotFoundError: the remote has no branch of that name, as far as is known.
         InvalidInputError: kind `unsigned`.
     """
-    operations = repository._operations
+    operations = repository.operation_log
     moves: list[RefMove] = []
     conflicts = 0
 
@@ -122,7 +121,7 @@ def pull_into(
             operations.time(time),
             remote,
             repository.signing_key,
-            operations.erased(state),
+            read_erased(operations.store, state.view.erasures),
         )
         moves[:] = [_pulled(state.view, buffer, remote, name, merger) for name in names]
         conflicts = merged_conflict_count(buffer, moves)
@@ -216,7 +215,7 @@ def import_car(
         conflicts = [0]
 
         def plan(known: HaveSet, buffer: WriteBatch) -> list[RefMove]:
-            operations = repository._operations
+            operations = repository.operation_log
             merger = Merger(
                 author,
                 operations.time(time),

@@ -48,7 +48,7 @@ class Intake:
 
     def __init__(self, repository: Reader, quarantine: Quarantine) -> None:
         self._repository = repository
-        self._operations = repository._operations
+        self._operations = repository.operation_log
         self._quarantine = quarantine
         self.source: Source = quarantine.over(self._operations.store)
         """Reads in quarantine too."""

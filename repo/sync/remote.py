@@ -119,13 +119,13 @@ class LocalRemote:
     def _steady(self, read: Callable[[HaveSet], T]) -> T:
         """Returns what is read of what the refs reach, anew where they reach something else since
         and what they reached was collected."""
-        operations = self._repository._operations
+        operations = self._repository.operation_log
         return operations.retry_if_collected(lambda: read(have_set(operations)))
 
 
 def offer(repository: Reader, prefixes: Sequence[str]) -> Bundle:
     """Returns what a repository says of itself before anything is copied."""
-    operations = repository._operations
+    operations = repository.operation_log
     known = have_set(operations)
     origin = Root.decode(operations.store.get(RootCid(operations.store.cell(ORIGIN_CELL) or b"")))
     return Bundle(

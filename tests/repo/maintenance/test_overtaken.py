@@ -136,7 +136,7 @@ def test_who_is_overtaken_between_two_reads_sees_the_newer_state(
 def test_who_is_overtaken_at_the_first_look_looks_again(repo: Repository, block: str) -> None:
     store = repo.store
     assert isinstance(store, Trapped)
-    state = repo._operations.state()
+    state = repo.operation_log.state()
     store.trap = state.cid if block == "operation" else state.operation.view
     store.happening = lambda: overtake(repo)
     assert other_of(repo).view.seq > state.view.seq

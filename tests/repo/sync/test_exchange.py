@@ -10,7 +10,7 @@ import pytest
 import ibidem
 from ibidem.objects.errors import ConflictError, ErrorKind, InvalidInputError, NotFoundError
 from ibidem.objects.tree import verify
-from ibidem.repo.notes import Event
+from ibidem.repo.events import Event
 from ibidem.repo.repository import Repository
 from ibidem.repo.sync.remote import LocalRemote
 from ibidem.repo.sync.report import Move

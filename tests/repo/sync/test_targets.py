@@ -47,7 +47,7 @@ def point(repo: Repository, name: str, target: Cid) -> None:
     def make(state: LogHead, buffer: WriteBatch):
         return replace(state.view, refs=refs.changed(state.view, {name: cid}, buffer))
 
-    repo._operations.change(make, author="", time=0, description=f"point {name}")
+    repo.operation_log.change(make, author="", time=0, description=f"point {name}")
 
 
 def drop(repo: Repository, name: str) -> None:
@@ -65,7 +65,7 @@ def drop(repo: Repository, name: str) -> None:
         def make(state: LogHead, buffer: WriteBatch):
             return replace(state.view, refs=refs.changed(state.view, {name: None}, buffer))
 
-        repo._operations.change(make, author="", time=0, description="drop")
+        repo.operation_log.change(make, author="", time=0, description="drop")
 
 
 def file_of(refs_of: dict[str, Cid], blocks: Blocks) -> io.BytesIO:
