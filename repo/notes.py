@@ -36,8 +36,8 @@ from ibidem.repo.transaction.publish import move, retry_publish, tip
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
+    from ibidem.repo.core import Core
     from ibidem.repo.operation_log import OperationLog
-    from ibidem.repo.reader import Reader
 
 NOTES = "notes/"
 SPACE_DEFAULT = "memory"
@@ -49,7 +49,7 @@ class Notes:
 
     def __init__(
         self,
-        repository: Reader,
+        repository: Core,
         operations: OperationLog,
         space: str,
         logs: dict[CommitCid, Log],
@@ -215,7 +215,7 @@ class Notes:
 
 
 def read_log(
-    repository: Reader, head: CommitCid | None, logs: dict[CommitCid, Log] | None = None
+    repository: Core, head: CommitCid | None, logs: dict[CommitCid, Log] | None = None
 ) -> Log:
     """Returns the events at a notes head, made from the nearest log in `logs`, where it is kept."""
     if head is None:

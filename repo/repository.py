@@ -6,9 +6,7 @@ wait. Time comes from `clock`, which is read here and above only; nothing is ran
 
 from __future__ import annotations
 
-import json
 import os
-import time
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -17,24 +15,21 @@ from typing import TYPE_CHECKING
 from ibidem.objects.cid import CommitCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.errors import (
-    CorruptError,
-    ErrorKind,
-    FormatError,
     InvalidInputError,
-    NotFoundError,
     StorageError,
 )
 from ibidem.repo import branches, refs, revspec
-from ibidem.repo.api.context import ContextApi
 from ibidem.repo.api.history import HistoryApi
+from ibidem.repo.api.keys import KeysApi
 from ibidem.repo.api.maintenance import MaintenanceApi
 from ibidem.repo.api.merge import MergeApi
 from ibidem.repo.api.notes import NotesApi
+from ibidem.repo.api.retrieval import RetrievalApi
 from ibidem.repo.api.runs import RunsApi
 from ibidem.repo.api.sync import SyncApi
 from ibidem.repo.arguments import CommitInfo, UniqueIds, checked_path, checked_time, commit_info
-from ibidem.repo.operation_log import ERASING_CELL
-from ibidem.repo.reader import Clock
+from ibidem.repo.core import Clock
+from ibidem.repo.opening import FOLDER, open_core, system_clock, write_format
 from ibidem.repo.refs import HEADS, TAGS
 
 if TYPE_CHECKING:
@@ -49,14 +44,6 @@ if TYPE_CHECKING:
     from ibidem.store.protocol import Store
 
 MEMORY = "memory:"
-FOLDER = ".ibidem"
-LAYOUT_VERSION = 1
-_FORMAT_FILE = "format"
-
-
-def system_clock() -> int:
-    """Returns the time, in microseconds since 1970 UTC."""
-    return time.time_ns() // 1000
 
 
 def init(
@@ -123,51 +110,12 @@ def open(  # noqa: A001
         FormatError: a newer program made it.
         CorruptError: a file of it is damaged.
     """
-    from ibidem.store.lmdb.store import LmdbStore
-
-    folder = checked_path("path", path) / FOLDER
-    check_format(folder)
-    repository = Repository(LmdbStore.open(folder / "blocks"), folder, clock)
-    if finish_erasing and repository.store.cell(ERASING_CELL) is not None:
-        from ibidem.repo.erasure.destroy import finish_on_open
-
-        finish_on_open(repository)
-    return repository
+    return open_core(path, Repository, clock=clock, finish_erasing=finish_erasing)
 
 
-def write_format(folder: Path) -> None:
-    """Writes the file that says which layout a new repository has."""
-    from ibidem.store.files import write_file
-
-    write_file(folder / _FORMAT_FILE, (json.dumps({"version": LAYOUT_VERSION}) + "\n").encode())
-
-
-def check_format(folder: Path) -> None:
-    """Raises as `open` does unless the folder is a repository that this program reads."""
-    from ibidem.store.files import medium_error
-
-    try:
-        found = json.loads((folder / _FORMAT_FILE).read_bytes())["version"]
-    except PermissionError as error:
-        raise medium_error(folder, error) from error
-    except (ValueError, TypeError, KeyError) as error:
-        raise CorruptError(
-            f"format: {folder / _FORMAT_FILE} does not say a version",
-            hint=f'restore it from a copy; this release writes {{"version": {LAYOUT_VERSION}}}',
-        ) from error
-    except OSError as error:
-        raise NotFoundError(
-            f"path: {folder.parent} has no repository in it",
-            kind=ErrorKind.REPOSITORY_NOT_FOUND,
-            hint="create one with 'repo init'",
-        ) from error
-    if found != LAYOUT_VERSION:
-        raise FormatError(
-            f"format: got version {found!r}, expected {LAYOUT_VERSION}", hint="use a newer release"
-        )
-
-
-class Repository(MaintenanceApi, MergeApi, NotesApi, ContextApi, RunsApi, HistoryApi, SyncApi):
+class Repository(
+    MaintenanceApi, MergeApi, NotesApi, RetrievalApi, RunsApi, HistoryApi, SyncApi, KeysApi
+):
     """An open repository; a context manager that closes it."""
 
     def __init__(self, store: Store, folder: Path | None, clock: Clock = system_clock) -> None:
@@ -345,6 +293,7 @@ class Repository(MaintenanceApi, MergeApi, NotesApi, ContextApi, RunsApi, Histor
 
         report = embedding.embed(
             self,
+            self.transaction,
             embedder,
             model=model,
             label=label,

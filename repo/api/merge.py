@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ibidem.repo import branches, revspec
 from ibidem.repo.arguments import commit_info
-from ibidem.repo.reader import Reader
+from ibidem.repo.core import Core
 
 if TYPE_CHECKING:
     from ibidem.objects.cid import CommitCid
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ibidem.repo.merge.rebase import Replanted
 
 
-class MergeApi(Reader):
+class MergeApi(Core):
     """The methods of `Repository` about merging."""
 
     def merge(
@@ -128,7 +128,7 @@ class MergeApi(Reader):
         """Returns the conflicts of a revision that nobody has settled, by id."""
         from ibidem.repo.merge.conflicts import open_conflicts
 
-        return list(open_conflicts(self.store, self.at(rev).root))
+        return list(open_conflicts(self.store, self.graph(rev).root))
 
     def resolve_conflict(
         self,

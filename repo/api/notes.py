@@ -6,14 +6,14 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from ibidem.repo.arguments import checked_time
-from ibidem.repo.reader import Reader
+from ibidem.repo.core import Core
 
 if TYPE_CHECKING:
     from ibidem.objects.cid import CommitCid
     from ibidem.repo.notes import Notes
 
 
-class NotesApi(Reader):
+class NotesApi(Core):
     """The methods of `Repository` about annotations."""
 
     def notes(self, space: str = "memory") -> Notes:

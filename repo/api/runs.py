@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ibidem.repo.api.keys import KeysApi
+from ibidem.repo.core import Core
 
 if TYPE_CHECKING:
     from ibidem.objects.cid import Cid, ReceiptCid, StepCid
@@ -14,11 +14,23 @@ if TYPE_CHECKING:
     from ibidem.repo.runs.recorder import Run
     from ibidem.repo.runs.recording import Recording, RunSummary
     from ibidem.retrieve.answer.receipt import Receipt
+    from ibidem.retrieve.answer.result import Result
     from ibidem.retrieve.answer.sealed import SealedReceipt
 
 
-class RunsApi(KeysApi):
+class RunsApi(Core):
     """The methods of `Repository` about what can be done again."""
+
+    def replay(self, receipt: Receipt | SealedReceipt | Cid | str, **options: Any) -> Result:
+        """Asks again what a receipt says was asked; raises `ReplayError` unless the bytes agree.
+
+        `estimator=` gives the one that counted, where its recorded name does not find it; `text=`
+        and `key=` open a sealed receipt; `at=` asks another revision. See
+        `repo/receipts/replay.py`.
+        """
+        from ibidem.repo.receipts import replay
+
+        return replay.replay(self, receipt, **options)
 
     def keep(
         self,

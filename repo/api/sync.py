@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import IO, TYPE_CHECKING, Any
 
-from ibidem.repo.reader import Reader
+from ibidem.repo.core import Core
 
 if TYPE_CHECKING:
     from ibidem.objects.cid import Cid
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 ORIGIN = "origin"
 
 
-class SyncApi(Reader):
+class SyncApi(Core):
     """The methods of `Repository` that copy to and from elsewhere."""
 
     _remotes: Remotes | None = None

@@ -52,8 +52,8 @@ from ibidem.repo.operation_log import (
 from ibidem.repo.transaction.changeset import between
 
 if TYPE_CHECKING:
+    from ibidem.repo.core import Core
     from ibidem.repo.operation_log import LogHead
-    from ibidem.repo.reader import Reader
     from ibidem.repo.signing.key import SigningKey
     from ibidem.store.protocol import Store
 
@@ -80,7 +80,7 @@ class EraseReport:
 
 
 def erase(
-    repository: Reader,
+    repository: Core,
     ids: Iterable[NodeId],
     *,
     reason: str = "",
@@ -110,7 +110,7 @@ def erase(
 
 
 def carry_out(
-    repository: Reader, erasures: Sequence[Erasure], *, author: str = "", time: int | None = None
+    repository: Core, erasures: Sequence[Erasure], *, author: str = "", time: int | None = None
 ) -> EraseReport | None:
     """Carries out erasures from elsewhere, whose signatures the caller has accepted; None where all
     of them are known here."""
@@ -129,7 +129,7 @@ class _Work:
 
     def __init__(
         self,
-        repository: Reader,
+        repository: Core,
         ids: Sequence[NodeId],
         reason: str,
         author: str,
@@ -148,7 +148,7 @@ class _Work:
             head = self._store.cell(HEAD_CELL)
             try:
                 state = self._operations.state()
-                fields = self._repository.at().config.fields
+                fields = self._repository.graph().config.fields
                 erased = read_erased(self._operations.store, state.view.erasures)
                 copies = find_copies(self._store, set(self._ids), fields)
                 self._check(copies, erased, given)

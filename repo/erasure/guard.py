@@ -9,9 +9,11 @@ Spec: format 5.14.
 
 from __future__ import annotations
 
+import errno
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ibidem.objects import codec
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
 _ID_MARK = b"bidP"
 """The field `id` with 16 bytes, which stands at one place in every node and edge."""
 _ID_AT = 8
+_REMOVALS_MAX = 100
+"""Attempts to empty a folder that another process still adds to; it stops at its next call."""
 
 
 @record
@@ -145,6 +149,39 @@ def erased_block(cid: Cid, erasure: Erasure) -> ErasedError:
         f"block {cid} of node {erasure.node} was erased{reason}",
         hint="ask a revision after the erasure, or allow erased nodes to be left out",
     )
+
+
+def sweep_index(folder: Path, kept: Path | None) -> None:
+    """Removes every index in a folder but one: what was made before an erasure quotes it.
+
+    Raises:
+        OSError: something cannot be removed.
+    """
+    if not folder.is_dir():
+        return
+    for path in list(folder.iterdir()):
+        if path == kept or (kept == folder and path.name in ("segments", "snapshots", "lock")):
+            continue
+        _remove(path)
+
+
+def _remove(path: Path) -> None:
+    """Removes a file or a folder; others may remove it too, or add to it meanwhile."""
+    for attempt in range(_REMOVALS_MAX):
+        try:
+            if path.is_dir():
+                for each in list(path.iterdir()):
+                    _remove(each)
+                path.rmdir()
+            else:
+                path.unlink()
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            if error.errno != errno.ENOTEMPTY or attempt + 1 == _REMOVALS_MAX:
+                raise
+        else:
+            return
 
 
 def _id_of(block: bytes) -> bytes:

@@ -32,11 +32,11 @@ from ibidem.retrieve.recall.feedback import (
 )
 
 if TYPE_CHECKING:
-    from ibidem.repo.reader import Reader
-    from ibidem.repo.revision import Revision
+    from ibidem.repo.core import Core
+    from ibidem.repo.graph import Graph
 
 
-def opinions(repository: Reader, query: Query) -> Opinions:
+def opinions(repository: Core, query: Query) -> Opinions:
     """Returns what the notes that a query names say, for its question.
 
     Raises:
@@ -99,9 +99,7 @@ def _id(event: Event) -> bytes:
     return event.id.raw
 
 
-def resolve_as_of(
-    repository: Reader, revision: Revision, options: Mapping[str, Any]
-) -> dict[str, Any]:
+def resolve_as_of(repository: Core, revision: Graph, options: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the options of a question with the time and the notes that it counts.
 
     Args:

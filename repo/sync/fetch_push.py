@@ -36,12 +36,12 @@ if TYPE_CHECKING:
 
     from ibidem.objects.blocks import Source, WriteBatch
     from ibidem.objects.view import View
+    from ibidem.repo.core import Core
     from ibidem.repo.operation_log import LogHead
-    from ibidem.repo.reader import Reader
 
 
 def fetch(
-    repository: Reader,
+    repository: Core,
     remote: Remote,
     name: str,
     *,
@@ -92,7 +92,7 @@ def fetch(
 
 
 def push(
-    repository: Reader,
+    repository: Core,
     remote: Remote,
     name: str | None,
     changes: Mapping[str, Cid | None],
@@ -140,9 +140,7 @@ def push(
     return CopyReport(tuple(moves), counted.block_count, counted.size_bytes)
 
 
-def chosen(
-    repository: Reader, names: Sequence[str], delete: Sequence[str]
-) -> dict[str, Cid | None]:
+def chosen(repository: Core, names: Sequence[str], delete: Sequence[str]) -> dict[str, Cid | None]:
     """Returns what to push: targets by full name, None for what shall be deleted.
 
     Args:
@@ -200,7 +198,7 @@ def _unknown(offered: Bundle, known: HaveSet) -> list[Cid]:
 
 
 def _common(
-    repository: Reader,
+    repository: Core,
     remote: Remote,
     known: HaveSet,
     offered: Bundle,
@@ -291,7 +289,7 @@ def _pushed(
 
 
 def _remember(
-    repository: Reader,
+    repository: Core,
     remote: str,
     moves: Sequence[RefMove],
     *,

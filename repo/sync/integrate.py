@@ -37,8 +37,8 @@ from ibidem.repo.sync.report import CopyReport, Move, RefMove
 if TYPE_CHECKING:
     from ibidem.objects.blocks import WriteBatch
     from ibidem.objects.view import View
+    from ibidem.repo.core import Core
     from ibidem.repo.operation_log import LogHead
-    from ibidem.repo.reader import Reader
     from ibidem.repo.signing.key import SigningKey
     from ibidem.repo.sync.car import CarLimits, Readable
     from ibidem.repo.sync.have_set import HaveSet
@@ -98,7 +98,7 @@ def merged_conflict_count(buffer: WriteBatch, moves: Iterable[RefMove]) -> int:
 
 
 def pull_into(
-    repository: Reader, remote: str, names: Sequence[str], *, author: str, time: int | None
+    repository: Core, remote: str, names: Sequence[str], *, author: str, time: int | None
 ) -> tuple[list[RefMove], int]:
     """Takes where a remote's branches and notes were last seen into those here; returns also the
     number of conflicts in the roots of merges.
@@ -136,7 +136,7 @@ def pull_into(
 
 
 def with_pull(
-    repository: Reader,
+    repository: Core,
     fetched: CopyReport,
     remote: str,
     full_name: str,
@@ -180,7 +180,7 @@ def _joined(
 
 
 def import_car(
-    repository: Reader,
+    repository: Core,
     stream: Readable,
     *,
     branch: str | None = None,

@@ -16,7 +16,7 @@ from ibidem.objects.cid import Cid
 from ibidem.repo.bootstrap import bootstrapped
 from ibidem.repo.repository import Repository
 from ibidem.repo.sync.fetch_push import chosen
-from ibidem.repo.sync.remote import LocalRemote
+from ibidem.repo.sync.local_remote import LocalRemote
 from ibidem.store.memory import MemoryStore
 
 from .conftest import fill

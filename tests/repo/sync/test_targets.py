@@ -16,8 +16,8 @@ from ibidem.repo import refs
 from ibidem.repo.maintenance.report import FaultKind
 from ibidem.repo.operation_log import LogHead
 from ibidem.repo.repository import Repository
+from ibidem.repo.sync.local_remote import LocalRemote
 from ibidem.repo.sync.messages import Bundle, Push, Tip, Update, container
-from ibidem.repo.sync.remote import LocalRemote
 
 from .conftest import filled
 from .forging import Blocks, Forge, state
