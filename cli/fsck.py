@@ -47,14 +47,13 @@ def command(context: click.Context, session: Session, *, repair: bool, source: P
     """
     if source is not None and not repair:
         raise click.UsageError("--from needs --repair")
-    from ibidem.repo.maintenance import fsck
-    from ibidem.repo.maintenance import repair as repairing
+    from ibidem.repo.maintenance.folder import fsck_folder, repair_folder
 
     folder = session.folder()
     with progress_bar(session, "reading blocks") as advance:
-        report = fsck.fsck_folder(folder, progress=advance)
+        report = fsck_folder(folder, progress=advance)
         if repair and not report.is_clean:
-            report = repairing.repair_folder(folder, report, source, progress=advance)
+            report = repair_folder(folder, report, source, progress=advance)
     if session.json:
         output.emit("fsck", report_json(report))
     else:

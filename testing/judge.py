@@ -19,8 +19,8 @@ from ibidem.testing.golden import Check, answer_digest, question_form
 
 if TYPE_CHECKING:
     from ibidem.objects.commit import Commit
-    from ibidem.repo.reader import Reader
-    from ibidem.repo.revision import Revision
+    from ibidem.repo.core import Core
+    from ibidem.repo.graph import Graph
 
 
 class ModeName(StrEnum):
@@ -124,7 +124,7 @@ def question_differences(check: Check, result: Result, mode: Mode) -> list[str]:
 
 
 def failure(
-    check: Check, result: Result, mode: Mode, *, repository: Reader, at: Revision, ask: Ask
+    check: Check, result: Result, mode: Mode, *, repository: Core, at: Graph, ask: Ask
 ) -> list[str]:
     """Returns what changed, who changed it, and which bytes differ.
 
@@ -140,7 +140,7 @@ def failure(
 
 
 def responsible(
-    check: Check, result: Result, mode: Mode, *, repository: Reader, at: Revision, ask: Ask
+    check: Check, result: Result, mode: Mode, *, repository: Core, at: Graph, ask: Ask
 ) -> list[str]:
     """Returns lines that name the first commit at which the answer is not as recorded.
 
@@ -159,7 +159,9 @@ def responsible(
     good = _recorded_at(check, line)
     bad = 0
     if good is None:
-        bad, good = _nearest(lambda one: weakest.accepts(check, ask(repository.at(one.cid))), line)
+        bad, good = _nearest(
+            lambda one: weakest.accepts(check, ask(repository.graph(one.cid))), line
+        )
     if good is None:
         return ["no commit can be named: no earlier one that was asked gives the recorded answer"]
     candidates = line[bad:good][::-1]

@@ -15,11 +15,11 @@ from ibidem.testing.golden import Check
 from ibidem.testing.judge import Mode, failure
 
 if TYPE_CHECKING:
-    from ibidem.repo.reader import Reader
-    from ibidem.repo.revision import Revision
+    from ibidem.repo.core import Core
+    from ibidem.repo.graph import Graph
 
 
-def recheck(repository: Reader, at: Revision, check: Check) -> list[str]:
+def recheck(repository: Core, at: Graph, check: Check) -> list[str]:
     """Returns what differs from the recorded answer, as lines; nothing where it is the same.
 
     Raises:
@@ -32,7 +32,7 @@ def recheck(repository: Reader, at: Revision, check: Check) -> list[str]:
             hint="run the test that recorded it",
         )
 
-    def ask(revision: Revision) -> Result:
+    def ask(revision: Graph) -> Result:
         return _asked(repository, revision, query)
 
     result, mode = ask(at), Mode.from_form(check.mode)
@@ -41,7 +41,7 @@ def recheck(repository: Reader, at: Revision, check: Check) -> list[str]:
     return failure(check, result, mode, repository=repository, at=at, ask=ask)
 
 
-def _asked(repository: Reader, revision: Revision, query: Query) -> Result:
+def _asked(repository: Core, revision: Graph, query: Query) -> Result:
     asked = PreparedQuery(query, estimator_of(query.estimator), None)
     found = execute_asked(repository, revision, asked)
     assert isinstance(found, Result), "BUG: a golden is of nodes"

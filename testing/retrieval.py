@@ -17,6 +17,7 @@ from ibidem.testing.golden import Check, Golden, question_form, read, record
 from ibidem.testing.judge import Mode, failure, question_differences
 
 if TYPE_CHECKING:
+    from ibidem.repo.graph import Graph
     from ibidem.repo.history.compare import Ask
     from ibidem.retrieve.answer.result import Item, Result
     from ibidem.testing.quality import QualityReport
@@ -80,10 +81,10 @@ class Retrieval:
             )
         wanted = Mode.of(mode or ("tolerance" if tolerance else self._mode), tolerance)
 
-        def ask(revision: Revision) -> Result:
-            return revision.retrieve(text, **options)
+        def ask(graph: Graph) -> Result:
+            return Revision(graph).retrieve(text, **options)
 
-        result = ask(at)
+        result = at.retrieve(text, **options)
         self._compare(record(name, result, wanted.form()), result, wanted, at, ask)
         return result
 
@@ -163,7 +164,7 @@ class Retrieval:
         if asks:
             lines += ["the question is not the recorded one", *(f"  {line}" for line in asks)]
         else:
-            lines += failure(known, result, mode, repository=at.repository, at=at, ask=ask)
+            lines += failure(known, result, mode, repository=at.repository, at=at.graph, ask=ask)
         lines += ["", f"to accept it: pytest {UPDATE}, then review the difference"]
         self._fail("\n".join(lines))
 

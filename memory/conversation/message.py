@@ -20,12 +20,12 @@ from ibidem.objects.errors import InvalidInputError, NotFoundError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.record import record
 from ibidem.objects.text import content_text
-from ibidem.repo.revspec import microseconds
+from ibidem.repo.arguments import microseconds
 from ibidem.retrieve.answer.render import CLIP_CHARS
 
 if TYPE_CHECKING:
     from ibidem.objects.node import Node
-    from ibidem.repo.reader import Reader
+    from ibidem.repo.core import Core
 
 THREAD, PART, MESSAGE, SUMMARY = "Thread", "ThreadPart", "Message", "Summary"
 """Node types."""
@@ -106,7 +106,7 @@ class Stored:
         return self.role == SUMMARY
 
 
-def stored(node: Node, reader: Reader) -> Stored:
+def stored(node: Node, reader: Core) -> Stored:
     """Returns the message or summary that a node keeps."""
     props = node.props
     is_summary = node.ntype == SUMMARY

@@ -16,7 +16,7 @@ from ibidem.memory.conversation.units import USER, Unit, calls_of, check_kind
 from ibidem.objects.block import EMPTY
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.record import record
-from ibidem.repo.revspec import microseconds
+from ibidem.repo.arguments import microseconds
 from ibidem.retrieve.query import checks
 from ibidem.retrieve.query.query import DEPTH_DEFAULT
 

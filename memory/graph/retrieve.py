@@ -27,7 +27,7 @@ from ibidem.objects.block import EMPTY
 from ibidem.objects.cid import CommitCid, NodeCid
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
-from ibidem.repo.notes import OUTCOME, Event, Log
+from ibidem.repo.events import OUTCOME, Event, Log
 from ibidem.retrieve.access.policy import Reveal, TrustPolicy, policy_of
 from ibidem.retrieve.access.restricted_snapshot import RestrictedSnapshot, loader, restrict
 from ibidem.retrieve.answer.result import Result

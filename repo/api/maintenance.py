@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from ibidem.repo.api.keys import KeysApi
+from ibidem.repo.core import Core
 from ibidem.repo.operation_log import OPERATIONS_KEPT
+from ibidem.repo.revspec import HEAD
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
@@ -18,9 +19,10 @@ if TYPE_CHECKING:
     from ibidem.repo.maintenance.block_checks import Progress
     from ibidem.repo.maintenance.gc import GcReport
     from ibidem.repo.maintenance.report import FsckReport
+    from ibidem.repo.statistics import LogStats, RepositoryStats
 
 
-class MaintenanceApi(KeysApi):
+class MaintenanceApi(Core):
     """The methods of `Repository` about its own health."""
 
     def fsck(self, *, progress: Progress | None = None) -> FsckReport:
@@ -77,6 +79,23 @@ class MaintenanceApi(KeysApi):
             author=author,
             time=time,
         )
+
+    def stats(self, rev: object = HEAD) -> RepositoryStats:
+        """Returns what the repository and one of its revisions hold, in numbers."""
+        from ibidem.repo import statistics
+
+        return statistics.repository_stats(self, rev)
+
+    def log_stats(self) -> LogStats:
+        """Returns how large the logs of receipts and of operations are, and what bounds them."""
+        from ibidem.repo import statistics
+
+        return statistics.log_stats(self)
+
+    def index_counts(self) -> tuple[int, int]:
+        """Returns how many nodes the index answers for at the head, and how many there are."""
+        found = self.graph()
+        return len(found.snapshot().live), self.stats().node_count - self.stats().tombstone_count
 
     # -- forgetting ----------------------------------------------------------------------------
 

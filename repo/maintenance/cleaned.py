@@ -19,6 +19,7 @@ from ibidem.objects.links import links
 from ibidem.objects.root import Root
 from ibidem.objects.tombstone import Tombstone
 from ibidem.objects.tree import Tree
+from ibidem.repo.arguments import commit_of
 from ibidem.repo.transaction.changeset import (
     CONFLICTS,
     EDGES,
@@ -29,7 +30,6 @@ from ibidem.repo.transaction.changeset import (
     families,
     tree_of,
 )
-from ibidem.repo.transaction.publish import commit_of
 
 MESSAGE = "leave out what was erased"
 

@@ -15,9 +15,9 @@ from ibidem.retrieve.context.result import PackResult, pack_cid
 from ibidem.retrieve.tokens import HEURISTIC
 
 if TYPE_CHECKING:
-    from ibidem.repo.reader import Reader
+    from ibidem.repo.core import Core
+    from ibidem.repo.graph import Graph
     from ibidem.repo.retrieval.retrieve import PreparedQuery
-    from ibidem.repo.revision import Revision
     from ibidem.retrieve.access.policy import TrustContext
 
 HYBRID = "hybrid"
@@ -25,9 +25,7 @@ HYBRID_WEIGHTS = {"lexical": 0.7, "dense": 0.3}
 _NAMES = frozenset(PackOptions().form()) - {EDGES} | frozenset(EdgeWalk().form())
 
 
-def packs(
-    repository: Reader, revision: Revision, text: str | None = None, **options: Any
-) -> PackResult:
+def packs(repository: Core, revision: Graph, text: str | None = None, **options: Any) -> PackResult:
     """Returns the packs that answer a question, with their receipt; `ask_packs` has the options."""
     result = answered(repository, revision, ask_packs(repository, revision, text, **options))
     assert isinstance(result, PackResult), "BUG: a question for packs"
@@ -35,8 +33,8 @@ def packs(
 
 
 def ask_packs(
-    repository: Reader,
-    revision: Revision,
+    repository: Core,
+    revision: Graph,
     text: str | None = None,
     *,
     limit: int | None = LIMIT_DEFAULT,
@@ -101,7 +99,7 @@ def prompt(
     )
 
 
-def verify(repository: Reader, citation: Citation, *, trust: TrustContext | None = None) -> bool:
+def verify(repository: Core, citation: Citation, *, trust: TrustContext | None = None) -> bool:
     """Tells whether what a citation says is true for whoever asks: the commit has the root, the
     root has the nodes, their texts have the hashes, and the pack is made of them.
 
@@ -118,7 +116,7 @@ def verify(repository: Reader, citation: Citation, *, trust: TrustContext | None
     if not isinstance(citation, Citation):
         raise InvalidInputError(f"citation: got {type(citation).__name__}, expected a Citation")
     try:
-        revision = repository.at(citation.root, trust=trust)
+        revision = repository.graph(citation.root, trust=trust)
         if citation.commit is not None and (
             repository.commit_at(citation.commit).root != citation.root
         ):
@@ -136,7 +134,7 @@ def verify(repository: Reader, citation: Citation, *, trust: TrustContext | None
     return is_same and pack_cid(citation.policy, citation.document, members) == citation.pack
 
 
-def _cited(repository: Reader, revision: Revision, id: Any, cid: Any) -> str | None:  # noqa: A002
+def _cited(repository: Core, revision: Graph, id: Any, cid: Any) -> str | None:  # noqa: A002
     """Returns the text of a node of a revision; None where it has another value there."""
     node: Node = revision.node(id, include_tombstoned=True)
     if node.cid != cid:

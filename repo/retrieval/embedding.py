@@ -23,9 +23,9 @@ from ibidem.retrieve.access.policy import ALL
 if TYPE_CHECKING:
     from ibidem.embed.protocol import Embedder
     from ibidem.objects.node import Node
-    from ibidem.repo.reader import Reader
-    from ibidem.repo.repository import Repository
-    from ibidem.repo.revision import Revision
+    from ibidem.repo.core import Core
+    from ibidem.repo.graph import Graph
+    from ibidem.repo.transaction.transaction import Transaction
 
 _HINT_FILL = "run 'repo embed' to make its vectors"
 
@@ -52,7 +52,8 @@ class EmbedReport:
 
 
 def embed(
-    repository: Repository,
+    repository: Core,
+    transaction: Callable[..., Transaction],
     embedder: Embedder,
     *,
     model: str | None,
@@ -67,7 +68,7 @@ def embed(
     name = check_text("model", model if model is not None else embedder.name)
     if type(batch_nodes) is not int or batch_nodes < 1:
         raise InvalidInputError(f"batch_nodes: got {batch_nodes!r}, expected 1 or more")
-    revision = repository.at(trust=ALL)
+    revision = repository.graph(trust=ALL)
     check_model(revision.config, name, embedder, must_be_known=False)
     has = _digests(revision, name)
     wanting: list[NodeId] = []
@@ -96,7 +97,7 @@ def embed(
                 vectors = source.embed(texts)
             finally:
                 _forget_erased(repository, nodes, texts)
-            with repository.transaction(author=author, message=said) as tx:
+            with transaction(author=author, message=said) as tx:
                 if name not in revision.config.models:
                     tx.register_model(name, Model(embedder.dim, digest=embedder.digest))
                 made = 0
@@ -122,7 +123,7 @@ def embed(
     )
 
 
-def _forget_erased(repository: Reader, nodes: list[Node], texts: list[str]) -> None:
+def _forget_erased(repository: Core, nodes: list[Node], texts: list[str]) -> None:
     """Takes the vectors of nodes out of the cache that were erased since they were read: the
     erasure may have looked for them before they were put there."""
     erased = repository.guard.erased().nodes
@@ -133,7 +134,7 @@ def _forget_erased(repository: Reader, nodes: list[Node], texts: list[str]) -> N
 
 
 def query_vector(
-    repository: Reader,
+    repository: Core,
     config: Config,
     text: str | None,
     *,
@@ -205,7 +206,7 @@ def check_model(config: Config, name: str, embedder: Embedder, *, must_be_known:
         )
 
 
-def _digests(revision: Revision, model: str) -> dict[bytes, bytes]:
+def _digests(revision: Graph, model: str) -> dict[bytes, bytes]:
     """Returns the digest of the text of every vector, by node id."""
     if model not in revision.root.vectors:
         return {}
@@ -221,7 +222,7 @@ def _digests(revision: Revision, model: str) -> dict[bytes, bytes]:
     return found
 
 
-def _text(repository: Repository, config: Config, node: Node) -> str:
+def _text(repository: Core, config: Config, node: Node) -> str:
     content = repository.content_of(node) if "content" in config.fields else None
     return node_text(node, config.fields, content)
 

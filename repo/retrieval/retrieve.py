@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.node import Node
 from ibidem.objects.record import record
+from ibidem.repo.arguments import microseconds
+from ibidem.repo.graph import Graph
 from ibidem.repo.retrieval.rerank_timeout import limited
 from ibidem.repo.retrieval.token_estimators import estimator_of
-from ibidem.repo.revision import Revision
-from ibidem.repo.revspec import microseconds
 from ibidem.retrieve.answer.receipt import receipt_of
 from ibidem.retrieve.answer.result import Result
 from ibidem.retrieve.answer.warning import Warning  # noqa: A004  the word that the field knows
@@ -30,7 +30,7 @@ from ibidem.retrieve.tokens import HEURISTIC, TokenEstimator
 
 if TYPE_CHECKING:
     from ibidem.embed.protocol import Embedder
-    from ibidem.repo.reader import Reader
+    from ibidem.repo.core import Core
     from ibidem.retrieve.context.result import PackResult
 
 
@@ -48,19 +48,19 @@ class PreparedQuery:
     """Whether a warning is an error."""
 
 
-def retrieve(repository: Reader, revision: Revision, **options: Any) -> Result:
+def retrieve(repository: Core, revision: Graph, **options: Any) -> Result:
     """Returns the answer to a question over a revision, with its receipt; `ask` has the options."""
     return _of_nodes(answered(repository, revision, _ask_nodes(repository, revision, options)))
 
 
-def answered(repository: Reader, revision: Revision, asked: PreparedQuery) -> Result | PackResult:
+def answered(repository: Core, revision: Graph, asked: PreparedQuery) -> Result | PackResult:
     """Returns the answer to a resolved question, of nodes or of packs, with its receipt."""
     result = _checked(asked, execute_asked(repository, revision, asked))
     return _with_receipt(repository, revision, result)
 
 
 def retrieve_many(
-    repository: Reader, revision: Revision, questions: Iterable[Mapping[str, Any]]
+    repository: Core, revision: Graph, questions: Iterable[Mapping[str, Any]]
 ) -> list[Result]:
     """Returns the answers to several questions, each as `retrieve` gives it.
 
@@ -84,8 +84,8 @@ def retrieve_many(
 
 
 def ask(
-    repository: Reader,
-    revision: Revision,
+    repository: Core,
+    revision: Graph,
     *,
     model: str | None = None,
     embedder: Embedder | None = None,
@@ -138,7 +138,7 @@ def ask(
     return PreparedQuery(query, counter, limited(rerank, rerank_timeout), strict)
 
 
-def _ask_nodes(repository: Reader, revision: Revision, options: Mapping[str, Any]) -> PreparedQuery:
+def _ask_nodes(repository: Core, revision: Graph, options: Mapping[str, Any]) -> PreparedQuery:
     if options.get("packs") is not None:
         raise InvalidInputError("packs: got options of packs, expected a call of 'packs'")
     return ask(repository, revision, **options)
@@ -149,7 +149,7 @@ def _of_nodes(result: Result | PackResult) -> Result:
     return result
 
 
-def _with_receipt(repository: Reader, revision: Revision, result: AnyAnswer) -> AnyAnswer:
+def _with_receipt(repository: Core, revision: Graph, result: AnyAnswer) -> AnyAnswer:
     """Returns the answer with its receipt, which is kept."""
     query, config = result.query, revision.config
     digests = {name: model.digest for name, model in config.models.items() if model.digest}
@@ -183,7 +183,7 @@ def _said(warning: Warning) -> str:
 
 
 def execute_asked(
-    repository: Reader, revision: Revision, asked: PreparedQuery, *, dense: LaneTop | None = None
+    repository: Core, revision: Graph, asked: PreparedQuery, *, dense: LaneTop | None = None
 ) -> Result | PackResult:
     """Returns the answer to a resolved question, by the rules of its version, without a receipt."""
     store = repository.store
@@ -202,7 +202,7 @@ def execute_asked(
     return result
 
 
-def _said_of(repository: Reader, query: Query) -> dict[str, Any]:
+def _said_of(repository: Core, query: Query) -> dict[str, Any]:
     """Returns the opinions that a query counts, as an argument, where it counts some."""
     if query.recall is None or not query.recall.counts_notes:
         return {}

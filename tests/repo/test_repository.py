@@ -133,7 +133,7 @@ def test_a_damaged_head_is_noticed(repo: Repository) -> None:
 def test_a_ref_under_the_key_of_another_is_noticed(repo: Repository) -> None:
     with repo.transaction() as tx:
         tx.add_node("Doc", key="a")
-    view = repo._operations.state().view
+    view = repo.operation_log.state().view
     buffer = WriteBatch(repo.store)
     ref = refs.read(buffer, view, "heads/main")
     assert ref is not None

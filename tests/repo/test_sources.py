@@ -99,7 +99,7 @@ def written(repo: Repository, *nodes: bytes) -> CommitCid:
         moved = refs.changed(state.view, {"heads/main": commit.cid}, buffer)
         return replace(state.view, refs=moved)
 
-    repo._operations.change(make, author="", time=1, description="written below the gate")
+    repo.operation_log.change(make, author="", time=1, description="written below the gate")
     return commit.cid
 
 

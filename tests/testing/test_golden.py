@@ -28,4 +28,4 @@ def test_an_option_that_a_plain_question_has_not_is_kept(
         Golden("notes", {"tea": check}).write(tmp_path / "notes.golden")
         (found,) = read(tmp_path / "notes.golden").checks.values()
         assert found.query == check.query
-        assert recheck(repo, repo.at(), found) == []
+        assert recheck(repo, repo.graph(), found) == []

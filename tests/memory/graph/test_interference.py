@@ -21,7 +21,7 @@ from ibidem.objects.edge import Edge
 from ibidem.objects.errors import InvalidInputError, NotFoundError
 from ibidem.objects.ids import EdgeId, NodeId
 from ibidem.objects.node import Child
-from ibidem.repo.notes import Event
+from ibidem.repo.events import Event
 from ibidem.repo.repository import Repository
 from ibidem.retrieve.access.policy import (
     ALL,

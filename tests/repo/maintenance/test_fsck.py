@@ -18,8 +18,7 @@ from ibidem.objects.node import Node
 from ibidem.objects.root import Root
 from ibidem.objects.tree import EMPTY_TREE, Tree, mutate
 from ibidem.objects.tree.block import encode as encode_tree
-from ibidem.repo.maintenance.fsck import fsck_folder
-from ibidem.repo.maintenance.repair import repair_folder
+from ibidem.repo.maintenance.folder import fsck_folder, repair_folder
 from ibidem.repo.maintenance.report import FaultKind, FsckReport
 from ibidem.repo.repository import Repository
 

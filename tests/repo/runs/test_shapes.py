@@ -25,8 +25,8 @@ from ibidem.objects.root import Root
 from ibidem.objects.tree import EMPTY_TREE, build
 from ibidem.objects.view import View
 from ibidem.repo import refs
+from ibidem.repo.events import Event
 from ibidem.repo.maintenance.report import FaultKind
-from ibidem.repo.notes import Event
 from ibidem.repo.operation_log import LogHead
 from ibidem.repo.repository import Repository
 from ibidem.repo.sync.messages import Bundle, Tip, container
@@ -75,7 +75,7 @@ def written(repo: Repository, name: str, target: Cid, blocks: Blocks) -> None:
         moved = refs.changed(state.view, {name: cls(target.raw)}, buffer)
         return replace(state.view, refs=moved)
 
-    repo._operations.change(make, author="", time=1, description="written below the gate")
+    repo.operation_log.change(make, author="", time=1, description="written below the gate")
 
 
 def refused(repo: Repository, name: str, target: Cid, blocks: Blocks) -> IbidemError:

@@ -21,7 +21,7 @@ from ibidem.objects.errors import (
     NotFoundError,
 )
 from ibidem.objects.ids import NodeId
-from ibidem.repo.maintenance.fsck import fsck_folder
+from ibidem.repo.maintenance.folder import fsck_folder
 from ibidem.repo.repository import Repository
 from ibidem.repo.signing.key import SigningKey, signer_of
 from ibidem.repo.signing.keyring import Keyring, TrustedKey, parse_public

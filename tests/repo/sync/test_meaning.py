@@ -31,9 +31,9 @@ from ibidem.objects.vector import Sparse, Vector
 from ibidem.repo.bootstrap import bootstrapped
 from ibidem.repo.repository import Repository
 from ibidem.repo.sync.fetch_push import fetch
+from ibidem.repo.sync.local_remote import LocalRemote
 from ibidem.repo.sync.messages import Push, Update
 from ibidem.repo.sync.missing_blocks import root_needs
-from ibidem.repo.sync.remote import LocalRemote
 from ibidem.store.memory import MemoryStore
 
 from .conftest import filled
