@@ -44,8 +44,9 @@ if TYPE_CHECKING:
     from ibidem.repo.signing.key import SigningKey
     from ibidem.repo.statistics import LogStats, RepositoryStats
     from ibidem.retrieve.access.policy import TrustContext
+    from ibidem.retrieve.answer.answer import Answer
+    from ibidem.retrieve.answer.item import Item
     from ibidem.retrieve.answer.receipt import Receipt
-    from ibidem.retrieve.answer.result import Result
     from ibidem.retrieve.answer.sealed import SealedReceipt
     from ibidem.store.protocol import Store
 
@@ -209,7 +210,7 @@ class Reader(Closing):
 
     # -- asking --------------------------------------------------------------------------------
 
-    def retrieve(self, text: str | None = None, **options: Any) -> Result:
+    def retrieve(self, text: str | None = None, **options: Any) -> Answer[Item]:
         """Returns the ranked answer at the head; `retrieve.query.resolve` lists the options.
 
         With `model=` or `embedder=`, the text is embedded and ranks by closeness too.
@@ -237,7 +238,7 @@ class Reader(Closing):
                 raise
         return self._of_head(ask)
 
-    def replay(self, receipt: Receipt | SealedReceipt | Cid | str, **options: Any) -> Result:
+    def replay(self, receipt: Receipt | SealedReceipt | Cid | str, **options: Any) -> Answer[Item]:
         """Asks again what a receipt says was asked; raises `ReplayError` unless the bytes agree.
 
         `estimator=` gives the one that counted, where its recorded name does not find it; `text=`
@@ -281,7 +282,7 @@ class Reader(Closing):
         """
         from ibidem.repo.history.bisect import bisect_node
 
-        def ask(at: Revision) -> Result:
+        def ask(at: Revision) -> Answer[Item]:
             return at.retrieve(text, **options)
 
         return bisect_node(self, ask, expect, rank_max=rank_max, good=good, bad=bad)

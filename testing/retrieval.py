@@ -18,7 +18,8 @@ from ibidem.testing.judge import Mode, failure, question_differences
 
 if TYPE_CHECKING:
     from ibidem.repo.history.compare import Ask
-    from ibidem.retrieve.answer.result import Item, Result
+    from ibidem.retrieve.answer.answer import Answer
+    from ibidem.retrieve.answer.item import Item
     from ibidem.testing.quality import QualityReport
 
 UPDATE = "--retrieval-update"
@@ -59,7 +60,7 @@ class Retrieval:
         mode: str | None = None,
         tolerance: Mapping[str, Any] | None = None,
         **options: Any,
-    ) -> Result:
+    ) -> Answer[Item]:
         """Asks a question and returns the answer; the test fails unless it is as recorded.
 
         Args:
@@ -80,7 +81,7 @@ class Retrieval:
             )
         wanted = Mode.of(mode or ("tolerance" if tolerance else self._mode), tolerance)
 
-        def ask(revision: Revision) -> Result:
+        def ask(revision: Revision) -> Answer[Item]:
             return revision.retrieve(text, **options)
 
         result = ask(at)
@@ -140,7 +141,9 @@ class Retrieval:
         golden.write(self.path)
         return True
 
-    def _compare(self, fresh: Check, result: Result, mode: Mode, at: Revision, ask: Ask) -> None:
+    def _compare(
+        self, fresh: Check, result: Answer[Item], mode: Mode, at: Revision, ask: Ask
+    ) -> None:
         name = fresh.name
         known = self._known().get(name)
         asks = [] if known is None else question_differences(known, result, mode)

@@ -8,14 +8,15 @@ from ibidem.repo.reader import Reader
 
 if TYPE_CHECKING:
     from ibidem.retrieve.access.policy import TrustContext
+    from ibidem.retrieve.answer.answer import Answer
+    from ibidem.retrieve.context.pack import Pack
     from ibidem.retrieve.context.prompt import Citation, Prompt
-    from ibidem.retrieve.context.result import PackResult
 
 
 class ContextApi(Reader):
     """The methods of `Repository` about what a model is given to read."""
 
-    def packs(self, text: str | None = None, **options: Any) -> PackResult:
+    def packs(self, text: str | None = None, **options: Any) -> Answer[Pack]:
         """Returns hits at the head with what stands around them; `repo.retrieval.context` has the
         options.
         """
@@ -24,7 +25,7 @@ class ContextApi(Reader):
     def prompt(
         self,
         question: str,
-        packs: PackResult | None = None,
+        packs: Answer[Pack] | None = None,
         *,
         style: str = "qa",
         **options: Any,
