@@ -24,9 +24,10 @@ if TYPE_CHECKING:
     from ibidem.repo.graph import Graph
     from ibidem.repo.retrieval.listing import Page
     from ibidem.retrieve.access.policy import TrustContext
-    from ibidem.retrieve.answer.result import Result
+    from ibidem.retrieve.answer.answer import Answer
+    from ibidem.retrieve.answer.item import Item
+    from ibidem.retrieve.context.pack import Pack
     from ibidem.retrieve.context.prompt import Citation, Prompt
-    from ibidem.retrieve.context.result import PackResult
     from ibidem.retrieve.graph.paths import Path
 
 T = TypeVar("T")
@@ -176,13 +177,13 @@ class Revision:
 
     # -- asking --------------------------------------------------------------------------------
 
-    def retrieve(self, text: str | None = None, **options: Any) -> Result:
+    def retrieve(self, text: str | None = None, **options: Any) -> Answer[Item]:
         """Returns the ranked answer to a question; `retrieve.query.resolve` lists the options."""
         from ibidem.repo.retrieval import retrieve
 
         return retrieve.retrieve(self.graph.core, self.graph, text=text, **options)
 
-    def retrieve_many(self, questions: Iterable[Mapping[str, Any]]) -> list[Result]:
+    def retrieve_many(self, questions: Iterable[Mapping[str, Any]]) -> list[Answer[Item]]:
         """Returns the answers to several questions, each given by its options of `retrieve`.
 
         The answers are those of one by one; questions over the same nodes share what they can.
@@ -191,7 +192,7 @@ class Revision:
 
         return retrieve.retrieve_many(self.graph.core, self.graph, questions)
 
-    def packs(self, text: str | None = None, **options: Any) -> PackResult:
+    def packs(self, text: str | None = None, **options: Any) -> Answer[Pack]:
         """Returns hits with what stands around them; `repo.packing.packs` has the options."""
         from ibidem.repo.retrieval import context
 
@@ -200,7 +201,7 @@ class Revision:
     def prompt(
         self,
         question: str,
-        packs: PackResult | None = None,
+        packs: Answer[Pack] | None = None,
         *,
         style: str = "qa",
         **options: Any,

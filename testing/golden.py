@@ -24,7 +24,9 @@ from ibidem.objects.errors import CorruptError, IbidemError, NotFoundError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.printable import printable_json
 from ibidem.repo.history.compare import Placed, placed
-from ibidem.retrieve.answer.result import LaneScore, Result
+from ibidem.retrieve.answer.answer import Answer
+from ibidem.retrieve.answer.item import Item
+from ibidem.retrieve.answer.lane_score import LaneScore
 from ibidem.retrieve.query.query import Query
 from ibidem.store.files import medium_error, read_file, write_file
 
@@ -90,7 +92,7 @@ class Golden:
         write_file(path, self.text().encode())
 
 
-def record(name: str, result: Result, mode: Mapping[str, Any]) -> Check:
+def record(name: str, result: Answer[Item], mode: Mapping[str, Any]) -> Check:
     """Returns the record of an answer under a name."""
     receipt = result.receipt
     return Check(
@@ -110,7 +112,7 @@ def record(name: str, result: Result, mode: Mapping[str, Any]) -> Check:
     )
 
 
-def answer_digest(result: Result) -> str:
+def answer_digest(result: Answer[Item]) -> str:
     """Returns the hash of an answer without its root, which every commit changes, and its question.
 
     Both are compared on their own.

@@ -19,7 +19,8 @@ from ibidem.testing.judge import Mode, failure, question_differences
 if TYPE_CHECKING:
     from ibidem.repo.graph import Graph
     from ibidem.repo.history.compare import Ask
-    from ibidem.retrieve.answer.result import Item, Result
+    from ibidem.retrieve.answer.answer import Answer
+    from ibidem.retrieve.answer.item import Item
     from ibidem.testing.quality import QualityReport
 
 UPDATE = "--retrieval-update"
@@ -60,7 +61,7 @@ class Retrieval:
         mode: str | None = None,
         tolerance: Mapping[str, Any] | None = None,
         **options: Any,
-    ) -> Result:
+    ) -> Answer[Item]:
         """Asks a question and returns the answer; the test fails unless it is as recorded.
 
         Args:
@@ -81,7 +82,7 @@ class Retrieval:
             )
         wanted = Mode.of(mode or ("tolerance" if tolerance else self._mode), tolerance)
 
-        def ask(graph: Graph) -> Result:
+        def ask(graph: Graph) -> Answer[Item]:
             return Revision(graph).retrieve(text, **options)
 
         result = at.retrieve(text, **options)
@@ -141,7 +142,9 @@ class Retrieval:
         golden.write(self.path)
         return True
 
-    def _compare(self, fresh: Check, result: Result, mode: Mode, at: Revision, ask: Ask) -> None:
+    def _compare(
+        self, fresh: Check, result: Answer[Item], mode: Mode, at: Revision, ask: Ask
+    ) -> None:
         name = fresh.name
         known = self._known().get(name)
         asks = [] if known is None else question_differences(known, result, mode)

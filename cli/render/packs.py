@@ -11,7 +11,8 @@ from ibidem.cli.render import answer, output
 from ibidem.cli.render.output import faint, plural, strong
 
 if TYPE_CHECKING:
-    from ibidem.retrieve.context.result import Hit, Pack, PackResult
+    from ibidem.retrieve.answer.answer import Answer
+    from ibidem.retrieve.context.pack import Hit, Pack
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 LIMIT = 5
@@ -110,9 +111,9 @@ def pack_json(pack: Pack) -> dict[str, Any]:
     }
 
 
-def packs_lines(found: PackResult, receipt: str | None) -> list[str]:
+def packs_lines(found: Answer[Pack], receipt: str | None) -> list[str]:
     """Returns an answer of packs as lines for people."""
-    lines = [answer.cost_line(found, len(found), "pack"), answer.receipt_line(receipt)]
+    lines = [answer.cost_line(found, "pack"), answer.receipt_line(receipt)]
     for rank, pack in enumerate(found, 1):
         lines += ["", *pack_lines(rank, pack)]
     return lines
@@ -132,15 +133,11 @@ def pack_lines(rank: int, pack: Pack) -> list[str]:
 
 
 def _hit_json(hit: Hit) -> dict[str, Any]:
-    lanes = {
-        name: {"rank": lane.rank, "score": lane.score, "contribution": lane.contribution}
-        for name, lane in hit.lanes.items()
-    }
     return {
         "id": str(hit.id),
         "cid": str(hit.cid),
         "ord": hit.ord,
         "score": hit.score,
-        "lanes": lanes,
+        "lanes": answer.lanes_json(hit.lanes),
         "spans": [list(span) for span in hit.spans],
     }

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from ibidem.objects.ids import NodeId
     from ibidem.repo.retrieval.listing import Page
     from ibidem.repo.revision import Revision
-    from ibidem.retrieve.answer.result import Result
+    from ibidem.retrieve.answer.answer import Answer
+    from ibidem.retrieve.answer.item import Item
 
 K_DEFAULT = 10
 ORDERS = ("similarity", "chronological")
@@ -38,7 +39,7 @@ class Selection:
 
     units: tuple[Unit, ...]
     """In the order that was asked for; the messages of one in that of their thread."""
-    result: Result | None
+    result: Answer[Item] | None
     """The answer that they come from, with its receipt; None where nothing can be chosen from."""
 
     @property
@@ -177,13 +178,13 @@ class Scope:
                 found.update((node.id, stored(node, self.reader)) for node in page.nodes)
         return Unit(tuple(sorted(found.values(), key=lambda one: one.ord)))
 
-    def ask(self, query: str | None, **options: Any) -> Result:
+    def ask(self, query: str | None, **options: Any) -> Answer[Item]:
         """Returns the answer over what may be chosen."""
         return self._revision.retrieve(
             query, label=MESSAGE, where=self._where, valid_at=self._as_of, **options
         )
 
-    def of(self, units: list[Unit]) -> Result:
+    def of(self, units: list[Unit]) -> Answer[Item]:
         """Returns the answer that holds the messages of some units, by id."""
         parts = [
             {"thread": one.messages[0].thread, "ord": {"in": [each.ord for each in one.messages]}}

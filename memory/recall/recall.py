@@ -21,7 +21,8 @@ from ibidem.retrieve.recall.words import words
 if TYPE_CHECKING:
     from ibidem.repo.repository import Repository
     from ibidem.repo.revision import Revision
-    from ibidem.retrieve.answer.result import Result
+    from ibidem.retrieve.answer.answer import Answer
+    from ibidem.retrieve.answer.item import Item
 
 PERMILLE = 1000
 ESCALATE_BELOW = 500
@@ -45,7 +46,7 @@ class Disclosure(StrEnum):
 class Recollection:
     """An answer and what is shown of it."""
 
-    result: Result
+    result: Answer[Item]
     disclosure: Disclosure
     is_escalated: bool
     """Whether more is shown than usual because the best item says little of what was asked."""
@@ -109,7 +110,7 @@ def _level(disclosure: Disclosure | str | None) -> Disclosure | None:
         ) from error
 
 
-def _overlap(text: str, result: Result) -> int:
+def _overlap(text: str, result: Answer[Item]) -> int:
     """Returns the part of the question's words that the best item has, in permille."""
     asked = frozenset(words(text, frozenset()))
     if not asked or not result.items:
@@ -119,7 +120,7 @@ def _overlap(text: str, result: Result) -> int:
 
 
 def _texts(
-    at: Revision, text: str, result: Result, level: Disclosure, options: Mapping[str, Any]
+    at: Revision, text: str, result: Answer[Item], level: Disclosure, options: Mapping[str, Any]
 ) -> list[str]:
     if level is Disclosure.CHUNK:
         return [item.rendered for item in result.items]
@@ -132,7 +133,9 @@ def _texts(
     return list(dict.fromkeys(found))
 
 
-def _entry(sidecar: QueryLog, session: str, now: int, text: str, result: Result) -> LastRecall:
+def _entry(
+    sidecar: QueryLog, session: str, now: int, text: str, result: Answer[Item]
+) -> LastRecall:
     return LastRecall(
         session=session,
         time=now,

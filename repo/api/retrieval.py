@@ -12,9 +12,10 @@ if TYPE_CHECKING:
     from ibidem.objects.node import Node
     from ibidem.repo.retrieval.retrieve import Retriever
     from ibidem.retrieve.access.policy import TrustContext
-    from ibidem.retrieve.answer.result import Result
+    from ibidem.retrieve.answer.answer import Answer
+    from ibidem.retrieve.answer.item import Item
+    from ibidem.retrieve.context.pack import Pack
     from ibidem.retrieve.context.prompt import Citation, Prompt
-    from ibidem.retrieve.context.result import PackResult
 
 
 class RetrievalApi(Core):
@@ -37,7 +38,7 @@ class RetrievalApi(Core):
         partial = without_erased(self.graph(rev))
         return Revision(partial if trust is None else partial.seen_by(trust))
 
-    def retrieve(self, text: str | None = None, **options: Any) -> Result:
+    def retrieve(self, text: str | None = None, **options: Any) -> Answer[Item]:
         """Returns the ranked answer at the head; `retrieve.query.resolve` lists the options.
 
         With `model=` or `embedder=`, the text is embedded and ranks by closeness too.
@@ -54,7 +55,7 @@ class RetrievalApi(Core):
         """Returns every node at the head with a label and properties, by id."""
         return self.of_head(lambda head: Revision(head).query(**options))
 
-    def packs(self, text: str | None = None, **options: Any) -> PackResult:
+    def packs(self, text: str | None = None, **options: Any) -> Answer[Pack]:
         """Returns hits at the head with what stands around them; `repo.retrieval.context` has the
         options.
         """
@@ -63,7 +64,7 @@ class RetrievalApi(Core):
     def prompt(
         self,
         question: str,
-        packs: PackResult | None = None,
+        packs: Answer[Pack] | None = None,
         *,
         style: str = "qa",
         **options: Any,

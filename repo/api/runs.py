@@ -13,15 +13,16 @@ if TYPE_CHECKING:
     from ibidem.repo.receipts.kept import KeptReceipt
     from ibidem.repo.runs.recorder import Run
     from ibidem.repo.runs.recording import Recording, RunSummary
+    from ibidem.retrieve.answer.answer import Answer
+    from ibidem.retrieve.answer.item import Item
     from ibidem.retrieve.answer.receipt import Receipt
-    from ibidem.retrieve.answer.result import Result
     from ibidem.retrieve.answer.sealed import SealedReceipt
 
 
 class RunsApi(Core):
     """The methods of `Repository` about what can be done again."""
 
-    def replay(self, receipt: Receipt | SealedReceipt | Cid | str, **options: Any) -> Result:
+    def replay(self, receipt: Receipt | SealedReceipt | Cid | str, **options: Any) -> Answer[Item]:
         """Asks again what a receipt says was asked; raises `ReplayError` unless the bytes agree.
 
         `estimator=` gives the one that counted, where its recorded name does not find it; `text=`

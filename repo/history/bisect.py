@@ -19,7 +19,8 @@ from ibidem.objects.root import Root
 from ibidem.objects.tree import Tree
 from ibidem.repo.argument_checks import check_id
 from ibidem.repo.history.compare import Ask, Cause, explain_step, first_parents
-from ibidem.retrieve.answer.result import Result
+from ibidem.retrieve.answer.answer import Answer
+from ibidem.retrieve.answer.item import Item
 
 if TYPE_CHECKING:
     from ibidem.repo.core import Core
@@ -57,7 +58,7 @@ class Bisection:
 def bisect(
     repository: Core,
     ask: Ask,
-    holds: Callable[[Result], bool],
+    holds: Callable[[Answer[Item]], bool],
     *,
     good: object = None,
     bad: object = "HEAD",
@@ -105,7 +106,7 @@ def bisect_node(
     if rank_max is not None and (type(rank_max) is not int or rank_max < 1):
         raise InvalidInputError(f"rank_max: got {rank_max!r}, expected a rank from 1 on, or None")
 
-    def holds(result: Result) -> bool:
+    def holds(result: Answer[Item]) -> bool:
         return any(item.node.id == expect for item in result.items[:rank_max])
 
     if good is not None:
@@ -121,7 +122,7 @@ def bisect_node(
 def search(
     repository: Core,
     ask: Ask,
-    holds: Callable[[Result], bool],
+    holds: Callable[[Answer[Item]], bool],
     candidates: list[Commit],
     known_good: Commit | None,
     *,
@@ -138,7 +139,7 @@ def search(
         is_last_bad: whether it is known to fail at the last of them, which then is not asked.
     """
     steps: list[Step] = []
-    answers: dict[int, Result] = {}
+    answers: dict[int, Answer[Item]] = {}
     start, stop = 0, len(candidates) - is_last_bad
     while start < stop:
         middle = (start + stop) // 2

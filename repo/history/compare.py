@@ -21,7 +21,9 @@ from ibidem.objects.record import record
 from ibidem.objects.root import Root
 from ibidem.repo.history import log
 from ibidem.repo.history.log import Change
-from ibidem.retrieve.answer.result import LaneScore, Result
+from ibidem.retrieve.answer.answer import Answer
+from ibidem.retrieve.answer.item import Item
+from ibidem.retrieve.answer.lane_score import LaneScore
 
 if TYPE_CHECKING:
     from ibidem.repo.core import Core
@@ -32,7 +34,7 @@ EVALUATIONS_MAX = 64
 CHANGES_LISTED_MAX = 20
 """Changes of one commit that are listed, at most; those of nodes that moved come first."""
 
-Ask = Callable[["Graph"], Result]
+Ask = Callable[["Graph"], Answer[Item]]
 
 
 class MoveKind(StrEnum):
@@ -108,8 +110,8 @@ class Cause:
 class Comparison:
     """One question at two revisions."""
 
-    before: Result
-    after: Result
+    before: Answer[Item]
+    after: Answer[Item]
     moves: tuple[Move, ...]
     """Every item of either answer, in rank order."""
     causes: tuple[Cause, ...] = ()
@@ -120,7 +122,7 @@ class Comparison:
     """Whether the two revisions have a commit in common; without one there is no cause to find."""
 
 
-def placed(result: Result) -> tuple[Placed, ...]:
+def placed(result: Answer[Item]) -> tuple[Placed, ...]:
     """Returns the items of an answer with their places."""
     return tuple(
         Placed(
@@ -199,7 +201,7 @@ def first_parents(repository: Core, start: CommitCid) -> list[Commit]:
 
 
 def explain_step(
-    repository: Core, before: Commit, after: Commit, answers: tuple[Result, Result]
+    repository: Core, before: Commit, after: Commit, answers: tuple[Answer[Item], Answer[Item]]
 ) -> Cause:
     """Returns what one commit did to an answer, and what it changed.
 
@@ -221,13 +223,13 @@ class Search:
     is_ranking: bool
     """Whether only which items come and in which order counts, and no score."""
     evaluations_count: int = 0
-    _answers: dict[CommitCid, Result] = field(default_factory=dict)
+    _answers: dict[CommitCid, Answer[Item]] = field(default_factory=dict)
 
-    def know(self, commit: Commit, answer: Result) -> None:
+    def know(self, commit: Commit, answer: Answer[Item]) -> None:
         """Takes an answer that is known already."""
         self._answers[commit.cid] = answer
 
-    def answer(self, commit: Commit) -> Result:
+    def answer(self, commit: Commit) -> Answer[Item]:
         """Returns the answer at a commit."""
         found = self._answers.get(commit.cid)
         if found is None:
@@ -259,7 +261,7 @@ class Search:
         return placed(answer)
 
 
-def _ranking(result: Result) -> tuple[NodeId, ...]:
+def _ranking(result: Answer[Item]) -> tuple[NodeId, ...]:
     return tuple(item.node.id for item in result.items)
 
 

@@ -26,14 +26,17 @@ from ibidem.repo.graph import Graph
 from ibidem.repo.receipts import kept
 from ibidem.repo.retrieval.retrieve import PreparedQuery, execute_asked
 from ibidem.repo.retrieval.token_estimators import estimator_of
-from ibidem.retrieve.answer.receipt import Receipt, ReceiptItem, receipt_of
+from ibidem.retrieve.answer.answer import receipt_of
+from ibidem.retrieve.answer.receipt import Receipt, ReceiptItem
 from ibidem.retrieve.answer.sealed import SealedReceipt, read_receipt
 from ibidem.retrieve.query.query import Query
 from ibidem.retrieve.semantics import engine
 
 if TYPE_CHECKING:
     from ibidem.repo.core import Core
-    from ibidem.retrieve.answer.result import LaneScore, Result
+    from ibidem.retrieve.answer.answer import Answer
+    from ibidem.retrieve.answer.item import Item
+    from ibidem.retrieve.answer.lane_score import LaneScore
     from ibidem.retrieve.tokens import TokenEstimator
 
 T = TypeVar("T")
@@ -48,7 +51,7 @@ def replay(
     text: str | None = None,
     key: bytes | None = None,
     at: object = None,
-) -> Result:
+) -> Answer[Item]:
     """Asks again what a receipt says was asked, and returns the answer when it is the same.
 
     What a reranker said and the vector of the question are in the receipt; no model is asked again.
@@ -69,7 +72,7 @@ def replay(
     revision = _revision(repository, asked, at)
     engine(asked.semantics)
     counter = _estimator_of(asked.query, estimator)
-    result: Result = ask_again(
+    result: Answer[Item] = ask_again(
         repository, revision, PreparedQuery(asked.query, counter, asked.rerank)
     )
     check_same(repository, asked, result)
@@ -104,7 +107,7 @@ def ask_again(repository: Core, revision: Graph, asked: PreparedQuery) -> Any:
     return explained(lambda: execute_asked(repository, revision, asked))
 
 
-def check_same(repository: Core, asked: Receipt, result: Result) -> None:
+def check_same(repository: Core, asked: Receipt, result: Answer[Item]) -> None:
     """Raises `ReplayError` unless a receipt is, to the byte, the one of an answer to its query."""
     found = receipt_of(result, commit=asked.commit, notes_head=asked.notes_head)
     # The digests of models stand in the root's configuration, so they are checked against it.

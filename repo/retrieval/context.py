@@ -8,10 +8,11 @@ from ibidem.objects.errors import InvalidInputError, NotFoundError
 from ibidem.objects.node import Node
 from ibidem.repo.retrieval.retrieve import answered, ask
 from ibidem.repo.retrieval.token_estimators import estimator_of
+from ibidem.retrieve.answer.answer import Answer, AnswerKind
 from ibidem.retrieve.context.assemble import shown_text
 from ibidem.retrieve.context.option import EDGES, LIMIT_DEFAULT, SCORE, EdgeWalk, PackOptions
+from ibidem.retrieve.context.pack import Pack, pack_cid
 from ibidem.retrieve.context.prompt import Citation, Prompt, assemble, cited_digest
-from ibidem.retrieve.context.result import PackResult, pack_cid
 from ibidem.retrieve.tokens import HEURISTIC
 
 if TYPE_CHECKING:
@@ -25,10 +26,12 @@ HYBRID_WEIGHTS = {"lexical": 0.7, "dense": 0.3}
 _NAMES = frozenset(PackOptions().form()) - {EDGES} | frozenset(EdgeWalk().form())
 
 
-def packs(repository: Core, revision: Graph, text: str | None = None, **options: Any) -> PackResult:
+def packs(
+    repository: Core, revision: Graph, text: str | None = None, **options: Any
+) -> Answer[Pack]:
     """Returns the packs that answer a question, with their receipt; `ask_packs` has the options."""
     result = answered(repository, revision, ask_packs(repository, revision, text, **options))
-    assert isinstance(result, PackResult), "BUG: a question for packs"
+    assert result.kind is AnswerKind.PACKS, "BUG: a question for packs"
     return result
 
 
@@ -68,7 +71,7 @@ def ask_packs(
 class Packer(Protocol):
     """What finds packs: a revision, or a run."""
 
-    def packs(self, text: str | None = None, **options: Any) -> PackResult:
+    def packs(self, text: str | None = None, **options: Any) -> Answer[Pack]:
         """Returns hits with what stands around them."""
         ...
 
@@ -76,7 +79,7 @@ class Packer(Protocol):
 def prompt(
     packer: Packer,
     question: str,
-    found: PackResult | None,
+    found: Answer[Pack] | None,
     *,
     style: str,
     **options: Any,
@@ -89,7 +92,7 @@ def prompt(
         raise InvalidInputError(
             f"{min(options)}: got it beside packs, expected it where they are made"
         )
-    receipt = found.receipt if isinstance(found, PackResult) else None
+    receipt = found.receipt if isinstance(found, Answer) else None
     return assemble(
         question,
         found,

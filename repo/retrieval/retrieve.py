@@ -18,8 +18,7 @@ from ibidem.repo.arguments import microseconds
 from ibidem.repo.graph import Graph
 from ibidem.repo.retrieval.rerank_timeout import limited
 from ibidem.repo.retrieval.token_estimators import estimator_of
-from ibidem.retrieve.answer.receipt import receipt_of
-from ibidem.retrieve.answer.result import Result
+from ibidem.retrieve.answer.answer import Answer, AnswerKind, receipt_of
 from ibidem.retrieve.answer.warning import Warning  # noqa: A004  the word that the field knows
 from ibidem.retrieve.lane import LaneTop
 from ibidem.retrieve.pipeline import dense_tops
@@ -31,10 +30,10 @@ from ibidem.retrieve.tokens import HEURISTIC, TokenEstimator
 if TYPE_CHECKING:
     from ibidem.embed.protocol import Embedder
     from ibidem.repo.core import Core
-    from ibidem.retrieve.context.result import PackResult
+    from ibidem.retrieve.answer.item import Item
 
 
-AnyAnswer = TypeVar("AnyAnswer", Result, "PackResult", "Result | PackResult")
+AnyAnswer = TypeVar("AnyAnswer", bound=Answer[Any])
 
 
 @record
@@ -48,12 +47,12 @@ class PreparedQuery:
     """Whether a warning is an error."""
 
 
-def retrieve(repository: Core, revision: Graph, **options: Any) -> Result:
+def retrieve(repository: Core, revision: Graph, **options: Any) -> Answer[Item]:
     """Returns the answer to a question over a revision, with its receipt; `ask` has the options."""
     return _of_nodes(answered(repository, revision, _ask_nodes(repository, revision, options)))
 
 
-def answered(repository: Core, revision: Graph, asked: PreparedQuery) -> Result | PackResult:
+def answered(repository: Core, revision: Graph, asked: PreparedQuery) -> Answer[Any]:
     """Returns the answer to a resolved question, of nodes or of packs, with its receipt."""
     result = _checked(asked, execute_asked(repository, revision, asked))
     return _with_receipt(repository, revision, result)
@@ -61,7 +60,7 @@ def answered(repository: Core, revision: Graph, asked: PreparedQuery) -> Result 
 
 def retrieve_many(
     repository: Core, revision: Graph, questions: Iterable[Mapping[str, Any]]
-) -> list[Result]:
+) -> list[Answer[Item]]:
     """Returns the answers to several questions, each as `retrieve` gives it.
 
     Questions whose vectors are of one model and that rank the same nodes share one scan of the
@@ -144,8 +143,8 @@ def _ask_nodes(repository: Core, revision: Graph, options: Mapping[str, Any]) ->
     return ask(repository, revision, **options)
 
 
-def _of_nodes(result: Result | PackResult) -> Result:
-    assert isinstance(result, Result), "BUG: a question for nodes"
+def _of_nodes(result: Answer[Any]) -> Answer[Item]:
+    assert result.kind is AnswerKind.NODES, "BUG: a question for nodes"
     return result
 
 
@@ -184,10 +183,10 @@ def _said(warning: Warning) -> str:
 
 def execute_asked(
     repository: Core, revision: Graph, asked: PreparedQuery, *, dense: LaneTop | None = None
-) -> Result | PackResult:
+) -> Answer[Any]:
     """Returns the answer to a resolved question, by the rules of its version, without a receipt."""
     store = repository.store
-    result: Result | PackResult = revision.asked(
+    result: Answer[Any] = revision.asked(
         lambda snapshot: engine(asked.query.semantics)(
             snapshot,
             asked.query,
@@ -215,7 +214,7 @@ class Retriever:
     """A question put together step by step; every step returns a new one and changes nothing."""
 
     def __init__(
-        self, ask: Callable[..., Result], options: Mapping[str, Any] | None = None
+        self, ask: Callable[..., Answer[Item]], options: Mapping[str, Any] | None = None
     ) -> None:
         self._ask = ask
         self._options = dict(options or {})
@@ -288,7 +287,7 @@ class Retriever:
         """Sets options that have no step of their own."""
         return self._with(**options)
 
-    def execute(self) -> Result:
+    def execute(self) -> Answer[Item]:
         """Asks."""
         return self._ask(**self._options)
 

@@ -36,8 +36,7 @@ if TYPE_CHECKING:
     from ibidem.repo.core import Core
     from ibidem.repo.operation_log import OperationLog
     from ibidem.repo.runs.replay import Replay
-    from ibidem.retrieve.answer.result import Result
-    from ibidem.retrieve.context.result import PackResult
+    from ibidem.retrieve.answer.answer import Answer
 
 
 class Run(Session):
@@ -118,7 +117,7 @@ class Run(Session):
     ) -> Any:
         from ibidem.repo.retrieval import context, retrieve
 
-        answer: Callable[..., Result | PackResult]
+        answer: Callable[..., Answer[Any]]
         answer = context.packs if is_packs else retrieve.retrieve
         request = retrieve_request(rev, options, is_packs=is_packs)
         with self._chain.lock:
@@ -130,8 +129,7 @@ class Run(Session):
                 raise
             if result.receipt is None:
                 raise InvalidInputError(
-                    f"answer: got {len(list(result.shown()))} items, too many for a receipt, which "
-                    "a run needs",
+                    f"answer: got {len(result)} items, too many for a receipt, which a run needs",
                     hint="ask with a smaller limit",
                 )
             block = result.receipt.encode()

@@ -29,9 +29,10 @@ if TYPE_CHECKING:
     from ibidem.repo.core import Core
     from ibidem.repo.transaction.transaction import Transaction
     from ibidem.retrieve.access.policy import TrustContext
-    from ibidem.retrieve.answer.result import Result
+    from ibidem.retrieve.answer.answer import Answer
+    from ibidem.retrieve.answer.item import Item
+    from ibidem.retrieve.context.pack import Pack
     from ibidem.retrieve.context.prompt import Prompt
-    from ibidem.retrieve.context.result import PackResult
 
 
 class UnrecordedError(InvalidInputError, AttributeError):
@@ -86,20 +87,20 @@ class Session(ABC):
         roots = self.at(before).root, self.at(after).root
         return log.changes(self._repository.store, *roots)
 
-    def retrieve(self, text: str | None = None, **options: Any) -> Result:
+    def retrieve(self, text: str | None = None, **options: Any) -> Answer[Item]:
         """Returns the ranked answer at the head, as `Repository.retrieve` does."""
-        found: Result = self._retrieve(HEAD, None, {"text": text, **options})
+        found: Answer[Item] = self._retrieve(HEAD, None, {"text": text, **options})
         return found
 
-    def packs(self, text: str | None = None, **options: Any) -> PackResult:
+    def packs(self, text: str | None = None, **options: Any) -> Answer[Pack]:
         """Returns hits with what stands around them, as `Repository.packs` does."""
-        found: PackResult = self._retrieve(HEAD, None, {"text": text, **options}, is_packs=True)
+        found: Answer[Pack] = self._retrieve(HEAD, None, {"text": text, **options}, is_packs=True)
         return found
 
     def prompt(
         self,
         question: str,
-        packs: PackResult | None = None,
+        packs: Answer[Pack] | None = None,
         *,
         style: str = "qa",
         **options: Any,
@@ -257,18 +258,20 @@ class RunRevision(Revision):
         self._session = session
         self._rev = rev
 
-    def retrieve(self, text: str | None = None, **options: Any) -> Result:
+    def retrieve(self, text: str | None = None, **options: Any) -> Answer[Item]:
         """Returns the ranked answer to a question."""
-        found: Result = self._session._retrieve(self._rev, self.graph, {"text": text, **options})
+        found: Answer[Item] = self._session._retrieve(
+            self._rev, self.graph, {"text": text, **options}
+        )
         return found
 
-    def packs(self, text: str | None = None, **options: Any) -> PackResult:
+    def packs(self, text: str | None = None, **options: Any) -> Answer[Pack]:
         """Returns hits with what stands around them."""
         asked = {"text": text, **options}
-        found: PackResult = self._session._retrieve(self._rev, self.graph, asked, is_packs=True)
+        found: Answer[Pack] = self._session._retrieve(self._rev, self.graph, asked, is_packs=True)
         return found
 
-    def retrieve_many(self, questions: Iterable[Mapping[str, Any]]) -> list[Result]:
+    def retrieve_many(self, questions: Iterable[Mapping[str, Any]]) -> list[Answer[Item]]:
         """Returns the answers to several questions, each recorded by itself."""
         return [self.retrieve(**question) for question in questions]
 

@@ -13,7 +13,8 @@ import numpy.typing as npt
 from ibidem.objects.record import record
 from ibidem.retrieve.filter import NodeSet, cached
 from ibidem.retrieve.lexical.postings import MergedPostings, Slots, TermBounds, shares
-from ibidem.retrieve.lexical.view import LexicalView, Statistics
+from ibidem.retrieve.lexical.statistics import Statistics
+from ibidem.retrieve.lexical.view import LexicalView
 from ibidem.retrieve.numbers import Float64s
 from ibidem.retrieve.protocol import Bools
 from ibidem.retrieve.query.query import Query
@@ -52,7 +53,9 @@ class Scorer:
 
     def bounds(self, term: Weighted) -> TermBounds:
         """Returns what bounds the postings of a term."""
-        return term.joined.bounds(self.lexical_view, self.statistics, self.query.k1, self.query.b)
+        view, statistics, k1, b = self.lexical_view, self.statistics, self.query.k1, self.query.b
+        widths = view.widths(statistics, k1, b)
+        return term.joined.bounds(view.segments, widths, statistics, k1, b)
 
     def scores(self, slots: Slots) -> tuple[Float64s, Bools]:
         """Returns the canonical scores of slots, and which of them have a term.

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ibidem.retrieve.lexical.view import LexicalView, Statistics
+from ibidem.retrieve.lexical.statistics import Statistics
+from ibidem.retrieve.lexical.view import LexicalView
 from ibidem.retrieve.protocol import LexicalSegment
 from ibidem.retrieve.query.query import Query
 

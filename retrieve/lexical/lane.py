@@ -23,7 +23,8 @@ from ibidem.retrieve.lexical.fuzzy import near_terms
 from ibidem.retrieve.lexical.maxscore import best_slots
 from ibidem.retrieve.lexical.phrase import phrases_of, with_phrase
 from ibidem.retrieve.lexical.postings import Slots
-from ibidem.retrieve.lexical.view import LexicalView, Statistics, lexical_view_of, statistics_of
+from ibidem.retrieve.lexical.statistics import Statistics, statistics_of
+from ibidem.retrieve.lexical.view import LexicalView, lexical_view_of
 from ibidem.retrieve.numbers import Float64s, rank
 from ibidem.retrieve.query.match import AND
 from ibidem.retrieve.query.query import Query

@@ -8,17 +8,14 @@ Spec: retrieval 4.1.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from ibidem.objects.record import record
+from ibidem.retrieve.lexical.statistics import Statistics
 from ibidem.retrieve.numbers import Float64s
-from ibidem.retrieve.protocol import Bools, Term
-
-if TYPE_CHECKING:
-    from ibidem.retrieve.lexical.view import LexicalView, Statistics
+from ibidem.retrieve.protocol import Bools, LexicalSegment, Term
 
 LEVELS = 255
 _DOWN = 1.0 - 2.0**-40
@@ -27,6 +24,9 @@ _NO_BYTES = np.zeros(0, np.uint8)
 
 Slots = npt.NDArray[np.uint32]
 Impacts = npt.NDArray[np.uint8]
+Width = tuple[float, float] | None
+"""Bounds of a ratio divided by the one that an impact was made for; None where these say too
+little."""
 
 
 @record
@@ -116,11 +116,23 @@ class MergedPostings:
         return self._frequencies
 
     def bounds(
-        self, lexical_view: LexicalView, statistics: Statistics, k1: float, b: float
+        self,
+        segments: Sequence[LexicalSegment],
+        widths: Sequence[Width],
+        statistics: Statistics,
+        k1: float,
+        b: float,
     ) -> TermBounds:
-        """Returns the bounds of its postings, for what it was made for."""
+        """Returns the bounds of its postings, for what it was made for.
+
+        Args:
+            segments: of the view.
+            widths: likewise, what the impacts of each are widened by.
+            statistics: of the view.
+            k1: the query's, as is `b`.
+        """
         if self._bounds is None:
-            self._bounds = _bounds(lexical_view, statistics, self.parts, k1, b)
+            self._bounds = _bounds(self.parts, segments, widths, statistics, k1, b)
         return self._bounds
 
     def has(self, slots: Slots) -> Bools:
@@ -140,31 +152,31 @@ class MergedPostings:
 
 
 def _bounds(
-    lexical_view: LexicalView,
-    statistics: Statistics,
     parts: Sequence[tuple[int, int, Term]],
+    segments: Sequence[LexicalSegment],
+    widths: Sequence[Width],
+    statistics: Statistics,
     k1: float,
     b: float,
 ) -> TermBounds:
     pieces: list[Piece] = []
     impacts: list[Impacts] = [_NO_BYTES]
     high, low, top, last = 1.0, 1.0, 0.0, 0
-    every = lexical_view.widths(statistics, k1, b)
     for index, start, part in parts:
-        segment, widths, known = lexical_view.segments[index], every[index], part.impacts
+        segment, width, known = segments[index], widths[index], part.impacts
         first, last = last, last + part.rows.shape[0]
-        is_new = widths is None or known is None
+        is_new = width is None or known is None
         stop = start + segment.ordinals.shape[0]
         pieces.append(Piece(first, last, start, stop, None if is_new else part.dense))
-        if widths is None or known is None:
+        if width is None or known is None:
             lengths = segment.lengths[part.rows]
             made = _impacts(part, shares(lengths, statistics.mean_length, k1, b))
             impacts.append(made)
             top = max(top, float(made.max()) / LEVELS)
         else:
             impacts.append(known)
-            low, high = min(low, widths[0]), max(high, widths[1])
-            top = max(top, widths[1] * part.top / LEVELS)
+            low, high = min(low, width[0]), max(high, width[1])
+            top = max(top, width[1] * part.top / LEVELS)
     joined = impacts[1] if len(parts) == 1 else np.concatenate(impacts)
     return TermBounds(joined, high, low / high, min(1.0, top), tuple(pieces))
 

@@ -1,8 +1,7 @@
 """The lexical rows of a view as one plane, over all segments.
 
 A *slot* is the place of a row among those of all segments, see `retrieve/lexical/row_layout.py`.
-Statistics are those of the view's nodes that have text; what they cost follows what is dead or
-hidden, not what is there. A term is joined over the segments when it is first asked for, and
+A term is joined over the segments when it is first asked for, and
 remembered; with one segment nothing is copied.
 
 Spec: retrieval 4.1.
@@ -10,7 +9,7 @@ Spec: retrieval 4.1.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import field
 
 import numpy as np
@@ -18,8 +17,9 @@ import numpy.typing as npt
 
 from ibidem.objects.record import record
 from ibidem.retrieve.filter import NodeSet, cached
-from ibidem.retrieve.lexical.postings import MergedPostings, Slots
+from ibidem.retrieve.lexical.postings import MergedPostings, Slots, Width
 from ibidem.retrieve.lexical.row_layout import RowPlaces, places_of
+from ibidem.retrieve.lexical.statistics import Statistics
 from ibidem.retrieve.numbers import Float32s, ln_ratio
 from ibidem.retrieve.protocol import Bools, LexicalSegment, Ordinals, Term
 
@@ -29,36 +29,8 @@ _BYTES_KEPT, _TERMS_KEPT = 48_000_000, 16_384
 """What a plane remembers of terms."""
 _POSTING_BYTES = 6
 """A slot, a frequency and an impact."""
-_FEW_SHARE = 16
-"""Rows of a segment that do not count are listed where they are at most one in so many."""
-_CHUNK = 1 << 14
-"""Rows looked at in one go: they stay in a near cache."""
 _MINUS_INFINITY = np.uint32(0xFF800000)
 """The bits of the float32."""
-
-Width = tuple[float, float] | None
-"""Bounds of a ratio divided by the one that an impact was made for; None where these say too
-little."""
-
-
-@record
-class Statistics:
-    """What BM25 knows of a collection: the view's nodes that have at least one term."""
-
-    documents: int
-    terms: int
-    """Their lengths, added up."""
-    longest: int
-    """No row is longer."""
-    masks: Mapping[str, Bools]
-    """By name of the segment, the rows that count; those where all do are left out."""
-    gone: Mapping[str, npt.NDArray[np.intp]]
-    """Likewise the rows that do not, ascending, where these are few."""
-
-    @property
-    def mean_length(self) -> float:
-        """The average length, rounded once."""
-        return self.terms / self.documents
 
 
 @record
@@ -156,50 +128,6 @@ class LexicalView:
             self._terms.clear()
             self._kept[0] = 0
         self._kept[0] += size_bytes
-
-
-def statistics_of(view: NodeSet, *, include_tombstoned: bool) -> Statistics:
-    """Returns the statistics of a view, computed once a snapshot."""
-
-    def build() -> Statistics:
-        documents = terms = longest = 0
-        masks: dict[str, Bools] = {}
-        gone: dict[str, npt.NDArray[np.intp]] = {}
-        for segment in view.snapshot.lexical:
-            counted = segment.counted
-            documents, terms = documents + counted[0], terms + counted[1]
-            longest = max(longest, counted[2])
-            mask = view.mask(segment)
-            out = 0 if mask is None else mask.shape[0] - int(np.count_nonzero(mask))
-            if mask is None or out == 0:
-                continue
-            masks[segment.name] = mask
-            if out * _FEW_SHARE < mask.shape[0]:
-                gone[segment.name] = np.flatnonzero(~mask)
-                lengths = segment.lengths[gone[segment.name]]
-                left_out = int(np.count_nonzero(lengths)), int(lengths.sum(dtype=np.uint64))
-            else:
-                is_full = counted[0] == mask.shape[0]
-                left_out = _left_out(segment.lengths, ~mask, out if is_full else None)
-            documents, terms = documents - left_out[0], terms - left_out[1]
-        return Statistics(documents, terms, longest, masks, gone)
-
-    return cached(view.snapshot, ("lexical", include_tombstoned), build)
-
-
-def _left_out(
-    lengths: npt.NDArray[np.uint32], rows: Bools, documents: int | None
-) -> tuple[int, int]:
-    """Returns how many documents some rows are, where that is not known, and their terms."""
-    held = np.empty(_CHUNK, np.uint32)
-    count = terms = 0
-    for start in range(0, rows.shape[0], _CHUNK):
-        part = rows[start : start + _CHUNK]
-        kept = np.multiply(lengths[start : start + _CHUNK], part, out=held[: part.shape[0]])
-        if documents is None:
-            count += int(np.count_nonzero(kept))
-        terms += int(np.add.reduce(kept, dtype=np.uint64))
-    return count if documents is None else documents, terms
 
 
 def lexical_view_of(

@@ -20,7 +20,8 @@ from ibidem.objects.tombstone import Tombstone
 from ibidem.objects.tree import EMPTY_TREE, build
 from ibidem.retrieve.filter import universe
 from ibidem.retrieve.lexical import bm25, exhaustive, lane, maxscore
-from ibidem.retrieve.lexical import view as lexical_view
+from ibidem.retrieve.lexical.statistics import statistics_of
+from ibidem.retrieve.lexical.view import lexical_view_of
 from ibidem.retrieve.query.query import resolve
 from ibidem.store.memory import MemoryStore
 
@@ -52,8 +53,8 @@ class Collection:
         """Returns what scoring every row gives."""
         query = resolve(CONFIG, **options)
         everything = universe(self.snapshot, query)
-        statistics = lexical_view.statistics_of(everything.view, include_tombstoned=False)
-        rows = lexical_view.lexical_view_of(everything.view, statistics, include_tombstoned=False)
+        statistics = statistics_of(everything.view, include_tombstoned=False)
+        rows = lexical_view_of(everything.view, statistics, include_tombstoned=False)
         words = query.text.split()
         terms = bm25.weighted(
             rows, statistics, {word: float(words.count(word)) for word in words}, query
@@ -183,8 +184,8 @@ def test_accumulators_come_back_clean():
         assert collection.top(text=text, where={"place": {"lt": 250}}) == first
     query = resolve(CONFIG, text="w1")
     view = universe(collection.snapshot, query).view
-    statistics = lexical_view.statistics_of(view, include_tombstoned=False)
-    rows = lexical_view.lexical_view_of(view, statistics, include_tombstoned=False)
+    statistics = statistics_of(view, include_tombstoned=False)
+    rows = lexical_view_of(view, statistics, include_tombstoned=False)
     assert rows.empty is not None
     assert np.array_equal(rows.take(), rows.empty)
     for kind in (np.float32, np.float64, np.bool_):
