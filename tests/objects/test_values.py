@@ -7,6 +7,7 @@ from dataclasses import FrozenInstanceError, replace
 import pytest
 
 from ibidem.objects import codec
+from ibidem.objects.child import Child
 from ibidem.objects.cid import (
     BlobCid,
     Cid,
@@ -33,7 +34,7 @@ from ibidem.objects.derive import edge_id, node_id
 from ibidem.objects.edge import Edge
 from ibidem.objects.erasure import Erasure
 from ibidem.objects.errors import CorruptError, FormatError, InvalidInputError
-from ibidem.objects.node import Child, Node, join_content, split_content
+from ibidem.objects.node import Node, join_content, split_content
 from ibidem.objects.operation import Operation
 from ibidem.objects.receipt import ReceiptBlock
 from ibidem.objects.root import Root
