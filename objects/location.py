@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Self
 
+from ibidem.objects.child import Child
 from ibidem.objects.constants import (
     DOCUMENT_BYTES_MAX,
     DOCUMENT_DEPTH_MAX,
@@ -19,7 +20,7 @@ from ibidem.objects.constants import (
 )
 from ibidem.objects.errors import CorruptError, ErrorKind, InvalidInputError
 from ibidem.objects.ids import ID_BYTES, NodeId
-from ibidem.objects.node import Child, Node
+from ibidem.objects.node import Node
 from ibidem.objects.record import record
 
 CONTAINERS = frozenset({"Document", "Section"})

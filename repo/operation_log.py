@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, OperationCid, RootCid, ViewCid
-from ibidem.objects.commit import require_time
 from ibidem.objects.errors import (
     ConflictError,
     CorruptError,
@@ -22,6 +21,7 @@ from ibidem.objects.errors import (
     InvalidInputError,
     NotFoundError,
 )
+from ibidem.objects.fields import require_time
 from ibidem.objects.links import fields_of_kind, links_in
 from ibidem.objects.operation import Operation
 from ibidem.objects.record import record

@@ -24,12 +24,12 @@ from ibidem.memory.conversation.message import (
     stored,
     thread_id,
 )
+from ibidem.objects.child import Child
 from ibidem.objects.config import Config
 from ibidem.objects.derive import node_id
 from ibidem.objects.errors import ConflictError, ErrorKind, InvalidInputError
 from ibidem.objects.forking import ForkLock
 from ibidem.objects.location import size_of
-from ibidem.objects.node import Child
 from ibidem.objects.record import record
 from ibidem.repo.transaction.publish import pause
 from ibidem.retrieve.access.derived import derived_labels

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from pyroaring import BitMap
 
+from ibidem.objects.child import Child
 from ibidem.objects.config import Config
 from ibidem.objects.conflict import NODE
 from ibidem.objects.errors import NotFoundError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.location import CONTAINERS, document_of, own_size
-from ibidem.objects.node import Child, Node
+from ibidem.objects.node import Node
 from ibidem.objects.root import Root
 from ibidem.objects.tree import Tree, diff
 from ibidem.repo.history import log

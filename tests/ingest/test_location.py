@@ -4,10 +4,11 @@ import pytest
 from hypothesis import given, settings
 
 from ibidem.ingest.draft import document_id
+from ibidem.objects.child import Child
 from ibidem.objects.errors import CorruptError, InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.location import locate, source_text
-from ibidem.objects.node import Child, Node
+from ibidem.objects.node import Node
 
 from .strategies import SOURCES
 from .trees import parents_of, read

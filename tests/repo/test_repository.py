@@ -14,6 +14,7 @@ import pytest
 
 import ibidem
 from ibidem.objects.blocks import WriteBatch
+from ibidem.objects.child import Child
 from ibidem.objects.config import Config
 from ibidem.objects.derive import node_id, ref_key
 from ibidem.objects.errors import (
@@ -26,7 +27,6 @@ from ibidem.objects.errors import (
     StorageError,
 )
 from ibidem.objects.location import Location
-from ibidem.objects.node import Child
 from ibidem.objects.tree import mutate
 from ibidem.repo import refs
 from ibidem.repo.repository import Repository

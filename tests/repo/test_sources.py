@@ -13,12 +13,13 @@ import pytest
 
 from ibidem.objects import codec
 from ibidem.objects.blocks import WriteBatch
+from ibidem.objects.child import Child
 from ibidem.objects.cid import BlobCid, Cid, CommitCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.derive import node_id
 from ibidem.objects.errors import CorruptError, ErrorKind, IbidemError, InvalidInputError
 from ibidem.objects.ids import NodeId
-from ibidem.objects.node import Child, Node
+from ibidem.objects.node import Node
 from ibidem.objects.root import Root
 from ibidem.objects.tree import EMPTY_TREE, build
 from ibidem.objects.view import View

@@ -15,9 +15,9 @@ import pytest
 
 import ibidem
 from ibidem.memory.recall.feedback import vote
+from ibidem.objects.child import Child
 from ibidem.objects.derive import node_id
 from ibidem.objects.errors import InvalidInputError
-from ibidem.objects.node import Child
 from ibidem.retrieve.context.option import EdgeWalk, PackOptions
 from ibidem.retrieve.query.query import resolve
 

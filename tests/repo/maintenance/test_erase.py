@@ -10,6 +10,7 @@ import pytest
 
 import ibidem
 from ibidem.ingest.ingest import ingest_text
+from ibidem.objects.derive import node_id
 from ibidem.objects.errors import (
     ErasedError,
     ErrorKind,
@@ -17,13 +18,17 @@ from ibidem.objects.errors import (
     NotFoundError,
     ReplayError,
 )
+from ibidem.objects.fields import NODE
 from ibidem.objects.ids import NodeId
+from ibidem.objects.node import Node
+from ibidem.objects.table import Field, Table, Type
 from ibidem.objects.text import text_digest
+from ibidem.repo.erasure import find_copies
 from ibidem.repo.maintenance.folder import fsck_folder
 from ibidem.repo.repository import Repository
 
 from .conftest import SECRET, fill
-from .secret import NEEDLES, add_secret, places_of
+from .secret import NEEDLES, add_secret, places_of, said_in_fields
 
 
 def test_no_byte_of_it_is_in_any_file(tmp_path: Path) -> None:
@@ -48,6 +53,40 @@ def test_no_byte_of_it_is_in_any_file(tmp_path: Path) -> None:
     assert fsck_folder(tmp_path).is_clean
     assert fsck_folder(tmp_path).erased_count > 3
     assert places_of(tmp_path, *NEEDLES) == []
+
+
+@pytest.mark.parametrize("name", said_in_fields(SECRET))
+def test_what_quotes_any_field_of_it_goes_too(tmp_path: Path, name: str) -> None:
+    with ibidem.init(tmp_path) as repo:
+        with repo.transaction() as tx:
+            tx.add_node("Doc", summary="harmless", key="harmless")
+            secret = tx.add_node("Doc", **{"key": "k", name: said_in_fields(SECRET)[name]})
+        with repo.run("desk") as run:
+            run.event("model", "what is it?", lambda: f"they say {SECRET}")
+        assert places_of(tmp_path, SECRET.encode())
+        repo.erase(secret)
+        assert places_of(tmp_path, SECRET.encode()) == []
+
+
+def test_a_field_that_is_new_in_the_table_is_erased(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = Type(texts=lambda value: (word.encode() for word in value))
+    table = Table("node", *NODE.fields, Field("words", words, optional=True))
+    monkeypatch.setattr(find_copies, "NODE", table)
+    with ibidem.init(tmp_path) as repo:
+        with repo.transaction() as tx:
+            secret = tx._add(
+                Node(node_id("", "k"), "Doc", key=("", "k"), extra={"words": {SECRET: 1}}),
+                {},
+                may_replace=False,
+            )
+        with repo.run("desk") as run:
+            run.event("model", "what is it?", lambda: f"they say {SECRET}")
+        assert places_of(tmp_path, SECRET.encode())
+        repo.erase(secret)
+        assert places_of(tmp_path, SECRET.encode()) == []
+        assert repo.fsck().is_clean
 
 
 def test_cached_embeddings_of_its_texts_go(tmp_path: Path) -> None:
