@@ -4,8 +4,8 @@ They decide how much is read at a time, when threads help, and when a pass is wo
 values give the same rows and the same scores. Error bounds, which proofs need, stand beside the
 proofs (`retrieve/dense/bounds.py`, `retrieve/dense/quantizers.py`).
 
-"Chosen by `bench/dense.py`" means: on one machine, among a few values tried; the optimum is flat.
-Where nothing is said of the choice, it is a round number nobody has measured alone.
+Each says its unit and what it trades. A measurement is named where the history of the code records
+one; where none is named, none is recorded. `bench/dense.py` is the place to make one.
 """
 
 from __future__ import annotations

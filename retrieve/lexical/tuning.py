@@ -4,8 +4,8 @@ They trade one kind of work for another: when to stop reading posting lists, wha
 much to do in one numpy call. Any values give the same documents and the same scores, which the
 tests check by asking with extreme ones. Numbers that a proof needs stand beside that proof.
 
-"Chosen by `bench/lexical.py`" means: on one machine, over 200,000 texts, among a few values tried;
-the optimum is flat. Where nothing is said of the choice, it is a round number nobody has measured.
+Each says its unit and what it trades. A measurement is named where the history of the code records
+one; where none is named, none is recorded. `bench/lexical.py` is the place to make one.
 """
 
 from __future__ import annotations
@@ -14,16 +14,14 @@ from __future__ import annotations
 
 SMALL_UNIVERSE_ROW_COST = 16
 """Postings read in the time in which one row is scored for one term. A universe whose rows cost
-less than the posting lists of the query is scored row by row. Chosen when pruning by impacts came
-in; not measured on its own."""
+less than the posting lists of the query is scored row by row."""
 EXHAUSTIVE_POSTINGS_MAX = 98_304
 """Postings of a query up to which exhaustive scoring is tried. Beyond it the accumulation costs
-more than pruning by impacts. Chosen by `bench/lexical.py`."""
+more than pruning by impacts."""
 EXHAUSTIVE_NEW_POSTINGS_MAX = 49_152
 """Postings of terms without a cached contribution up to which contributions are computed at once.
 Beyond it the first question is answered with impacts, and contributions are computed if the terms
-are used again. Chosen by the "first" column of `bench/lexical.py`: a word is most often new to a
-process."""
+are used again. It came with a change that halved the time of words that are new to a process."""
 MANY_TERMS_MIN = 256
 """Terms of a query from which all postings are added up without bounds: with thousands of terms
 each bound says little, and repeated checks of the threshold took seconds."""
