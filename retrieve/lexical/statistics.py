@@ -1,7 +1,6 @@
 """What BM25 knows of a collection: how many nodes of a view have text, and how much.
 
-The segments have counted their rows, so what this costs follows what is dead or hidden, not what is
-there.
+The segments have counted their rows, so the cost follows the rows that are hidden, not all rows.
 
 Spec: retrieval 4.1.
 """
@@ -15,12 +14,8 @@ import numpy.typing as npt
 
 from ibidem.objects.record import record
 from ibidem.retrieve.filter import NodeSet, cached
+from ibidem.retrieve.lexical import tuning
 from ibidem.retrieve.protocol import Bools
-
-_FEW_SHARE = 16
-"""Rows of a segment that do not count are listed where they are at most one in so many."""
-_CHUNK = 1 << 14
-"""Rows looked at in one go: they stay in a near cache."""
 
 
 @record
@@ -59,7 +54,7 @@ def statistics_of(view: NodeSet, *, include_tombstoned: bool) -> Statistics:
             if mask is None or out == 0:
                 continue
             masks[segment.name] = mask
-            if out * _FEW_SHARE < mask.shape[0]:
+            if out * tuning.ABSENT_LIST_SHARE < mask.shape[0]:
                 gone[segment.name] = np.flatnonzero(~mask)
                 lengths = segment.lengths[gone[segment.name]]
                 left_out = int(np.count_nonzero(lengths)), int(lengths.sum(dtype=np.uint64))
@@ -75,12 +70,17 @@ def statistics_of(view: NodeSet, *, include_tombstoned: bool) -> Statistics:
 def _left_out(
     lengths: npt.NDArray[np.uint32], rows: Bools, documents: int | None
 ) -> tuple[int, int]:
-    """Returns how many documents some rows are, where that is not known, and their terms."""
-    held = np.empty(_CHUNK, np.uint32)
+    """Returns how many of some rows are documents, unless it is given, and the sum of their
+    lengths.
+
+    Chunks stay in a near cache, so the rows are not copied.
+    """
+    step = tuning.LENGTHS_CHUNK_ROWS
+    held = np.empty(step, np.uint32)
     count = terms = 0
-    for start in range(0, rows.shape[0], _CHUNK):
-        part = rows[start : start + _CHUNK]
-        kept = np.multiply(lengths[start : start + _CHUNK], part, out=held[: part.shape[0]])
+    for start in range(0, rows.shape[0], step):
+        part = rows[start : start + step]
+        kept = np.multiply(lengths[start : start + step], part, out=held[: part.shape[0]])
         if documents is None:
             count += int(np.count_nonzero(kept))
         terms += int(np.add.reduce(kept, dtype=np.uint64))

@@ -19,6 +19,20 @@ def test_links_lead_somewhere(page: Path):
             assert (page.parent / target).exists(), f"{page.name} points at {target}"
 
 
+DESIGN = sorted((HOUSE / "docs" / "design").glob("*.md"))
+ROOMS = (
+    "objects store index retrieve embed repo ingest memory serve testing cli spec docs tests bench"
+)
+
+
+@pytest.mark.parametrize("page", DESIGN, ids=lambda page: page.name)
+def test_paths_that_design_pages_name_exist(page: Path):
+    rooms = ROOMS.replace(" ", "|")
+    named = re.findall(rf"`((?:{rooms})/[\w./-]*)`", page.read_text(encoding="utf-8"))
+    missing = {path for path in named if not (HOUSE / path).exists()}
+    assert not missing, f"{page.name} names {sorted(missing)}"
+
+
 def test_the_glossary_is_sorted_and_says_each_word_once():
     text = (HOUSE / "docs" / "glossary.md").read_text(encoding="utf-8")
     words = re.findall(r"^\*\*(.+?)\*\*:", text, re.MULTILINE)
