@@ -25,15 +25,16 @@ if TYPE_CHECKING:
 class MaintenanceApi(Core):
     """The methods of `Repository` about its own health."""
 
-    def fsck(self, *, progress: Progress | None = None) -> FsckReport:
+    def fsck(self, *, is_deep: bool = False, progress: Progress | None = None) -> FsckReport:
         """Returns everything that is wrong, after reading all of the repository; changes nothing.
 
         Args:
+            is_deep: also reads every block with an independent library, `dag-cbor`, and compares.
             progress: called with how many blocks are done, and of how many.
         """
         from ibidem.repo.maintenance.fsck import fsck
 
-        return fsck(self, progress=progress)
+        return fsck(self, is_deep=is_deep, progress=progress)
 
     def repair(
         self,

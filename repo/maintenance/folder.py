@@ -19,9 +19,14 @@ if TYPE_CHECKING:
     from ibidem.repo.maintenance.block_checks import Progress
 
 
-def fsck_folder(path: str | os.PathLike[str], *, progress: Progress | None = None) -> FsckReport:
+def fsck_folder(
+    path: str | os.PathLike[str], *, is_deep: bool = False, progress: Progress | None = None
+) -> FsckReport:
     """Checks the repository in a folder, whatever state it is in, and opens it only if that is
     safe.
+
+    Args:
+        is_deep: as in `fsck`.
 
     Raises:
         NotFoundError: kind `repository-not-found`.
@@ -34,7 +39,7 @@ def fsck_folder(path: str | os.PathLike[str], *, progress: Progress | None = Non
     if faults:
         return FsckReport(tuple(faults), (UNREAD,), counts={"page": page_count})
     with open_core(path, Core, finish_erasing=False) as opened:
-        return fsck(opened, progress=progress)
+        return fsck(opened, is_deep=is_deep, progress=progress)
 
 
 def repair_folder(

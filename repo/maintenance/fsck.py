@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from ibidem.objects.cid import Cid, CommitCid, OperationCid, RootCid
 from ibidem.objects.errors import CorruptError, FormatError, IbidemError, NotFoundError
 from ibidem.objects.ids import NodeId
+from ibidem.objects.second_reader import disagreement
 from ibidem.objects.view import View
 from ibidem.repo import refs
 from ibidem.repo.erasure.find_copies import find_copies
@@ -51,7 +52,9 @@ UNREAD = "the blocks were not read: a file with such a layout may end whoever re
 _FINISH = "run 'repo erase --finish'"
 
 
-def fsck(repository: Core, *, progress: Progress | None = None) -> FsckReport:
+def fsck(
+    repository: Core, *, is_deep: bool = False, progress: Progress | None = None
+) -> FsckReport:
     """Returns everything that is wrong with a repository, and what was read.
 
     What somebody collects as garbage or erases meanwhile may look as if it were missing; so where
@@ -60,12 +63,13 @@ def fsck(repository: Core, *, progress: Progress | None = None) -> FsckReport:
 
     Args:
         repository: its store must be safe to read, which `fsck_folder` finds out first.
+        is_deep: also reads every block with `dag-cbor` and compares.
         progress: called with how many blocks are done, and of how many.
     """
     lasting: set[_Named] | None = None
     for _ in range(_TRIES_MAX):
         before = _cells(repository.store)
-        report = _checked(repository, progress)
+        report = _checked(repository, progress, is_deep=is_deep)
         if report.is_clean or _cells(repository.store) == before:
             return report
         found = set(map(_names, report.faults))
@@ -81,7 +85,7 @@ def _cells(store: Store) -> dict[str, bytes | None]:
     return {name: store.cell(name) for name in store.cells()}
 
 
-def _checked(repository: Core, progress: Progress | None) -> FsckReport:
+def _checked(repository: Core, progress: Progress | None, *, is_deep: bool) -> FsckReport:
     store = repository.store
     faults: list[Fault] = []
     notes: list[str] = []
@@ -103,6 +107,8 @@ def _checked(repository: Core, progress: Progress | None) -> FsckReport:
     faults += check_sources(store, walk.parts, _compared(repository, walk))
     unreachable = list(_check_rest(store, walk))
     faults += filter(None, unreachable)
+    if is_deep:
+        faults += _check_independently(store)
     if repository.folder is not None:
         found, notes, counts["logged-receipt"] = file_checks.check_receipts(
             repository.folder / "receipts"
@@ -275,3 +281,14 @@ def _check_rest(store: Store, walk: Walk) -> Iterator[Fault | None]:
                 yield Fault(FaultKind.DAMAGED, f"block {cid}", detail, cid)
             else:
                 yield None
+
+
+def _check_independently(store: Store) -> Iterator[Fault]:
+    """Yields blocks that `dag-cbor` reads unlike our codec; damaged ones are faults already."""
+    for cid in store.cids():
+        if cid.is_raw:
+            continue
+        with suppress(NotFoundError, CorruptError):
+            problem = disagreement(store.get(cid))
+            if problem is not None:
+                yield Fault(FaultKind.DISAGREEMENT, f"block {cid}", problem, cid)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 HOUSE = Path(__file__).resolve().parents[2]
-PAGES = sorted([HOUSE / "README.md", HOUSE / "CHANGELOG.md", *(HOUSE / "docs").rglob("*.md")])
+PAGES = sorted([*HOUSE.glob("*.md"), *(HOUSE / "docs").rglob("*.md")])
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(HOUSE)))
@@ -19,7 +19,11 @@ def test_links_lead_somewhere(page: Path):
             assert (page.parent / target).exists(), f"{page.name} points at {target}"
 
 
-DESIGN = sorted((HOUSE / "docs" / "design").glob("*.md"))
+DESIGN = [
+    *sorted((HOUSE / "docs" / "design").glob("*.md")),
+    HOUSE / "CONTRIBUTING.md",
+    HOUSE / "SECURITY.md",
+]
 ROOMS = (
     "objects store index retrieve embed repo ingest memory serve testing cli spec docs tests bench"
 )
