@@ -1,8 +1,7 @@
 """An open repository below its public face: the store and what is kept beside it.
 
-`Repository` is the face of it. Nothing here or below imports a face. Opening reads a small file and
-one cell; whatever
-grows is read when it is asked for, and readers never wait.
+`Repository` is the face; nothing here or below imports it. Opening reads a small file and one cell,
+whatever grows is read when it is needed, and readers never wait.
 """
 
 from __future__ import annotations
