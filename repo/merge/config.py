@@ -111,7 +111,9 @@ def merge_config(
     return merged, names
 
 
-def keep_models(config: Map, vectors: Iterable[str], sides: Iterable[Map]) -> Map:
+def keep_models(
+    config: dict[str, Any], vectors: Iterable[str], sides: Iterable[Map]
+) -> dict[str, Any]:
     """Returns the merged configuration with every model of which there are vectors.
 
     A model that one side let go stays where the other has new vectors of it, as that side has it.
