@@ -19,7 +19,7 @@ from typing import Any
 from blake3 import blake3
 
 from ibidem.objects import codec
-from ibidem.objects.cid import CommitCid, NodeCid, ReceiptCid, ResultCid, RootCid
+from ibidem.objects.cid import Cid, CommitCid, NodeCid, ReceiptCid, ResultCid, RootCid
 from ibidem.objects.errors import CorruptError, IbidemError, NotFoundError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.printable import printable_json
@@ -283,6 +283,8 @@ def _json(value: Any) -> str:
 def _to_json(value: Any) -> Any:
     if isinstance(value, bytes):
         return {"/": {"bytes": base64.b64encode(value).decode().rstrip("=")}}
+    if isinstance(value, Cid):
+        return {"/": str(value)}
     if isinstance(value, Mapping):
         return {key: _to_json(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
@@ -293,6 +295,8 @@ def _to_json(value: Any) -> Any:
 def _from_json(value: Any) -> Any:
     if isinstance(value, dict):
         inner = value.get("/")
+        if len(value) == 1 and isinstance(inner, str):
+            return Cid.parse(inner)
         if len(value) == 1 and isinstance(inner, dict) and list(inner) == ["bytes"]:
             text = inner["bytes"]
             return base64.b64decode(text + "=" * (-len(text) % 4))

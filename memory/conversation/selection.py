@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from ibidem.memory.conversation.message import MESSAGE, Stored, checked_name, stored
+from ibidem.memory.conversation.message import MESSAGE, Stored, checked_name, stored_of
 from ibidem.memory.conversation.units import USER, Unit, calls_of, check_kind
 from ibidem.objects.block import EMPTY
 from ibidem.objects.errors import InvalidInputError
@@ -98,7 +98,7 @@ def select(
     ranked = scope.ask(
         query, limit=None, depth=max(DEPTH_DEFAULT, 4 * k) if depth is None else depth, **options
     )
-    best = _first((stored(item.node, scope.reader) for item in ranked.items), scope, k, unit)
+    best = _first(stored_of((item.node for item in ranked.items), scope.reader), scope, k, unit)
     if order == "chronological":
         best.sort(key=lambda one: _time_key(one.messages[0]))
     return Selection(tuple(best), ranked)
@@ -150,8 +150,8 @@ class Scope:
         while True:
             page = self._page("created_at", limit=size)
             # What has the time of the last one may go on beyond the page.
-            nodes = [stored(node, self.reader) for node in page.nodes]
-            if page.count > len(nodes):
+            nodes = list(stored_of(page.nodes, self.reader))
+            if nodes and page.count > len(page.nodes):
                 cut = nodes[-1].created_at
                 nodes = [one for one in nodes if one.created_at > cut]
             nodes.sort(key=_time_key, reverse=True)
@@ -175,7 +175,7 @@ class Scope:
                 page = self._page(
                     "ord", where={"thread": message.thread, name: {"in": sorted(fresh)}}
                 )
-                found.update((node.id, stored(node, self.reader)) for node in page.nodes)
+                found.update((one.id, one) for one in stored_of(page.nodes, self.reader))
         return Unit(tuple(sorted(found.values(), key=lambda one: one.ord)))
 
     def ask(self, query: str | None, **options: Any) -> Answer[Item]:
@@ -219,8 +219,7 @@ class Scope:
             near = None if place is None else {"gt" if forward else "lt": place}
             order = "ord" if forward else "-ord"
             page = self._page(order, limit=size, where={"thread": thread}, near=near)
-            for node in page.nodes:
-                one = stored(node, self.reader)
+            for one in stored_of(page.nodes, self.reader):
                 place = one.ord
                 yield one
             if page.count <= len(page.nodes):

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import time as clock
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from ibidem.memory.recall.query_log import LastRecall, QueryLog
-from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.constants import DOCUMENT_BYTES_MAX
+from ibidem.objects.errors import CorruptError, InvalidInputError, NotFoundError
+from ibidem.objects.ids import NodeId
 from ibidem.objects.record import record
 from ibidem.retrieve.recall.words import words
 
@@ -39,7 +42,8 @@ class Disclosure(StrEnum):
     SECTION = "section"
     """The section that it stands in."""
     RAW = "raw"
-    """The whole document; only where it is asked for."""
+    """The whole document, as far as all of them come to no more than one may; only where it is
+    asked for."""
 
 
 @record
@@ -126,11 +130,22 @@ def _texts(
         return [item.rendered for item in result.items]
     if level is Disclosure.SECTION:
         return [pack.text for pack in at.packs(text, expand="section", **options).packs]
-    found = []
+    found: dict[str, None] = {}
+    sources: set[NodeId] = set()
+    size = 0
     for item in result.items:
         place = at.locate(item.node.id)
-        found.append(item.rendered if place is None else at.document(place.document_id))
-    return list(dict.fromkeys(found))
+        if place is not None and place.document_id in sources:
+            continue
+        shown = item.rendered
+        if place is not None:
+            with suppress(CorruptError, NotFoundError):  # one document does not cost the answer
+                source = at.document(place.document_id)
+                if size + len(source) <= DOCUMENT_BYTES_MAX:
+                    shown, size = source, size + len(source)
+                    sources.add(place.document_id)
+        found[shown] = None
+    return list(found)
 
 
 def _entry(

@@ -66,8 +66,8 @@ def entries_of_erased(
             if cid.raw in erased.cids:
                 edits.of(EDGES)[key] = None
     for key, cid in Tree(source, root.conflicts).items() if erased.nodes else ():
-        about = {link.raw for link in links(source.get(cid))}
-        if key in erased.nodes or not about.isdisjoint(erased.cids):
+        is_gone = key in erased.nodes or cid.raw in erased.cids
+        if is_gone or any(link.raw in erased.cids for link in links(source.get(cid))):
             edits.of(CONFLICTS)[key] = None
     return edits
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ibidem.objects.errors import InvalidInputError, NotFoundError
-from ibidem.objects.node import Node
 from ibidem.repo.retrieval.retrieve import answered, ask
 from ibidem.repo.retrieval.token_estimators import estimator_of
 from ibidem.retrieve.answer.answer import Answer, AnswerKind
 from ibidem.retrieve.context.assemble import shown_text
 from ibidem.retrieve.context.option import EDGES, LIMIT_DEFAULT, SCORE, EdgeWalk, PackOptions
 from ibidem.retrieve.context.pack import Pack, pack_cid
-from ibidem.retrieve.context.prompt import Citation, Prompt, assemble, cited_digest
+from ibidem.retrieve.context.prompt import Citation, CitedSpan, Prompt, assemble, cited_digest
 from ibidem.retrieve.tokens import HEURISTIC
 
 if TYPE_CHECKING:
@@ -124,25 +123,21 @@ def verify(repository: Core, citation: Citation, *, trust: TrustContext | None =
             repository.commit_at(citation.commit).root != citation.root
         ):
             return False
-        texts = [_cited(repository, revision, span.id, span.cid) for span in citation.spans]
+        is_same = all(_is_cited(repository, revision, span) for span in citation.spans)
     except NotFoundError:
         return False
-    is_same = all(
-        text is not None
-        and 0 <= span.start <= span.stop <= len(text)
-        and cited_digest(text[span.start : span.stop]) == span.digest
-        for text, span in zip(texts, citation.spans, strict=True)
-    )
     members = [span.cid for span in citation.spans]
     return is_same and pack_cid(citation.policy, citation.document, members) == citation.pack
 
 
-def _cited(repository: Core, revision: Graph, id: Any, cid: Any) -> str | None:  # noqa: A002
-    """Returns the text of a node of a revision; None where it has another value there."""
-    node: Node = revision.node(id, include_tombstoned=True)
-    if node.cid != cid:
-        return None
-    return shown_text(node, revision.config.fields, repository.content_of)
+def _is_cited(repository: Core, revision: Graph, span: CitedSpan) -> bool:
+    """Tells whether a node of a revision has the value and the text that a citation says."""
+    node = revision.node(span.id, include_tombstoned=True)
+    if node.cid != span.cid:
+        return False
+    text = shown_text(node, revision.config.fields, repository.content_of)
+    is_inside = 0 <= span.start <= span.stop <= len(text)
+    return is_inside and cited_digest(text[span.start : span.stop]) == span.digest
 
 
 def _hybrid(options: dict[str, Any]) -> dict[str, Any]:

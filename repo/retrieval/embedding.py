@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from ibidem.repo.graph import Graph
     from ibidem.repo.transaction.transaction import Transaction
 
+BATCH_CHARS = 8 << 20
+"""A batch ends with the text that brings it to so many characters."""
 _HINT_FILL = "run 'repo embed' to make its vectors"
 
 Progress = Callable[[int, int], None]
@@ -86,13 +88,11 @@ def embed(
     embedded_count = done = 0
     if not is_dry_run:
         source = CachedEmbedder(embedder, repository.vector_cache)
-        for batch in _parts(wanting, batch_nodes):
+        for nodes, texts in _batches(revision, wanting, batch_nodes):
             if progress is not None:
                 progress(done, len(wanting))
-            done += len(batch)
-            said = message or f"vectors of {name} for {len(batch)} nodes"
-            nodes = [revision.node(each) for each in batch]
-            texts = [_text(repository, revision.config, node) for node in nodes]
+            done += len(nodes)
+            said = message or f"vectors of {name} for {len(nodes)} nodes"
             try:
                 vectors = source.embed(texts)
             finally:
@@ -227,9 +227,21 @@ def _text(repository: Core, config: Config, node: Node) -> str:
     return node_text(node, config.fields, content)
 
 
-def _parts(items: list[NodeId], size: int) -> Iterator[list[NodeId]]:
-    for start in range(0, len(items), size):
-        yield items[start : start + size]
+def _batches(
+    revision: Graph, ids: list[NodeId], batch_nodes: int
+) -> Iterator[tuple[list[Node], list[str]]]:
+    """Yields nodes with their texts, as many at once as asked for and as memory allows."""
+    nodes: list[Node] = []
+    texts: list[str] = []
+    for id_ in ids:
+        node = revision.node(id_)
+        nodes.append(node)
+        texts.append(_text(revision.core, revision.config, node))
+        if len(nodes) == batch_nodes or sum(map(len, texts)) >= BATCH_CHARS:
+            yield nodes, texts
+            nodes, texts = [], []
+    if nodes:
+        yield nodes, texts
 
 
 def _named(models: Any) -> str:

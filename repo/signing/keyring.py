@@ -28,6 +28,7 @@ from ibidem.objects.errors import (
 )
 from ibidem.objects.forking import ForkLock
 from ibidem.objects.record import record
+from ibidem.repo.signing.ed25519 import has_prime_order
 from ibidem.repo.signing.key import PUBLIC_BYTES, SEED_BYTES, SigningKey
 from ibidem.store.files import change_file, medium_error, read_file, write_file
 
@@ -190,9 +191,9 @@ class Keyring:
         if not isinstance(key, TrustedKey):
             raise InvalidInputError(f"key: got {key!r:.80}, expected a TrustedKey")
         check_name(key.name)
-        if not isinstance(key.public, bytes) or len(key.public) != PUBLIC_BYTES:
+        if not isinstance(key.public, bytes) or not has_prime_order(key.public):
             raise InvalidInputError(
-                f"key: got public {key.public!r:.80}, expected {PUBLIC_BYTES} bytes"
+                f"key: got public {key.public!r:.80}, expected the {PUBLIC_BYTES} bytes of a key"
             )
         self.change(lambda trust: _with(trust, key))
 
@@ -254,8 +255,10 @@ def parse_public(text: str) -> bytes:
         found = bytes.fromhex(text)
     except ValueError:
         found = b""
-    if len(found) != PUBLIC_BYTES:
-        raise InvalidInputError(f"key: got {text!r:.80}, expected {2 * PUBLIC_BYTES} hex digits")
+    if not has_prime_order(found):
+        raise InvalidInputError(
+            f"key: got {text!r:.80}, expected the {2 * PUBLIC_BYTES} hex digits of a public key"
+        )
     return found
 
 

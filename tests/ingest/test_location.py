@@ -91,5 +91,5 @@ def test_a_circle_of_parts_is_refused():
     }
     with pytest.raises(CorruptError, match="contains itself"):
         source_text(one, nodes.__getitem__)
-    with pytest.raises(CorruptError, match="circle"):
+    with pytest.raises(InvalidInputError, match="part of no document: its parents run in a circle"):
         locate(one, nodes.__getitem__, parents_of(nodes).get)

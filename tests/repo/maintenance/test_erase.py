@@ -10,7 +10,10 @@ import pytest
 
 import ibidem
 from ibidem.ingest.ingest import ingest_text
+from ibidem.objects.blocks import WriteBatch
+from ibidem.objects.cid import ConflictCid
 from ibidem.objects.derive import node_id
+from ibidem.objects.erasure import Erasure
 from ibidem.objects.errors import (
     ErasedError,
     ErrorKind,
@@ -23,9 +26,13 @@ from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.table import Field, Table, Type
 from ibidem.objects.text import text_digest
+from ibidem.objects.tree import build
 from ibidem.repo.erasure import find_copies
+from ibidem.repo.erasure.guard import Erased
+from ibidem.repo.maintenance.cleaned import entries_of_erased
 from ibidem.repo.maintenance.folder import fsck_folder
 from ibidem.repo.repository import Repository
+from ibidem.repo.transaction.changeset import CONFLICTS
 
 from .conftest import SECRET, fill
 from .secret import NEEDLES, add_secret, places_of, said_in_fields
@@ -287,3 +294,15 @@ def test_bad_ids_change_nothing(repo: Repository, ids: list[NodeId]) -> None:
     with pytest.raises((InvalidInputError, NotFoundError)):
         repo.erase(ids)
     assert repo.view.cid == before
+
+
+def test_a_conflict_that_is_erased_itself_need_not_be_read(repo: Repository) -> None:
+    """A copy may come with an erasure that names the block of a conflict, and without the block."""
+    with repo.transaction() as tx:
+        node = tx.add_node("Doc", summary="kept")
+    lost = ConflictCid.of(b"a block that is nowhere")
+    erasure = Erasure(node_id("", "gone"), (lost,))
+    buffer = WriteBatch(repo.store)
+    root = replace(repo.at().root, conflicts=build([(node.raw, lost)], buffer))
+    erased = Erased((erasure,), {lost.raw: erasure}, {erasure.node.raw: erasure})
+    assert entries_of_erased(buffer, root, erased).trees[CONFLICTS] == {node.raw: None}
