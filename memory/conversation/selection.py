@@ -18,7 +18,7 @@ from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.record import record
 from ibidem.repo.arguments import microseconds
 from ibidem.retrieve.query import checks
-from ibidem.retrieve.query.query import DEPTH_DEFAULT
+from ibidem.retrieve.query.options import default
 
 if TYPE_CHECKING:
     from ibidem.objects.ids import NodeId
@@ -96,7 +96,7 @@ def select(
         latest = _first(scope.newest(), scope, k, unit)[::-1]
         return Selection(tuple(latest), scope.of(latest) if latest else None)
     ranked = scope.ask(
-        query, limit=None, depth=max(DEPTH_DEFAULT, 4 * k) if depth is None else depth, **options
+        query, limit=None, depth=max(default("depth"), 4 * k) if depth is None else depth, **options
     )
     best = _first(stored_of((item.node for item in ranked.items), scope.reader), scope, k, unit)
     if order == "chronological":

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.node import Node
@@ -22,14 +22,15 @@ from ibidem.retrieve.answer.answer import Answer, AnswerKind, receipt_of
 from ibidem.retrieve.answer.warning import Warning  # noqa: A004  the word that the field knows
 from ibidem.retrieve.lane import LaneTop
 from ibidem.retrieve.pipeline import dense_tops
+from ibidem.retrieve.query.options import default
 from ibidem.retrieve.query.query import Query, resolve
 from ibidem.retrieve.rerank import Reranker, RerankRecord
 from ibidem.retrieve.semantics import engine
 from ibidem.retrieve.tokens import HEURISTIC, TokenEstimator
 
 if TYPE_CHECKING:
-    from ibidem.embed.protocol import Embedder
     from ibidem.repo.core import Core
+    from ibidem.repo.retrieval.signature import QuestionOptions
     from ibidem.retrieve.answer.item import Item
 
 
@@ -47,7 +48,7 @@ class PreparedQuery:
     """Whether a warning is an error."""
 
 
-def retrieve(repository: Core, revision: Graph, **options: Any) -> Answer[Item]:
+def retrieve(repository: Core, revision: Graph, **options: Unpack[QuestionOptions]) -> Answer[Item]:
     """Returns the answer to a question over a revision, with its receipt; `ask` has the options."""
     return _of_nodes(answered(repository, revision, _ask_nodes(repository, revision, options)))
 
@@ -85,31 +86,18 @@ def retrieve_many(
 def ask(
     repository: Core,
     revision: Graph,
-    *,
-    model: str | None = None,
-    embedder: Embedder | None = None,
-    valid_at: int | datetime | None = None,
-    rerank: Reranker | None = None,
-    rerank_timeout: float | None = None,
-    estimator: str | TokenEstimator = HEURISTIC.name,
-    strict: bool = False,
-    **options: Any,
+    **given: Unpack[QuestionOptions],
 ) -> PreparedQuery:
     """Returns a question resolved.
 
     Args:
-        model: embeds the text, with `embedder` or the one in use for the model, and ranks by its
-            vector too; the vector that was used is in the receipt, so a replay needs no model.
-        embedder: likewise; its name is the model's unless that is given.
-        valid_at: keeps nodes that hold then, a moment with an offset or microseconds since 1970.
-        rerank: scores the first of the fused order; what it says is kept in the receipt.
-        rerank_timeout: seconds that it may take, 8 unless given; after them the order stands.
-        estimator: counts tokens, itself or by a name that `estimators` knows.
-        strict: a warning is an error, and leaves no receipt.
-        options: as `retrieve.query.resolve` lists them. `as_of` is the time of the commit unless
-            given, or with `worth` that of the notes where they are newer; `notes` are the newest
-            events of the space `memory`; another space or a commit of one may be named.
+        given: some of `retrieve.query.options`, without those of packs. The vector that a `model`
+            or `embedder` made is in the receipt, so a replay needs no model.
     """
+    options: dict[str, Any] = {**given}
+    model, embedder = options.pop("model", None), options.pop("embedder", None)
+    valid_at, rerank = options.pop("valid_at", None), options.pop("rerank", None)
+    timeout, strict = options.pop("rerank_timeout", None), options.pop("strict", False)
     config = revision.config
     if revision.trust is not None:
         revision.seen_by(options.get("trust"))
@@ -126,7 +114,7 @@ def ask(
         from ibidem.repo.retrieval.feedback import resolve_as_of
 
         options = resolve_as_of(repository, revision, options)
-    counter = estimator_of(estimator)
+    counter = estimator_of(options.pop("estimator", HEURISTIC.name))
     query = resolve(
         config,
         valid_at=microseconds(valid_at) if isinstance(valid_at, datetime) else valid_at,
@@ -134,7 +122,7 @@ def ask(
         estimator=counter,
         **options,
     )
-    return PreparedQuery(query, counter, limited(rerank, rerank_timeout), strict)
+    return PreparedQuery(query, counter, limited(rerank, timeout), strict)
 
 
 def _ask_nodes(repository: Core, revision: Graph, options: Mapping[str, Any]) -> PreparedQuery:
@@ -269,7 +257,7 @@ class Retriever:
         """Fuses the lanes by a method, with its `rrf_k` or `weights`."""
         return self._with(fusion=name, **options)
 
-    def valid_at(self, moment: int | datetime, *, missing: str = "pass") -> Self:
+    def valid_at(self, moment: int | datetime, *, missing: str = default("valid_missing")) -> Self:
         """Keeps nodes that hold at a moment; see `retrieve.query.validity` for those that say
         nothing.
         """
@@ -279,7 +267,9 @@ class Retriever:
         """Has the first of the order scored, with `rerank_depth`, `_text` and `_timeout`."""
         return self._with(rerank=reranker, **options)
 
-    def mmr(self, *, share: float = 0.7, depth: int = 40) -> Self:
+    def mmr(
+        self, *, share: float = default("mmr.lambda"), depth: int = default("mmr.depth")
+    ) -> Self:
         """Takes the first of the order again, each unlike those before it; `share` is lambda."""
         return self._with(mmr={"lambda": share, "depth": depth})
 

@@ -23,7 +23,7 @@ from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.repo.events import OUTCOME, Event
 from ibidem.repo.repository import Repository
-from ibidem.retrieve.recall.factors import DAY
+from ibidem.retrieve.query.options import DAY
 from ibidem.retrieve.recall.feedback import halved, worth
 
 from .helpers import NOW, add, shares
