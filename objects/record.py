@@ -107,13 +107,13 @@ def _checked(field: dataclasses.Field[Any], check: Check, scope: dict[str, Any])
     """Returns the expression of an argument after its check, a call only where one is needed."""
     name = field.name
     scope[f"_check_{name}"], scope[f"_type_{name}"] = check.call, check.exact
-    passes = []
+    accepted = []
     if check.exact is not None:
-        passes.append(f"type({name}) is _type_{name}" + f" and {name}" * check.is_filled)
+        accepted.append(f"type({name}) is _type_{name}" + f" and {name}" * check.is_filled)
     if field.default is not _ABSENT:
-        passes.append(f"{name} is _default_{name}")
+        accepted.append(f"{name} is _default_{name}")
     called = f"_check_{name}({name})"
-    return f"{name} if {' or '.join(passes)} else {called}" if passes else called
+    return f"{name} if {' or '.join(accepted)} else {called}" if accepted else called
 
 
 def _values(names: Sequence[str]) -> Callable[[object], tuple[Any, ...]]:

@@ -95,11 +95,11 @@ class Graph:
             )
         return Node.decode(self._store.get(cid))
 
-    def node_id(self, beginning: str) -> NodeId:
+    def node_id(self, prefix: str) -> NodeId:
         """Returns the id of the one node whose id begins so; an id as a whole as it stands.
 
         Args:
-            beginning: 4 to 32 hexadecimal digits.
+            prefix: 4 to 32 hexadecimal digits.
 
         Raises:
             InvalidInputError: it is something else.
@@ -111,9 +111,9 @@ class Graph:
             ids = (NodeId(key) for key, _ in self._tree(NODES).range(first))
             return filter(self._is_seen, ids)
 
-        return resolve_prefix(beginning, NodeId.parse, ids_from)
+        return resolve_prefix(prefix, NodeId.parse, ids_from)
 
-    def edge_id(self, beginning: str) -> EdgeId:
+    def edge_id(self, prefix: str) -> EdgeId:
         """Returns the id of the one edge whose id begins so; as `node_id`."""
 
         def ids_from(first: bytes) -> Iterator[EdgeId]:
@@ -121,7 +121,7 @@ class Graph:
             ids = (EdgeId(key) for key, _ in self._tree(EDGES).range(first))
             return filter(self._is_edge_seen, ids)
 
-        return resolve_prefix(beginning, EdgeId.parse, ids_from, noun="edge")
+        return resolve_prefix(prefix, EdgeId.parse, ids_from, noun="edge")
 
     def edge(self, id: EdgeId) -> Edge:  # noqa: A002
         """Returns an edge; raises `NotFoundError` when there is none."""

@@ -105,21 +105,21 @@ class Revision:
         """
         return self.graph.node(id, include_tombstoned=include_tombstoned)
 
-    def node_id(self, beginning: str) -> NodeId:
+    def node_id(self, prefix: str) -> NodeId:
         """Returns the id of the one node whose id begins so; an id as a whole as it stands.
 
         Args:
-            beginning: 4 to 32 hexadecimal digits.
+            prefix: 4 to 32 hexadecimal digits.
 
         Raises:
             InvalidInputError: it is something else.
             NotFoundError: no node begins so; kind `ambiguous`: several do.
         """
-        return self.graph.node_id(beginning)
+        return self.graph.node_id(prefix)
 
-    def edge_id(self, beginning: str) -> EdgeId:
+    def edge_id(self, prefix: str) -> EdgeId:
         """Returns the id of the one edge whose id begins so; as `node_id`."""
-        return self.graph.edge_id(beginning)
+        return self.graph.edge_id(prefix)
 
     def edge(self, id: EdgeId) -> Edge:  # noqa: A002
         """Returns an edge; raises `NotFoundError` when there is none."""

@@ -148,8 +148,8 @@ def _filtered(candidates: Iterable[Node], option: Direct) -> tuple[list[Node], t
     if entities:
         steps.append((Label.ENTITY, lambda node: _is_about(node, entities)))
     left, labels = list(candidates), []
-    for label, passes in steps:
-        kept = [node for node in left if passes(node)]
+    for label, keeps in steps:
+        kept = [node for node in left if keeps(node)]
         if len(kept) < len(left):
             labels.append(label)
         left = kept
