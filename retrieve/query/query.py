@@ -103,9 +103,9 @@ class Query:
         """Returns the canonical form: every field, the last three only where they are asked for."""
         kind = {"kind": "query", "v": 1, "semantics": self.semantics}
         written = {name: _written(getattr(self, name)) for name in _READERS}
-        seldom = {name: _written(getattr(self, name)) for name in _SELDOM_READERS}
-        asked = {name: value for name, value in seldom.items() if value is not None}
-        return {**asked, **kind, **written}
+        optional = {name: _written(getattr(self, name)) for name in _OPTIONAL_READERS}
+        given = {name: value for name, value in optional.items() if value is not None}
+        return {**given, **kind, **written}
 
     def encode(self) -> bytes:
         """Returns the canonical bytes, made once: the answer and its receipt both hold them."""
@@ -231,7 +231,7 @@ def _fields(form: dict[str, Any]) -> dict[str, Any]:
         InvalidInputError: a field is missing or not of its form; the message begins with its name.
     """
     found: dict[str, Any] = {}
-    for name, read in (*_READERS.items(), *_SELDOM_READERS.items()):
+    for name, read in (*_READERS.items(), *_OPTIONAL_READERS.items()):
         if name not in form:
             if name in _READERS:
                 raise InvalidInputError(f"{name}: got nothing, expected the field")
@@ -340,18 +340,18 @@ _COMPOSED: Mapping[str, Callable[[Any], Any]] = {
     "estimator_digest": checked_digest,
 }
 """By field of the canonical form, what reads it, where the table of options does not say it all."""
-_SELDOM_READERS: Mapping[str, Callable[[Any], Any]] = {
+_OPTIONAL_READERS: Mapping[str, Callable[[Any], Any]] = {
     "packs": _packs_of_form,
     "recall": _recall_of_form,
     "trust": TrustContext.from_form,
 }
 """Of the fields that are there only where they are asked for."""
 _FIELDS = tuple(one.name for one in fields(Query) if one.init and one.name != "semantics")
-_SIMPLE = tuple(name for name in _FIELDS if name not in _COMPOSED and name not in _SELDOM_READERS)
+_SIMPLE = tuple(name for name in _FIELDS if name not in _COMPOSED and name not in _OPTIONAL_READERS)
 """Fields that hold the value of an option."""
 _READERS: Mapping[str, Callable[[Any], Any]] = {
     name: _COMPOSED.get(name) or partial(checks.option, name)
     for name in _FIELDS
-    if name not in _SELDOM_READERS
+    if name not in _OPTIONAL_READERS
 }
 """Of all other fields."""
