@@ -79,7 +79,7 @@ def timed(repo: Repository, run: Callable[[], Any]) -> float:
     """Returns the best time of a few, in milliseconds, each with nothing decoded before."""
     best = float("inf")
     for _ in range(ROUNDS):
-        repo._revision = None
+        repo._graph = None
         started = time.perf_counter()
         run()
         best = min(best, (time.perf_counter() - started) * 1000)
@@ -138,7 +138,7 @@ def move(repo: Repository, tip: CommitCid) -> None:
 
     from ibidem.repo import refs
 
-    repo._operations.change(
+    repo.operation_log.change(
         lambda state, buffer: replace(
             state.view, refs=refs.changed(state.view, {"heads/main": tip}, buffer)
         ),

@@ -24,7 +24,7 @@ from quality import Collection, session_order
 
 import ibidem
 from ibidem.memory.conversation.conversations import Conversations
-from ibidem.objects.node import Child
+from ibidem.objects.child import Child
 
 TURNS = 50
 COMMITTED = 1_700_000_000_000_000  # a fixed time in microseconds: the bench has no clock of its own

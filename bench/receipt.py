@@ -90,7 +90,7 @@ def questions(size: int) -> Iterator[tuple[str, list[dict[str, Any]]]]:
 
 
 def row(repo: Repository, name: str, asked: list[dict[str, Any]], rounds: int) -> str:
-    revision = repo.at()
+    revision = repo.graph()
 
     def without(options: dict[str, Any]) -> Any:
         return retrieve.execute_asked(repo, revision, retrieve.ask(repo, revision, **options))

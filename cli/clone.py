@@ -41,7 +41,7 @@ def command(
       repo clone http://127.0.0.1:7465 notes
       repo clone backup.car restored
     """
-    from ibidem.repo.repository import FOLDER
+    from ibidem.repo.opening import FOLDER
     from ibidem.repo.sync.clone import clone_from
     from ibidem.repo.sync.remotes import address_of
 

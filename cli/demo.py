@@ -29,7 +29,8 @@ from ibidem.objects.errors import InvalidInputError, ReplayError
 if TYPE_CHECKING:
     from ibidem.objects.node import Node
     from ibidem.repo.repository import Repository
-    from ibidem.retrieve.answer.result import Result
+    from ibidem.retrieve.answer.answer import Answer
+    from ibidem.retrieve.answer.item import Item
 
 BUDGET_TOKENS = 600
 LIMIT = 3
@@ -150,7 +151,7 @@ class Demo:
         )
         self.say(f"   {strong('? ' + question)}", *_best(repository, "HEAD", result))
         self.say(
-            f"     {faint(f'{answer.cost_line(result, len(result.items))}, {elapsed_ms:.0f} ms')}",
+            f"     {faint(f'{answer.cost_line(result)}, {elapsed_ms:.0f} ms')}",
             "",
         )
 
@@ -175,7 +176,7 @@ class Demo:
             f"   {faint(f'commit {commit.cid}')}",
         )
 
-    def _ask_at_both(self, repository: Repository) -> Result:
+    def _ask_at_both(self, repository: Repository) -> Answer[Item]:
         self._step(4, "Ask again, before and after the edit")
         question = demo_corpus.EDIT_QUESTION
         self.say(f"   {strong('? ' + question)}", "")
@@ -188,7 +189,7 @@ class Demo:
         self.facts["answers_differ"] = before.cid != after.cid
         return before
 
-    def _replay_elsewhere(self, result: Result) -> None:
+    def _replay_elsewhere(self, result: Answer[Item]) -> None:
         self._step(5, "Replay the older answer in another process")
         self.say(f"   $ repo replay {_receipt(result)}")
         replayed = _replay_in_another_process(self.folder, _receipt(result))
@@ -211,16 +212,16 @@ def _refuse_used(folder: Path) -> None:
             )
 
 
-def _retrieve(repository: Repository, revision: str, question: str) -> Result:
+def _retrieve(repository: Repository, revision: str, question: str) -> Answer[Item]:
     return repository.at(revision).retrieve(question, limit=LIMIT, token_budget=BUDGET_TOKENS)
 
 
-def _receipt(result: Result) -> str:
+def _receipt(result: Answer[Item]) -> str:
     assert result.receipt is not None, "BUG: a short answer has a receipt"
     return str(result.receipt.cid)
 
 
-def _best(repository: Repository, revision: str, result: Result) -> list[str]:
+def _best(repository: Repository, revision: str, result: Answer[Item]) -> list[str]:
     """Returns where the best item stands and how its text begins."""
     if not result.items:
         return ["     (nothing found)"]

@@ -23,10 +23,16 @@ _OLLAMA_URL = "http://127.0.0.1:11434"
 
 
 def models_folder(session: Session) -> Path:
-    """Returns where models are installed: below `XDG_DATA_HOME`, else below `~/.local/share`."""
+    """Returns where models are installed: below `XDG_DATA_HOME`, else in the user's data folder.
+
+    That is `~/.local/share` on Linux, and what the system provides elsewhere.
+    """
     base = session.environment.get("XDG_DATA_HOME")
-    data = Path(base) if base and Path(base).is_absolute() else Path.home() / ".local" / "share"
-    return data / "ibidem" / "models"
+    if base and Path(base).is_absolute():
+        return Path(base) / "ibidem" / "models"
+    from platformdirs import user_data_path
+
+    return user_data_path("ibidem", appauthor=False) / "models"
 
 
 def embedder(session: Session, model: str) -> Embedder:

@@ -27,10 +27,13 @@ SHOWN_MAX = 50
     type=click.Path(path_type=Path),
     help="With --repair: a copy of the repository to take missing blocks from.",
 )
+@click.option("--deep", is_flag=True, help="Also read every block with a second library (slow).")
 @common_options
 @pass_session
 @click.pass_context
-def command(context: click.Context, session: Session, *, repair: bool, source: Path | None) -> None:
+def command(
+    context: click.Context, session: Session, *, repair: bool, source: Path | None, deep: bool
+) -> None:
     """Read all of the repository and prove that it is whole
 
     Every page, block, tree, ref, log entry, receipt and index file; `repo doctor` is the quick
@@ -40,21 +43,24 @@ def command(context: click.Context, session: Session, *, repair: bool, source: P
     With --repair, missing and damaged blocks are taken from the copy that --from names, and
     damaged parts of the index, the embedding cache and the receipt log are removed.
 
+    With --deep, each block is also decoded by dag-cbor, which shares no code with this program;
+    a block that the two read differently is reported. It takes many times as long.
+
     \b
     Examples:
       repo fsck
+      repo fsck --deep
       repo fsck --repair --from ../backup
     """
     if source is not None and not repair:
         raise click.UsageError("--from needs --repair")
-    from ibidem.repo.maintenance import fsck
-    from ibidem.repo.maintenance import repair as repairing
+    from ibidem.repo.maintenance.folder import fsck_folder, repair_folder
 
     folder = session.folder()
     with progress_bar(session, "reading blocks") as advance:
-        report = fsck.fsck_folder(folder, progress=advance)
+        report = fsck_folder(folder, is_deep=deep, progress=advance)
         if repair and not report.is_clean:
-            report = repairing.repair_folder(folder, report, source, progress=advance)
+            report = repair_folder(folder, report, source, progress=advance)
     if session.json:
         output.emit("fsck", report_json(report))
     else:

@@ -35,6 +35,8 @@ def command(session: Session, *, node: str, content: bool, text: bool, at: str) 
     """
     if content and text:
         raise click.UsageError("--content and --text are two different things; give one of them")
+    if session.json and (content or text):
+        raise click.UsageError("--content and --text print bytes as they are, so not with --json")
     with session.open() as repository:
         revision = repository.at(at, trust=trust_of(session))
         node_id = revision.node_id(node)

@@ -10,12 +10,13 @@ from ibidem.cli.options import question
 from ibidem.cli.options.trust import trust_of, trust_option
 from ibidem.cli.render import answer, output, packs
 from ibidem.cli.session import Session, at_option, common_options, pass_session
+from ibidem.retrieve.query.options import LIMIT_OF_PACKS
 
 
 @click.command("packs")
 @click.argument("query")
 @packs.pack_options
-@question.limited(packs.LIMIT)
+@question.limited(LIMIT_OF_PACKS)
 @click.option("--explain", is_flag=True, help="Show every hit and what each lane gave.")
 @trust_option
 @at_option

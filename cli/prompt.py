@@ -12,6 +12,7 @@ from ibidem.cli.options import question as asking
 from ibidem.cli.options.trust import trust_of, trust_option
 from ibidem.cli.render import answer, output, packs
 from ibidem.cli.session import Session, at_option, common_options, pass_session
+from ibidem.retrieve.query.options import LIMIT_OF_PACKS
 
 
 @click.command("prompt")
@@ -29,7 +30,7 @@ from ibidem.cli.session import Session, at_option, common_options, pass_session
     help="Also write what the markers stand for to this file, as JSON.",
 )
 @packs.pack_options
-@asking.limited(packs.LIMIT)
+@asking.limited(LIMIT_OF_PACKS)
 @trust_option
 @at_option
 @common_options

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,8 +13,7 @@ from ibidem.cli.session import Session, common_options, pass_session
 
 if TYPE_CHECKING:
     from ibidem.repo.repository import Repository
-    from ibidem.retrieve.answer.result import Result
-    from ibidem.retrieve.context.result import PackResult
+    from ibidem.retrieve.answer.answer import Answer
 
 
 @click.command("replay")
@@ -59,11 +58,11 @@ def command(
         output.say("", *lines)
 
 
-def _lines(repository: Repository, result: Result | PackResult, receipt: str) -> list[str]:
+def _lines(repository: Repository, result: Answer[Any], receipt: str) -> list[str]:
     """Returns an answer, of nodes or of packs, as lines for people."""
-    from ibidem.retrieve.context.result import PackResult
+    from ibidem.retrieve.answer.answer import AnswerKind
 
-    if isinstance(result, PackResult):
+    if result.kind is AnswerKind.PACKS:
         return packs.packs_lines(result, receipt)
     revision = repository.at(result.root, trust=result.query.trust)
     locations = revision.locate_many([item.node.id for item in result.items])

@@ -87,7 +87,8 @@ def check(context: click.Context, session: Session, *, file: Path, at: str) -> N
     golden = read(file)
     with session.open() as repository:
         found = {
-            name: recheck(repository, repository.at(at), one) for name, one in golden.checks.items()
+            name: recheck(repository, repository.graph(at), one)
+            for name, one in golden.checks.items()
         }
     is_same = not any(found.values())
     if session.json:

@@ -23,8 +23,8 @@ from ibidem.objects.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from ibidem.memory.conversation.changes import Written
-    from ibidem.memory.conversation.conversations import Conversations, ThreadInfo
-    from ibidem.memory.conversation.message import Stored
+    from ibidem.memory.conversation.conversations import Conversations
+    from ibidem.memory.conversation.message import Stored, ThreadInfo
     from ibidem.repo.repository import Repository
 
 model_option = click.option(

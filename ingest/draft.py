@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 
 from ibidem.ingest.group import group
 from ibidem.ingest.outline import Outline, Passage, Section
+from ibidem.objects.child import Child
 from ibidem.objects.codec import Value
 from ibidem.objects.derive import node_id
 from ibidem.objects.ids import NodeId
 from ibidem.objects.location import DOCUMENT, PASSAGE, SECTION, size_of
-from ibidem.objects.node import Child
 from ibidem.objects.record import record
 from ibidem.objects.text import text_digest
 

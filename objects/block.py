@@ -13,41 +13,63 @@ Spec: format 5.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import field
+from functools import partial
 from types import MappingProxyType
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
 from ibidem.objects import codec
 from ibidem.objects.cid import BlobCid, Cid
 from ibidem.objects.constants import FORMAT_VERSION
 from ibidem.objects.errors import CorruptError, ErrorKind, FormatError, InvalidInputError
 from ibidem.objects.ids import ID_BYTES, StableId
+from ibidem.objects.record import Check, record
+from ibidem.objects.table import HEADER, Table
 
 AnyId = TypeVar("AnyId", bound=StableId)
+Class = TypeVar("Class", bound="type[Block]")
 Map = dict[str, Any]
 EMPTY: Mapping[str, Any] = MappingProxyType({})
-_RESERVED = ("kind", "v")
+
+
+@dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(field,))
+def block_of(table: Table) -> Callable[[Class], Class]:
+    """Makes a class the record of the values of a table; it has the fields of it, and `extra`."""
+    checks = table.checks
+    checks["extra"] = Check(partial(_frozen_extra, table))
+
+    def make(defined: Class) -> Class:
+        made = record(eq=False, checks=checks)(defined)
+        made.TABLE, made.KIND, made.OPTIONAL = table, table.kind, table.optional
+        return made
+
+    return make
 
 
 class Block:
-    """Base of the block values; a subclass gives `KIND`, `extra`, `to_map` and `_read`."""
+    """Base of the block values; a subclass has `extra` and the fields of its table."""
 
     __slots__ = ()
+    TABLE: ClassVar[Table]
     KIND: ClassVar[str]
-    OPTIONAL: ClassVar[frozenset[str]] = frozenset()
+    OPTIONAL: ClassVar[frozenset[str]]
     """Fields left out when empty; a reader refuses them empty."""
     CID: ClassVar[type[Cid]] = Cid
 
+    extra: Mapping[str, Any]
+
     @classmethod
     def _read(cls, fields: Map) -> Self:
-        """Takes the known fields out of `fields`; what is left is `extra`."""
-        raise NotImplementedError
-
-    extra: Mapping[str, Any]
+        """Returns the value with the fields of a block without its header; takes ownership."""
+        return cls(**cls.TABLE.read(fields))
 
     def to_map(self) -> Map:
         """Returns the block as a map, in canonical order unless there is `extra`."""
-        raise NotImplementedError
+        fields = self.TABLE.write(self)
+        if self.extra:
+            fields.update(self.extra)
+        return fields
 
     def encode(self) -> bytes:
         """Returns the block's bytes.
@@ -73,13 +95,6 @@ class Block:
     def from_map(cls, value: object) -> Self:
         """Returns the value in a decoded block; takes ownership of `value`."""
         fields = read_header(value, cls.KIND)
-        for name, item in fields.items():
-            if not item and name in cls.OPTIONAL and not isinstance(item, (int, float)):
-                raise CorruptError(
-                    f"{cls.KIND}.{name}: got {item!r}, "
-                    "expected the field to be left out when empty",
-                    kind=ErrorKind.NON_CANONICAL,
-                )
         try:
             return cls._read(fields)
         except InvalidInputError as error:
@@ -146,18 +161,16 @@ def frozen(owner: str, name: str, value: Mapping[str, Any]) -> Mapping[str, Any]
     return MappingProxyType(dict(value))
 
 
-def frozen_extra(
-    owner: type[Block], known: frozenset[str], value: Mapping[str, Any]
-) -> Mapping[str, Any]:
+def _frozen_extra(table: Table, value: Mapping[str, Any]) -> Mapping[str, Any]:
     """Returns a read-only copy of unknown fields, none of which may shadow a known one."""
     if not value:
         return EMPTY
     for name in value:
-        if name in known or name in _RESERVED:
+        if name in table.names or name in HEADER:
             raise InvalidInputError(
-                f"{owner.KIND}.extra: got {name!r}, expected only fields that are not defined"
+                f"{table.kind}.extra: got {name!r}, expected only fields that are not defined"
             )
-    return frozen(owner.KIND, "extra", value)
+    return frozen(table.kind, "extra", value)
 
 
 def require(condition: object, owner: str, name: str, value: object, expected: str) -> None:

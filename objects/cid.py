@@ -1,8 +1,8 @@
 """Content identifiers: CIDv1, blake3-256, of a DAG-CBOR or a raw block.
 
 Inside the house a CID is its 36 bytes in a light type, one per meaning. It never equals plain
-`bytes`, so data can not be taken for a link. `multiformats` is used at the edge only, for foreign
-text.
+`bytes`, so data can not be taken for a link. A CID of another system is refused; the error names
+its codec and its hash function.
 
 Spec: format 2.
 """
@@ -32,9 +32,12 @@ class Cid:
         if type(raw) is not bytes:
             raise CorruptError(f"cid: got {type(raw).__name__}, expected bytes")
         if len(raw) != CID_BYTES or raw[:4] not in _PREFIXES:
+            from ibidem.objects.foreign_cid import describe
+
+            found = describe(raw) or f"{len(raw)} bytes {raw[:8].hex()}…"
             raise CorruptError(
-                f"cid: got {len(raw)} bytes {raw[:8].hex()}…, expected 36 bytes: version 1, "
-                "dag-cbor or raw, blake3-256 of 32 bytes"
+                f"cid: got {found}, expected 36 bytes: version 1, dag-cbor or raw, blake3-256 of "
+                "32 bytes"
             )
         self.raw = raw
 
@@ -54,16 +57,12 @@ class Cid:
         """
         body = text[1:]
         if text[:1] != "b" or body != body.lower():
-            raise InvalidInputError(
-                f"cid: got {text!r}, expected base32 lower-case text that begins with 'b'"
-            )
+            raise _refused(text, "base32 lower-case text that begins with 'b'")
         try:
             raw = b32decode(body.upper() + "=" * (-len(body) % 8))
             cid = cls(raw)
         except (ValueError, CorruptError) as error:
-            raise InvalidInputError(
-                f"cid: got {text!r}, expected a version 1 blake3-256 cid"
-            ) from error
+            raise _refused(text, "a version 1 blake3-256 cid") from error
         if str(cid) != text:
             raise InvalidInputError(f"cid: got {text!r}, expected its canonical form {cid}")
         return cid
@@ -87,6 +86,14 @@ class Cid:
 
     def __hash__(self) -> int:
         return hash(self.raw)
+
+
+def _refused(text: str, expected: str) -> InvalidInputError:
+    from ibidem.objects.foreign_cid import describe_text
+
+    found = describe_text(text)
+    found = repr(text) if found is None else f"{text!r}, {found}"
+    return InvalidInputError(f"cid: got {found}, expected {expected}")
 
 
 class NodeCid(Cid):

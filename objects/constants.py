@@ -105,3 +105,7 @@ TREE_LEVEL_MAX = 64
 
 TREE_KEY_BYTES_MAX = 64
 """Width of a tree's keys. Spec: format 6.1."""
+
+BM25_K1, BM25_B = 1.2, 0.7
+"""The parameters that questions have by default, and that the impacts of an index are made for.
+Spec: retrieval 3.3."""

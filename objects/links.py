@@ -19,29 +19,12 @@ from ibidem.objects.cid import CID_BYTES, Cid
 from ibidem.objects.constants import FORMAT_VERSION, FORMAT_VERSION_OLDEST
 from ibidem.objects.edge import Edge
 from ibidem.objects.errors import CorruptError, FormatError
+from ibidem.objects.fields import TABLES
 from ibidem.objects.node import Node
-
-_NO_FIELDS: tuple[str, ...] = ()
-_LINK_FIELDS: dict[str, tuple[str, ...]] = {
-    "node": ("content",),
-    "edge": _NO_FIELDS,
-    "vector": _NO_FIELDS,
-    "sparse": _NO_FIELDS,
-    "tombstone": _NO_FIELDS,
-    "erasure": _NO_FIELDS,
-    "conflict": ("base", "nodes", "sides"),
-    "root": ("nodes", "edges", "vectors", "sparse", "tombstones", "conflicts"),
-    "commit": ("root", "parents"),
-    "ref": ("target", "previous"),
-    "view": ("refs", "erasures", "previous"),
-    "operation": ("view", "parents"),
-    "receipt": ("root", "notes_head"),
-    "step": ("root", "answer", "receipt", "request", "previous"),
-}
 
 
 def links(block: bytes) -> Iterator[Cid]:
-    """Yields the structural links of a DAG-CBOR block, in canonical order of its fields.
+    """Yields the structural links of a DAG-CBOR block, in the order of its table.
 
     Args:
         block: decoded as trusted; a raw block has no links and is not passed here.
@@ -134,7 +117,7 @@ def _nested(value: Any) -> Iterator[Cid]:
 
 
 _WALKERS: dict[str, Callable[[Map], Iterator[Cid]]] = {
-    **{kind: _field_links(names) for kind, names in _LINK_FIELDS.items()},
+    **{kind: _field_links(table.links) for kind, table in TABLES.items()},
     "tree": _tree_links,
     "result": _nested,
 }

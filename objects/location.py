@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Self
 
+from ibidem.objects.child import Child
 from ibidem.objects.constants import (
     DOCUMENT_BYTES_MAX,
     DOCUMENT_DEPTH_MAX,
@@ -19,7 +20,7 @@ from ibidem.objects.constants import (
 )
 from ibidem.objects.errors import CorruptError, ErrorKind, InvalidInputError
 from ibidem.objects.ids import ID_BYTES, NodeId
-from ibidem.objects.node import Child, Node
+from ibidem.objects.node import Node
 from ibidem.objects.record import record
 
 CONTAINERS = frozenset({"Document", "Section"})
@@ -53,10 +54,14 @@ class Part:
     own_bytes: int
     """The source that stands in the part itself: text between its parts, or all of it."""
     children: tuple[Child, ...] = ()
+    is_joined: bool = True
+    """Whether what it lists is part of its source: so it is of a document and a section only."""
 
     @classmethod
     def of(cls, node: Node) -> Self:
-        """Returns what a node adds as a document or a section."""
+        """Returns what a node adds that lists others."""
+        if node.ntype not in CONTAINERS:
+            return cls(own_size(node)[0], node.children, is_joined=False)
         texts = (node.tail, *(child.lead for child in node.children))
         return cls(sum(size_of(text)[0] for text in texts), node.children)
 
@@ -91,9 +96,9 @@ class Measures:
         """Returns what the source of a part comes to.
 
         Raises:
-            CorruptError: a part contains itself; kind `limit-exceeded`: there are over
-                DOCUMENT_PARTS_MAX parts or DOCUMENT_BYTES_MAX bytes, or they nest over
-                DOCUMENT_DEPTH_MAX deep.
+            CorruptError: a part contains itself, be it by what adds nothing to a source; kind
+                `limit-exceeded`: there are over DOCUMENT_PARTS_MAX parts or DOCUMENT_BYTES_MAX
+                bytes, or they nest over DOCUMENT_DEPTH_MAX deep.
         """
         above: dict[NodeId, Part] = {}
         stack = [part_id]
@@ -122,9 +127,11 @@ class Measures:
         size_bytes, part_count, depth = part.own_bytes, 1, 0
         for child in part.children:
             below = self._known[child.id]
+            depth = max(depth, below.depth)
+            if not part.is_joined:
+                continue
             size_bytes += child.size_bytes if below is _UNREAD else below.size_bytes
             part_count += below.part_count
-            depth = max(depth, below.depth)
         _check("depth", id_, depth + 1, DOCUMENT_DEPTH_MAX)
         _check("parts", id_, part_count, DOCUMENT_PARTS_MAX)
         _check("bytes", id_, size_bytes, DOCUMENT_BYTES_MAX)
@@ -213,8 +220,8 @@ def locate(
         parent: the node that lists the given one among its children, or None.
 
     Raises:
-        InvalidInputError: the part belongs to no document.
-        CorruptError: a parent does not list its child, or the parents run in a circle.
+        InvalidInputError: the part belongs to no document, as where its parents run in a circle.
+        CorruptError: a parent does not list its child.
     """
     part = node(part_id)
     size_bytes, size_lines = own_size(part)
@@ -239,9 +246,10 @@ def locate(
             headings.append(above.summary)
         at = above
     else:
-        raise CorruptError(
-            f"part_id: the parents of {part_id} run in a circle, "
-            f"or nest over {DOCUMENT_DEPTH_MAX} deep"
+        raise InvalidInputError(
+            f"part_id: {part_id} is part of no document: its parents run in a circle, "
+            f"or nest over {DOCUMENT_DEPTH_MAX} deep",
+            hint="'repo fsck' names the nodes that contain themselves",
         )
     source = at.props.get("source")
     return Location(

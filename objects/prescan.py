@@ -200,10 +200,22 @@ def _skip_tag_or_simple(block: bytes, position: int, initial: int) -> int:
         _refuse(
             ErrorKind.NON_CANONICAL,
             position,
-            f"tag bytes {found[:9].hex()}",
+            _foreign_link(block, position) or f"tag bytes {found[:9].hex()}",
             "tag 42 with a version 1 blake3-256 cid, dag-cbor or raw",
         )
     return position + _LINK_BYTES
+
+
+def _foreign_link(block: bytes, position: int) -> str | None:
+    """Returns what a link of another system says, None where the tag holds no CID."""
+    if (
+        block[position : position + 3] != _LINK_HEAD[:3]
+        or block[position + 4 : position + 5] != b"\0"
+    ):
+        return None
+    from ibidem.objects.foreign_cid import describe
+
+    return describe(block[position + 5 : position + 4 + block[position + 3]])
 
 
 def _refuse(kind: ErrorKind, position: int, found: str, expected: str) -> NoReturn:

@@ -10,38 +10,56 @@ compare the two.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
-from typing import Any, TypeVar, dataclass_transform, overload
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeVar, dataclass_transform, overload
 
 Class = TypeVar("Class", bound=type)
 _ABSENT = dataclasses.MISSING
 
 
+class Check(NamedTuple):
+    """How a constructor checks one argument before it sets the field."""
+
+    call: Callable[[Any], Any]
+    """Returns the value to set, or raises."""
+    exact: type | None = None
+    """Values of this very type are set as they are, and so is the default."""
+    is_filled: bool = False
+    """Whether that holds only for those that are not empty."""
+
+
+_NO_CHECKS: Mapping[str, Check] = MappingProxyType({})
+
+
 @overload
 def record(defined: Class, /) -> Class: ...
 @overload
-def record(*, eq: bool) -> Callable[[Class], Class]: ...
+def record(*, eq: bool = ..., checks: Mapping[str, Check] = ...) -> Callable[[Class], Class]: ...
 @dataclass_transform(frozen_default=True, field_specifiers=(dataclasses.field,))
-def record(defined: Any = None, /, *, eq: bool = True) -> Any:
+def record(
+    defined: Any = None, /, *, eq: bool = True, checks: Mapping[str, Check] = _NO_CHECKS
+) -> Any:
     """Makes a class a frozen dataclass with slots.
 
     Args:
         defined: the class; its fields are named as for `dataclasses`, without `kw_only` and
             `InitVar`.
         eq: whether equality and the hash are those of the fields; otherwise they stay as they are.
+        checks: what the constructor checks, by field; before `__post_init__`.
     """
     if defined is None:
-        return lambda defined: _made(defined, eq=eq)
-    return _made(defined, eq=eq)
+        return lambda defined: _made(defined, eq=eq, checks=checks)
+    return _made(defined, eq=eq, checks=checks)
 
 
-def _made(defined: type, *, eq: bool) -> type:
+def _made(defined: type, *, eq: bool, checks: Mapping[str, Check]) -> type:
     own = vars(defined)
     has_repr, has_eq, has_hash = (name in own for name in ("__repr__", "__eq__", "__hash__"))
     made: Any = dataclasses.dataclass(init=False, repr=False, eq=False, slots=True)(defined)
     fields = dataclasses.fields(made)
-    made.__init__ = _init(made, fields)
+    made.__init__ = _init(made, fields, checks)
     made.__setattr__, made.__delattr__ = _refuse_to_set, _refuse_to_delete
     made.__getstate__, made.__setstate__ = _state, _set_state
     if not has_repr:
@@ -55,18 +73,19 @@ def _made(defined: type, *, eq: bool) -> type:
     return made  # type: ignore[no-any-return]
 
 
-def _init(made: type, fields: Sequence[dataclasses.Field[Any]]) -> Any:
+def _init(made: type, fields: Sequence[dataclasses.Field[Any]], checks: Mapping[str, Check]) -> Any:
     """Returns a constructor that sets each slot itself: nothing else can."""
     scope: dict[str, Any] = {"_absent": _ABSENT}
     arguments, lines = [], []
     for field in fields:
-        name, value = field.name, field.name
+        name = field.name
+        value = _checked(field, checks[name], scope) if name in checks else name
         if field.default_factory is not _ABSENT:
             scope[f"_new_{name}"] = field.default_factory
-            value = f"_new_{name}()"
+            given, value = value, f"_new_{name}()"
             if field.init:
                 arguments.append(f"{name}=_absent")
-                value = f"{value} if {name} is _absent else {name}"
+                value = f"_new_{name}() if {name} is _absent else {given}"
         elif field.default is not _ABSENT:
             scope[f"_default_{name}"] = field.default
             arguments.append(f"{name}=_default_{name}")
@@ -82,6 +101,19 @@ def _init(made: type, fields: Sequence[dataclasses.Field[Any]]) -> Any:
     init.__qualname__, init.__module__ = f"{made.__qualname__}.__init__", made.__module__
     init.__annotations__ = {one.name: one.type for one in fields if one.init} | {"return": None}
     return init
+
+
+def _checked(field: dataclasses.Field[Any], check: Check, scope: dict[str, Any]) -> str:
+    """Returns the expression of an argument after its check, a call only where one is needed."""
+    name = field.name
+    scope[f"_check_{name}"], scope[f"_type_{name}"] = check.call, check.exact
+    accepted = []
+    if check.exact is not None:
+        accepted.append(f"type({name}) is _type_{name}" + f" and {name}" * check.is_filled)
+    if field.default is not _ABSENT:
+        accepted.append(f"{name} is _default_{name}")
+    called = f"_check_{name}({name})"
+    return f"{name} if {' or '.join(accepted)} else {called}" if accepted else called
 
 
 def _values(names: Sequence[str]) -> Callable[[object], tuple[Any, ...]]:

@@ -9,27 +9,44 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
-from ibidem.objects.block import EMPTY, Block, Map, empty, frozen, frozen_extra, require, typed_link
+from ibidem.objects.block import Block, block_of, empty
 from ibidem.objects.cid import RootCid, TreeCid
-from ibidem.objects.constants import FORMAT_VERSION
-from ibidem.objects.errors import CorruptError, FormatError
+from ibidem.objects.fields import ROOT
 from ibidem.objects.record import record
-
-REQUIRES_KNOWN: frozenset[str] = frozenset(("trust",))
-"""Features that a root or view may require of its reader and that this program has."""
-
-_TREES = ("nodes", "edges", "tombstones", "conflicts")
-_KNOWN = frozenset((*_TREES, "vectors", "sparse", "config", "requires"))
+from ibidem.objects.tree.block import EMPTY_TREE
 
 
-@record(eq=False)
+@record
+class Family:
+    """One kind of tree in a root."""
+
+    name: str
+    """The field of the root."""
+    kind: str
+    """The kind of the values."""
+    is_named: bool = False
+    """Whether there is one tree for each model or vocabulary, by its name."""
+    attached: str | None = None
+    """What a value is to the node that it stands under; None where it belongs to none."""
+
+
+FAMILIES = (
+    Family("nodes", "node"),
+    Family("edges", "edge"),
+    Family("tombstones", "tombstone", attached="tombstone of"),
+    Family("conflicts", "conflict"),
+    Family("vectors", "vector", is_named=True, attached="vector of"),
+    Family("sparse", "sparse", is_named=True, attached="sparse vector of"),
+)
+"""Every tree that a root has, in the order in which they are listed."""
+
+
+@block_of(ROOT)
 class Root(Block):
     """The trees of one state: from ids to blocks of the kind that the field names."""
 
-    KIND: ClassVar[str] = "root"
-    OPTIONAL: ClassVar[frozenset[str]] = frozenset(("vectors", "sparse", "config", "requires"))
     CID: ClassVar[type[RootCid]] = RootCid
 
     nodes: TreeCid
@@ -46,97 +63,27 @@ class Root(Block):
     """Features without which the root must not be read, ascending."""
     extra: Mapping[str, Any] = field(default_factory=empty)
 
-    def __post_init__(self) -> None:
-        for name in _TREES:
-            value = getattr(self, name)
-            require(type(value) is TreeCid, "root", name, value, "a TreeCid")
-        put = object.__setattr__
-        for name in ("vectors", "sparse"):
-            trees = frozen("root", name, getattr(self, name))
-            for model, tree in trees.items():
-                require(
-                    model and type(tree) is TreeCid,
-                    "root",
-                    name,
-                    (model, tree),
-                    "a name and a TreeCid",
-                )
-            put(self, name, trees)
-        put(self, "config", frozen("root", "config", self.config))
-        put(self, "requires", checked_requires("root", self.requires))
-        put(self, "extra", frozen_extra(Root, _KNOWN, self.extra))
-
     @property
     def cid(self) -> RootCid:
         """The identity of the state: the hash of its bytes."""
         return RootCid.of(self.encode())
 
-    def to_map(self) -> Map:
-        """Returns the block as a map, in canonical order unless there is `extra`."""
-        fields: Map = {
-            "v": FORMAT_VERSION,
-            "kind": "root",
-            "edges": self.edges,
-            "nodes": self.nodes,
+    def tree(self, family: str, name: str = "") -> TreeCid:
+        """Returns the tree of a family, the empty one where there is none under that name.
+
+        Args:
+            family: the name of one of FAMILIES.
+            name: of the model or vocabulary, "" in a family that has one tree.
+        """
+        trees = getattr(self, family)
+        if isinstance(trees, TreeCid):
+            return trees
+        return trees.get(name, EMPTY_TREE)  # type: ignore[no-any-return]
+
+    def families(self) -> dict[tuple[str, str], TreeCid]:
+        """Returns every tree by its family and name, in the order of FAMILIES and of names."""
+        return {
+            (family.name, name): self.tree(family.name, name)
+            for family in FAMILIES
+            for name in (sorted(getattr(self, family.name)) if family.is_named else ("",))
         }
-        if self.config:
-            fields["config"] = dict(self.config)
-        if self.sparse:
-            fields["sparse"] = dict(self.sparse)
-        if self.vectors:
-            fields["vectors"] = dict(self.vectors)
-        if self.requires:
-            fields["requires"] = self.requires
-        fields["conflicts"] = self.conflicts
-        fields["tombstones"] = self.tombstones
-        fields.update(self.extra)
-        return fields
-
-    @classmethod
-    def _read(cls, fields: Map) -> Self:
-        take = fields.pop
-        requires = read_requires("root", take("requires", []))
-        return cls(
-            **{name: typed_link("root", name, take(name), TreeCid) for name in _TREES},
-            vectors=_read_trees("vectors", take("vectors", {})),
-            sparse=_read_trees("sparse", take("sparse", {})),
-            config=take("config", EMPTY),
-            requires=requires,
-            extra=fields,
-        )
-
-
-def checked_requires(owner: str, requires: tuple[str, ...]) -> tuple[str, ...]:
-    """Returns `requires` as a tuple of ascending, distinct texts, or raises `InvalidInputError`."""
-    names = tuple(requires)
-    valid = all(type(name) is str and name for name in names) and list(names) == sorted(set(names))
-    require(valid, owner, "requires", requires, "distinct texts in ascending order")
-    return names
-
-
-def read_requires(owner: str, value: object) -> tuple[str, ...]:
-    """Returns a decoded `requires` list.
-
-    Raises:
-        CorruptError: not a list of texts.
-        FormatError: it names a feature that this program does not have.
-    """
-    if type(value) is not list:
-        raise CorruptError(f"{owner}.requires: got {value!r:.80}, expected a list of texts")
-    names = checked_requires(owner, tuple(value))
-    for name in value:
-        if name not in REQUIRES_KNOWN:
-            raise FormatError(
-                f"{owner}.requires: got {name!r:.80}, expected one of {sorted(REQUIRES_KNOWN)}",
-                hint="a newer release of ibidem may read it",
-            )
-    return names
-
-
-def _read_trees(name: str, value: object) -> dict[str, TreeCid]:
-    if type(value) is not dict:
-        raise CorruptError(f"root.{name}: got {value!r:.80}, expected a map of links")
-    return {
-        model: typed_link("root", f"{name}[{model!r:.80}]", tree, TreeCid)
-        for model, tree in value.items()
-    }

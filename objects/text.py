@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from blake3 import blake3
 
 from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.fields import NODE
 from ibidem.objects.node import Node
 
-TEXT_FIELDS = ("context_sentence", "summary", "content")
+TEXT_FIELDS = tuple(field.name for field in NODE.fields if field.indexed)
 """The fields that a node's text can be made of, in the default order."""
 
 
@@ -66,10 +67,8 @@ def content_text(content: bytes | None) -> str | None:
 def _field_text(node: Node, name: str, content: bytes | None) -> str | None:
     if name == "content":
         return content_text(content)
-    if name == "summary":
-        return node.summary
-    if name == "context_sentence":
-        return node.context_sentence
+    if name in TEXT_FIELDS:
+        return getattr(node, name)  # type: ignore[no-any-return]
     if name.startswith("props."):
         value = node.props.get(name[6:])
         return value if type(value) is str else None

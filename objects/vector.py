@@ -17,10 +17,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from ibidem.objects import codec
-from ibidem.objects.block import EMPTY, Block, Map, empty, frozen_extra, require
+from ibidem.objects.block import Block, block_of, empty, require
 from ibidem.objects.cid import SparseCid, VectorCid
-from ibidem.objects.constants import DIGEST_BYTES, FORMAT_VERSION, VECTOR_DIM_MAX
-from ibidem.objects.record import record
+from ibidem.objects.constants import DIGEST_BYTES, VECTOR_DIM_MAX
+from ibidem.objects.fields import SPARSE, VECTOR
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,15 +29,12 @@ if TYPE_CHECKING:
 DTYPE_BYTES: Mapping[str, int] = {"f32": 4, "f16": 2, "i8": 1}
 _FLOAT32 = "<f4"
 _NUMPY = {"f32": "<f4", "f16": "<f2", "i8": "|i1"}
-_VECTOR_KNOWN = frozenset(("dtype", "dim", "of", "data"))
-_SPARSE_KNOWN = frozenset(("indices", "weights", "of"))
 
 
-@record(eq=False)
+@block_of(VECTOR)
 class Vector(Block):
     """One dense vector."""
 
-    KIND: ClassVar[str] = "vector"
     CID: ClassVar[type[VectorCid]] = VectorCid
 
     dtype: str
@@ -61,9 +58,6 @@ class Vector(Block):
             or len(self.data) != self.dim * width
         ):
             self._refuse(width)
-        if self.extra is not EMPTY:
-            extra = frozen_extra(Vector, _VECTOR_KNOWN, self.extra) if self.extra else EMPTY
-            object.__setattr__(self, "extra", extra)
 
     def _refuse(self, width: int) -> None:
         require(width, "vector", "dtype", self.dtype, "'f32', 'f16' or 'i8'")
@@ -175,25 +169,11 @@ class Vector(Block):
         """The identity of the vector: the hash of its bytes."""
         return VectorCid.of(self.encode())
 
-    def to_map(self) -> Map:
-        """Returns the block as a map, in canonical order unless there is `extra`."""
-        fields: Map = {"v": FORMAT_VERSION, "of": self.of, "dim": self.dim, "data": self.data}
-        fields["kind"] = "vector"
-        fields["dtype"] = self.dtype
-        fields.update(self.extra)
-        return fields
 
-    @classmethod
-    def _read(cls, fields: Map) -> Self:
-        take = fields.pop
-        return cls(take("dtype"), take("dim"), take("of"), take("data"), fields)
-
-
-@record(eq=False)
+@block_of(SPARSE)
 class Sparse(Block):
     """One sparse vector: weights of tokens."""
 
-    KIND: ClassVar[str] = "sparse"
     CID: ClassVar[type[SparseCid]] = SparseCid
 
     indices: bytes
@@ -220,14 +200,6 @@ class Sparse(Block):
             self.weights,
             f"{len(self.indices)} bytes as in indices",
         )
-        require(
-            type(self.of) is bytes and len(self.of) == DIGEST_BYTES,
-            "sparse",
-            "of",
-            self.of,
-            "32 bytes",
-        )
-        object.__setattr__(self, "extra", frozen_extra(Sparse, _SPARSE_KNOWN, self.extra))
 
     @classmethod
     def from_arrays(cls, indices: ArrayLike, weights: ArrayLike, *, of: bytes) -> Self:
@@ -287,19 +259,6 @@ class Sparse(Block):
     def cid(self) -> SparseCid:
         """The identity of the sparse vector: the hash of its bytes."""
         return SparseCid.of(self.encode())
-
-    def to_map(self) -> Map:
-        """Returns the block as a map, in canonical order unless there is `extra`."""
-        fields: Map = {"v": FORMAT_VERSION, "of": self.of, "kind": "sparse"}
-        fields["indices"] = self.indices
-        fields["weights"] = self.weights
-        fields.update(self.extra)
-        return fields
-
-    @classmethod
-    def _read(cls, fields: Map) -> Self:
-        take = fields.pop
-        return cls(take("indices"), take("weights"), take("of"), fields)
 
 
 @lru_cache(maxsize=64)

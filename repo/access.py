@@ -1,4 +1,4 @@
-"""A revision as one caller sees it: what trust keeps from it is not there, by any name.
+"""A graph as one caller sees it: what trust keeps from it is not there, by any name.
 
 Reading goes by the same view that retrieval takes (`retrieve/access/restricted_snapshot.py`). What
 is missing and what may not be seen end in the same error, after the same reads.
@@ -20,7 +20,7 @@ from ibidem.objects.ids import EdgeId, NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.vector import Sparse, Vector
 from ibidem.repo.argument_checks import check_id
-from ibidem.repo.revision import Revision
+from ibidem.repo.graph import Graph
 from ibidem.retrieve.access.policy import TrustContext, checked_trust, policy_of
 from ibidem.retrieve.access.restricted_snapshot import loader, restrict
 
@@ -30,35 +30,31 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def restricted_revision(revision: Revision, trust: TrustContext | None) -> Revision:
-    """Returns a revision as a caller sees it; itself where it has no trust policy.
+def restricted(graph: Graph, trust: TrustContext | None) -> Graph:
+    """Returns a graph as a caller sees it; itself where it has no trust policy.
 
     Raises:
         InvalidInputError: kind `trust-required`.
     """
-    asked = checked_trust(policy_of(revision.config), trust)
+    asked = checked_trust(policy_of(graph.config), trust)
     if asked is None:
-        return revision
-    return (
-        UnrestrictedRevision(revision, asked)
-        if asked.everything
-        else RestrictedRevision(revision, asked)
-    )
+        return graph
+    return UnrestrictedGraph(graph, asked) if asked.everything else RestrictedGraph(graph, asked)
 
 
-class UnrestrictedRevision(Revision):
+class UnrestrictedGraph(Graph):
     """All of a graph that has a trust policy, for somebody who may see all of it."""
 
-    def __init__(self, whole: Revision, trust: TrustContext) -> None:
+    def __init__(self, whole: Graph, trust: TrustContext) -> None:
         self.root_cid, self.commit, self.root = whole.root_cid, whole.commit, whole.root
         self.trust = trust
-        self._repository = whole.repository
-        self._store = whole.repository.store
+        self.core = whole.core
+        self._store = whole.core.store
         self._trees = {}
         self._snapshot = None
         self._whole = whole
 
-    def seen_by(self, trust: TrustContext | None) -> Revision:
+    def seen_by(self, trust: TrustContext | None) -> Graph:
         """Returns the graph as a caller sees it; no other one than it was opened for.
 
         Raises:
@@ -73,7 +69,7 @@ class UnrestrictedRevision(Revision):
         return cast("Snapshot", restrict(self._whole.snapshot(), self.trust, self._load))
 
     def asked(self, question: Callable[[Snapshot], T]) -> T:
-        """Returns what a question makes of what is seen; as `Revision.asked` when files fail."""
+        """Returns what a question makes of what is seen; as `Graph.asked` when files fail."""
         return self._whole.asked(
             lambda whole: question(cast("Snapshot", restrict(whole, self.trust, self._load)))
         )
@@ -85,11 +81,11 @@ class UnrestrictedRevision(Revision):
         return Node.decode(self._store.get(cid))  # type: ignore[arg-type]
 
 
-class RestrictedRevision(UnrestrictedRevision):
+class RestrictedGraph(UnrestrictedGraph):
     """The part of a graph that a caller may know of."""
 
     def node(self, id: NodeId, *, include_tombstoned: bool = False) -> Node:  # noqa: A002
-        """Returns a node, without the parts that are not seen; as `Revision.node` otherwise."""
+        """Returns a node, without the parts that are not seen; as `Graph.node` otherwise."""
         ordinal = self._ordinal(id)
         if ordinal is None:
             raise NotFoundError(f"node {id} is not in the graph at this revision")
@@ -139,8 +135,8 @@ class RestrictedRevision(UnrestrictedRevision):
     def edges_of(self, id: NodeId) -> list[Edge]:  # noqa: A002
         """Returns the edges of a node to and from nodes that are seen, by id."""
         self.node(id, include_tombstoned=True)
-        incident = self._repository.incident(self.root_cid, self.root, id)
-        found = (Revision.edge(self, edge) for edge in sorted(set(incident)))
+        incident = self.core.incident(self.root_cid, self.root, id)
+        found = (Graph.edge(self, edge) for edge in sorted(set(incident)))
         return [edge for edge in found if self._joins(edge)]
 
     def vector(self, id: NodeId, model: str) -> Vector | None:  # noqa: A002
@@ -170,7 +166,7 @@ class RestrictedRevision(UnrestrictedRevision):
         return self._ordinal(id) is not None
 
     def _is_edge_seen(self, id: EdgeId) -> bool:  # noqa: A002
-        return self._joins(Revision.edge(self, id))
+        return self._joins(Graph.edge(self, id))
 
     def _ordinal(self, id: NodeId) -> int | None:  # noqa: A002
         return self.asked(lambda snapshot: snapshot.ordinal(check_id("id", id, NodeId)))

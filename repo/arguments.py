@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ibidem.objects.commit import Commit
 from ibidem.objects.derive import act_node_id
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.record import record
-from ibidem.repo.revspec import microseconds
 
 if TYPE_CHECKING:
+    from ibidem.objects.cid import CommitCid, RootCid
     from ibidem.objects.root import Root
     from ibidem.repo.signing.key import SigningKey
+
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @record
@@ -52,6 +56,22 @@ def commit_info(
     return CommitInfo(author, message, checked_time(time), agent, task, key)
 
 
+def commit_of(
+    signature: CommitInfo, root: RootCid, parents: tuple[CommitCid, ...], time: int
+) -> Commit:
+    """Returns the commit of a root, as its author says."""
+    commit = Commit(
+        root,
+        parents,
+        author=signature.author,
+        time=time,
+        message=signature.message,
+        agent=signature.agent,
+        task=signature.task,
+    )
+    return commit if signature.key is None else signature.key.sign(commit)
+
+
 def checked_time(time: int | datetime | None) -> int | None:
     """Returns a time in microseconds since 1970 UTC, None for the clock's."""
     if isinstance(time, datetime):
@@ -61,6 +81,16 @@ def checked_time(time: int | datetime | None) -> int | None:
             f"time: got {time!r:.80}, expected microseconds since 1970 UTC, or a datetime"
         )
     return time
+
+
+def microseconds(moment: datetime) -> int:
+    """Returns a moment in microseconds since 1970 UTC; a naive one is refused."""
+    if moment.utcoffset() is None:
+        raise InvalidInputError(
+            f"time: got {moment.isoformat()}, expected an offset",
+            hint="write Z after it for UTC, or an offset such as +02:00",
+        )
+    return (moment - EPOCH) // timedelta(microseconds=1)
 
 
 class UniqueIds:

@@ -14,12 +14,10 @@ Spec: memory 1.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import replace
 from datetime import datetime
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from ibidem.objects.block import empty
 from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, CommitCid, TreeCid
 from ibidem.objects.commit import Commit
@@ -28,127 +26,22 @@ from ibidem.objects.derive import event_node_id
 from ibidem.objects.errors import CorruptError, ErrorKind, InvalidInputError, NotFoundError
 from ibidem.objects.ids import ID_BYTES, NodeId
 from ibidem.objects.node import Node
-from ibidem.objects.record import record
 from ibidem.objects.root import Root
 from ibidem.objects.tree import EMPTY_TREE, Tree, diff
 from ibidem.repo import refs
-from ibidem.repo.argument_checks import check_id, check_text
-from ibidem.repo.arguments import CommitInfo, checked_time, commit_info
+from ibidem.repo.arguments import CommitInfo, checked_time, commit_info, commit_of
+from ibidem.repo.events import EVENT, OUTCOME, PENALIZE, REINFORCE, VOTE, Event, Log, checked_event
 from ibidem.repo.transaction.changeset import NODES, ChangeSet, laid_on
-from ibidem.repo.transaction.publish import commit_of, move, retry_publish, tip
+from ibidem.repo.transaction.publish import move, retry_publish, tip
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
+    from ibidem.repo.core import Core
     from ibidem.repo.operation_log import OperationLog
-    from ibidem.repo.reader import Reader
 
 NOTES = "notes/"
-EVENT = "Event"
-"""The type of the nodes that events are."""
 SPACE_DEFAULT = "memory"
-REINFORCE, PENALIZE, VOTE, OUTCOME = "reinforce", "penalize", "vote", "outcome"
-NOT_USEFUL = "not_useful"
-QUESTION, WORDS = "question", "words"
-"""What a vote, and what `not_useful`, say of the question, without its words."""
-TARGETS_MAX = 1000
 _LOGS_KEPT = 4
-_KNOWN = frozenset(("kind", "targets", "actor", "time", "value", "about"))
-
-
-@record
-class Event:
-    """Something that somebody said about nodes at some time."""
-
-    kind: str
-    """Such as `vote`; rooms that read events name theirs."""
-    targets: tuple[NodeId, ...]
-    """What it is about; the nodes need not be in any one graph."""
-    actor: str = ""
-    time: int = 0
-    """Microseconds since 1970 UTC."""
-    value: float | None = None
-    about: Cid | None = None
-    """The result, or another block, that it refers to."""
-    detail: Mapping[str, Any] = field(default_factory=empty)
-    """What else its kind has; any values of the codec."""
-    id: NodeId | None = None
-    """Given when it is added; it begins with the event's place in the history of the notes."""
-
-    def props(self) -> dict[str, Any]:
-        """Returns the properties of the node that it is."""
-        fields: dict[str, Any] = {
-            **self.detail,
-            "kind": self.kind,
-            "targets": [target.raw for target in self.targets],
-            "actor": self.actor,
-            "time": self.time,
-        }
-        if self.value is not None:
-            fields["value"] = self.value
-        if self.about is not None:
-            fields["about"] = self.about
-        return fields
-
-    @classmethod
-    def of(cls, node: Node) -> Event:
-        """Returns the event that a node is. Readers, the gate and `repo fsck` all ask here.
-
-        Raises:
-            CorruptError: it is none; the message names the field.
-        """
-        props = node.props
-        missing = [name for name in ("kind", "targets", "actor", "time") if name not in props]
-        targets = props.get("targets")
-        try:
-            if node.ntype != EVENT:
-                raise InvalidInputError(f"ntype: got {node.ntype!r:.80}, expected {EVENT!r}")
-            if missing:
-                raise InvalidInputError(f"{missing[0]}: got nothing, expected the property")
-            if not isinstance(targets, list) or not all(map(_is_id, targets)):
-                raise InvalidInputError(
-                    f"targets: got {targets!r:.80}, expected a list of ids of {ID_BYTES} bytes"
-                )
-            return _checked(
-                cls(
-                    kind=props["kind"],
-                    targets=tuple(map(NodeId, targets)),
-                    actor=props["actor"],
-                    time=props["time"],
-                    value=props.get("value"),
-                    about=props.get("about"),
-                    detail=MappingProxyType(
-                        {name: value for name, value in props.items() if name not in _KNOWN}
-                    ),
-                    id=node.id,
-                )
-            )
-        except InvalidInputError as error:
-            raise CorruptError(f"event {node.id}: {error}") from error
-
-
-@record
-class Log:
-    """Every event at one notes head."""
-
-    head: CommitCid | None
-    events: tuple[Event, ...]
-    """By time, then id: of one time in the order in which they were added."""
-    damaged: tuple[tuple[NodeId, str], ...] = ()
-    """What stands there and is no event, by id, with why; it counts for nothing."""
-    _by_target: Mapping[NodeId, tuple[Event, ...]] = field(default_factory=dict)
-    _nodes: TreeCid = EMPTY_TREE
-
-    def about(self, target: NodeId) -> tuple[Event, ...]:
-        """Returns the events about a node, by time, then id."""
-        return self._by_target.get(target, ())
-
-    def targets(self) -> Iterable[NodeId]:
-        """Returns every node that some event is about."""
-        return self._by_target.keys()
-
-    def of_kind(self, kind: str) -> tuple[Event, ...]:
-        """Returns the events of one kind, by time, then id."""
-        return tuple(event for event in self.events if event.kind == kind)
 
 
 class Notes:
@@ -156,7 +49,7 @@ class Notes:
 
     def __init__(
         self,
-        repository: Reader,
+        repository: Core,
         operations: OperationLog,
         space: str,
         logs: dict[CommitCid, Log],
@@ -170,7 +63,7 @@ class Notes:
     @property
     def head(self) -> CommitCid | None:
         """The newest commit of the space; None before the first event."""
-        ref = refs.read_now(self._operations, NOTES + self.space)
+        ref = self._operations.ref(NOTES + self.space)
         return None if ref is None else CommitCid(ref.target.raw)
 
     def at(self, head: CommitCid | None) -> Log:
@@ -221,7 +114,7 @@ class Notes:
         if not found:
             raise InvalidInputError("events: got none, expected one or more")
         for one in found:
-            _checked(one)
+            checked_event(one)
         subject = message or f"{found[0].kind}, {len(found)} event{'s' * (len(found) != 1)}"
         signed = commit_info(author, subject, now, None, None)
         return retry_publish(self._operations.store, lambda: self._add_on_head(found, signed, now))
@@ -322,7 +215,7 @@ class Notes:
 
 
 def read_log(
-    repository: Reader, head: CommitCid | None, logs: dict[CommitCid, Log] | None = None
+    repository: Core, head: CommitCid | None, logs: dict[CommitCid, Log] | None = None
 ) -> Log:
     """Returns the events at a notes head, made from the nearest log in `logs`, where it is kept."""
     if head is None:
@@ -384,47 +277,6 @@ def _joined(
 def _order(event: Event) -> tuple[int, bytes]:
     assert event.id is not None, "BUG: an event that was read has an id"
     return event.time, event.id.raw
-
-
-def _checked(event: Event) -> Event:
-    """Returns an event whose fields are of their types, or raises `InvalidInputError`."""
-    check_text("kind", event.kind)
-    if not 1 <= len(event.targets) <= TARGETS_MAX or len(set(event.targets)) < len(event.targets):
-        raise InvalidInputError(
-            f"targets: got {len(event.targets)}, expected 1 to {TARGETS_MAX}, none twice"
-        )
-    for target in event.targets:
-        check_id("targets", target, NodeId)
-    if not isinstance(event.actor, str):
-        raise InvalidInputError(f"actor: got {event.actor!r:.80}, expected text")
-    if type(event.time) is not int:
-        raise InvalidInputError(f"time: got {event.time!r:.80}, expected microseconds since 1970")
-    if event.value is not None and (
-        type(event.value) is not float or not abs(event.value) < float("inf")
-    ):
-        raise InvalidInputError(f"value: got {event.value!r:.80}, expected a finite float")
-    if event.about is not None and not isinstance(event.about, Cid):
-        raise InvalidInputError(f"about: got {event.about!r:.80}, expected a CID")
-    taken = sorted(_KNOWN & event.detail.keys())
-    if taken:
-        raise InvalidInputError(f"detail: got {taken[0]!r}, expected a name that is free")
-    if event.kind == VOTE and event.value not in (1.0, -1.0):
-        raise InvalidInputError(f"value: got {event.value!r:.80}, expected 1.0 or -1.0 of a vote")
-    if event.kind == VOTE and type(event.detail.get(QUESTION, b"")) is not bytes:
-        raise InvalidInputError(
-            f"{QUESTION}: got {event.detail[QUESTION]!r:.80}, expected the digest of a question"
-        )
-    if event.kind == NOT_USEFUL:
-        words = event.detail.get(WORDS)
-        if not isinstance(words, (list, tuple)) or not all(type(word) is bytes for word in words):
-            raise InvalidInputError(
-                f"{WORDS}: got {words!r:.80}, expected digests of the words of a question"
-            )
-    return event
-
-
-def _is_id(value: object) -> bool:
-    return type(value) is bytes and len(value) == ID_BYTES
 
 
 def _amount(field_name: str, value: object) -> float:

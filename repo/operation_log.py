@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, OperationCid, RootCid, ViewCid
-from ibidem.objects.commit import require_time
 from ibidem.objects.errors import (
     ConflictError,
     CorruptError,
@@ -22,16 +21,16 @@ from ibidem.objects.errors import (
     InvalidInputError,
     NotFoundError,
 )
+from ibidem.objects.fields import require_time
 from ibidem.objects.links import fields_of_kind, links_in
 from ibidem.objects.operation import Operation
 from ibidem.objects.record import record
-from ibidem.objects.view import View
+from ibidem.objects.view import Ref, View
 from ibidem.repo import refs
 from ibidem.repo.arguments import CommitInfo
 
 if TYPE_CHECKING:
     from ibidem.objects.ids import NodeId
-    from ibidem.repo.erasure.guard import Erased
     from ibidem.repo.signing.key import SigningKey
     from ibidem.store.protocol import Store, Swap
 
@@ -146,11 +145,13 @@ class OperationLog:
         was before it."""
         return not state.operation.parents or state.cid.raw == self.store.cell(HORIZON_CELL)
 
-    def erased(self, state: LogHead) -> Erased:
-        """Returns what was erased, as a state has it."""
-        from ibidem.repo.erasure.guard import read_erased
+    def ref(self, full_name: str) -> Ref | None:
+        """Returns the ref of that full name as it stands now, None when there is none."""
+        return self.retry_if_collected(lambda: refs.read(self.store, self.state().view, full_name))
 
-        return read_erased(self, state.view.erasures)
+    def targets(self, prefix: str) -> dict[str, Any]:
+        """Returns the short names under a prefix with their targets as they stand now, by name."""
+        return self.retry_if_collected(lambda: refs.listed(self.store, self.state().view, prefix))
 
     def time(self, given: int | None) -> int:
         """Returns the time of a change: the one given, else the clock's, in microseconds UTC."""

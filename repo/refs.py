@@ -18,7 +18,6 @@ from ibidem.objects.view import RECEIPTS, RUNS, Ref, View
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source, WriteBatch
-    from ibidem.repo.operation_log import OperationLog
 
 HEADS = "heads/"
 TAGS = "tags/"
@@ -72,20 +71,6 @@ def listed(source: Source, view: View, prefix: str) -> dict[str, Any]:
     found = [Ref.decode(source.get(cid)) for _, cid in Tree(source, view.refs).items()]
     targets = {ref.name: ref.target for ref in found if ref.name.startswith(prefix)}
     return {name[len(prefix) :]: targets[name] for name in sorted(targets)}
-
-
-def read_now(operations: OperationLog, full_name: str) -> Ref | None:
-    """Returns the ref of that full name as it stands now, None when there is none."""
-    return operations.retry_if_collected(
-        lambda: read(operations.store, operations.state().view, full_name)
-    )
-
-
-def listed_now(operations: OperationLog, prefix: str) -> dict[str, Any]:
-    """Returns the short names under a prefix with their targets as they stand now, by name."""
-    return operations.retry_if_collected(
-        lambda: listed(operations.store, operations.state().view, prefix)
-    )
 
 
 def changed(view: View, moves: Mapping[str, Cid | None], buffer: WriteBatch) -> TreeCid:

@@ -6,9 +6,7 @@ wait. Time comes from `clock`, which is read here and above only; nothing is ran
 
 from __future__ import annotations
 
-import json
 import os
-import time
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -17,24 +15,21 @@ from typing import TYPE_CHECKING
 from ibidem.objects.cid import CommitCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.errors import (
-    CorruptError,
-    ErrorKind,
-    FormatError,
     InvalidInputError,
-    NotFoundError,
     StorageError,
 )
 from ibidem.repo import branches, refs, revspec
-from ibidem.repo.api.context import ContextApi
 from ibidem.repo.api.history import HistoryApi
+from ibidem.repo.api.keys import KeysApi
 from ibidem.repo.api.maintenance import MaintenanceApi
 from ibidem.repo.api.merge import MergeApi
 from ibidem.repo.api.notes import NotesApi
+from ibidem.repo.api.retrieval import RetrievalApi
 from ibidem.repo.api.runs import RunsApi
 from ibidem.repo.api.sync import SyncApi
 from ibidem.repo.arguments import CommitInfo, UniqueIds, checked_path, checked_time, commit_info
-from ibidem.repo.operation_log import ERASING_CELL
-from ibidem.repo.reader import Clock
+from ibidem.repo.core import Clock
+from ibidem.repo.opening import FOLDER, open_core, system_clock, write_format
 from ibidem.repo.refs import HEADS, TAGS
 
 if TYPE_CHECKING:
@@ -49,14 +44,6 @@ if TYPE_CHECKING:
     from ibidem.store.protocol import Store
 
 MEMORY = "memory:"
-FOLDER = ".ibidem"
-LAYOUT_VERSION = 1
-_FORMAT_FILE = "format"
-
-
-def system_clock() -> int:
-    """Returns the time, in microseconds since 1970 UTC."""
-    return time.time_ns() // 1000
 
 
 def init(
@@ -123,51 +110,12 @@ def open(  # noqa: A001
         FormatError: a newer program made it.
         CorruptError: a file of it is damaged.
     """
-    from ibidem.store.lmdb.store import LmdbStore
-
-    folder = checked_path("path", path) / FOLDER
-    check_format(folder)
-    repository = Repository(LmdbStore.open(folder / "blocks"), folder, clock)
-    if finish_erasing and repository.store.cell(ERASING_CELL) is not None:
-        from ibidem.repo.erasure.destroy import finish_on_open
-
-        finish_on_open(repository)
-    return repository
+    return open_core(path, Repository, clock=clock, finish_erasing=finish_erasing)
 
 
-def write_format(folder: Path) -> None:
-    """Writes the file that says which layout a new repository has."""
-    from ibidem.store.files import write_file
-
-    write_file(folder / _FORMAT_FILE, (json.dumps({"version": LAYOUT_VERSION}) + "\n").encode())
-
-
-def check_format(folder: Path) -> None:
-    """Raises as `open` does unless the folder is a repository that this program reads."""
-    from ibidem.store.files import medium_error
-
-    try:
-        found = json.loads((folder / _FORMAT_FILE).read_bytes())["version"]
-    except PermissionError as error:
-        raise medium_error(folder, error) from error
-    except (ValueError, TypeError, KeyError) as error:
-        raise CorruptError(
-            f"format: {folder / _FORMAT_FILE} does not say a version",
-            hint=f'restore it from a copy; this release writes {{"version": {LAYOUT_VERSION}}}',
-        ) from error
-    except OSError as error:
-        raise NotFoundError(
-            f"path: {folder.parent} has no repository in it",
-            kind=ErrorKind.REPOSITORY_NOT_FOUND,
-            hint="create one with 'repo init'",
-        ) from error
-    if found != LAYOUT_VERSION:
-        raise FormatError(
-            f"format: got version {found!r}, expected {LAYOUT_VERSION}", hint="use a newer release"
-        )
-
-
-class Repository(MaintenanceApi, MergeApi, NotesApi, ContextApi, RunsApi, HistoryApi, SyncApi):
+class Repository(
+    MaintenanceApi, MergeApi, NotesApi, RetrievalApi, RunsApi, HistoryApi, SyncApi, KeysApi
+):
     """An open repository; a context manager that closes it."""
 
     def __init__(self, store: Store, folder: Path | None, clock: Clock = system_clock) -> None:
@@ -205,14 +153,14 @@ class Repository(MaintenanceApi, MergeApi, NotesApi, ContextApi, RunsApi, Histor
 
         choice = checked_choice(on_conflict)
         full_name = self._branch(branch)
-        publisher = BranchPublisher(self._operations, full_name, signed, on_conflict=choice)
+        publisher = BranchPublisher(self.operation_log, full_name, signed, on_conflict=choice)
         return self._transaction(publisher, signed)
 
     def staging(self) -> Transaction:
         """Begins a transaction whose changes go on the stage, to be committed later."""
         from ibidem.repo.transaction.stage import StagePublisher
 
-        publisher = StagePublisher(self._operations, self._branch(None))
+        publisher = StagePublisher(self.operation_log, self._branch(None))
         return self._transaction(publisher, commit_info("", "", None, None, None))
 
     def commit_stage(
@@ -233,21 +181,21 @@ class Repository(MaintenanceApi, MergeApi, NotesApi, ContextApi, RunsApi, Histor
         from ibidem.repo.transaction import stage
 
         signed = commit_info(author, message, time, agent, task, self.key_for(sign))
-        return stage.commit(self._operations, self._branch(None), signed)
+        return stage.commit(self.operation_log, self._branch(None), signed)
 
     def staged_changes(self) -> Iterator[Change]:
         """Yields what is staged and not committed."""
         from ibidem.repo.history import log
         from ibidem.repo.transaction import stage
 
-        staged = stage.read(self._operations, self._branch(None))
+        staged = stage.read(self.operation_log, self._branch(None))
         return log.changes(self.store, staged.begun.root, staged.root)
 
     def clear_stage(self) -> None:
         """Drops what is staged."""
         from ibidem.repo.transaction import stage
 
-        stage.clear(self._operations)
+        stage.clear(self.operation_log)
 
     # -- refs ----------------------------------------------------------------------------------
 
@@ -277,21 +225,21 @@ class Repository(MaintenanceApi, MergeApi, NotesApi, ContextApi, RunsApi, Histor
         self, name: str, *, author: str = "", time: int | datetime | None = None
     ) -> None:
         """Deletes a branch, not the current one; its commits stay."""
-        branches.delete(self._operations, HEADS, name, author=author, time=checked_time(time))
+        branches.delete(self.operation_log, HEADS, name, author=author, time=checked_time(time))
 
     def delete_tag(
         self, name: str, *, author: str = "", time: int | datetime | None = None
     ) -> None:
         """Deletes a tag; its commit stays."""
-        branches.delete(self._operations, TAGS, name, author=author, time=checked_time(time))
+        branches.delete(self.operation_log, TAGS, name, author=author, time=checked_time(time))
 
     def switch(self, name: str, *, author: str = "", time: int | datetime | None = None) -> None:
         """Makes another branch the current one; what is staged goes along."""
-        branches.switch(self._operations, name, author=author, time=checked_time(time))
+        branches.switch(self.operation_log, name, author=author, time=checked_time(time))
 
     def operations(self) -> Iterator[Operation]:
         """Yields the local log, newest first: every change of the refs."""
-        return (state.operation for state in self._operations.history())
+        return (state.operation for state in self.operation_log.history())
 
     def undo(self, *, author: str = "", time: int | datetime | None = None) -> Restored:
         """Puts the refs back to before the newest change that is not undone yet.
@@ -299,11 +247,11 @@ class Repository(MaintenanceApi, MergeApi, NotesApi, ContextApi, RunsApi, Histor
         Tombstones stay: a branch that would lose one goes to a new commit with the former state and
         the tombstones. `kept` names their nodes; `untombstone` shows one again.
         """
-        return self._operations.undo(author=author, time=checked_time(time), key=self.signing_key)
+        return self.operation_log.undo(author=author, time=checked_time(time), key=self.signing_key)
 
     def redo(self, *, author: str = "", time: int | datetime | None = None) -> Restored:
         """Takes back the newest undo that no other change has followed."""
-        return self._operations.redo(author=author, time=checked_time(time))
+        return self.operation_log.redo(author=author, time=checked_time(time))
 
     # -- vectors -------------------------------------------------------------------------------
 
@@ -345,6 +293,7 @@ class Repository(MaintenanceApi, MergeApi, NotesApi, ContextApi, RunsApi, Histor
 
         report = embedding.embed(
             self,
+            self.transaction,
             embedder,
             model=model,
             label=label,
@@ -365,13 +314,13 @@ class Repository(MaintenanceApi, MergeApi, NotesApi, ContextApi, RunsApi, Histor
             publisher,
             incident=lambda root, id: self.incident(None, root, id),  # noqa: A006
             unique_id=UniqueIds(
-                publisher.base(), signed, lambda: self._operations.time(signed.time)
+                publisher.base(), signed, lambda: self.operation_log.time(signed.time)
             ),
             landed=self.index_after_commit,
         )
 
     def _branch(self, name: str | None) -> str:
-        return branches.branch_of(self._operations, name)
+        return branches.branch_of(self.operation_log, name)
 
     def _create(
         self, prefix: str, name: str, at: object, author: str, time: int | datetime | None
@@ -380,6 +329,6 @@ class Repository(MaintenanceApi, MergeApi, NotesApi, ContextApi, RunsApi, Histor
         target = self.resolve(at)
         assert target is not None, "BUG: resolve returned None"
         branches.create(
-            self._operations, prefix, name, target, author=author, time=checked_time(time)
+            self.operation_log, prefix, name, target, author=author, time=checked_time(time)
         )
         return target

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from base64 import b32decode
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from ibidem.objects.cid import CommitCid
@@ -17,6 +17,7 @@ from ibidem.objects.commit import Commit
 from ibidem.objects.errors import ErrorKind, IbidemError, InvalidInputError, NotFoundError
 from ibidem.objects.links import fields_of_kind
 from ibidem.repo import refs
+from ibidem.repo.arguments import EPOCH, microseconds
 from ibidem.repo.refs import HEADS, TAGS
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ _CID_CHARACTERS = 59
 _STEP = re.compile(r"([~^])(\d{0,9})")
 _DAY = re.compile(r"\d{4}-\d\d(-\d\d)?([ ~^]|$)")
 _DATED = re.compile(r"(.*)@\{(.*)\}")
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def resolve(operations: OperationLog, rev: object) -> CommitCid | None:
@@ -70,16 +70,6 @@ def time_of(text: str) -> int:
             f"time: got {text!r:.80}, expected such as 2026-01-31T12:00:00Z"
         ) from error
     return microseconds(moment)
-
-
-def microseconds(moment: datetime) -> int:
-    """Returns a moment in microseconds since 1970 UTC; a naive one is refused."""
-    if moment.utcoffset() is None:
-        raise InvalidInputError(
-            f"time: got {moment.isoformat()}, expected an offset",
-            hint="write Z after it for UTC, or an offset such as +02:00",
-        )
-    return (moment - _EPOCH) // timedelta(microseconds=1)
 
 
 def _split(text: str) -> tuple[str, list[tuple[str, int]]]:
@@ -213,7 +203,7 @@ def _state_at(operations: OperationLog, time: int) -> LogHead:
     for state in operations.history():
         if state.operation.time <= time:
             return state
-    moment = _EPOCH + timedelta(microseconds=time)
+    moment = EPOCH + timedelta(microseconds=time)
     raise _not_found(moment.isoformat(), "the repository is younger than that")
 
 

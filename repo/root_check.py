@@ -31,7 +31,7 @@ from ibidem.objects.record import record
 from ibidem.objects.root import Root
 from ibidem.objects.tree import EMPTY_TREE, Tree, diff, mutate, verify
 from ibidem.repo.maintenance.report import Fault, FaultKind
-from ibidem.repo.sync.missing_blocks import Family, families
+from ibidem.repo.sync.missing_blocks import Family
 
 if TYPE_CHECKING:
     import numpy as np
@@ -251,7 +251,7 @@ class RootCheck:
             NotFoundError: a block of a tree is missing.
         """
         at, self._at = self._open, None
-        self._check_trees(at, [families(base) for base in bases.values()])
+        self._check_trees(at, [base.families() for base in bases.values()])
         self._check_ends(at)
         for (kind, name), keys in at.attached.items():
             for key in self._missing(at.root.nodes, _split(bytes(keys))):
@@ -286,7 +286,7 @@ class RootCheck:
         return self._at
 
     def _check_trees(self, at: _Open, before: Sequence[Mapping[Family, TreeCid]]) -> None:
-        for family, tree in families(at.root).items():
+        for family, tree in at.root.families().items():
             olds = [trees[family] for trees in before if family in trees]
             if tree in self._whole or tree in olds:
                 continue

@@ -11,7 +11,7 @@ from ibidem.repo.operation_log import OPERATIONS_KEPT
 
 if TYPE_CHECKING:
     from ibidem.objects.cid import CommitCid, TreeCid
-    from ibidem.repo.reader import Reader
+    from ibidem.repo.core import Core
 
 
 @record
@@ -60,9 +60,9 @@ class LogStats:
     cuts this log."""
 
 
-def log_stats(repository: Reader) -> LogStats:
+def log_stats(repository: Core) -> LogStats:
     """Returns the sizes of the logs; reads both, some 30 microseconds for an operation."""
-    operations = repository._operations
+    operations = repository.operation_log
 
     def sizes() -> list[int]:
         return [
@@ -78,9 +78,9 @@ def log_stats(repository: Reader) -> LogStats:
     )
 
 
-def repository_stats(repository: Reader, rev: object) -> RepositoryStats:
+def repository_stats(repository: Core, rev: object) -> RepositoryStats:
     """Returns the numbers of a revision; the cost does not grow with the repository."""
-    revision = repository.at(rev)
+    revision = repository.graph(rev)
     root = revision.root
 
     def count(tree: TreeCid) -> int:

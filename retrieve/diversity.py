@@ -15,10 +15,7 @@ from typing import Any, Self
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.record import record
 from ibidem.retrieve.query import checks
-
-LAMBDA_DEFAULT = 0.7
-DEPTH_DEFAULT, DEPTH_MAX = 40, 1000
-_KNOWN = frozenset(("lambda", "depth"))
+from ibidem.retrieve.query.options import default, defaults
 
 Similarity = Callable[[int, Sequence[int]], Sequence[float]]
 """From a place and others to how like each of the others is."""
@@ -28,9 +25,9 @@ Similarity = Callable[[int, Sequence[int]], Sequence[float]]
 class Mmr:
     """Asks for diversity."""
 
-    share: float = LAMBDA_DEFAULT
+    share: float = default("mmr.lambda")
     """Written `lambda`: the part of relevance; 1.0 changes nothing."""
-    depth: int = DEPTH_DEFAULT
+    depth: int = default("mmr.depth")
     """How many of the order are taken again; the rest stays after them."""
 
     def form(self) -> dict[str, Any]:
@@ -40,23 +37,22 @@ class Mmr:
     @classmethod
     def from_form(cls, form: Mapping[str, Any]) -> Self:
         """Returns the option of a canonical form."""
-        return cls(
-            checks.number("mmr.lambda", form["lambda"], high=1.0),
-            checks.count("mmr.depth", form["depth"], low=1, high=DEPTH_MAX),
-        )
+        parts = checks.parts("mmr", form)
+        return cls(parts["lambda"], parts["depth"])
 
 
 def resolve_mmr(given: object, *, has_ranker: bool) -> Mmr | None:
     """Returns the option that a person gave as a mapping of `lambda` and `depth`, None for none."""
     if given is None:
         return None
-    if not isinstance(given, Mapping) or not set(given) <= _KNOWN:
+    known = defaults("mmr")
+    if not isinstance(given, Mapping) or not set(given) <= set(known):
         raise InvalidInputError(
             f"mmr: got {checks.show(given)}, expected a mapping of 'lambda' and 'depth'"
         )
     if not has_ranker:
         raise InvalidInputError("mmr: got one where nothing ranks, expected a text or a vector")
-    return Mmr.from_form({"lambda": LAMBDA_DEFAULT, "depth": DEPTH_DEFAULT, **given})
+    return Mmr.from_form({**known, **given})
 
 
 def diversify(scores: Sequence[float], share: float, similarity: Similarity) -> list[int]:

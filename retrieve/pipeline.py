@@ -1,6 +1,6 @@
-"""Execute: a pure function from a snapshot and a resolved query to a result.
+"""Execute: a pure function from a snapshot and a resolved query to an answer.
 
-    view -> universe -> lanes -> fuse -> rerank -> diversify -> pack -> result
+    view -> universe -> lanes -> fuse -> rerank -> diversify -> pack -> answer
 
 Nothing here reads a clock, randomness or the environment, and nothing is remembered but statistics
 that follow from the snapshot.
@@ -29,9 +29,11 @@ from ibidem.retrieve.access.restricted_snapshot import (
     loader,
     restrict,
 )
-from ibidem.retrieve.answer.drops import DROPS_LISTED_MAX
+from ibidem.retrieve.answer.answer import Answer, AnyItem
+from ibidem.retrieve.answer.drops import DROPS_LISTED_MAX, Drops
+from ibidem.retrieve.answer.item import Item
+from ibidem.retrieve.answer.lane_score import LaneScore
 from ibidem.retrieve.answer.neighbours import neighbour_lines
-from ibidem.retrieve.answer.result import Item, LaneScore, Result
 from ibidem.retrieve.answer.staleness import count_stale
 from ibidem.retrieve.answer.warning import Warning, WarningCode, capped  # noqa: A004
 from ibidem.retrieve.budget import Reader, pack
@@ -70,7 +72,7 @@ def execute(
     dense: LaneTop | None = None,
     opinions: Opinions = EMPTY,
     load_many: LoadMany | None = None,
-) -> Result:
+) -> Answer[Item]:
     """Returns the answer to a query over a snapshot's root.
 
     Args:
@@ -123,18 +125,8 @@ def execute(
     )
     stale = count_stale(snapshot, query, ordinals, items, found.reader.content)
     open_conflicts = count_conflicted(snapshot, [one.node.id for one in packed.taken])
-    return Result(
-        root=snapshot.root,
-        query=query,
-        items=items,
-        tokens_used=packed.tokens_used,
-        candidates_seen=len(found.ranking),
-        dropped=packed.drops,
-        dropped_counts=packed.counts,
-        warnings=found.warnings(stale, open_conflicts),
-        status=found.status(),
-        rerank=found.record,
-        direct=found.direct(),
+    return found.answer(
+        items, packed.drops, packed.counts, found.warnings(stale, open_conflicts), found.direct()
     )
 
 
@@ -152,6 +144,29 @@ class Ranked:
     """What the reranker said of the nodes that it saw."""
     record: RerankRecord | None
     factors: Sequence[Adjusted] = ()
+
+    def answer(
+        self,
+        items: tuple[AnyItem, ...],
+        dropped: Drops,
+        dropped_counts: Mapping[str, int],
+        warnings: tuple[Warning, ...],
+        direct: DirectAnswer | None = None,
+    ) -> Answer[AnyItem]:
+        """Returns the answer with what was taken of the candidates, and what was left out."""
+        return Answer(
+            root=self.scope.view.snapshot.root,
+            query=self.scope.query,
+            items=items,
+            tokens_used=sum(item.tokens for item in items),
+            candidates_seen=len(self.ranking),
+            dropped=dropped,
+            dropped_counts=dropped_counts,
+            warnings=warnings,
+            status=MappingProxyType(_status(self.tops, self.record)),
+            rerank=self.record,
+            direct=direct,
+        )
 
     def lane_scores(
         self, ordinals: Ordinals, nodes: Sequence[NodeId]
@@ -186,10 +201,6 @@ class Ranked:
         from ibidem.retrieve.recall.stage import direct_of
 
         return direct_of(self.scope, self.ranking, self.reader)
-
-    def status(self) -> Mapping[str, LaneStatus | RerankStatus]:
-        """Returns how each lane, and the reranker, fared."""
-        return MappingProxyType(_status(self.tops, self.record))
 
 
 def ranked(

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.record import record
-from ibidem.retrieve.answer.result import LaneScore
+from ibidem.retrieve.answer.lane_score import LaneScore
 from ibidem.retrieve.budget import Reader
 from ibidem.retrieve.diversity import diversify
 from ibidem.retrieve.protocol import Snapshot

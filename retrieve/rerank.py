@@ -19,9 +19,9 @@ from ibidem.objects.errors import InvalidInputError, ReplayError
 from ibidem.objects.ids import ID_BYTES, NodeId
 from ibidem.objects.record import record
 from ibidem.retrieve.query import checks
+from ibidem.retrieve.query.options import default
 
 LANE = "rerank"
-DEPTH_DEFAULT, DEPTH_MAX = 25, 1000
 
 
 class Reranker(Protocol):
@@ -58,7 +58,7 @@ class Rerank:
     digest: bytes
     text: str
     """What the texts are compared with."""
-    depth: int = DEPTH_DEFAULT
+    depth: int = default("rerank_depth")
     """How many of the fused order are scored at most."""
 
     def form(self) -> dict[str, Any]:
@@ -89,7 +89,7 @@ class Rerank:
             checks.name("rerank.name", name),
             digest,
             checks.name("rerank_text", text),
-            checks.count("rerank_depth", depth, low=1, high=DEPTH_MAX),
+            checks.option("rerank_depth", depth),
         )
 
 
@@ -118,7 +118,7 @@ def resolve_rerank(
             f"rerank: got {type(reranker).__name__}, expected a reranker: {error}"
         ) from error
     wanted = text if own_text is None else own_text
-    return Rerank.checked(name, digest, wanted, DEPTH_DEFAULT if depth is None else depth)
+    return Rerank.checked(name, digest, wanted, depth)
 
 
 @record

@@ -22,7 +22,13 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
-from ibidem.objects.errors import ErrorKind, IbidemError, InvalidInputError, StorageError
+from ibidem.objects.errors import (
+    ErrorKind,
+    IbidemError,
+    InvalidInputError,
+    RemoteError,
+    StorageError,
+)
 from ibidem.objects.forking import ForkLock
 
 CONNECTIONS_MAX = 32
@@ -308,6 +314,11 @@ class _Handler(BaseHTTPRequestHandler):
                     answer = application.answer(request)
                 except IbidemError as error:
                     answer = application.failure(error)
+                except (ConnectionError, TimeoutError):  # of the body, which did not come
+                    raise
+                except Exception as error:
+                    name = type(error).__name__
+                    answer = application.failure(RemoteError(f"the server failed: {name}"))
                 # What is left of a body would be taken for the next request.
                 self.close_connection = self.close_connection or body.left > 0
                 self._send(answer)

@@ -24,9 +24,9 @@ from ibidem.repo.refs import HEADS, TAGS
 from ibidem.repo.sync import wire
 from ibidem.repo.sync.car import CarLimits, car_header, car_section
 from ibidem.repo.sync.http_client import is_loopback
+from ibidem.repo.sync.local_remote import LocalRemote
 from ibidem.repo.sync.names import NOTES, RECEIPTS, RUNS
 from ibidem.repo.sync.receive import receive_container
-from ibidem.repo.sync.remote import LocalRemote
 from ibidem.serve.guard import Guard, hosts_of
 from ibidem.serve.listener import IDLE_SECONDS, Answer, Application, Listener, Request
 from ibidem.store.closing import Closing

@@ -19,12 +19,14 @@ from typing import Any
 from blake3 import blake3
 
 from ibidem.objects import codec
-from ibidem.objects.cid import CommitCid, NodeCid, ReceiptCid, ResultCid, RootCid
+from ibidem.objects.cid import Cid, CommitCid, NodeCid, ReceiptCid, ResultCid, RootCid
 from ibidem.objects.errors import CorruptError, IbidemError, NotFoundError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.printable import printable_json
 from ibidem.repo.history.compare import Placed, placed
-from ibidem.retrieve.answer.result import LaneScore, Result
+from ibidem.retrieve.answer.answer import Answer
+from ibidem.retrieve.answer.item import Item
+from ibidem.retrieve.answer.lane_score import LaneScore
 from ibidem.retrieve.query.query import Query
 from ibidem.store.files import medium_error, read_file, write_file
 
@@ -90,7 +92,7 @@ class Golden:
         write_file(path, self.text().encode())
 
 
-def record(name: str, result: Result, mode: Mapping[str, Any]) -> Check:
+def record(name: str, result: Answer[Item], mode: Mapping[str, Any]) -> Check:
     """Returns the record of an answer under a name."""
     receipt = result.receipt
     return Check(
@@ -110,7 +112,7 @@ def record(name: str, result: Result, mode: Mapping[str, Any]) -> Check:
     )
 
 
-def answer_digest(result: Result) -> str:
+def answer_digest(result: Answer[Item]) -> str:
     """Returns the hash of an answer without its root, which every commit changes, and its question.
 
     Both are compared on their own.
@@ -281,6 +283,8 @@ def _json(value: Any) -> str:
 def _to_json(value: Any) -> Any:
     if isinstance(value, bytes):
         return {"/": {"bytes": base64.b64encode(value).decode().rstrip("=")}}
+    if isinstance(value, Cid):
+        return {"/": str(value)}
     if isinstance(value, Mapping):
         return {key: _to_json(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
@@ -291,6 +295,8 @@ def _to_json(value: Any) -> Any:
 def _from_json(value: Any) -> Any:
     if isinstance(value, dict):
         inner = value.get("/")
+        if len(value) == 1 and isinstance(inner, str):
+            return Cid.parse(inner)
         if len(value) == 1 and isinstance(inner, dict) and list(inner) == ["bytes"]:
             text = inner["bytes"]
             return base64.b64decode(text + "=" * (-len(text) % 4))

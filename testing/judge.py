@@ -14,13 +14,14 @@ from ibidem.objects.errors import InvalidInputError
 from ibidem.repo.history.bisect import search
 from ibidem.repo.history.compare import Ask, MoveKind, compare, first_parents, placed
 from ibidem.repo.history.diff_format import cause_lines, commit_line, move_lines
-from ibidem.retrieve.answer.result import Result
+from ibidem.retrieve.answer.answer import Answer
+from ibidem.retrieve.answer.item import Item
 from ibidem.testing.golden import Check, answer_digest, question_form
 
 if TYPE_CHECKING:
     from ibidem.objects.commit import Commit
-    from ibidem.repo.reader import Reader
-    from ibidem.repo.revision import Revision
+    from ibidem.repo.core import Core
+    from ibidem.repo.graph import Graph
 
 
 class ModeName(StrEnum):
@@ -80,7 +81,7 @@ class Mode:
         """Returns the mode that a golden keeps."""
         return cls.of(form["name"], {key: form[key] for key in form if key != "name"})
 
-    def accepts(self, check: Check, result: Result) -> bool:
+    def accepts(self, check: Check, result: Answer[Item]) -> bool:
         """Returns whether an answer is as recorded, as far as this mode asks."""
         old = [item.id for item in check.items]
         new = [item.node.id for item in result.items]
@@ -94,7 +95,7 @@ class Mode:
             case ModeName.TOLERANCE:
                 return self._tolerates(check, result)
 
-    def _tolerates(self, check: Check, result: Result) -> bool:
+    def _tolerates(self, check: Check, result: Answer[Item]) -> bool:
         moves = compare(check.items, placed(result))
         kinds = [move.kind for move in moves]
         if max(kinds.count(MoveKind.LEFT), kinds.count(MoveKind.ENTERED)) > self.left:
@@ -110,7 +111,7 @@ class Mode:
         return True
 
 
-def question_differences(check: Check, result: Result, mode: Mode) -> list[str]:
+def question_differences(check: Check, result: Answer[Item], mode: Mode) -> list[str]:
     """Returns how the question differs from the recorded one; other vectors only if exact."""
     old, new = question_form(check.query), question_form(result.query)
     if mode.name is not ModeName.EXACT:
@@ -124,7 +125,7 @@ def question_differences(check: Check, result: Result, mode: Mode) -> list[str]:
 
 
 def failure(
-    check: Check, result: Result, mode: Mode, *, repository: Reader, at: Revision, ask: Ask
+    check: Check, result: Answer[Item], mode: Mode, *, repository: Core, at: Graph, ask: Ask
 ) -> list[str]:
     """Returns what changed, who changed it, and which bytes differ.
 
@@ -140,7 +141,7 @@ def failure(
 
 
 def responsible(
-    check: Check, result: Result, mode: Mode, *, repository: Reader, at: Revision, ask: Ask
+    check: Check, result: Answer[Item], mode: Mode, *, repository: Core, at: Graph, ask: Ask
 ) -> list[str]:
     """Returns lines that name the first commit at which the answer is not as recorded.
 
@@ -159,7 +160,9 @@ def responsible(
     good = _recorded_at(check, line)
     bad = 0
     if good is None:
-        bad, good = _nearest(lambda one: weakest.accepts(check, ask(repository.at(one.cid))), line)
+        bad, good = _nearest(
+            lambda one: weakest.accepts(check, ask(repository.graph(one.cid))), line
+        )
     if good is None:
         return ["no commit can be named: no earlier one that was asked gives the recorded answer"]
     candidates = line[bad:good][::-1]
@@ -182,7 +185,7 @@ def responsible(
     return [f"caused by {first}", f"  {distance}{asked}", *rest]
 
 
-def _weakest(check: Check, result: Result, mode: Mode) -> Mode:
+def _weakest(check: Check, result: Answer[Item], mode: Mode) -> Mode:
     """Returns the least demanding mode that fails too: a changed rank matters more than a score."""
     if mode.name is not ModeName.TOLERANCE:
         for name in (ModeName.SET, ModeName.RANKS):
@@ -209,7 +212,7 @@ def _nearest(holds: Callable[[Commit], bool], line: list[Commit]) -> tuple[int, 
     return bad, None
 
 
-def _facts(check: Check, result: Result) -> Iterator[str]:
+def _facts(check: Check, result: Answer[Item]) -> Iterator[str]:
     warnings = tuple(str(warning.code) for warning in result.warnings)
     pairs = (
         ("tokens together", check.tokens_used, result.tokens_used),
@@ -222,7 +225,7 @@ def _facts(check: Check, result: Result) -> Iterator[str]:
             yield f"{name}: {old} -> {new}"
 
 
-def _bytes(check: Check, result: Result) -> Iterator[str]:
+def _bytes(check: Check, result: Answer[Item]) -> Iterator[str]:
     receipt = "-" if result.receipt is None else str(result.receipt.cid)
     pairs = (
         ("answer", check.answer, answer_digest(result)),

@@ -15,7 +15,7 @@ from ibidem.testing.measure import interval, ndcg, recall, reciprocal_rank
 
 if TYPE_CHECKING:
     from ibidem.repo.revision import Revision
-    from ibidem.retrieve.answer.result import Item
+    from ibidem.retrieve.answer.item import Item
 
 DEPTH_DEFAULT = 10
 WORST_SHOWN = 5

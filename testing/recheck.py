@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 from ibidem.objects.errors import InvalidInputError
 from ibidem.repo.retrieval.retrieve import PreparedQuery, execute_asked
 from ibidem.repo.retrieval.token_estimators import estimator_of
-from ibidem.retrieve.answer.receipt import receipt_of
-from ibidem.retrieve.answer.result import Result
+from ibidem.retrieve.answer.answer import Answer, AnswerKind, receipt_of
+from ibidem.retrieve.answer.item import Item
 from ibidem.retrieve.query.query import Query
 from ibidem.testing.golden import Check
 from ibidem.testing.judge import Mode, failure
 
 if TYPE_CHECKING:
-    from ibidem.repo.reader import Reader
-    from ibidem.repo.revision import Revision
+    from ibidem.repo.core import Core
+    from ibidem.repo.graph import Graph
 
 
-def recheck(repository: Reader, at: Revision, check: Check) -> list[str]:
+def recheck(repository: Core, at: Graph, check: Check) -> list[str]:
     """Returns what differs from the recorded answer, as lines; nothing where it is the same.
 
     Raises:
@@ -32,7 +32,7 @@ def recheck(repository: Reader, at: Revision, check: Check) -> list[str]:
             hint="run the test that recorded it",
         )
 
-    def ask(revision: Revision) -> Result:
+    def ask(revision: Graph) -> Answer[Item]:
         return _asked(repository, revision, query)
 
     result, mode = ask(at), Mode.from_form(check.mode)
@@ -41,10 +41,10 @@ def recheck(repository: Reader, at: Revision, check: Check) -> list[str]:
     return failure(check, result, mode, repository=repository, at=at, ask=ask)
 
 
-def _asked(repository: Reader, revision: Revision, query: Query) -> Result:
+def _asked(repository: Core, revision: Graph, query: Query) -> Answer[Item]:
     asked = PreparedQuery(query, estimator_of(query.estimator), None)
     found = execute_asked(repository, revision, asked)
-    assert isinstance(found, Result), "BUG: a golden is of nodes"
+    assert found.kind is AnswerKind.NODES, "BUG: a golden is of nodes"
     notes = None if query.recall is None else query.recall.notes
     receipt = receipt_of(found, commit=revision.commit_cid, notes_head=notes)
     return replace(found, receipt=receipt)

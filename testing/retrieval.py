@@ -17,8 +17,10 @@ from ibidem.testing.golden import Check, Golden, question_form, read, record
 from ibidem.testing.judge import Mode, failure, question_differences
 
 if TYPE_CHECKING:
+    from ibidem.repo.graph import Graph
     from ibidem.repo.history.compare import Ask
-    from ibidem.retrieve.answer.result import Item, Result
+    from ibidem.retrieve.answer.answer import Answer
+    from ibidem.retrieve.answer.item import Item
     from ibidem.testing.quality import QualityReport
 
 UPDATE = "--retrieval-update"
@@ -59,7 +61,7 @@ class Retrieval:
         mode: str | None = None,
         tolerance: Mapping[str, Any] | None = None,
         **options: Any,
-    ) -> Result:
+    ) -> Answer[Item]:
         """Asks a question and returns the answer; the test fails unless it is as recorded.
 
         Args:
@@ -80,10 +82,10 @@ class Retrieval:
             )
         wanted = Mode.of(mode or ("tolerance" if tolerance else self._mode), tolerance)
 
-        def ask(revision: Revision) -> Result:
-            return revision.retrieve(text, **options)
+        def ask(graph: Graph) -> Answer[Item]:
+            return Revision(graph).retrieve(text, **options)
 
-        result = ask(at)
+        result = at.retrieve(text, **options)
         self._compare(record(name, result, wanted.form()), result, wanted, at, ask)
         return result
 
@@ -140,7 +142,9 @@ class Retrieval:
         golden.write(self.path)
         return True
 
-    def _compare(self, fresh: Check, result: Result, mode: Mode, at: Revision, ask: Ask) -> None:
+    def _compare(
+        self, fresh: Check, result: Answer[Item], mode: Mode, at: Revision, ask: Ask
+    ) -> None:
         name = fresh.name
         known = self._known().get(name)
         asks = [] if known is None else question_differences(known, result, mode)
@@ -163,7 +167,7 @@ class Retrieval:
         if asks:
             lines += ["the question is not the recorded one", *(f"  {line}" for line in asks)]
         else:
-            lines += failure(known, result, mode, repository=at.repository, at=at, ask=ask)
+            lines += failure(known, result, mode, repository=at.repository, at=at.graph, ask=ask)
         lines += ["", f"to accept it: pytest {UPDATE}, then review the difference"]
         self._fail("\n".join(lines))
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ import pytest
 SOURCE = Path(__file__).resolve().parent.parent / "src"
 HEAVY = {
     *("blake3", "cbor2", "cbrrr", "click", "dag_cbor", "lmdb", "markdown_it"),
-    *("multiformats", "numpy", "pathspec", "pyroaring", "rich", "simsimd"),
+    *("multiformats", "numpy", "pathspec", "platformdirs", "pyroaring", "rich", "simsimd"),
 }
 REPORT = "import sys, json; print(json.dumps(sorted(sys.modules)), file=sys.stderr)"
 
@@ -49,7 +51,7 @@ def test_an_answer_waits_for_no_network_client():
         "    assert repo.retrieve('word').items"
     )
     absent = {"ssl", "http", "urllib.request", "rich", "markdown_it", "dag_cbor", "multiformats"}
-    absent |= {"lzma", "simsimd"}  # of archives, and of vectors
+    absent |= {"platformdirs", "lzma", "simsimd"}  # of archives, and of vectors
     assert not absent & loaded(call)
 
 
@@ -81,3 +83,82 @@ def test_the_program_starts_no_threads_of_a_blas():
         "import numpy\nassert len(os.listdir('/proc/self/task')) == 1"
     )
     assert "numpy" in loaded(call)
+
+
+CIRCLE_MAX = 3
+"""Files that import each other, at most: as many as one can read as one thing."""
+
+
+def test_no_circle_of_more_than_three_files():
+    """Counts imports inside functions and under `TYPE_CHECKING` too."""
+    large = [circle for circle in circles(imports()) if len(circle) > CIRCLE_MAX]
+    assert not large, "\n".join(f"{len(circle)}: {' '.join(sorted(circle))}" for circle in large)
+
+
+def test_circles_are_found():
+    assert circles(
+        {"a": {"b"}, "b": {"c"}, "c": {"b", "d"}, "d": {"e"}, "e": {"d"}, "f": {"f"}}
+    ) == [
+        {"d", "e"},
+        {"b", "c"},
+    ]
+
+
+def imports() -> dict[str, set[str]]:
+    """Returns which modules of the package each of them imports anywhere in its text."""
+    package = SOURCE / "ibidem"
+    paths = [path for top in package.iterdir() for path in (top, *top.rglob("*.py"))]
+    modules = {
+        ".".join(("ibidem", *path.relative_to(package).with_suffix("").parts)): path
+        for path in paths
+        if path.suffix == ".py"
+    }
+    modules = {name.removesuffix(".__init__"): path for name, path in modules.items()}
+    found: dict[str, set[str]] = {}
+    for module, path in modules.items():
+        targets: set[str] = set()
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Import):
+                targets.update(alias.name for alias in node.names)
+            elif isinstance(node, ast.ImportFrom) and node.module is not None:
+                assert node.level == 0, f"{path}: a relative import"
+                targets.update(f"{node.module}.{alias.name}" for alias in node.names)
+        named = {_module_of(target, modules) for target in targets}
+        found[module] = {name for name in named if name is not None} - {module}
+    return found
+
+
+def _module_of(name: str, modules: Mapping[str, Path]) -> str | None:
+    """Returns the module that a dotted name is, or is in; None for a name of another package."""
+    while name and name not in modules:
+        name = name.rpartition(".")[0]
+    return name or None
+
+
+def circles(edges: Mapping[str, set[str]]) -> list[set[str]]:
+    """Returns the strongly connected components of two or more, by Tarjan's algorithm."""
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    found: list[set[str]] = []
+
+    def visit(one: str) -> None:
+        index[one] = low[one] = len(index)
+        stack.append(one)
+        for other in sorted(edges[one]):
+            if other not in index:
+                visit(other)
+                low[one] = min(low[one], low[other])
+            elif other in stack:
+                low[one] = min(low[one], index[other])
+        if low[one] == index[one]:
+            start = stack.index(one)
+            component = set(stack[start:])
+            del stack[start:]
+            if len(component) > 1:
+                found.append(component)
+
+    for one in sorted(edges):
+        if one not in index:
+            visit(one)
+    return found

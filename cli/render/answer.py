@@ -12,15 +12,18 @@ from ibidem.cli.render import output, shapes
 from ibidem.cli.render.output import faint, plural, strong
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ibidem.objects.location import Location
-    from ibidem.retrieve.answer.result import Item, Result
-    from ibidem.retrieve.context.result import PackResult
+    from ibidem.retrieve.answer.answer import Answer
+    from ibidem.retrieve.answer.item import AnswerItem, Item
+    from ibidem.retrieve.answer.lane_score import LaneScore
 
 DROPS_SHOWN = 20
 """Dropped nodes that --explain lists; JSON lists what the result lists."""
 
 
-def answer_json(result: Result, locations: list[Location | None]) -> dict[str, Any]:
+def answer_json(result: Answer[Item], locations: list[Location | None]) -> dict[str, Any]:
     """Returns a result as JSON, without its receipt.
 
     Args:
@@ -37,7 +40,7 @@ def answer_json(result: Result, locations: list[Location | None]) -> dict[str, A
     }
 
 
-def _direct_json(result: Result) -> dict[str, Any] | None:
+def _direct_json(result: Answer[Item]) -> dict[str, Any] | None:
     found = result.direct
     if found is None:
         return None
@@ -49,7 +52,7 @@ def _direct_json(result: Result) -> dict[str, Any] | None:
     }
 
 
-def outcome_json(result: Result | PackResult) -> dict[str, Any]:
+def outcome_json(result: Answer[AnswerItem]) -> dict[str, Any]:
     """Returns what all answers have, of nodes or of packs, as JSON."""
     return {
         "root": str(result.root),
@@ -82,8 +85,16 @@ def outcome_json(result: Result | PackResult) -> dict[str, Any]:
     }
 
 
+def lanes_json(lanes: Mapping[str, LaneScore]) -> dict[str, Any]:
+    """Returns what lanes said of a node as JSON."""
+    return {
+        name: {"rank": lane.rank, "score": lane.score, "contribution": lane.contribution}
+        for name, lane in lanes.items()
+    }
+
+
 def answer_lines(
-    result: Result,
+    result: Answer[Item],
     locations: list[Location | None],
     *,
     receipt: str | None,
@@ -92,7 +103,7 @@ def answer_lines(
 ) -> list[str]:
     """Returns a result as lines for people; `is_partial` where erased nodes were left out of it."""
     kept = receipt_line(receipt, is_partial=is_partial)
-    lines = [cost_line(result, len(result.items)), kept]
+    lines = [cost_line(result), kept]
     if result.direct is not None:
         node = "" if result.direct.node is None else f" {result.direct.node}"
         lines.append(f"direct answer: {result.direct.reason}{node}")
@@ -113,14 +124,14 @@ def receipt_line(receipt: str | None, *, is_partial: bool = False) -> str:
     return faint(f"no receipt: {why}")
 
 
-def cost_line(result: Result | PackResult, count: int, noun: str = "item") -> str:
-    """Returns what an answer of so many items cost and how much was left out, on one line."""
+def cost_line(result: Answer[AnswerItem], noun: str = "item") -> str:
+    """Returns what an answer cost and how much was left out, on one line."""
     budget = "" if result.tokens_budget is None else f" of {result.tokens_budget:,}"
     reasons = ", ".join(
         f"{count:,} by {reason}" for reason, count in sorted(result.dropped_counts.items()) if count
     )
     dropped = f"{result.dropped_total:,} left out" + (f" ({reasons})" if reasons else "")
-    cost = f"{plural(count, noun)}, {result.tokens_used:,}{budget} tokens"
+    cost = f"{plural(len(result), noun)}, {result.tokens_used:,}{budget} tokens"
     return f"{cost}, {plural(result.candidates_seen, 'candidate')}, {dropped}"
 
 
@@ -132,7 +143,7 @@ def item_lines(rank: int, item: Item, location: Location | None) -> list[str]:
     return [f"[{rank}] {strong(place)}  {score}", *(f"    {line}" for line in body)]
 
 
-def warning_lines(result: Result | PackResult) -> list[str]:
+def warning_lines(result: Answer[AnswerItem]) -> list[str]:
     """Returns the warnings, for standard error."""
     lines = []
     for warning in result.warnings:
@@ -143,10 +154,6 @@ def warning_lines(result: Result | PackResult) -> list[str]:
 
 
 def _item_json(item: Item, location: Location | None) -> dict[str, Any]:
-    lanes = {
-        name: {"rank": lane.rank, "score": lane.score, "contribution": lane.contribution}
-        for name, lane in item.lanes.items()
-    }
     return {
         "id": str(item.node.id),
         "cid": str(item.cid),
@@ -154,7 +161,7 @@ def _item_json(item: Item, location: Location | None) -> dict[str, Any]:
         "score": item.score,
         "tokens": item.tokens,
         "rendered": item.rendered,
-        "lanes": lanes,
+        "lanes": lanes_json(item.lanes),
         "paths": {name: [str(node) for node in path] for name, path in item.paths.items()},
         "location": shapes.location_json(location),
     }
@@ -171,7 +178,7 @@ def _lane_lines(item: Item) -> list[str]:
     return [faint(line) for line in lines]
 
 
-def _explain_lines(result: Result) -> list[str]:
+def _explain_lines(result: Answer[Item]) -> list[str]:
     lanes = [(lane, str(status)) for lane, status in sorted(result.status.items())]
     lines = ["", strong("lanes"), *output.table(lanes, indent="  ")] if lanes else []
     if result.dropped:

@@ -8,10 +8,11 @@ from ibidem.cli.render import changes, shapes
 
 if TYPE_CHECKING:
     from ibidem.repo.history.compare import Cause, Move, Placed
-    from ibidem.retrieve.answer.result import Result
+    from ibidem.retrieve.answer.answer import Answer
+    from ibidem.retrieve.answer.item import Item
 
 
-def end_json(result: Result) -> dict[str, Any]:
+def end_json(result: Answer[Item]) -> dict[str, Any]:
     """Returns one of the answers that are compared."""
     receipt = result.receipt
     commit = None if receipt is None else receipt.commit

@@ -5,82 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import click
-
+from ibidem.cli.options import flags
 from ibidem.cli.render import answer, output
 from ibidem.cli.render.output import faint, plural, strong
+from ibidem.retrieve.query.options import OF_PACKS
 
 if TYPE_CHECKING:
-    from ibidem.retrieve.context.result import Hit, Pack, PackResult
+    from ibidem.retrieve.answer.answer import Answer
+    from ibidem.retrieve.context.pack import Hit, Pack
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-LIMIT = 5
-_OPTIONS = (
-    click.option(
-        "--expand",
-        type=click.Choice(["neighbors", "section", "edges"]),
-        help="What is taken around a hit; passages before and after it if not given.",
-    ),
-    click.option(
-        "--around", type=int, metavar="N", help="Passages on each side of a hit; 1 if not given."
-    ),
-    click.option(
-        "--merge",
-        type=click.Choice(["absorb", "coalesce"]),
-        help="Keep packs small, or make one of those that overlap.",
-    ),
-    click.option(
-        "--overflow",
-        type=click.Choice(["skip", "stop"]),
-        help="What a pack does that is over the budget: be skipped, or end the answer.",
-    ),
-    click.option(
-        "--rank",
-        type=click.Choice(["score", "none", "hybrid"]),
-        help="By score; in document order; or 0.7 by words and 0.3 by vector.",
-    ),
-    click.option("--spans", is_flag=True, help="Say in --json where the texts match."),
-    click.option("--nodes-max", type=int, metavar="N", help="Nodes in a pack at most."),
-    click.option("--walk-etype", multiple=True, help="With --expand edges, only of this type."),
-    click.option("--walk-hops", type=int, metavar="N", help="With --expand edges, how far."),
-    click.option("--walk-fanout", type=int, metavar="N", help="And how many nodes from each."),
-    click.option(
-        "--walk-direction",
-        type=click.Choice(["outgoing", "incoming", "both"]),
-        help="And which way.",
-    ),
-)
-_NAMES = {
-    "expand": "expand",
-    "around": "per_hit_neighbors",
-    "merge": "merge",
-    "overflow": "budget",
-    "rank": "rank",
-    "spans": "spans",
-    "nodes_max": "nodes_max",
-    "walk_etype": "etypes",
-    "walk_hops": "hops",
-    "walk_fanout": "fanout",
-    "walk_direction": "direction",
-}
 
 
 def pack_options(function: Function) -> Function:
     """Adds the options of packs, passed on for `taken`."""
-    for option in reversed(_OPTIONS):
-        function = option(function)
-    return function
+    return flags.added(OF_PACKS.values())(function)
 
 
 def taken(given: dict[str, Any]) -> dict[str, Any]:
     """Takes the options of packs out of all that were given, as the library names them."""
-    found = {name: given.pop(option) for option, name in _NAMES.items()}
-    # 0 is a number here, and equal to False.
-    return {
-        name: value
-        for name, value in found.items()
-        if value is not None and value is not False and value != ()
-    }
+    return flags.taken(OF_PACKS.values(), given)
 
 
 def pack_json(pack: Pack) -> dict[str, Any]:
@@ -110,9 +54,9 @@ def pack_json(pack: Pack) -> dict[str, Any]:
     }
 
 
-def packs_lines(found: PackResult, receipt: str | None) -> list[str]:
+def packs_lines(found: Answer[Pack], receipt: str | None) -> list[str]:
     """Returns an answer of packs as lines for people."""
-    lines = [answer.cost_line(found, len(found), "pack"), answer.receipt_line(receipt)]
+    lines = [answer.cost_line(found, "pack"), answer.receipt_line(receipt)]
     for rank, pack in enumerate(found, 1):
         lines += ["", *pack_lines(rank, pack)]
     return lines
@@ -132,15 +76,11 @@ def pack_lines(rank: int, pack: Pack) -> list[str]:
 
 
 def _hit_json(hit: Hit) -> dict[str, Any]:
-    lanes = {
-        name: {"rank": lane.rank, "score": lane.score, "contribution": lane.contribution}
-        for name, lane in hit.lanes.items()
-    }
     return {
         "id": str(hit.id),
         "cid": str(hit.cid),
         "ord": hit.ord,
         "score": hit.score,
-        "lanes": lanes,
+        "lanes": answer.lanes_json(hit.lanes),
         "spans": [list(span) for span in hit.spans],
     }

@@ -22,9 +22,8 @@ from __future__ import annotations
 import numpy as np
 
 from ibidem.index.arrays import Array, Columns
+from ibidem.objects.constants import BM25_B, BM25_K1
 
-K1, B = 1.2, 0.7
-"""The parameters that impacts are made for: those that queries have by default."""
 LEVELS = 255
 DENSE_ROWS_MIN = 4_096
 """Segments with fewer rows have no dense columns."""
@@ -41,7 +40,7 @@ def impact_columns(columns: Columns) -> Columns:
     frequencies, lengths = columns["term.values"], columns["lengths"]
     documents, terms = int(np.count_nonzero(lengths)), int(lengths.sum(dtype=np.uint64))
     mean = terms / documents if documents else 1.0
-    shares = K1 * ((1.0 - B) + B * (lengths / mean))
+    shares = BM25_K1 * ((1.0 - BM25_B) + BM25_B * (lengths / mean))
     impacts = np.empty(len(rows), np.uint8)
     for start in range(0, len(rows), _CHUNK):
         part = slice(start, start + _CHUNK)
@@ -52,7 +51,7 @@ def impact_columns(columns: Columns) -> Columns:
         impacts[part] = ratio.astype(np.uint8) + np.uint8(1)
     tops = np.maximum.reduceat(impacts, starts[:-1]) if len(rows) else np.empty(0, np.uint8)
     longest = int(lengths.max(initial=0))
-    reference = np.array([K1, B, mean, documents, terms, longest], np.float64)
+    reference = np.array([BM25_K1, BM25_B, mean, documents, terms, longest], np.float64)
     made = {"term.impacts": impacts, "term.tops": tops, "term.reference": reference}
     return made | _dense_columns(starts, rows, impacts, len(lengths))
 

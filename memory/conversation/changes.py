@@ -13,23 +13,26 @@ from ibidem.memory.conversation.message import (
     MESSAGE,
     PART,
     PART_MESSAGES,
+    SOURCES_MAX,
     SUMMARY,
     THREAD,
     Message,
-    Stored,
+    ThreadInfo,
     fields_of,
     message_id,
     not_there,
     part_id,
     stored,
+    stored_of,
     thread_id,
+    thread_info,
 )
+from ibidem.objects.child import Child
 from ibidem.objects.config import Config
 from ibidem.objects.derive import node_id
 from ibidem.objects.errors import ConflictError, ErrorKind, InvalidInputError
 from ibidem.objects.forking import ForkLock
 from ibidem.objects.location import size_of
-from ibidem.objects.node import Child
 from ibidem.objects.record import record
 from ibidem.repo.transaction.publish import pause
 from ibidem.retrieve.access.derived import derived_labels
@@ -99,7 +102,7 @@ def append(
         known: by the caller's id, the ord of a message that the thread has.
     """
     state = tx.find_node(thread_id(thread))
-    next_ord = 0 if state is None else _count(state, "next")
+    next_ord = 0 if state is None else thread_info(state).next_ord
     ords: list[int] = []
     known = dict(known)
     fresh: list[tuple[NodeId, Message]] = []
@@ -125,6 +128,7 @@ def _extend(
     fresh: Sequence[tuple[NodeId, Message]],
 ) -> None:
     """Stages the parts that list new messages, and the thread that lists the parts."""
+    parts = dict.fromkeys(() if state is None else (child.id for child in state.children))
     for index in range(first // PART_MESSAGES, (first + len(fresh) - 1) // PART_MESSAGES + 1):
         start = max(first, index * PART_MESSAGES)
         stop = min(first + len(fresh), (index + 1) * PART_MESSAGES)
@@ -134,8 +138,8 @@ def _extend(
             for id, message in fresh[start - first : stop - first]  # noqa: A001
         )
         tx.add_node(PART, namespace=PART, key=[thread, index], children=children, replace=True)
+        parts[part_id(thread, index)] = None
     stop = first + len(fresh)
-    parts = [part_id(thread, index) for index in range(-(-stop // PART_MESSAGES))]
     listed = [Child(id, "", 0, 0) for id in parts if tx.find_node(id) is not None]  # noqa: A001
     props = {"name": thread, "cleared": 0} if state is None else dict(state.props)
     tx.add_node(
@@ -159,7 +163,8 @@ def unsaved(
     state = tx.find_node(thread_id(thread))
     if state is None:
         return messages
-    first, stop = _count(state, "cleared"), _count(state, "next")
+    info = thread_info(state)
+    first, stop = info.cleared, info.next_ord
     for place in range(first, min(stop, first + len(messages))):
         node = tx.find_node(message_id(thread, place))
         if node is None:
@@ -174,24 +179,25 @@ def unsaved(
     return messages[stop - first :]
 
 
-def hide(tx: Transaction, thread: str, before: int | None, *, reason: str) -> tuple[int, ...]:
+def hide(
+    repository: Repository, tx: Transaction, thread: str, before: int | None, *, reason: str
+) -> tuple[int, ...]:
     """Stages that messages below an ord, or all, are hidden; returns which were."""
-    state = _existing(tx, thread)
-    stop = _count(state, "next")
+    info = _existing(tx, thread)
+    stop = info.next_ord
     end = stop if before is None else min(before, stop)
-    gone = [place for place in range(end) if _hidden(tx, message_id(thread, place), reason)]
+    where = {"thread": thread, "ord": {"lt": end}}
+    found = repository.at(tx.base.cid, trust=ALL).query(label=MESSAGE, where=where, order_by="ord")
+    gone = list(stored_of(found, repository))
+    for one in gone:
+        tx.tombstone(one.id, reason=reason)
     if before is None:
-        for first, last in _ranges(state):
-            _hidden(tx, node_id(SUMMARY, [thread, first, last]), reason)
-        tx.update_node(state.id, set_props={"cleared": stop, "summaries": []})
-    return tuple(gone)
-
-
-def _hidden(tx: Transaction, id: NodeId, reason: str) -> bool:  # noqa: A002
-    if tx.find_node(id) is None or tx.is_tombstoned(id):
-        return False
-    tx.tombstone(id, reason=reason)
-    return True
+        for first, last in info.summaries:
+            summary = node_id(SUMMARY, [thread, first, last])
+            if tx.find_node(summary) is not None and not tx.is_tombstoned(summary):
+                tx.tombstone(summary, reason=reason)
+        tx.update_node(thread_id(thread), set_props={"cleared": stop, "summaries": []})
+    return tuple(one.ord for one in gone)
 
 
 def summarize(
@@ -212,8 +218,8 @@ def summarize(
         InvalidInputError: not a range of messages of the thread, another summary shares one, or
             they are of several scopes of a trust policy.
     """
-    state = _existing(tx, thread)
-    stop = _count(state, "next")
+    info = _existing(tx, thread)
+    stop, ranges = info.next_ord, info.summaries
     if not 0 <= first <= last < stop:
         raise InvalidInputError(
             f"range: got {first} to {last}, expected messages of the {stop} in thread {thread!r}"
@@ -224,7 +230,6 @@ def summarize(
             kind=ErrorKind.LIMIT_EXCEEDED,
             hint="make several summaries",
         )
-    ranges = _ranges(state)
     for other in ranges:
         if first <= other[1] and other[0] <= last:
             raise InvalidInputError(
@@ -248,13 +253,10 @@ def summarize(
     made = tx.add_node(
         SUMMARY, summary=text, props=props, namespace=SUMMARY, key=[thread, first, last]
     )
-    tx.add_edge(made, "summarizes", state.id, props={"first": first, "last": last})
-    tx.update_node(state.id, set_props={"summaries": sorted([*map(list, ranges), [first, last]])})
+    tx.add_edge(made, "summarizes", thread_id(thread), props={"first": first, "last": last})
+    kept = sorted([*map(list, ranges), [first, last]])
+    tx.update_node(thread_id(thread), set_props={"summaries": kept})
     return made
-
-
-SOURCES_MAX = 4096
-"""Messages that one summary stands for at most."""
 
 
 def known_ids(
@@ -267,8 +269,8 @@ def known_ids(
         return found
     revision = repository.at(tx.base.cid, trust=ALL)
     where = {"thread": thread, "message_id": {"in": sorted(set(wanted))}}
-    for node in revision.query(label=MESSAGE, where=where, include_tombstoned=True):
-        one: Stored = stored(node, repository)
+    nodes = revision.query(label=MESSAGE, where=where, include_tombstoned=True)
+    for one in stored_of(nodes, repository):
         assert one.message_id is not None, "BUG: it was found by its id"
         found[one.message_id] = one.ord
     return found
@@ -280,20 +282,8 @@ def in_turn(work: Callable[[], T]) -> T:
         return work()
 
 
-def _existing(tx: Transaction, thread: str) -> Node:
+def _existing(tx: Transaction, thread: str) -> ThreadInfo:
     found = tx.find_node(thread_id(thread))
     if found is None:
         raise not_there(thread)
-    return found
-
-
-def _count(state: Node, name: str) -> int:
-    value = state.props[name]
-    assert isinstance(value, int), "BUG: threads count in integers"
-    return value
-
-
-def _ranges(state: Node) -> list[tuple[int, int]]:
-    """Returns the ranges that summaries stand for."""
-    found: Any = state.props.get("summaries", ())
-    return [(first, last) for first, last in found]
+    return thread_info(found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -15,18 +16,19 @@ from ibidem.memory.conversation.message import (
     THREAD,
     Message,
     Stored,
+    ThreadInfo,
     checked_name,
     message_id,
     messages_of,
     not_there,
-    stored,
+    stored_of,
     thread_id,
+    thread_info,
 )
 from ibidem.memory.conversation.selection import K_DEFAULT, Selection, now_of, select
 from ibidem.memory.conversation.units import Unit, units
 from ibidem.objects.config import Model
-from ibidem.objects.errors import ErrorKind, NotFoundError
-from ibidem.objects.record import record
+from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
 from ibidem.objects.text import text_digest
 from ibidem.repo.retrieval.token_estimators import estimator_of
 from ibidem.retrieve.query import checks
@@ -40,17 +42,6 @@ if TYPE_CHECKING:
     from ibidem.retrieve.access.policy import TrustContext
 
 RECENT_WEIGHT, SIMILAR_WEIGHT = 4, 6
-
-
-@record
-class ThreadInfo:
-    """What is known of a thread without reading its messages."""
-
-    name: str
-    next_ord: int
-    """The place that the next message will have: how many were ever kept."""
-    summaries: tuple[tuple[int, int], ...]
-    """First and last place of what each summary stands for."""
 
 
 class Conversations:
@@ -171,11 +162,18 @@ class Conversations:
 
     def threads(self, rev: object = "HEAD") -> list[ThreadInfo]:
         """Returns the threads, by name."""
-        found = self.at(rev).query(label=THREAD)
-        return sorted(map(_info, found), key=lambda info: info.name)
+        found = []
+        for node in self.at(rev).query(label=THREAD):
+            with suppress(InvalidInputError):  # one that is none does not hide the others
+                found.append(thread_info(node))
+        return sorted(found, key=lambda info: info.name)
 
     def thread(self, thread: str, rev: object = "HEAD") -> ThreadInfo:
-        """Returns a thread; raises `NotFoundError` when there is none."""
+        """Returns a thread; raises `NotFoundError` when there is none.
+
+        Raises:
+            InvalidInputError: what stands in its place is no thread.
+        """
         name = checked_name(thread)
         try:
             found = self.at(rev).node(thread_id(name))
@@ -183,7 +181,7 @@ class Conversations:
             if error.kind is not ErrorKind.NOT_FOUND:
                 raise
             raise not_there(name) from error
-        return _info(found)
+        return thread_info(found)
 
     def messages(
         self,
@@ -210,7 +208,7 @@ class Conversations:
         nodes = revision.query(
             label=MESSAGE, where=where, order_by="ord", limit=limit, **conditions
         )
-        return [stored(node, self._repository) for node in nodes]
+        return list(stored_of(nodes, self._repository))
 
     def view(
         self, thread: str, *, as_of: int | datetime | None = None, rev: object = "HEAD"
@@ -218,7 +216,7 @@ class Conversations:
         """Returns a thread with summaries in the place of what they stand for, by place."""
         revision = self.at(rev)
         nodes = revision.query(label=SUMMARY, where={"thread": checked_name(thread)})
-        summaries = [stored(node, self._repository) for node in nodes]
+        summaries = list(stored_of(nodes, self._repository))
         covered = {place for one in summaries for place in range(one.ord, one.last + 1)}
         raw = self.messages(thread, as_of=as_of, rev=rev)
         rest = [one for one in raw if one.ord not in covered]
@@ -301,7 +299,9 @@ class Conversations:
         name, now = checked_name(thread), self._repository.now(time)
         what = "cleared" if before is None else f"purged before {before}"
         return self._written(
-            lambda tx: changes.hide(tx, name, before, reason=what), f"{what}: {name}", now
+            lambda tx: changes.hide(self._repository, tx, name, before, reason=what),
+            f"{what}: {name}",
+            now,
         )
 
     def _set_vectors(
@@ -326,10 +326,3 @@ class Conversations:
         tx.register_model(name, Model(self._embedder.dim, digest=self._embedder.digest))
         for id, text in pairs.items():  # noqa: A001
             tx.set_vector(id, model=name, vector=vectors[text], of=text_digest(text))
-
-
-def _info(node: Any) -> ThreadInfo:
-    if node.ntype != THREAD:
-        raise NotFoundError(f"node {node.id} is no thread")
-    ranges = tuple((first, last) for first, last in node.props.get("summaries", ()))
-    return ThreadInfo(str(node.props["name"]), int(node.props["next"]), ranges)

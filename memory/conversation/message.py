@@ -9,10 +9,10 @@ another one's keys. What is said once is not changed; to take it back is to tomb
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from ibidem.objects.block import empty
 from ibidem.objects.derive import node_id
@@ -20,16 +20,19 @@ from ibidem.objects.errors import InvalidInputError, NotFoundError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.record import record
 from ibidem.objects.text import content_text
-from ibidem.repo.revspec import microseconds
+from ibidem.repo.arguments import microseconds
 from ibidem.retrieve.answer.render import CLIP_CHARS
+from ibidem.retrieve.query import checks
 
 if TYPE_CHECKING:
     from ibidem.objects.node import Node
-    from ibidem.repo.reader import Reader
+    from ibidem.repo.core import Core
 
 THREAD, PART, MESSAGE, SUMMARY = "Thread", "ThreadPart", "Message", "Summary"
 """Node types."""
 PART_MESSAGES = 64
+SOURCES_MAX = 4096
+"""Messages that one summary stands for at most."""
 NAME_CHARS_MAX = 200
 _PROPS = frozenset({"thread", "ord", "role", "created_at", "valid_to", "message_id"})
 _CALLS, _ANSWERS = "tool_calls", "tool_call_id"
@@ -106,27 +109,125 @@ class Stored:
         return self.role == SUMMARY
 
 
-def stored(node: Node, reader: Reader) -> Stored:
-    """Returns the message or summary that a node keeps."""
-    props = node.props
+@record
+class ThreadInfo:
+    """What is known of a thread without reading its messages."""
+
+    name: str
+    next_ord: int
+    """The place that the next message will have: how many were ever kept."""
+    cleared: int
+    """The place before which all was hidden when it was cleared."""
+    summaries: tuple[tuple[int, int], ...]
+    """First and last place of what each summary stands for."""
+
+
+def stored(node: Node, reader: Core) -> Stored:
+    """Returns the message or summary that a node keeps.
+
+    Raises:
+        InvalidInputError: it is none; the message names the node.
+    """
     is_summary = node.ntype == SUMMARY
-    first = props["first"] if is_summary else props["ord"]
+    props = _Props(node, "summary" if is_summary else "message")
+    first = props.count("first" if is_summary else "ord")
+    last = props.count("last") if is_summary else first
+    if not first <= last < first + SOURCES_MAX:
+        raise props.wrong("last", f"a place of {first} to {first + SOURCES_MAX - 1}")
     known = _PROPS | {_CALLS, _ANSWERS, "first", "last", "model", "sources"}
     content = None if node.content is None else content_text(reader.content_of(node))
     return Stored(
         node.id,
-        str(props["thread"]),
-        int(first),
-        int(props["last"] if is_summary else first),
-        SUMMARY if is_summary else str(props["role"]),
+        props.text("thread"),
+        first,
+        last,
+        SUMMARY if is_summary else props.text("role"),
         node.summary or content or "",
-        int(props["created_at"]),
-        props.get("valid_to"),
-        props.get("message_id"),
-        tuple(props.get(_CALLS, ())),
-        props.get(_ANSWERS),
-        {name: value for name, value in props.items() if name not in known},
+        props.time("created_at"),
+        props.time("valid_to") if "valid_to" in node.props else None,
+        props.text("message_id") if "message_id" in node.props else None,
+        props.texts(_CALLS),
+        props.text(_ANSWERS) if _ANSWERS in node.props else None,
+        {name: value for name, value in node.props.items() if name not in known},
     )
+
+
+def stored_of(nodes: Iterable[Node], reader: Core) -> Iterator[Stored]:
+    """Yields the messages and summaries among nodes: one that is none does not hide the others."""
+    for node in nodes:
+        try:
+            yield stored(node, reader)
+        except InvalidInputError:
+            continue
+
+
+def thread_info(node: Node) -> ThreadInfo:
+    """Returns what the node of a thread says.
+
+    Raises:
+        InvalidInputError: it is none; the message names the node.
+    """
+    props = _Props(node, "thread")
+    name, next_ord, cleared = props.text("name"), props.count("next"), props.count("cleared")
+    if node.ntype != THREAD or node.id != thread_id(name):
+        raise props.wrong("name", "a thread, with the id of its name")
+    if cleared > next_ord:
+        raise props.wrong("cleared", f"at most {next_ord}")
+    return ThreadInfo(name, next_ord, cleared, props.ranges("summaries"))
+
+
+class _Props:
+    """Reads the properties of a node that may be anything: whoever wrote it chose them."""
+
+    def __init__(self, node: Node, noun: str) -> None:
+        self._node = node
+        self._noun = noun
+
+    def wrong(self, name: str, expected: str) -> InvalidInputError:
+        """Returns the error for a property."""
+        found = checks.show(self._node.props.get(name))
+        return InvalidInputError(
+            f"node {self._node.id} is no {self._noun}: "
+            f"props.{name}: got {found}, expected {expected}"
+        )
+
+    def text(self, name: str) -> str:
+        value = self._node.props.get(name)
+        if not isinstance(value, str):
+            raise self.wrong(name, "a text")
+        return value
+
+    def time(self, name: str) -> int:
+        value = self._node.props.get(name)
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise self.wrong(name, "a time in microseconds")
+        return value
+
+    def count(self, name: str) -> int:
+        value = self._node.props.get(name)
+        if not _is_count(value):
+            raise self.wrong(name, "a count")
+        return cast("int", value)
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        value = self._node.props.get(name, ())
+        if not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
+            raise self.wrong(name, "a list of texts")
+        return tuple(cast("list[str]", value))
+
+    def ranges(self, name: str) -> tuple[tuple[int, int], ...]:
+        value = self._node.props.get(name, ())
+        if not isinstance(value, list | tuple) or not all(map(_is_range, value)):
+            raise self.wrong(name, "a list of first and last places")
+        return tuple((first, last) for first, last in cast("list[list[int]]", value))
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _is_range(value: object) -> bool:
+    return isinstance(value, list | tuple) and len(value) == 2 and all(map(_is_count, value))
 
 
 def fields_of(message: Message, thread: str, ord: int, now: int) -> dict[str, Any]:  # noqa: A002

@@ -11,20 +11,21 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from ibidem.memory.conversation.message import MESSAGE, Stored, checked_name, stored
+from ibidem.memory.conversation.message import MESSAGE, Stored, checked_name, stored_of
 from ibidem.memory.conversation.units import USER, Unit, calls_of, check_kind
 from ibidem.objects.block import EMPTY
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.record import record
-from ibidem.repo.revspec import microseconds
+from ibidem.repo.arguments import microseconds
 from ibidem.retrieve.query import checks
-from ibidem.retrieve.query.query import DEPTH_DEFAULT
+from ibidem.retrieve.query.options import default
 
 if TYPE_CHECKING:
     from ibidem.objects.ids import NodeId
     from ibidem.repo.retrieval.listing import Page
     from ibidem.repo.revision import Revision
-    from ibidem.retrieve.answer.result import Result
+    from ibidem.retrieve.answer.answer import Answer
+    from ibidem.retrieve.answer.item import Item
 
 K_DEFAULT = 10
 ORDERS = ("similarity", "chronological")
@@ -38,7 +39,7 @@ class Selection:
 
     units: tuple[Unit, ...]
     """In the order that was asked for; the messages of one in that of their thread."""
-    result: Result | None
+    result: Answer[Item] | None
     """The answer that they come from, with its receipt; None where nothing can be chosen from."""
 
     @property
@@ -95,9 +96,9 @@ def select(
         latest = _first(scope.newest(), scope, k, unit)[::-1]
         return Selection(tuple(latest), scope.of(latest) if latest else None)
     ranked = scope.ask(
-        query, limit=None, depth=max(DEPTH_DEFAULT, 4 * k) if depth is None else depth, **options
+        query, limit=None, depth=max(default("depth"), 4 * k) if depth is None else depth, **options
     )
-    best = _first((stored(item.node, scope.reader) for item in ranked.items), scope, k, unit)
+    best = _first(stored_of((item.node for item in ranked.items), scope.reader), scope, k, unit)
     if order == "chronological":
         best.sort(key=lambda one: _time_key(one.messages[0]))
     return Selection(tuple(best), ranked)
@@ -149,8 +150,8 @@ class Scope:
         while True:
             page = self._page("created_at", limit=size)
             # What has the time of the last one may go on beyond the page.
-            nodes = [stored(node, self.reader) for node in page.nodes]
-            if page.count > len(nodes):
+            nodes = list(stored_of(page.nodes, self.reader))
+            if nodes and page.count > len(page.nodes):
                 cut = nodes[-1].created_at
                 nodes = [one for one in nodes if one.created_at > cut]
             nodes.sort(key=_time_key, reverse=True)
@@ -174,16 +175,16 @@ class Scope:
                 page = self._page(
                     "ord", where={"thread": message.thread, name: {"in": sorted(fresh)}}
                 )
-                found.update((node.id, stored(node, self.reader)) for node in page.nodes)
+                found.update((one.id, one) for one in stored_of(page.nodes, self.reader))
         return Unit(tuple(sorted(found.values(), key=lambda one: one.ord)))
 
-    def ask(self, query: str | None, **options: Any) -> Result:
+    def ask(self, query: str | None, **options: Any) -> Answer[Item]:
         """Returns the answer over what may be chosen."""
         return self._revision.retrieve(
             query, label=MESSAGE, where=self._where, valid_at=self._as_of, **options
         )
 
-    def of(self, units: list[Unit]) -> Result:
+    def of(self, units: list[Unit]) -> Answer[Item]:
         """Returns the answer that holds the messages of some units, by id."""
         parts = [
             {"thread": one.messages[0].thread, "ord": {"in": [each.ord for each in one.messages]}}
@@ -218,8 +219,7 @@ class Scope:
             near = None if place is None else {"gt" if forward else "lt": place}
             order = "ord" if forward else "-ord"
             page = self._page(order, limit=size, where={"thread": thread}, near=near)
-            for node in page.nodes:
-                one = stored(node, self.reader)
+            for one in stored_of(page.nodes, self.reader):
                 place = one.ord
                 yield one
             if page.count <= len(page.nodes):

@@ -248,7 +248,7 @@ class GraphMemory:
             options["notes"] = head
         resolved = ask_repository(
             self.repository,
-            revision,
+            revision.graph,
             text=text,
             label=[str(one) for one in self._types(types)],
             where=_standing(include_status, options.pop("where", None)),

@@ -12,7 +12,7 @@ from ibidem.memory.graph.revise import DERIVED_FROM, SUPERSEDES
 from ibidem.memory.graph.salience import record_time, salience
 from ibidem.objects.ids import NodeId
 from ibidem.objects.record import record
-from ibidem.repo.notes import OUTCOME, REINFORCE
+from ibidem.repo.events import OUTCOME, REINFORCE
 
 if TYPE_CHECKING:
     from ibidem.memory.graph.memory import GraphMemory

@@ -27,10 +27,11 @@ from ibidem.objects.block import EMPTY
 from ibidem.objects.cid import CommitCid, NodeCid
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
-from ibidem.repo.notes import OUTCOME, Event, Log
+from ibidem.repo.events import OUTCOME, Event, Log
 from ibidem.retrieve.access.policy import Reveal, TrustPolicy, policy_of
 from ibidem.retrieve.access.restricted_snapshot import RestrictedSnapshot, loader, restrict
-from ibidem.retrieve.answer.result import Result
+from ibidem.retrieve.answer.answer import Answer
+from ibidem.retrieve.answer.item import Item
 from ibidem.retrieve.filter import universe
 from ibidem.retrieve.pipeline import execute
 from ibidem.retrieve.protocol import Snapshot
@@ -125,7 +126,7 @@ class _Asking:
         self.eligible = universe(self.view, query).scope.members
         self.policy = policy_of(self.view.config) or NEUTRAL_POLICY
 
-    def rank(self, result: Result | None) -> None:
+    def rank(self, result: Answer[Item] | None) -> None:
         """Ranks the candidates by every lane."""
         text = self.request.query.text
         found: list[int] = []
@@ -223,7 +224,7 @@ class _Asking:
         found = list(ordinals)  # type: ignore[call-overload]
         return sorted(found, key=lambda one: (-value(one), self.id_of(one).raw))
 
-    def _select(self, candidates: Sequence[int], result: Result | None) -> Selection:
+    def _select(self, candidates: Sequence[int], result: Answer[Item] | None) -> Selection:
         """Returns what the selector says of the competences and plans among the candidates."""
         close: dict[NodeId, float] = {}
         if result is not None and result.query.vector is not None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ibidem.memory.graph.record import Record
-from ibidem.repo.notes import PENALIZE, REINFORCE, Event
+from ibidem.repo.events import PENALIZE, REINFORCE, Event
 from ibidem.retrieve.recall.feedback import halved
 
 SECOND = 1_000_000

@@ -18,20 +18,20 @@ from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.repo.notes import SPACE_DEFAULT
 from ibidem.repo.retrieval.feedback import not_useful_event, vote_detail
+from ibidem.retrieve.answer.answer import Answer
+from ibidem.retrieve.answer.item import AnswerItem
 from ibidem.retrieve.answer.receipt import Receipt
-from ibidem.retrieve.answer.result import Result
-from ibidem.retrieve.context.result import PackResult
 
 if TYPE_CHECKING:
     from ibidem.repo.repository import Repository
 
-Answer = Result | PackResult | Receipt
+Voted = Answer[AnswerItem] | Receipt
 """An answer of nodes or of packs, or the receipt of one."""
 
 
 def vote(
     repository: Repository,
-    answer: Answer,
+    answer: Voted,
     node: NodeId,
     value: int,
     *,
@@ -58,7 +58,7 @@ def vote(
 
 def not_useful(
     repository: Repository,
-    answer: Answer,
+    answer: Voted,
     nodes: Iterable[NodeId] | None = None,
     *,
     useful: Iterable[NodeId] | None = None,
@@ -98,26 +98,26 @@ def not_useful(
     return repository.notes(space).add(events, author=actor, time=time)
 
 
-def _asked(answer: Answer) -> str:
+def _asked(answer: Voted) -> str:
     if answer.query.text is None:
         raise InvalidInputError("answer: got one without a text, expected one asked in words")
     return answer.query.text
 
 
-def _returned(answer: Answer) -> list[tuple[NodeId, ...]]:
+def _returned(answer: Voted) -> list[tuple[NodeId, ...]]:
     """Returns the nodes of an answer: one a group, or the hits of a pack with the best first."""
-    if isinstance(answer, PackResult):
-        return [tuple(hit.id for hit in pack.hits) for pack in answer.packs]
-    return [(item.id,) for item in answer.items]
+    if isinstance(answer, Receipt):
+        return [(item.id,) for item in answer.items]
+    return [tuple(hit.id for hit in item.hits) for item in answer.items]
 
 
-def _check_returned(answer: Answer, nodes: Iterable[NodeId]) -> None:
+def _check_returned(answer: Voted, nodes: Iterable[NodeId]) -> None:
     known = {node for group in _returned(answer) for node in group}
     for node in nodes:
         if node not in known:
             raise InvalidInputError(f"nodes: got {node}, expected nodes of the answer")
 
 
-def _cid(answer: Answer) -> Cid:
+def _cid(answer: Voted) -> Cid:
     """Returns the CID of the answer, which a receipt names."""
     return answer.result if isinstance(answer, Receipt) else answer.cid

@@ -9,19 +9,23 @@ from __future__ import annotations
 
 import time as clock
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from ibidem.memory.recall.query_log import LastRecall, QueryLog
-from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.constants import DOCUMENT_BYTES_MAX
+from ibidem.objects.errors import CorruptError, InvalidInputError, NotFoundError
+from ibidem.objects.ids import NodeId
 from ibidem.objects.record import record
 from ibidem.retrieve.recall.words import words
 
 if TYPE_CHECKING:
     from ibidem.repo.repository import Repository
     from ibidem.repo.revision import Revision
-    from ibidem.retrieve.answer.result import Result
+    from ibidem.retrieve.answer.answer import Answer
+    from ibidem.retrieve.answer.item import Item
 
 PERMILLE = 1000
 ESCALATE_BELOW = 500
@@ -38,14 +42,15 @@ class Disclosure(StrEnum):
     SECTION = "section"
     """The section that it stands in."""
     RAW = "raw"
-    """The whole document; only where it is asked for."""
+    """The whole document, as far as all of them come to no more than one may; only where it is
+    asked for."""
 
 
 @record
 class Recollection:
     """An answer and what is shown of it."""
 
-    result: Result
+    result: Answer[Item]
     disclosure: Disclosure
     is_escalated: bool
     """Whether more is shown than usual because the best item says little of what was asked."""
@@ -109,7 +114,7 @@ def _level(disclosure: Disclosure | str | None) -> Disclosure | None:
         ) from error
 
 
-def _overlap(text: str, result: Result) -> int:
+def _overlap(text: str, result: Answer[Item]) -> int:
     """Returns the part of the question's words that the best item has, in permille."""
     asked = frozenset(words(text, frozenset()))
     if not asked or not result.items:
@@ -119,20 +124,33 @@ def _overlap(text: str, result: Result) -> int:
 
 
 def _texts(
-    at: Revision, text: str, result: Result, level: Disclosure, options: Mapping[str, Any]
+    at: Revision, text: str, result: Answer[Item], level: Disclosure, options: Mapping[str, Any]
 ) -> list[str]:
     if level is Disclosure.CHUNK:
         return [item.rendered for item in result.items]
     if level is Disclosure.SECTION:
         return [pack.text for pack in at.packs(text, expand="section", **options).packs]
-    found = []
+    found: dict[str, None] = {}
+    sources: set[NodeId] = set()
+    size = 0
     places = at.locate_many([item.node.id for item in result.items])
     for item, place in zip(result.items, places, strict=True):
-        found.append(item.rendered if place is None else at.document(place.document_id))
-    return list(dict.fromkeys(found))
+        if place is not None and place.document_id in sources:
+            continue
+        shown = item.rendered
+        if place is not None:
+            with suppress(CorruptError, NotFoundError):  # one document does not cost the answer
+                source = at.document(place.document_id)
+                if size + len(source) <= DOCUMENT_BYTES_MAX:
+                    shown, size = source, size + len(source)
+                    sources.add(place.document_id)
+        found[shown] = None
+    return list(found)
 
 
-def _entry(sidecar: QueryLog, session: str, now: int, text: str, result: Result) -> LastRecall:
+def _entry(
+    sidecar: QueryLog, session: str, now: int, text: str, result: Answer[Item]
+) -> LastRecall:
     return LastRecall(
         session=session,
         time=now,

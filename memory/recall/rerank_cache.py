@@ -20,7 +20,7 @@ from ibidem.retrieve.rerank import Reranker
 from ibidem.store.files import write_file
 
 if TYPE_CHECKING:
-    from ibidem.repo.reader import Reader
+    from ibidem.repo.core import Core
 
 FOLDER = "reranks"
 
@@ -70,7 +70,7 @@ class CachedReranker:
             write_file(self._folder / key, json.dumps(scores).encode(), is_durable=False)
 
 
-def remembered(repository: Reader, reranker: Reranker) -> CachedReranker:
+def remembered(repository: Core, reranker: Reranker) -> CachedReranker:
     """Returns a reranker whose answers are kept beside a repository, in `.ibidem/reranks/`."""
     folder = repository.folder
     return CachedReranker(reranker, None if folder is None else folder / FOLDER)

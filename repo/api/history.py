@@ -2,22 +2,78 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ibidem.repo.api.keys import KeysApi
+from ibidem.repo.core import Core
 from ibidem.repo.revspec import HEAD
 
 if TYPE_CHECKING:
     from ibidem.objects.commit import Commit
     from ibidem.objects.ids import NodeId
+    from ibidem.repo.history.bisect import Bisection
     from ibidem.repo.history.blame import Blame
+    from ibidem.repo.history.compare import Ask, Comparison
+    from ibidem.repo.history.log import Change
     from ibidem.repo.history.rewrite import Pruned
 
 
-class HistoryApi(KeysApi):
+class HistoryApi(Core):
     """The methods of `Repository` about its past."""
+
+    def log(self, rev: object = HEAD) -> Iterator[Commit]:
+        """Yields the commits behind a revision, newest first; none on a branch without commits."""
+        from ibidem.repo.history import log
+
+        return log.commits(self.store, self.resolve(rev, missing_ok=True))
+
+    def diff(self, before: object, after: object = HEAD) -> Iterator[Change]:
+        """Yields what differs between two revisions, by family and id."""
+        from ibidem.repo.history import log
+
+        return log.changes(self.store, self.graph(before).root, self.graph(after).root)
+
+    def compare(
+        self,
+        text: str | None = None,
+        *,
+        before: object,
+        after: object = HEAD,
+        **options: Any,
+    ) -> Comparison:
+        """Returns how the answer to one question differs between two revisions, and why."""
+        from ibidem.repo.history.compare import compare_revisions
+
+        return compare_revisions(self, before, after, self._question(text, options))
+
+    def bisect(
+        self,
+        text: str | None = None,
+        *,
+        expect: NodeId,
+        rank_max: int | None = None,
+        good: object = None,
+        bad: object = HEAD,
+        **options: Any,
+    ) -> Bisection:
+        """Returns the first commit whose answer lacks a node, or has it below a rank.
+
+        Args:
+            text: what is asked; `options` as for `retrieve`.
+            expect: the node. rank_max: the last rank that will do, None for any.
+            good: a revision whose answer has it; None for wherever the node came to be.
+            bad: the last revision to consider.
+        """
+        from ibidem.repo.history.bisect import bisect_node
+
+        ask = self._question(text, options)
+        return bisect_node(self, ask, expect, rank_max=rank_max, good=good, bad=bad)
+
+    def _question(self, text: str | None, options: Mapping[str, Any]) -> Ask:
+        from ibidem.repo.retrieval.retrieve import retrieve
+
+        return lambda graph: retrieve(self, graph, text=text, **options)
 
     def touching(
         self,
@@ -47,7 +103,7 @@ class HistoryApi(KeysApi):
         from ibidem.repo.history.blame import blame
         from ibidem.retrieve.access.policy import ALL
 
-        self.at(rev, trust=ALL).node(node, include_tombstoned=True)
+        self.graph(rev, trust=ALL).node(node, include_tombstoned=True)
         return blame(self.store, self.commit_at(rev).cid, node)
 
     def squash(
@@ -73,9 +129,9 @@ class HistoryApi(KeysApi):
         from ibidem.repo.history import rewrite
 
         start = None if base is None else self.resolve(base)
-        full_name = branches.branch_of(self._operations, branch)
+        full_name = branches.branch_of(self.operation_log, branch)
         signed = commit_info(author, message, time, agent, task, self.key_for(sign))
-        return rewrite.squash(self._operations, full_name, start, signed)
+        return rewrite.squash(self.operation_log, full_name, start, signed)
 
     def prune(
         self,
@@ -96,7 +152,7 @@ class HistoryApi(KeysApi):
         first = self.resolve(rev)
         assert first is not None, "BUG: resolve returned None"
         return rewrite.prune(
-            self._operations,
+            self.operation_log,
             first,
             drop_signatures=drop_signatures,
             author=author,

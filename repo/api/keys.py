@@ -7,27 +7,15 @@ from typing import TYPE_CHECKING
 
 from ibidem.objects.cid import CommitCid
 from ibidem.repo import revspec
-from ibidem.repo.reader import Reader
+from ibidem.repo.core import Core
 
 if TYPE_CHECKING:
-    from ibidem.repo.signing.key import SigningKey
-    from ibidem.repo.signing.keyring import Keyring, TrustedKey
+    from ibidem.repo.signing.keyring import TrustedKey
     from ibidem.repo.signing.verify import Verdict
 
 
-class KeysApi(Reader):
+class KeysApi(Core):
     """The methods of `Repository` about signatures."""
-
-    _keyring: Keyring | None = None
-
-    @property
-    def keyring(self) -> Keyring:
-        """The keys of this copy: private ones, and those that it trusts."""
-        if self._keyring is None:
-            from ibidem.repo.signing.keyring import Keyring
-
-            self._keyring = Keyring(None if self.folder is None else self.folder / "keys")
-        return self._keyring
 
     def sign_with(self, name: str | None) -> None:
         """Signs every commit that is made through this object from now on.
@@ -36,10 +24,6 @@ class KeysApi(Reader):
             name: of a private key; None: commits are not signed unless a call asks for it.
         """
         self.signing_key = None if name is None else self.keyring.private(name)
-
-    def key_for(self, sign: str | bool | None) -> SigningKey | None:
-        """Returns the private key that a call asks for, that of `sign_with` where it says None."""
-        return self.signing_key if sign is None else self.keyring.chosen(sign)
 
     def verify(self, rev: object = revspec.HEAD) -> Iterator[Verdict]:
         """Yields what the signature of each commit behind a revision is worth, newest first."""

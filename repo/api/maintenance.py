@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from ibidem.repo.api.keys import KeysApi
+from ibidem.repo.core import Core
 from ibidem.repo.operation_log import OPERATIONS_KEPT
+from ibidem.repo.revspec import HEAD
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import BlockReader
@@ -18,20 +19,22 @@ if TYPE_CHECKING:
     from ibidem.repo.maintenance.block_checks import Progress
     from ibidem.repo.maintenance.gc import GcReport
     from ibidem.repo.maintenance.report import FsckReport
+    from ibidem.repo.statistics import LogStats, RepositoryStats
 
 
-class MaintenanceApi(KeysApi):
+class MaintenanceApi(Core):
     """The methods of `Repository` about its own health."""
 
-    def fsck(self, *, progress: Progress | None = None) -> FsckReport:
+    def fsck(self, *, is_deep: bool = False, progress: Progress | None = None) -> FsckReport:
         """Returns everything that is wrong, after reading all of the repository; changes nothing.
 
         Args:
+            is_deep: also reads every block with an independent library, `dag-cbor`, and compares.
             progress: called with how many blocks are done, and of how many.
         """
         from ibidem.repo.maintenance.fsck import fsck
 
-        return fsck(self, progress=progress)
+        return fsck(self, is_deep=is_deep, progress=progress)
 
     def repair(
         self,
@@ -77,6 +80,23 @@ class MaintenanceApi(KeysApi):
             author=author,
             time=time,
         )
+
+    def stats(self, rev: object = HEAD) -> RepositoryStats:
+        """Returns what the repository and one of its revisions hold, in numbers."""
+        from ibidem.repo import statistics
+
+        return statistics.repository_stats(self, rev)
+
+    def log_stats(self) -> LogStats:
+        """Returns how large the logs of receipts and of operations are, and what bounds them."""
+        from ibidem.repo import statistics
+
+        return statistics.log_stats(self)
+
+    def index_counts(self) -> tuple[int, int]:
+        """Returns how many nodes the index answers for at the head, and how many there are."""
+        found = self.graph()
+        return len(found.snapshot().live), self.stats().node_count - self.stats().tombstone_count
 
     # -- forgetting ----------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ibidem.repo import branches, revspec
 from ibidem.repo.arguments import commit_info
-from ibidem.repo.reader import Reader
+from ibidem.repo.core import Core
 
 if TYPE_CHECKING:
     from ibidem.objects.cid import CommitCid
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ibidem.repo.merge.rebase import Replanted
 
 
-class MergeApi(Reader):
+class MergeApi(Core):
     """The methods of `Repository` about merging."""
 
     def merge(
@@ -50,9 +50,9 @@ class MergeApi(Reader):
         from ibidem.repo.merge.branch import merge_into
 
         signed = commit_info(author, message, time, agent, task, self.signing_key)
-        full_name = branches.branch_of(self._operations, branch)
+        full_name = branches.branch_of(self.operation_log, branch)
         return merge_into(
-            self._operations, full_name, self._commit_of(rev), rev, signed, is_dry_run=is_dry_run
+            self.operation_log, full_name, self._commit_of(rev), rev, signed, is_dry_run=is_dry_run
         )
 
     def merge_bases(self, one: object, other: object) -> tuple[CommitCid, ...]:
@@ -80,10 +80,10 @@ class MergeApi(Reader):
         """
         from ibidem.repo.merge.rebase import rebase
 
-        full_name = branches.branch_of(self._operations, None)
+        full_name = branches.branch_of(self.operation_log, None)
         signed = commit_info(author, "", time, None, None, self.signing_key)
         return rebase(
-            self._operations, full_name, self._commit_of(onto), signed, is_dry_run=is_dry_run
+            self.operation_log, full_name, self._commit_of(onto), signed, is_dry_run=is_dry_run
         )
 
     def cherry_pick(
@@ -103,9 +103,9 @@ class MergeApi(Reader):
         """
         from ibidem.repo.merge.rebase import pick
 
-        full_name = branches.branch_of(self._operations, None)
+        full_name = branches.branch_of(self.operation_log, None)
         signed = commit_info(author, message, time, agent, task, self.signing_key)
-        return pick(self._operations, full_name, self._commit_of(rev), signed)
+        return pick(self.operation_log, full_name, self._commit_of(rev), signed)
 
     def revert(
         self,
@@ -120,15 +120,15 @@ class MergeApi(Reader):
         """Takes the change of one commit back, in a new commit on the current branch."""
         from ibidem.repo.merge.rebase import revert
 
-        full_name = branches.branch_of(self._operations, None)
+        full_name = branches.branch_of(self.operation_log, None)
         signed = commit_info(author, message, time, agent, task, self.signing_key)
-        return revert(self._operations, full_name, self._commit_of(rev), signed)
+        return revert(self.operation_log, full_name, self._commit_of(rev), signed)
 
     def conflicts(self, rev: object = revspec.HEAD) -> list[OpenConflict]:
         """Returns the conflicts of a revision that nobody has settled, by id."""
         from ibidem.repo.merge.conflicts import open_conflicts
 
-        return list(open_conflicts(self.store, self.at(rev).root))
+        return list(open_conflicts(self.store, self.graph(rev).root))
 
     def resolve_conflict(
         self,
@@ -160,7 +160,7 @@ class MergeApi(Reader):
         from ibidem.repo.merge.resolve import resolve
 
         signed = commit_info(author, message, time, agent, task, self.signing_key)
-        return resolve(self, self._operations, id, take, value, signed)
+        return resolve(self, self.operation_log, id, take, value, signed)
 
     def _commit_of(self, rev: object) -> CommitCid:
         found = self.resolve(rev)

@@ -4,21 +4,34 @@ from __future__ import annotations
 
 import os
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ibidem.repo.api.keys import KeysApi
+from ibidem.repo.core import Core
 
 if TYPE_CHECKING:
     from ibidem.objects.cid import Cid, ReceiptCid, StepCid
     from ibidem.repo.receipts.kept import KeptReceipt
     from ibidem.repo.runs.recorder import Run
     from ibidem.repo.runs.recording import Recording, RunSummary
+    from ibidem.retrieve.answer.answer import Answer
+    from ibidem.retrieve.answer.item import Item
     from ibidem.retrieve.answer.receipt import Receipt
     from ibidem.retrieve.answer.sealed import SealedReceipt
 
 
-class RunsApi(KeysApi):
+class RunsApi(Core):
     """The methods of `Repository` about what can be done again."""
+
+    def replay(self, receipt: Receipt | SealedReceipt | Cid | str, **options: Any) -> Answer[Item]:
+        """Asks again what a receipt says was asked; raises `ReplayError` unless the bytes agree.
+
+        `estimator=` gives the one that counted, where its recorded name does not find it; `text=`
+        and `key=` open a sealed receipt; `at=` asks another revision. See
+        `repo/receipts/replay.py`.
+        """
+        from ibidem.repo.receipts import replay
+
+        return replay.replay(self, receipt, **options)
 
     def keep(
         self,
@@ -36,13 +49,13 @@ class RunsApi(KeysApi):
         """
         from ibidem.repo.receipts import kept
 
-        return kept.keep(self, self._operations, receipt, key=key, author=author, time=time)
+        return kept.keep(self, self.operation_log, receipt, key=key, author=author, time=time)
 
     def kept_receipts(self) -> list[KeptReceipt]:
         """Returns the receipts that are kept, by CID."""
         from ibidem.repo.receipts import kept
 
-        return self._operations.retry_if_collected(lambda: list(kept.listed(self, self.view)))
+        return self.operation_log.retry_if_collected(lambda: list(kept.listed(self, self.view)))
 
     def find_receipt(self, receipt: Cid | str) -> tuple[ReceiptCid, Receipt | SealedReceipt]:
         """Returns a receipt by its CID or the beginning of that: a kept one, or one of the log."""
@@ -56,7 +69,7 @@ class RunsApi(KeysApi):
         """Stops keeping a receipt; returns its CID."""
         from ibidem.repo.receipts import kept
 
-        return kept.drop(self, self._operations, receipt, author=author, time=time)
+        return kept.drop(self, self.operation_log, receipt, author=author, time=time)
 
     def run(self, name: str, *, agent: str = "", task: str = "", author: str = "") -> Run:
         """Begins to record a run, and returns a repository for agent code that writes down, in
@@ -68,7 +81,7 @@ class RunsApi(KeysApi):
         """
         from ibidem.repo.runs.recorder import Run
 
-        return Run(self, self._operations, name, agent=agent, task=task, author=author)
+        return Run(self, self.operation_log, name, agent=agent, task=task, author=author)
 
     def recorded(self, name: str) -> Recording:
         """Returns a recorded run; without a number in its name, the newest of the name."""
@@ -98,4 +111,4 @@ class RunsApi(KeysApi):
         """Drops a recorded run, and returns its last step."""
         from ibidem.repo.runs import recording
 
-        return recording.drop(self, self._operations, name, author=author, time=time)
+        return recording.drop(self, self.operation_log, name, author=author, time=time)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import IO, TYPE_CHECKING, Any
 
-from ibidem.repo.reader import Reader
+from ibidem.repo.core import Core
 
 if TYPE_CHECKING:
     from ibidem.objects.cid import Cid
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 ORIGIN = "origin"
 
 
-class SyncApi(Reader):
+class SyncApi(Core):
     """The methods of `Repository` that copy to and from elsewhere."""
 
     _remotes: Remotes | None = None
@@ -183,7 +183,7 @@ class SyncApi(Reader):
             report, sent = fetch_push.fetch(
                 self, there, remote, include=include, author=author, time=moment
             )
-        full_name = self._operations.state().view.head
+        full_name = self.operation_log.state().view.head
         report = integrate.with_pull(self, report, remote, full_name, author=author, time=moment)
         # Only now: the branch here may have come to what the erasure left there.
         sent.carry_out(self, author=author, time=moment)

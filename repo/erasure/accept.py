@@ -15,7 +15,7 @@ from ibidem.repo.signing.verify import may_erase
 
 if TYPE_CHECKING:
     from ibidem.objects.erasure import Erasure
-    from ibidem.repo.api.maintenance import MaintenanceApi
+    from ibidem.repo.core import Core
 
 
 @record
@@ -31,7 +31,7 @@ class AcceptReport:
 
 
 def accept(
-    repository: MaintenanceApi,
+    repository: Core,
     erasures: Iterable[Erasure],
     *,
     author: str = "",
@@ -39,7 +39,7 @@ def accept(
 ) -> AcceptReport:
     """Carries out those erasures that are signed by a key that may erase here."""
     trust = repository.keyring.trust()
-    known = {erasure.cid for erasure in repository.erasures()}
+    known = {erasure.cid for erasure in repository.guard.erased().erasures}
     accepted: list[Erasure] = []
     refused: list[Erasure] = []
     for erasure in erasures:

@@ -9,7 +9,6 @@ taken for destroyed.
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -21,6 +20,7 @@ from ibidem.objects.errors import ConflictError, IbidemError, StorageError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.record import record
 from ibidem.repo.erasure.find_copies import Copies, find_copies
+from ibidem.repo.erasure.guard import sweep_index
 from ibidem.repo.maintenance.file_checks import blank, log_frames
 from ibidem.repo.operation_log import (
     ERASING_CELL,
@@ -32,11 +32,9 @@ from ibidem.store.files import folder_lock, medium_error
 from ibidem.store.lock import writer_lock
 
 if TYPE_CHECKING:
-    from ibidem.repo.reader import Reader
+    from ibidem.repo.core import Core
 
 _LOCK = "blocks/erasing.lock"
-_REMOVALS_MAX = 100
-"""Attempts to empty a folder that another process still adds to; it stops at its next call."""
 
 
 @record
@@ -47,7 +45,7 @@ class Known:
     erasures: TreeCid
 
 
-def finish(repository: Reader, known: Known | None = None) -> bool:
+def finish(repository: Core, known: Known | None = None) -> bool:
     """Destroys what is erased and still here; tells whether there was anything to do.
 
     Args:
@@ -63,7 +61,7 @@ def finish(repository: Reader, known: Known | None = None) -> bool:
         return _finished(repository, known)
 
 
-def finish_on_open(repository: Reader) -> None:
+def finish_on_open(repository: Core) -> None:
     """Destroys what an erasure that was cut short has left, unless another process is at it.
 
     Where that fails, as on a full or read-only medium, the repository opens all the same: the
@@ -74,7 +72,7 @@ def finish_on_open(repository: Reader) -> None:
 
 
 @contextmanager
-def _lock(repository: Reader, *, is_needed: bool) -> Iterator[None]:
+def _lock(repository: Core, *, is_needed: bool) -> Iterator[None]:
     """Holds the lock that says that somebody is destroying what is erased.
 
     Args:
@@ -93,7 +91,7 @@ def _lock(repository: Reader, *, is_needed: bool) -> Iterator[None]:
         yield
 
 
-def _finished(repository: Reader, known: Known | None) -> bool:
+def _finished(repository: Core, known: Known | None) -> bool:
     for _ in range(RETRIES_MAX):
         erasures = _erasures(repository)
         if known is None or known.erasures != erasures:
@@ -104,18 +102,18 @@ def _finished(repository: Reader, known: Known | None) -> bool:
     raise lost_every_race()
 
 
-def _erasures(repository: Reader) -> TreeCid:
-    return repository._operations.state().view.erasures
+def _erasures(repository: Core) -> TreeCid:
+    return repository.operation_log.state().view.erasures
 
 
-def _all_traces(repository: Reader) -> Copies:
+def _all_traces(repository: Core) -> Copies:
     ids = {NodeId(raw) for raw in repository.guard.erased().nodes}
     if not ids:
         return Copies()
-    return find_copies(repository.store, ids, repository.at().config.fields)
+    return find_copies(repository.store, ids, repository.graph().config.fields)
 
 
-def _is_closed(repository: Reader, done: TreeCid) -> bool:
+def _is_closed(repository: Core, done: TreeCid) -> bool:
     """Takes the mark away where no more was erased than is `done`; tells whether it is gone."""
     store = repository.store
     for _ in range(RETRIES_MAX):
@@ -130,7 +128,7 @@ def _is_closed(repository: Reader, done: TreeCid) -> bool:
     raise lost_every_race()
 
 
-def _destroy(repository: Reader, copies: Copies) -> None:
+def _destroy(repository: Core, copies: Copies) -> None:
     store, folder = repository.store, repository.folder
     repository.drop_index()
     try:
@@ -146,39 +144,6 @@ def _destroy(repository: Reader, copies: Copies) -> None:
         raise medium_error(folder or Path(), error) from error
     store.delete(Cid(raw) for raw in repository.guard.erased().cids)
     store.scrub()
-
-
-def sweep_index(folder: Path, kept: Path | None) -> None:
-    """Removes every index in a folder but one: what was made before an erasure quotes it.
-
-    Raises:
-        OSError: something cannot be removed.
-    """
-    if not folder.is_dir():
-        return
-    for path in list(folder.iterdir()):
-        if path == kept or (kept == folder and path.name in ("segments", "snapshots", "lock")):
-            continue
-        _remove(path)
-
-
-def _remove(path: Path) -> None:
-    """Removes a file or a folder; others may remove it too, or add to it meanwhile."""
-    for attempt in range(_REMOVALS_MAX):
-        try:
-            if path.is_dir():
-                for each in list(path.iterdir()):
-                    _remove(each)
-                path.rmdir()
-            else:
-                path.unlink()
-        except FileNotFoundError:
-            return
-        except OSError as error:
-            if error.errno != errno.ENOTEMPTY or attempt + 1 == _REMOVALS_MAX:
-                raise
-        else:
-            return
 
 
 def _sweep_rest(folder: Path, copies: Copies) -> None:

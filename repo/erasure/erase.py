@@ -38,7 +38,7 @@ from ibidem.repo.argument_checks import check_id
 from ibidem.repo.arguments import CommitInfo
 from ibidem.repo.erasure.destroy import Known, finish
 from ibidem.repo.erasure.find_copies import Copies, find_copies
-from ibidem.repo.erasure.guard import Erased, index_of
+from ibidem.repo.erasure.guard import Erased, index_of, read_erased
 from ibidem.repo.maintenance.cleaned import cleaned_commit
 from ibidem.repo.operation_log import (
     ERASES,
@@ -52,8 +52,8 @@ from ibidem.repo.operation_log import (
 from ibidem.repo.transaction.changeset import between
 
 if TYPE_CHECKING:
+    from ibidem.repo.core import Core
     from ibidem.repo.operation_log import LogHead
-    from ibidem.repo.reader import Reader
     from ibidem.repo.signing.key import SigningKey
     from ibidem.store.protocol import Store
 
@@ -80,7 +80,7 @@ class EraseReport:
 
 
 def erase(
-    repository: Reader,
+    repository: Core,
     ids: Iterable[NodeId],
     *,
     reason: str = "",
@@ -105,12 +105,12 @@ def erase(
     wanted = sorted({check_id("ids", id_, NodeId) for id_ in ids}, key=lambda id_: id_.raw)
     if not wanted:
         raise InvalidInputError("ids: got none, expected one or more")
-    work = _Work(repository, wanted, reason, author, repository._operations.time(time), key)
+    work = _Work(repository, wanted, reason, author, repository.operation_log.time(time), key)
     return work.run(())
 
 
 def carry_out(
-    repository: Reader, erasures: Sequence[Erasure], *, author: str = "", time: int | None = None
+    repository: Core, erasures: Sequence[Erasure], *, author: str = "", time: int | None = None
 ) -> EraseReport | None:
     """Carries out erasures from elsewhere, whose signatures the caller has accepted; None where all
     of them are known here."""
@@ -119,7 +119,7 @@ def carry_out(
     if not given:
         return None
     wanted = sorted({erasure.node for erasure in given}, key=lambda id_: id_.raw)
-    now = repository._operations.time(time)
+    now = repository.operation_log.time(time)
     work = _Work(repository, wanted, given[0].reason, author, now, None)
     return work.run(given)
 
@@ -129,7 +129,7 @@ class _Work:
 
     def __init__(
         self,
-        repository: Reader,
+        repository: Core,
         ids: Sequence[NodeId],
         reason: str,
         author: str,
@@ -137,7 +137,7 @@ class _Work:
         key: SigningKey | None,
     ) -> None:
         self._repository = repository
-        self._operations = repository._operations
+        self._operations = repository.operation_log
         self._store: Store = repository.store
         self._ids = ids
         self._reason, self._author, self._time = reason, author, time
@@ -148,8 +148,8 @@ class _Work:
             head = self._store.cell(HEAD_CELL)
             try:
                 state = self._operations.state()
-                fields = self._repository.at().config.fields
-                erased = self._operations.erased(state)
+                fields = self._repository.graph().config.fields
+                erased = read_erased(self._operations.store, state.view.erasures)
                 copies = find_copies(self._store, set(self._ids), fields)
                 self._check(copies, erased, given)
                 pending = self._store.cell(ERASING_CELL)

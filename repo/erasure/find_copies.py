@@ -11,14 +11,16 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ibidem.objects import codec
 from ibidem.objects.block import Map
 from ibidem.objects.cid import Cid
 from ibidem.objects.constants import CONTENT_PARTS_MAX
 from ibidem.objects.errors import CorruptError, IbidemError
+from ibidem.objects.fields import EDGE, KEY, NODE
 from ibidem.objects.ids import ID_BYTES
+from ibidem.objects.links import links_in
 from ibidem.objects.node import Node, join_content
 from ibidem.objects.text import TEXT_FIELDS, node_text, text_digest
 from ibidem.objects.tree.block import decode
@@ -31,8 +33,6 @@ QUOTE_BYTES_MIN = 16
 """A shorter text is found in too many places to be a quotation."""
 _RECORDS = frozenset(("step", "receipt", "result"))
 """Kinds that are destroyed when they quote an erased node."""
-_NO_TEXTS = frozenset(("kind", "id", "ntype", "key", "children"))
-"""Fields of a node whose texts are not looked for as they stand."""
 _ATTACHED = frozenset(("vector", "sparse"))
 
 
@@ -114,9 +114,8 @@ def _note(
     kind = fields.get("kind") if isinstance(fields, dict) else None
     if kind == "node" and fields["id"] in found.cids:
         found.cids[fields["id"]].add(cid)
-        if isinstance(fields.get("content"), list):
-            for part in fields["content"]:
-                contents.setdefault(part, set()).add(fields["id"])
+        for part in links_in(fields):
+            contents.setdefault(part, set()).add(fields["id"])
     elif kind == "edge":
         for end in (fields["src"], fields["dst"]):
             if end in found.cids:
@@ -139,7 +138,7 @@ def _take_texts(found: Copies, store: Store, fields: tuple[str, ...]) -> None:
                 if value.get("kind") == "node" and value.get("id") == raw:
                     _take_node(found, value, store, fields)
                 elif value.get("kind") == "edge":
-                    found.texts.update(_texts_in(value.get("props", {})))
+                    found.texts.update(text for _, text in EDGE.texts(value))
             except IbidemError:
                 continue
     found.texts.discard(b"")
@@ -149,17 +148,14 @@ def _take_texts(found: Copies, store: Store, fields: tuple[str, ...]) -> None:
 
 
 def _take_node(found: Copies, value: Map, store: Store, fields: tuple[str, ...]) -> None:
-    """Takes what a node says, by its fields: one that is over the limits of the format is no `Node`
-    and can be erased all the same."""
-    for said in _texts_in(list(value.get("key") or ())):
-        (found.ids if len(said) == ID_BYTES else found.texts).add(said)
-    found.texts.update(_texts_in([value[name] for name in value.keys() - _NO_TEXTS]))
-    found.texts.update(lead.encode() for _, lead, _, _ in value.get("children", ()))
-    cids = value.get("content")
-    if isinstance(cids, list):
-        # Of more parts than a node may have, nothing was ever put together, nor embedded.
-        distinct = islice(dict.fromkeys(cids), CONTENT_PARTS_MAX)
-        found.texts.update(map(store.get, distinct))
+    """Takes what a node says, by the table of its fields: one that is over the limits of the format
+    is no `Node` and can be erased all the same."""
+    for one, text in NODE.texts(value):
+        is_id = one is not None and one.type is KEY and len(text) == ID_BYTES
+        (found.ids if is_id else found.texts).add(text)
+    # Of more parts than a node may have, nothing was ever put together, nor embedded.
+    distinct = islice(dict.fromkeys(links_in(value)), CONTENT_PARTS_MAX)
+    found.texts.update(map(store.get, distinct))
     with suppress(CorruptError):
         node = Node.from_map(dict(value))
         content = node.content
@@ -167,19 +163,6 @@ def _take_node(found: Copies, value: Map, store: Store, fields: tuple[str, ...])
             content = join_content(map(store.get, content))
             found.texts.add(content)
         found.digests.add(text_digest(node_text(node, fields, content)))
-
-
-def _texts_in(value: Any) -> Iterator[bytes]:
-    if isinstance(value, str):
-        yield value.encode()
-    elif isinstance(value, bytes):
-        yield value
-    elif isinstance(value, Mapping):
-        for item in value.values():
-            yield from _texts_in(item)
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from _texts_in(item)
 
 
 def _look_elsewhere(found: Copies, store: Store) -> None:
@@ -198,8 +181,7 @@ def _look_elsewhere(found: Copies, store: Store) -> None:
             kind = str(fields.get("kind"))
             if kind == "node":
                 naming.pop(fields["id"], None)
-                if isinstance(fields.get("content"), list):
-                    of_nodes.update(fields["content"])
+                of_nodes.update(links_in(fields))
             elif kind == "tree":
                 _share(found, block, own)
                 continue

@@ -9,9 +9,11 @@ Spec: format 5.14.
 
 from __future__ import annotations
 
+import errno
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ibidem.objects import codec
@@ -30,11 +32,14 @@ from ibidem.objects.tree import EMPTY_TREE, Tree
 from ibidem.store.protocol import missing_block
 
 if TYPE_CHECKING:
+    from ibidem.objects.blocks import Source
     from ibidem.repo.operation_log import OperationLog
 
 _ID_MARK = b"bidP"
 """The field `id` with 16 bytes, which stands at one place in every node and edge."""
 _ID_AT = 8
+_REMOVALS_MAX = 100
+"""Attempts to empty a folder that another process still adds to; it stops at its next call."""
 
 
 @record
@@ -71,7 +76,7 @@ class ErasureGuard:
 
     def _newest(self) -> tuple[TreeCid, Erased]:
         tree = self._operations.state().view.erasures
-        return tree, read_erased(self._operations, tree)
+        return tree, read_erased(self._operations.store, tree)
 
     def refuse(self, cids: Iterable[Cid]) -> None:
         """Raises when one of the blocks was erased.
@@ -112,12 +117,11 @@ class ErasureGuard:
             self._asking.busy = False
 
 
-def read_erased(operations: OperationLog, tree: TreeCid) -> Erased:
+def read_erased(source: Source, tree: TreeCid) -> Erased:
     """Returns what the erasures in a tree say."""
     if tree == EMPTY_TREE:
         return NOTHING_ERASED
-    store = operations.store
-    return index_of(tuple(Erasure.decode(store.get(cid)) for _, cid in Tree(store, tree).items()))
+    return index_of(tuple(Erasure.decode(source.get(cid)) for _, cid in Tree(source, tree).items()))
 
 
 def index_of(erasures: tuple[Erasure, ...]) -> Erased:
@@ -145,6 +149,39 @@ def erased_block(cid: Cid, erasure: Erasure) -> ErasedError:
         f"block {cid} of node {erasure.node} was erased{reason}",
         hint="ask a revision after the erasure, or allow erased nodes to be left out",
     )
+
+
+def sweep_index(folder: Path, kept: Path | None) -> None:
+    """Removes every index in a folder but one: what was made before an erasure quotes it.
+
+    Raises:
+        OSError: something cannot be removed.
+    """
+    if not folder.is_dir():
+        return
+    for path in list(folder.iterdir()):
+        if path == kept or (kept == folder and path.name in ("segments", "snapshots", "lock")):
+            continue
+        _remove(path)
+
+
+def _remove(path: Path) -> None:
+    """Removes a file or a folder; others may remove it too, or add to it meanwhile."""
+    for attempt in range(_REMOVALS_MAX):
+        try:
+            if path.is_dir():
+                for each in list(path.iterdir()):
+                    _remove(each)
+                path.rmdir()
+            else:
+                path.unlink()
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            if error.errno != errno.ENOTEMPTY or attempt + 1 == _REMOVALS_MAX:
+                raise
+        else:
+            return
 
 
 def _id_of(block: bytes) -> bytes:

@@ -19,10 +19,11 @@ from ibidem.objects.root import Root
 from ibidem.objects.tree import Tree
 from ibidem.repo.argument_checks import check_id
 from ibidem.repo.history.compare import Ask, Cause, explain_step, first_parents
-from ibidem.retrieve.answer.result import Result
+from ibidem.retrieve.answer.answer import Answer
+from ibidem.retrieve.answer.item import Item
 
 if TYPE_CHECKING:
-    from ibidem.repo.reader import Reader
+    from ibidem.repo.core import Core
 
 
 @record
@@ -55,9 +56,9 @@ class Bisection:
 
 
 def bisect(
-    repository: Reader,
+    repository: Core,
     ask: Ask,
-    holds: Callable[[Result], bool],
+    holds: Callable[[Answer[Item]], bool],
     *,
     good: object = None,
     bad: object = "HEAD",
@@ -82,7 +83,7 @@ def bisect(
 
 
 def bisect_node(
-    repository: Reader,
+    repository: Core,
     ask: Ask,
     expect: NodeId,
     *,
@@ -105,7 +106,7 @@ def bisect_node(
     if rank_max is not None and (type(rank_max) is not int or rank_max < 1):
         raise InvalidInputError(f"rank_max: got {rank_max!r}, expected a rank from 1 on, or None")
 
-    def holds(result: Result) -> bool:
+    def holds(result: Answer[Item]) -> bool:
         return any(item.node.id == expect for item in result.items[:rank_max])
 
     if good is not None:
@@ -119,9 +120,9 @@ def bisect_node(
 
 
 def search(
-    repository: Reader,
+    repository: Core,
     ask: Ask,
-    holds: Callable[[Result], bool],
+    holds: Callable[[Answer[Item]], bool],
     candidates: list[Commit],
     known_good: Commit | None,
     *,
@@ -138,11 +139,11 @@ def search(
         is_last_bad: whether it is known to fail at the last of them, which then is not asked.
     """
     steps: list[Step] = []
-    answers: dict[int, Result] = {}
+    answers: dict[int, Answer[Item]] = {}
     start, stop = 0, len(candidates) - is_last_bad
     while start < stop:
         middle = (start + stop) // 2
-        answers[middle] = ask(repository.at(candidates[middle].cid))
+        answers[middle] = ask(repository.graph(candidates[middle].cid))
         steps.append(Step(candidates[middle], holds(answers[middle])))
         start, stop = (middle + 1, stop) if steps[-1].holds else (start, middle)
     if start == len(candidates):
@@ -152,14 +153,14 @@ def search(
     cause = None
     if last_good is not None:
         before = answers.get(start - 1)
-        before = ask(repository.at(last_good.cid)) if before is None else before
+        before = ask(repository.graph(last_good.cid)) if before is None else before
         after = answers.get(start)
-        after = ask(repository.at(first_bad.cid)) if after is None else after
+        after = ask(repository.graph(first_bad.cid)) if after is None else after
         cause = explain_step(repository, last_good, first_bad, (before, after))
     return Bisection(first_bad, last_good, tuple(steps), len(candidates), cause)
 
 
-def line_of(repository: Reader, good: object, bad: object) -> list[Commit]:
+def line_of(repository: Core, good: object, bad: object) -> list[Commit]:
     """Returns the commits from `good`, or the first, to `bad`, oldest first."""
     newest_first = first_parents(repository, repository.commit_at(bad).cid)
     if good is None:
@@ -174,7 +175,7 @@ def line_of(repository: Reader, good: object, bad: object) -> list[Commit]:
     return newest_first[places[0] :: -1]
 
 
-def _has(repository: Reader, commit: Commit, id_: NodeId) -> bool:
+def _has(repository: Core, commit: Commit, id_: NodeId) -> bool:
     root = Root.decode(repository.store.get(commit.root))
     return Tree(repository.store, root.nodes).get(id_.raw) is not None
 
@@ -208,7 +209,7 @@ class CommitBisection:
 
 
 def bisect_commits(
-    repository: Reader,
+    repository: Core,
     holds: Callable[[Commit], bool | None],
     *,
     good: object = None,

@@ -21,18 +21,20 @@ from ibidem.objects.record import record
 from ibidem.objects.root import Root
 from ibidem.repo.history import log
 from ibidem.repo.history.log import Change
-from ibidem.retrieve.answer.result import LaneScore, Result
+from ibidem.retrieve.answer.answer import Answer
+from ibidem.retrieve.answer.item import Item
+from ibidem.retrieve.answer.lane_score import LaneScore
 
 if TYPE_CHECKING:
-    from ibidem.repo.reader import Reader
-    from ibidem.repo.revision import Revision
+    from ibidem.repo.core import Core
+    from ibidem.repo.graph import Graph
 
 EVALUATIONS_MAX = 64
 """Commits that are asked, at most, in search of those that changed an answer."""
 CHANGES_LISTED_MAX = 20
 """Changes of one commit that are listed, at most; those of nodes that moved come first."""
 
-Ask = Callable[["Revision"], Result]
+Ask = Callable[["Graph"], Answer[Item]]
 
 
 class MoveKind(StrEnum):
@@ -108,8 +110,8 @@ class Cause:
 class Comparison:
     """One question at two revisions."""
 
-    before: Result
-    after: Result
+    before: Answer[Item]
+    after: Answer[Item]
     moves: tuple[Move, ...]
     """Every item of either answer, in rank order."""
     causes: tuple[Cause, ...] = ()
@@ -120,7 +122,7 @@ class Comparison:
     """Whether the two revisions have a commit in common; without one there is no cause to find."""
 
 
-def placed(result: Result) -> tuple[Placed, ...]:
+def placed(result: Answer[Item]) -> tuple[Placed, ...]:
     """Returns the items of an answer with their places."""
     return tuple(
         Placed(
@@ -151,7 +153,7 @@ def compare(before: Sequence[Placed], after: Sequence[Placed]) -> tuple[Move, ..
 
 
 def compare_revisions(
-    repository: Reader,
+    repository: Core,
     before: object,
     after: object,
     ask: Ask,
@@ -166,7 +168,7 @@ def compare_revisions(
         ask: returns the answer at a revision; must ask the same everywhere.
         evaluations_max: commits to ask at most in search of the causes, beside the two.
     """
-    ends = repository.at(before), repository.at(after)
+    ends = repository.graph(before), repository.graph(after)
     old, new = ask(ends[0]), ask(ends[1])
     moves = compare(placed(old), placed(new))
     comparison = Comparison(old, new, moves)
@@ -190,7 +192,7 @@ def compare_revisions(
     return Comparison(old, new, moves, tuple(causes), search.evaluations_count)
 
 
-def first_parents(repository: Reader, start: CommitCid) -> list[Commit]:
+def first_parents(repository: Core, start: CommitCid) -> list[Commit]:
     """Returns a commit and its first parents, newest first."""
     found = [repository.commit_at(start)]
     while found[-1].parents:
@@ -199,7 +201,7 @@ def first_parents(repository: Reader, start: CommitCid) -> list[Commit]:
 
 
 def explain_step(
-    repository: Reader, before: Commit, after: Commit, answers: tuple[Result, Result]
+    repository: Core, before: Commit, after: Commit, answers: tuple[Answer[Item], Answer[Item]]
 ) -> Cause:
     """Returns what one commit did to an answer, and what it changed.
 
@@ -216,23 +218,23 @@ def explain_step(
 class Search:
     """Looks for the commits at which an answer changes; each is asked once."""
 
-    repository: Reader
+    repository: Core
     ask: Ask
     is_ranking: bool
     """Whether only which items come and in which order counts, and no score."""
     evaluations_count: int = 0
-    _answers: dict[CommitCid, Result] = field(default_factory=dict)
+    _answers: dict[CommitCid, Answer[Item]] = field(default_factory=dict)
 
-    def know(self, commit: Commit, answer: Result) -> None:
+    def know(self, commit: Commit, answer: Answer[Item]) -> None:
         """Takes an answer that is known already."""
         self._answers[commit.cid] = answer
 
-    def answer(self, commit: Commit) -> Result:
+    def answer(self, commit: Commit) -> Answer[Item]:
         """Returns the answer at a commit."""
         found = self._answers.get(commit.cid)
         if found is None:
             self.evaluations_count += 1
-            found = self._answers[commit.cid] = self.ask(self.repository.at(commit.cid))
+            found = self._answers[commit.cid] = self.ask(self.repository.graph(commit.cid))
         return found
 
     def causes(self, stretch: Sequence[Commit], evaluations_max: int) -> Iterator[Cause]:
@@ -259,12 +261,12 @@ class Search:
         return placed(answer)
 
 
-def _ranking(result: Result) -> tuple[NodeId, ...]:
+def _ranking(result: Answer[Item]) -> tuple[NodeId, ...]:
     return tuple(item.node.id for item in result.items)
 
 
 def _cause(
-    repository: Reader, before: Commit, after: Commit, count: int, moves: Sequence[Move]
+    repository: Core, before: Commit, after: Commit, count: int, moves: Sequence[Move]
 ) -> Cause:
     source = repository.store
     moved = tuple(move for move in moves if move.kind is not MoveKind.SAME)
@@ -289,7 +291,7 @@ def _is_only_rescored(move: Move) -> bool:
     return move.kind is MoveKind.RESCORED and move.before.cid == move.after.cid
 
 
-def _touches(repository: Reader, change: Change, ids: set[NodeId]) -> bool:
+def _touches(repository: Core, change: Change, ids: set[NodeId]) -> bool:
     if isinstance(change.id, NodeId):
         return change.id in ids
     cid = change.after or change.before

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
     from ibidem.objects.commit import Commit
     from ibidem.repo.history.log import Change
-    from ibidem.retrieve.answer.result import LaneScore
+    from ibidem.retrieve.answer.lane_score import LaneScore
 
 TITLE_CHARACTERS = 60
 CHANGES_SHOWN = 5

@@ -17,10 +17,9 @@ from ibidem.objects.commit import Commit
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.record import record
 from ibidem.repo import refs
-from ibidem.repo.arguments import CommitInfo
+from ibidem.repo.arguments import CommitInfo, commit_of
 from ibidem.repo.history.log_graph import children_first
 from ibidem.repo.refs import HEADS, TAGS
-from ibidem.repo.transaction.publish import commit_of
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source

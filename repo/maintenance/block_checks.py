@@ -22,7 +22,7 @@ from ibidem.objects.errors import (
     InvalidInputError,
     NotFoundError,
 )
-from ibidem.objects.location import CONTAINERS, Part
+from ibidem.objects.location import Part
 from ibidem.objects.node import Node
 from ibidem.objects.receipt import ReceiptBlock
 from ibidem.objects.step import Step
@@ -63,7 +63,7 @@ class Walk:
         self.by_kind: dict[str, set[bytes]] = {"commit": set(), "root": set()}
         """CIDs of the commits and of the roots that were read."""
         self.parts: dict[bytes, Part] = {}
-        """By CID, the documents and sections that were read."""
+        """By CID, the nodes that list others."""
         self.whole: set[bytes] = set()
         """CIDs of the blocks that were read and are right."""
         self.erased: set[bytes] = set()
@@ -114,7 +114,7 @@ class Walk:
             return []
         if is_new:
             self.whole.add(link.raw)
-            if isinstance(value, Node) and value.children and value.ntype in CONTAINERS:
+            if isinstance(value, Node) and value.children:
                 self.parts[link.raw] = Part.of(value)
             kind = link.kind if value is None else value.KIND
             self.counts[kind] += 1

@@ -19,6 +19,7 @@ from ibidem.objects.links import links
 from ibidem.objects.root import Root
 from ibidem.objects.tombstone import Tombstone
 from ibidem.objects.tree import Tree
+from ibidem.repo.arguments import commit_of
 from ibidem.repo.transaction.changeset import (
     CONFLICTS,
     EDGES,
@@ -29,7 +30,6 @@ from ibidem.repo.transaction.changeset import (
     families,
     tree_of,
 )
-from ibidem.repo.transaction.publish import commit_of
 
 MESSAGE = "leave out what was erased"
 
@@ -66,8 +66,8 @@ def entries_of_erased(
             if cid.raw in erased.cids:
                 edits.of(EDGES)[key] = None
     for key, cid in Tree(source, root.conflicts).items() if erased.nodes else ():
-        about = {link.raw for link in links(source.get(cid))}
-        if key in erased.nodes or not about.isdisjoint(erased.cids):
+        is_gone = key in erased.nodes or cid.raw in erased.cids
+        if is_gone or any(link.raw in erased.cids for link in links(source.get(cid))):
             edits.of(CONFLICTS)[key] = None
     return edits
 

@@ -21,7 +21,7 @@ from ibidem.store.files import folder_lock, read_file
 from ibidem.store.lock import writer_lock
 
 if TYPE_CHECKING:
-    from ibidem.repo.reader import Reader
+    from ibidem.repo.core import Core
 
 _CUT_OFF = "cut off"
 _WAIT_SECONDS = 5.0
@@ -53,7 +53,7 @@ def unscrubbed_bytes(folder: Path) -> int:
         return 0
 
 
-def quoting(repository: Reader, texts: Iterable[bytes]) -> Iterator[str]:
+def quoting(repository: Core, texts: Iterable[bytes]) -> Iterator[str]:
     """Yields the files beside the store that may quote erased nodes, by name: those that have one
     of their texts, and every index but the newest, which was made before."""
     folder, index = repository.folder, repository.index_folder
@@ -176,7 +176,7 @@ def _nobody_adding(folder: Path) -> Iterator[None]:
         yield
 
 
-def check_index(repository: Reader) -> Iterator[Fault]:
+def check_index(repository: Core) -> Iterator[Fault]:
     """Yields what is wrong with the files of the index; those of the heads are compared whole."""
     from ibidem.index.audit import audit
     from ibidem.objects.commit import Commit

@@ -7,18 +7,17 @@ receipts and the index. It changes nothing and takes no lock that anybody waits 
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ibidem.objects.cid import Cid, CommitCid, OperationCid, RootCid
 from ibidem.objects.errors import CorruptError, FormatError, IbidemError, NotFoundError
 from ibidem.objects.ids import NodeId
+from ibidem.objects.second_reader import disagreement
 from ibidem.objects.view import View
 from ibidem.repo import refs
 from ibidem.repo.erasure.find_copies import find_copies
@@ -42,38 +41,20 @@ from ibidem.repo.view_check import check_log, check_view
 
 if TYPE_CHECKING:
     from ibidem.objects.operation import Operation
-    from ibidem.repo.reader import Reader
+    from ibidem.repo.core import Core
     from ibidem.store.protocol import Store
 
 _BATCH = 1024
 _TRIES_MAX = 5
 _Named = tuple[FaultKind, str, Cid | None]
 """What something is wrong with, however it is said."""
+UNREAD = "the blocks were not read: a file with such a layout may end whoever reads it"
 _FINISH = "run 'repo erase --finish'"
-_UNSAFE = "the blocks were not read: a file with such a layout may end whoever reads it"
 
 
-def fsck_folder(path: str | os.PathLike[str], *, progress: Progress | None = None) -> FsckReport:
-    """Checks the repository in a folder, whatever state it is in, and opens it only if that is
-    safe.
-
-    Raises:
-        NotFoundError: kind `repository-not-found`.
-        FormatError: a newer program made it.
-        CorruptError: the file `format` is damaged.
-        StorageError: the disk refuses.
-    """
-    from ibidem.repo import repository
-
-    repository.check_format(Path(path) / repository.FOLDER)
-    faults, page_count = file_checks.check_layout(Path(path) / repository.FOLDER)
-    if faults:
-        return FsckReport(tuple(faults), (_UNSAFE,), counts={"page": page_count})
-    with repository.open(path, finish_erasing=False) as opened:
-        return fsck(opened, progress=progress)
-
-
-def fsck(repository: Reader, *, progress: Progress | None = None) -> FsckReport:
+def fsck(
+    repository: Core, *, is_deep: bool = False, progress: Progress | None = None
+) -> FsckReport:
     """Returns everything that is wrong with a repository, and what was read.
 
     What somebody collects as garbage or erases meanwhile may look as if it were missing; so where
@@ -81,13 +62,14 @@ def fsck(repository: Reader, *, progress: Progress | None = None) -> FsckReport:
     rest, what is wrong is what was wrong each time.
 
     Args:
-        repository: its store must be safe to read: `fsck_folder` finds out before it opens one.
+        repository: its store must be safe to read, which `fsck_folder` finds out first.
+        is_deep: also reads every block with `dag-cbor` and compares.
         progress: called with how many blocks are done, and of how many.
     """
     lasting: set[_Named] | None = None
     for _ in range(_TRIES_MAX):
         before = _cells(repository.store)
-        report = _checked(repository, progress)
+        report = _checked(repository, progress, is_deep=is_deep)
         if report.is_clean or _cells(repository.store) == before:
             return report
         found = set(map(_names, report.faults))
@@ -103,7 +85,7 @@ def _cells(store: Store) -> dict[str, bytes | None]:
     return {name: store.cell(name) for name in store.cells()}
 
 
-def _checked(repository: Reader, progress: Progress | None) -> FsckReport:
+def _checked(repository: Core, progress: Progress | None, *, is_deep: bool) -> FsckReport:
     store = repository.store
     faults: list[Fault] = []
     notes: list[str] = []
@@ -111,7 +93,7 @@ def _checked(repository: Reader, progress: Progress | None) -> FsckReport:
     if repository.folder is not None:
         page_faults, counts["page"] = file_checks.check_layout(repository.folder)
         if page_faults:
-            return FsckReport(tuple(page_faults), (_UNSAFE,), counts=dict(counts))
+            return FsckReport(tuple(page_faults), (UNREAD,), counts=dict(counts))
     erased = _erased(repository)
     total = store.stats().block_count
     walk = Walk(store, lambda cid: cid.raw in erased.cids, total=total, progress=progress)
@@ -125,6 +107,8 @@ def _checked(repository: Reader, progress: Progress | None) -> FsckReport:
     faults += check_sources(store, walk.parts, _compared(repository, walk))
     unreachable = list(_check_rest(store, walk))
     faults += filter(None, unreachable)
+    if is_deep:
+        faults += _check_independently(store)
     if repository.folder is not None:
         found, notes, counts["logged-receipt"] = file_checks.check_receipts(
             repository.folder / "receipts"
@@ -145,14 +129,14 @@ def _checked(repository: Reader, progress: Progress | None) -> FsckReport:
     )
 
 
-def _erased(repository: Reader) -> Erased:
+def _erased(repository: Core) -> Erased:
     try:
         return repository.guard.erased()
     except IbidemError:
         return Erased()  # what keeps it from being read is told of where it is met
 
 
-def _check_erased(repository: Reader, erased: Erased) -> Iterator[Fault]:
+def _check_erased(repository: Core, erased: Erased) -> Iterator[Fault]:
     """Yields an erasure that was cut short, or erased blocks that are here without one."""
     store = repository.store
     here = [Cid(raw) for raw in erased.cids if store.has(Cid(raw))]
@@ -181,7 +165,7 @@ def _check_views(
     return faults
 
 
-def _unfinished(repository: Reader, erased: Erased, here: list[Cid]) -> Iterator[Fault]:
+def _unfinished(repository: Core, erased: Erased, here: list[Cid]) -> Iterator[Fault]:
     """Yields what can still be read of erased nodes: blocks by node, files that quote them; where
     there is none, what deleted records may hold."""
     blocks: dict[NodeId, list[Cid]] = {}
@@ -191,7 +175,7 @@ def _unfinished(repository: Reader, erased: Erased, here: list[Cid]) -> Iterator
         detail = f"it is not finished, blocks still readable: {len(cids)}; {_FINISH}"
         yield Fault(FaultKind.UNFINISHED, f"erasure of node {node}", detail, cids[0])
     if blocks and repository.folder is not None:
-        copies = find_copies(repository.store, set(blocks), repository.at().config.fields)
+        copies = find_copies(repository.store, set(blocks), repository.graph().config.fields)
         for file in file_checks.quoting(repository, copies.quotations):
             detail = f"it may still say what was erased; {_FINISH}"
             yield Fault(FaultKind.UNFINISHED, file, detail)
@@ -262,7 +246,7 @@ def _check_roots(store: Store, walk: Walk) -> list[Fault]:
     return check.faults
 
 
-def _compared(repository: Reader, walk: Walk) -> Iterator[Compared]:
+def _compared(repository: Core, walk: Walk) -> Iterator[Compared]:
     """Yields every root of a commit with its parent's, and those of refs without another."""
     roots: dict[bytes, RootCid] = {}
     for cid, commit in in_order(repository.store, walk.by_kind["commit"]):
@@ -275,7 +259,7 @@ def _compared(repository: Reader, walk: Walk) -> Iterator[Compared]:
                 yield roots[target.raw], None, name
 
 
-def _check_notes(repository: Reader) -> Iterator[Fault]:
+def _check_notes(repository: Core) -> Iterator[Fault]:
     """Yields what stands at a head of notes and is no event."""
     with suppress(IbidemError):  # told of by the walk
         for name, target in refs.listed(repository.store, repository.view, NOTES).items():
@@ -297,3 +281,14 @@ def _check_rest(store: Store, walk: Walk) -> Iterator[Fault | None]:
                 yield Fault(FaultKind.DAMAGED, f"block {cid}", detail, cid)
             else:
                 yield None
+
+
+def _check_independently(store: Store) -> Iterator[Fault]:
+    """Yields blocks that `dag-cbor` reads unlike our codec; damaged ones are faults already."""
+    for cid in store.cids():
+        if cid.is_raw:
+            continue
+        with suppress(NotFoundError, CorruptError):
+            problem = disagreement(store.get(cid))
+            if problem is not None:
+                yield Fault(FaultKind.DISAGREEMENT, f"block {cid}", problem, cid)

@@ -52,8 +52,8 @@ from ibidem.repo.view_check import has_wrong_ref
 
 if TYPE_CHECKING:
     from ibidem.objects.view import View
+    from ibidem.repo.core import Core
     from ibidem.repo.operation_log import LogHead
-    from ibidem.repo.reader import Reader
     from ibidem.store.protocol import Store
 
 BATCH_BLOCKS = 10_000
@@ -123,7 +123,7 @@ class Marks:
 
 
 def collect(
-    repository: Reader,
+    repository: Core,
     *,
     keep_operations: int | None = OPERATIONS_KEPT,
     is_dry_run: bool = False,
@@ -182,13 +182,13 @@ def collect(
     )
 
 
-def _cut(repository: Reader, keep: int | None) -> tuple[LogHead, int, OperationCid | None]:
+def _cut(repository: Core, keep: int | None) -> tuple[LogHead, int, OperationCid | None]:
     """Returns the newest state, how many operations go before it, and which one is then the
     oldest; None where none go.
 
     Those with a ref that should not be there go too, unless the newest still has it.
     """
-    operations = repository._operations
+    operations = repository.operation_log
 
     def read() -> tuple[list[LogHead], int]:
         states = list(operations.history())
@@ -213,14 +213,14 @@ def _right_count(store: Store, states: Sequence[LogHead]) -> int:
 
 
 def _is_cut(
-    repository: Reader, state: LogHead, horizon: OperationCid, *, author: str, time: int | None
+    repository: Core, state: LogHead, horizon: OperationCid, *, author: str, time: int | None
 ) -> bool:
     """Gives up what is before an operation, by an operation of its own; False: another came first.
 
     The head moves, so whoever is about to go back behind the horizon loses the race and sees it.
     That goes for another collection too: what it has given up must not become the horizon again.
     """
-    operations = repository._operations
+    operations = repository.operation_log
     try:
         operations.publish(
             state,
@@ -324,7 +324,7 @@ def _delete(
 
 
 def _drop_snapshots(
-    repository: Reader, garbage: Mapping[bytes, tuple[str, int]], *, is_dry_run: bool
+    repository: Core, garbage: Mapping[bytes, tuple[str, int]], *, is_dry_run: bool
 ) -> int:
     """Forgets the index snapshots of roots that are gone, with the files only they need."""
     known, store = repository.index.remembered(), repository.store

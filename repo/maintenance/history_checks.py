@@ -20,7 +20,7 @@ from ibidem.objects.tree import EMPTY_TREE, diff
 from ibidem.objects.verify import VALUES
 from ibidem.repo.maintenance.report import Fault
 from ibidem.repo.root_check import RootCheck
-from ibidem.repo.sync.missing_blocks import VALUE_KINDS, families
+from ibidem.repo.sync.missing_blocks import VALUE_KINDS
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
@@ -60,8 +60,8 @@ class HistoryCheck:
             self._check.finish()
 
     def _tell(self, root: Root, old: Root | None) -> None:
-        before = {} if old is None else families(old)
-        for family, tree in families(root).items():
+        before = {} if old is None else old.families()
+        for family, tree in root.families().items():
             kind = VALUE_KINDS[family[0]]
             if kind not in _READ:
                 continue

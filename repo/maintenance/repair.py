@@ -7,13 +7,12 @@ removed. What is damaged in the layout of the store's file cannot be mended in p
 
 from __future__ import annotations
 
-import os
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ibidem.objects.cid import Cid
-from ibidem.objects.errors import CorruptError, IbidemError, InvalidInputError
+from ibidem.objects.errors import IbidemError, InvalidInputError
 from ibidem.objects.verify import verify_block
 from ibidem.repo.erasure.destroy import finish
 from ibidem.repo.maintenance.fsck import fsck
@@ -21,38 +20,12 @@ from ibidem.repo.maintenance.report import FETCHED, Fault, FaultKind, FsckReport
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import BlockReader
+    from ibidem.repo.core import Core
     from ibidem.repo.maintenance.block_checks import Progress
-    from ibidem.repo.reader import Reader
-
-
-def repair_folder(
-    path: str | os.PathLike[str],
-    report: FsckReport,
-    source: str | os.PathLike[str] | None,
-    *,
-    progress: Progress | None = None,
-) -> FsckReport:
-    """Mends the repository in a folder, with blocks from the repository in another one.
-
-    Raises:
-        CorruptError: the layout of the store's file is damaged, which nothing can mend in place.
-        NotFoundError: there is no repository in `source`.
-    """
-    from ibidem.repo import repository
-
-    if any(fault.kind is FaultKind.PAGE for fault in report.faults):
-        raise CorruptError(
-            "blocks/data.mdb: its layout is damaged and cannot be mended in place",
-            hint="clone the repository again from another copy, or restore a backup",
-        )
-    with ExitStack() as stack:
-        opened = stack.enter_context(repository.open(path, finish_erasing=False))
-        blocks = None if source is None else stack.enter_context(repository.open(source)).store
-        return repair(opened, report, blocks, progress=progress)
 
 
 def repair(
-    repository: Reader,
+    repository: Core,
     report: FsckReport,
     source: BlockReader | None = None,
     *,
@@ -77,7 +50,7 @@ def repair(
     return replace(report, repaired=tuple(mended))
 
 
-def _fetch(repository: Reader, report: FsckReport, source: BlockReader | None) -> list[str]:
+def _fetch(repository: Core, report: FsckReport, source: BlockReader | None) -> list[str]:
     mended = []
     for fault in report.faults:
         if fault.kind not in FETCHED or fault.cid is None or source is None:
@@ -99,7 +72,7 @@ def _verified(source: BlockReader, cid: Cid) -> bytes | None:
     return block
 
 
-def _let_go(repository: Reader, report: FsckReport) -> list[str]:
+def _let_go(repository: Core, report: FsckReport) -> list[str]:
     mended = []
     if _of(report, FaultKind.UNFINISHED) and finish(repository):
         mended.append("erasure: carried on to its end")

@@ -50,6 +50,8 @@ class FaultKind(StrEnum):
     """A file of the index is not what it should be."""
     CACHE = "cache"
     """A frame of the embedding cache is not what it should be."""
+    DISAGREEMENT = "disagreement"
+    """A second library reads a block differently (`fsck --deep`)."""
 
 
 DERIVED = frozenset((FaultKind.INDEX, FaultKind.CACHE))

@@ -30,10 +30,10 @@ Compared = tuple[RootCid, RootCid | None, str]
 def check_sources(
     source: Source, parts: Mapping[bytes, Part], roots: Iterable[Compared]
 ) -> Iterator[Fault]:
-    """Yields the documents and sections whose source is over the limits or contains itself.
+    """Yields the nodes that contain themselves, and those whose source is over the limits.
 
     Args:
-        parts: by CID of the node, every document and section.
+        parts: by CID of the node, every one that lists others.
     """
     if not parts:
         return
@@ -56,7 +56,7 @@ def check_sources(
 def _changed(
     source: Source, parts: Mapping[bytes, Part], root: RootCid, before: RootCid | None
 ) -> Iterator[tuple[NodeId, Cid]]:
-    """Yields the documents and sections that one root has and another has not, by id."""
+    """Yields the nodes with parts that one root has and another has not, by id."""
     old = EMPTY_TREE if before is None else _nodes(source, before)
     for key, _, cid in diff(source, old, _nodes(source, root)):
         if cid is not None and cid.raw in parts:

@@ -11,20 +11,21 @@ from ibidem.objects.cid import CommitCid, RootCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.record import record
 from ibidem.objects.root import Root
-from ibidem.repo.arguments import CommitInfo
+from ibidem.repo.arguments import CommitInfo, commit_of
+from ibidem.repo.erasure.guard import read_erased
 from ibidem.repo.history import log
 from ibidem.repo.maintenance.cleaned import cleaned_commit
 from ibidem.repo.merge.ancestry import merge_bases, merged_root
 from ibidem.repo.merge.conflicts import OpenConflict, open_conflicts
 from ibidem.repo.merge.three_way import merge_roots
 from ibidem.repo.refs import HEADS
-from ibidem.repo.transaction.publish import Tip, commit_of, move, retry_publish, tip
+from ibidem.repo.transaction.publish import Tip, move, retry_publish, tip
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
     from ibidem.repo.erasure.guard import Erased
     from ibidem.repo.history.log import Change
-    from ibidem.repo.operation_log import OperationLog
+from ibidem.repo.operation_log import OperationLog
 
 
 class Outcome(StrEnum):
@@ -74,7 +75,9 @@ def merge_into(
         buffer = WriteBatch(operations.store)
         time = operations.time(signature.time)
         signed = _named(signature, rev, full_name)
-        outcome, commit = _joined(buffer, now, theirs, operations.erased(state), signed, time)
+        outcome, commit = _joined(
+            buffer, now, theirs, read_erased(operations.store, state.view.erasures), signed, time
+        )
         merged = _report(buffer, now, outcome, commit)
         if outcome is Outcome.UNCHANGED:
             return merged

@@ -8,7 +8,7 @@ Spec: merge 7, trust 1.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -109,6 +109,25 @@ def merge_config(
     if any("models" in side for side in (ours, theirs)):
         merged["models"] = found
     return merged, names
+
+
+def keep_models(
+    config: dict[str, Any], vectors: Iterable[str], sides: Iterable[Map]
+) -> dict[str, Any]:
+    """Returns the merged configuration with every model of which there are vectors.
+
+    A model that one side let go stays where the other has new vectors of it, as that side has it.
+
+    Spec: merge 7-e.
+    """
+    models = dict(config.get("models", {}))
+    missing = [name for name in vectors if name not in models]
+    if not missing:
+        return config
+    for side in sides:
+        known = side.get("models", {})
+        models.update((name, known[name]) for name in missing if name in known)
+    return {**config, "models": models}
 
 
 def merge_map(base: Map, ours: Map, theirs: Map) -> dict[str, Any]:

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from pyroaring import BitMap
 
+from ibidem.objects.child import Child
 from ibidem.objects.config import Config
 from ibidem.objects.conflict import NODE
 from ibidem.objects.errors import NotFoundError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.location import CONTAINERS, document_of, own_size
-from ibidem.objects.node import Child, Node
+from ibidem.objects.node import Node
 from ibidem.objects.root import Root
 from ibidem.objects.tree import Tree, diff
 from ibidem.repo.history import log
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from ibidem.index.snapshot import Snapshot
     from ibidem.objects.blocks import Source
     from ibidem.objects.cid import Cid, CommitCid
-    from ibidem.repo.revision import Revision
+    from ibidem.repo.graph import Graph
 
 
 def with_sizes(node: Node, part: Callable[[NodeId], Node | None]) -> Node:
@@ -92,7 +93,7 @@ class Parts:
 
 
 def settled_parts(
-    source: Source, at: Revision, found: OpenConflict, settled: Node | None, *, since: Since
+    source: Source, at: Graph, found: OpenConflict, settled: Node | None, *, since: Since
 ) -> Parts:
     """Returns what becomes of the parts of the document or section that a conflict is about.
 
@@ -152,7 +153,7 @@ class _Graph:
 class _Settling:
     """Collects what is put back, and finds what is taken away."""
 
-    def __init__(self, source: Source, at: Revision, node_id: NodeId, owner: NodeId) -> None:
+    def __init__(self, source: Source, at: Graph, node_id: NodeId, owner: NodeId) -> None:
         self.edits = ChangeSet()
         self._graph = _Graph(source, at.root, owner)
         self._source = source

@@ -19,7 +19,8 @@ from ibidem.objects.commit import Commit
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.record import record
 from ibidem.objects.root import Root
-from ibidem.repo.arguments import CommitInfo
+from ibidem.repo.arguments import CommitInfo, commit_of
+from ibidem.repo.erasure.guard import read_erased
 from ibidem.repo.maintenance.cleaned import cleaned_commit
 from ibidem.repo.merge.ancestry import merge_bases
 from ibidem.repo.merge.branch import Outcome, changed_between
@@ -27,7 +28,7 @@ from ibidem.repo.merge.conflicts import OpenConflict
 from ibidem.repo.merge.three_way import merge_roots
 from ibidem.repo.merge.tombstones import with_tombstones
 from ibidem.repo.operation_log import ORIGIN_CELL, OperationLog
-from ibidem.repo.transaction.publish import Tip, commit_of, move, retry_publish, tip
+from ibidem.repo.transaction.publish import Tip, move, retry_publish, tip
 
 if TYPE_CHECKING:
     from ibidem.objects.ids import NodeId
@@ -222,7 +223,7 @@ def _run(
         state = operations.state()
         now = tip(operations, state, full_name)
         buffer = WriteBatch(operations.store)
-        plan = make(buffer, now, operations.erased(state))
+        plan = make(buffer, now, read_erased(operations.store, state.view.erasures))
         if plan.tip == now.commit:
             plan.outcome = Outcome.UNCHANGED
             return _report(buffer, now.root, plan)

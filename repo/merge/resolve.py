@@ -38,8 +38,8 @@ from ibidem.repo.transaction.transaction import Transaction
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
+    from ibidem.repo.core import Core
     from ibidem.repo.operation_log import OperationLog
-    from ibidem.repo.reader import Reader
 
 OURS, THEIRS, BASE, VALUE = "ours", "theirs", "base", "value"
 TAKES = (OURS, THEIRS, BASE, VALUE)
@@ -47,7 +47,7 @@ _CONTENT = "content"
 
 
 def resolve(
-    repository: Reader,
+    repository: Core,
     operations: OperationLog,
     id: NodeId | EdgeId,  # noqa: A002
     take: str,
@@ -57,7 +57,7 @@ def resolve(
     """Settles the conflict about `id`; `Repository.resolve_conflict` says how."""
     if take not in TAKES:
         raise InvalidInputError(f"take: got {take!r:.80}, expected one of {TAKES}")
-    at = repository.at()
+    at = repository.graph()
     cid = Tree(repository.store, at.root.conflicts).get(id.raw)
     if cid is None or at.commit is None:
         raise NotFoundError(

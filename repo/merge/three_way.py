@@ -20,7 +20,7 @@ from ibidem.objects.root import Root
 from ibidem.objects.tree import EMPTY_TREE, EMPTY_TREE_BLOCK
 from ibidem.repo.erasure.guard import NOTHING_ERASED, Erased
 from ibidem.repo.maintenance.cleaned import cleaned_root
-from ibidem.repo.merge.config import merge_config, merge_map
+from ibidem.repo.merge.config import keep_models, merge_config, merge_map
 from ibidem.repo.merge.fields import Sensitivity
 from ibidem.repo.merge.graph import GraphMerge
 from ibidem.repo.merge.vectors import SPARSE, VECTORS, VectorMerge
@@ -112,6 +112,7 @@ def _merged(base: Root, ours: Root, theirs: Root, buffer: WriteBatch, *, is_base
         if kind == VECTORS:
             sides[1], sides[2] = _renamed(sides[1], names.ours), _renamed(sides[2], names.theirs)
         merged[kind] = _merged_trees(vectors, kind, sides)
+    merged_config = keep_models(merged_config, merged[VECTORS], (ours.config, theirs.config))
     return Root(
         graph.node_triples.merged(graph.nodes),
         graph.edge_triples.merged(graph.edges),

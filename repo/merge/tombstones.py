@@ -25,11 +25,11 @@ from ibidem.objects.ids import NodeId
 from ibidem.objects.root import Root
 from ibidem.objects.tree import Tree, diff, mutate
 from ibidem.objects.view import Ref
+from ibidem.repo.arguments import CommitInfo, commit_of
 from ibidem.repo.refs import HEADS
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import WriteBatch
-    from ibidem.repo.arguments import CommitInfo
 
 
 def with_tombstones(
@@ -80,8 +80,6 @@ def branches_with_tombstones(
         signature: of the commits.
         buffer: reads the refs, and gets the commits with all that is new in them.
     """
-    from ibidem.repo.transaction.publish import commit_of
-
     commits: dict[str, CommitCid] = {}
     nodes: set[NodeId] = set()
     for _, before, after in diff(buffer, restored, now):

@@ -22,8 +22,8 @@ from ibidem.retrieve.answer.sealed import SealedReceipt, read_receipt, seal
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import WriteBatch
+    from ibidem.repo.core import Core
     from ibidem.repo.operation_log import LogHead, OperationLog
-    from ibidem.repo.reader import Reader
 
 
 @record
@@ -38,7 +38,7 @@ class KeptReceipt:
 
 
 def keep(
-    repository: Reader,
+    repository: Core,
     operations: OperationLog,
     receipt: Receipt | SealedReceipt | Cid | str,
     *,
@@ -95,7 +95,7 @@ def check_receipt(receipt: object) -> None:
 
 
 def drop(
-    repository: Reader,
+    repository: Core,
     operations: OperationLog,
     receipt: Cid | str,
     *,
@@ -122,7 +122,7 @@ def drop(
     return cid
 
 
-def listed(repository: Reader, view: View) -> Iterator[KeptReceipt]:
+def listed(repository: Core, view: View) -> Iterator[KeptReceipt]:
     """Yields the receipts that are kept, by CID text; one that cannot be read says why."""
     for cid in refs.listed(repository.store, view, RECEIPTS).values():
         kept = ReceiptCid(cid.raw)
@@ -133,13 +133,13 @@ def listed(repository: Reader, view: View) -> Iterator[KeptReceipt]:
             yield KeptReceipt(kept, None, str(error))
 
 
-def found(repository: Reader, receipt: Cid | str) -> tuple[ReceiptCid, Receipt | SealedReceipt]:
+def found(repository: Core, receipt: Cid | str) -> tuple[ReceiptCid, Receipt | SealedReceipt]:
     """Returns a receipt by its CID or the beginning of that, with the CID."""
     block = find(repository, str(receipt))
     return ReceiptCid.of(block), read_receipt(block)
 
 
-def find(repository: Reader, text: str) -> bytes:
+def find(repository: Core, text: str) -> bytes:
     """Returns the block of a receipt by its CID or the beginning of that: a kept one, else one of
     the log.
 
@@ -151,10 +151,10 @@ def find(repository: Reader, text: str) -> bytes:
         found = named(repository, repository.view, text)
         return repository.receipts.find(text) if found is None else repository.store.get(found[1])
 
-    return repository._operations.retry_if_collected(read)
+    return repository.operation_log.retry_if_collected(read)
 
 
-def named(repository: Reader, view: View, text: str) -> tuple[str, ReceiptCid] | None:
+def named(repository: Core, view: View, text: str) -> tuple[str, ReceiptCid] | None:
     """Returns the name that a receipt is kept under, which is its CID, and what is kept there; None
     where no name begins with the text.
 

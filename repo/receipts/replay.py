@@ -22,18 +22,21 @@ from ibidem.objects.errors import (
     NotFoundError,
     ReplayError,
 )
+from ibidem.repo.graph import Graph
 from ibidem.repo.receipts import kept
 from ibidem.repo.retrieval.retrieve import PreparedQuery, execute_asked
 from ibidem.repo.retrieval.token_estimators import estimator_of
-from ibidem.repo.revision import Revision
-from ibidem.retrieve.answer.receipt import Receipt, ReceiptItem, receipt_of
+from ibidem.retrieve.answer.answer import receipt_of
+from ibidem.retrieve.answer.receipt import Receipt, ReceiptItem
 from ibidem.retrieve.answer.sealed import SealedReceipt, read_receipt
 from ibidem.retrieve.query.query import Query
 from ibidem.retrieve.semantics import engine
 
 if TYPE_CHECKING:
-    from ibidem.repo.reader import Reader
-    from ibidem.retrieve.answer.result import LaneScore, Result
+    from ibidem.repo.core import Core
+    from ibidem.retrieve.answer.answer import Answer
+    from ibidem.retrieve.answer.item import Item
+    from ibidem.retrieve.answer.lane_score import LaneScore
     from ibidem.retrieve.tokens import TokenEstimator
 
 T = TypeVar("T")
@@ -41,14 +44,14 @@ _NAMED_MAX = 8
 
 
 def replay(
-    repository: Reader,
+    repository: Core,
     receipt: Receipt | SealedReceipt | Cid | str,
     *,
     estimator: str | TokenEstimator | None = None,
     text: str | None = None,
     key: bytes | None = None,
     at: object = None,
-) -> Result:
+) -> Answer[Item]:
     """Asks again what a receipt says was asked, and returns the answer when it is the same.
 
     What a reranker said and the vector of the question are in the receipt; no model is asked again.
@@ -69,7 +72,7 @@ def replay(
     revision = _revision(repository, asked, at)
     engine(asked.semantics)
     counter = _estimator_of(asked.query, estimator)
-    result: Result = ask_again(
+    result: Answer[Item] = ask_again(
         repository, revision, PreparedQuery(asked.query, counter, asked.rerank)
     )
     check_same(repository, asked, result)
@@ -99,16 +102,16 @@ def opened(
     return receipt
 
 
-def ask_again(repository: Reader, revision: Revision, asked: PreparedQuery) -> Any:
+def ask_again(repository: Core, revision: Graph, asked: PreparedQuery) -> Any:
     """Returns the answer to a question, with no model asked; raises as `explained` does."""
     return explained(lambda: execute_asked(repository, revision, asked))
 
 
-def check_same(repository: Reader, asked: Receipt, result: Result) -> None:
+def check_same(repository: Core, asked: Receipt, result: Answer[Item]) -> None:
     """Raises `ReplayError` unless a receipt is, to the byte, the one of an answer to its query."""
     found = receipt_of(result, commit=asked.commit, notes_head=asked.notes_head)
     # The digests of models stand in the root's configuration, so they are checked against it.
-    config = repository.at(result.root).config
+    config = repository.graph(result.root).config
     models = {
         name: config.models[name].digest if name in config.models else None for name in asked.models
     }
@@ -218,11 +221,11 @@ def _lane_differences(
             yield f"{place}: lane {lane}, {name} {now!r}, expected {was!r}"
 
 
-def _revision(repository: Reader, asked: Receipt, at: object) -> Revision:
+def _revision(repository: Core, asked: Receipt, at: object) -> Graph:
     if at is not None:
-        return repository.at(at)
+        return repository.graph(at)
     try:
-        return Revision(repository, asked.root, None)
+        return Graph(repository, asked.root, None)
     except NotFoundError as error:
         raise ReplayError(
             f"receipt: its root {asked.root} is not in this repository",
@@ -245,7 +248,7 @@ def _estimator_of(asked: Query, given: str | TokenEstimator | None) -> TokenEsti
         ) from error
 
 
-def _found(repository: Reader, receipt: Any) -> Receipt | SealedReceipt:
+def _found(repository: Core, receipt: Any) -> Receipt | SealedReceipt:
     kept.check_receipt(receipt)
     if isinstance(receipt, (Receipt, SealedReceipt)):
         return receipt

@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ibidem.objects.errors import InvalidInputError, NotFoundError
-from ibidem.objects.node import Node
 from ibidem.repo.retrieval.retrieve import answered, ask
 from ibidem.repo.retrieval.token_estimators import estimator_of
+from ibidem.retrieve.answer.answer import Answer, AnswerKind
 from ibidem.retrieve.context.assemble import shown_text
 from ibidem.retrieve.context.option import EDGES, LIMIT_DEFAULT, SCORE, EdgeWalk, PackOptions
-from ibidem.retrieve.context.prompt import Citation, Prompt, assemble, cited_digest
-from ibidem.retrieve.context.result import PackResult, pack_cid
+from ibidem.retrieve.context.pack import Pack, pack_cid
+from ibidem.retrieve.context.prompt import Citation, CitedSpan, Prompt, assemble, cited_digest
 from ibidem.retrieve.tokens import HEURISTIC
 
 if TYPE_CHECKING:
-    from ibidem.repo.reader import Reader
+    from ibidem.repo.core import Core
+    from ibidem.repo.graph import Graph
     from ibidem.repo.retrieval.retrieve import PreparedQuery
-    from ibidem.repo.revision import Revision
     from ibidem.retrieve.access.policy import TrustContext
 
 HYBRID = "hybrid"
@@ -26,17 +26,17 @@ _NAMES = frozenset(PackOptions().form()) - {EDGES} | frozenset(EdgeWalk().form()
 
 
 def packs(
-    repository: Reader, revision: Revision, text: str | None = None, **options: Any
-) -> PackResult:
+    repository: Core, revision: Graph, text: str | None = None, **options: Any
+) -> Answer[Pack]:
     """Returns the packs that answer a question, with their receipt; `ask_packs` has the options."""
     result = answered(repository, revision, ask_packs(repository, revision, text, **options))
-    assert isinstance(result, PackResult), "BUG: a question for packs"
+    assert result.kind is AnswerKind.PACKS, "BUG: a question for packs"
     return result
 
 
 def ask_packs(
-    repository: Reader,
-    revision: Revision,
+    repository: Core,
+    revision: Graph,
     text: str | None = None,
     *,
     limit: int | None = LIMIT_DEFAULT,
@@ -70,7 +70,7 @@ def ask_packs(
 class Packer(Protocol):
     """What finds packs: a revision, or a run."""
 
-    def packs(self, text: str | None = None, **options: Any) -> PackResult:
+    def packs(self, text: str | None = None, **options: Any) -> Answer[Pack]:
         """Returns hits with what stands around them."""
         ...
 
@@ -78,7 +78,7 @@ class Packer(Protocol):
 def prompt(
     packer: Packer,
     question: str,
-    found: PackResult | None,
+    found: Answer[Pack] | None,
     *,
     style: str,
     **options: Any,
@@ -91,7 +91,7 @@ def prompt(
         raise InvalidInputError(
             f"{min(options)}: got it beside packs, expected it where they are made"
         )
-    receipt = found.receipt if isinstance(found, PackResult) else None
+    receipt = found.receipt if isinstance(found, Answer) else None
     return assemble(
         question,
         found,
@@ -101,7 +101,7 @@ def prompt(
     )
 
 
-def verify(repository: Reader, citation: Citation, *, trust: TrustContext | None = None) -> bool:
+def verify(repository: Core, citation: Citation, *, trust: TrustContext | None = None) -> bool:
     """Tells whether what a citation says is true for whoever asks: the commit has the root, the
     root has the nodes, their texts have the hashes, and the pack is made of them.
 
@@ -118,30 +118,26 @@ def verify(repository: Reader, citation: Citation, *, trust: TrustContext | None
     if not isinstance(citation, Citation):
         raise InvalidInputError(f"citation: got {type(citation).__name__}, expected a Citation")
     try:
-        revision = repository.at(citation.root, trust=trust)
+        revision = repository.graph(citation.root, trust=trust)
         if citation.commit is not None and (
             repository.commit_at(citation.commit).root != citation.root
         ):
             return False
-        texts = [_cited(repository, revision, span.id, span.cid) for span in citation.spans]
+        is_same = all(_is_cited(repository, revision, span) for span in citation.spans)
     except NotFoundError:
         return False
-    is_same = all(
-        text is not None
-        and 0 <= span.start <= span.stop <= len(text)
-        and cited_digest(text[span.start : span.stop]) == span.digest
-        for text, span in zip(texts, citation.spans, strict=True)
-    )
     members = [span.cid for span in citation.spans]
     return is_same and pack_cid(citation.policy, citation.document, members) == citation.pack
 
 
-def _cited(repository: Reader, revision: Revision, id: Any, cid: Any) -> str | None:  # noqa: A002
-    """Returns the text of a node of a revision; None where it has another value there."""
-    node: Node = revision.node(id, include_tombstoned=True)
-    if node.cid != cid:
-        return None
-    return shown_text(node, revision.config.fields, repository.content_of)
+def _is_cited(repository: Core, revision: Graph, span: CitedSpan) -> bool:
+    """Tells whether a node of a revision has the value and the text that a citation says."""
+    node = revision.node(span.id, include_tombstoned=True)
+    if node.cid != span.cid:
+        return False
+    text = shown_text(node, revision.config.fields, repository.content_of)
+    is_inside = 0 <= span.start <= span.stop <= len(text)
+    return is_inside and cited_digest(text[span.start : span.stop]) == span.digest
 
 
 def _hybrid(options: dict[str, Any]) -> dict[str, Any]:

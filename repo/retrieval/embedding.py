@@ -23,10 +23,12 @@ from ibidem.retrieve.access.policy import ALL
 if TYPE_CHECKING:
     from ibidem.embed.protocol import Embedder
     from ibidem.objects.node import Node
-    from ibidem.repo.reader import Reader
-    from ibidem.repo.repository import Repository
-    from ibidem.repo.revision import Revision
+    from ibidem.repo.core import Core
+    from ibidem.repo.graph import Graph
+    from ibidem.repo.transaction.transaction import Transaction
 
+BATCH_CHARS = 8 << 20
+"""A batch ends with the text that brings it to so many characters."""
 _HINT_FILL = "run 'repo embed' to make its vectors"
 
 Progress = Callable[[int, int], None]
@@ -52,7 +54,8 @@ class EmbedReport:
 
 
 def embed(
-    repository: Repository,
+    repository: Core,
+    transaction: Callable[..., Transaction],
     embedder: Embedder,
     *,
     model: str | None,
@@ -67,7 +70,7 @@ def embed(
     name = check_text("model", model if model is not None else embedder.name)
     if type(batch_nodes) is not int or batch_nodes < 1:
         raise InvalidInputError(f"batch_nodes: got {batch_nodes!r}, expected 1 or more")
-    revision = repository.at(trust=ALL)
+    revision = repository.graph(trust=ALL)
     check_model(revision.config, name, embedder, must_be_known=False)
     has = _digests(revision, name)
     wanting: list[NodeId] = []
@@ -85,18 +88,16 @@ def embed(
     embedded_count = done = 0
     if not is_dry_run:
         source = CachedEmbedder(embedder, repository.vector_cache)
-        for batch in _parts(wanting, batch_nodes):
+        for nodes, texts in _batches(revision, wanting, batch_nodes):
             if progress is not None:
                 progress(done, len(wanting))
-            done += len(batch)
-            said = message or f"vectors of {name} for {len(batch)} nodes"
-            nodes = [revision.node(each) for each in batch]
-            texts = [_text(repository, revision.config, node) for node in nodes]
+            done += len(nodes)
+            said = message or f"vectors of {name} for {len(nodes)} nodes"
             try:
                 vectors = source.embed(texts)
             finally:
                 _forget_erased(repository, nodes, texts)
-            with repository.transaction(author=author, message=said) as tx:
+            with transaction(author=author, message=said) as tx:
                 if name not in revision.config.models:
                     tx.register_model(name, Model(embedder.dim, digest=embedder.digest))
                 made = 0
@@ -122,7 +123,7 @@ def embed(
     )
 
 
-def _forget_erased(repository: Reader, nodes: list[Node], texts: list[str]) -> None:
+def _forget_erased(repository: Core, nodes: list[Node], texts: list[str]) -> None:
     """Takes the vectors of nodes out of the cache that were erased since they were read: the
     erasure may have looked for them before they were put there."""
     erased = repository.guard.erased().nodes
@@ -133,7 +134,7 @@ def _forget_erased(repository: Reader, nodes: list[Node], texts: list[str]) -> N
 
 
 def query_vector(
-    repository: Reader,
+    repository: Core,
     config: Config,
     text: str | None,
     *,
@@ -205,7 +206,7 @@ def check_model(config: Config, name: str, embedder: Embedder, *, must_be_known:
         )
 
 
-def _digests(revision: Revision, model: str) -> dict[bytes, bytes]:
+def _digests(revision: Graph, model: str) -> dict[bytes, bytes]:
     """Returns the digest of the text of every vector, by node id."""
     if model not in revision.root.vectors:
         return {}
@@ -221,14 +222,26 @@ def _digests(revision: Revision, model: str) -> dict[bytes, bytes]:
     return found
 
 
-def _text(repository: Repository, config: Config, node: Node) -> str:
+def _text(repository: Core, config: Config, node: Node) -> str:
     content = repository.content_of(node) if "content" in config.fields else None
     return node_text(node, config.fields, content)
 
 
-def _parts(items: list[NodeId], size: int) -> Iterator[list[NodeId]]:
-    for start in range(0, len(items), size):
-        yield items[start : start + size]
+def _batches(
+    revision: Graph, ids: list[NodeId], batch_nodes: int
+) -> Iterator[tuple[list[Node], list[str]]]:
+    """Yields nodes with their texts, as many at once as asked for and as memory allows."""
+    nodes: list[Node] = []
+    texts: list[str] = []
+    for id_ in ids:
+        node = revision.node(id_)
+        nodes.append(node)
+        texts.append(_text(revision.core, revision.config, node))
+        if len(nodes) == batch_nodes or sum(map(len, texts)) >= BATCH_CHARS:
+            yield nodes, texts
+            nodes, texts = [], []
+    if nodes:
+        yield nodes, texts
 
 
 def _named(models: Any) -> str:

@@ -16,19 +16,9 @@ from ibidem.objects.cid import Cid, CommitCid
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.repo import refs
-from ibidem.repo.notes import (
-    NOT_USEFUL,
-    NOTES,
-    OUTCOME,
-    QUESTION,
-    SPACE_DEFAULT,
-    VOTE,
-    WORDS,
-    Event,
-    Log,
-    read_log,
-)
-from ibidem.repo.revspec import microseconds
+from ibidem.repo.arguments import microseconds
+from ibidem.repo.events import NOT_USEFUL, OUTCOME, QUESTION, VOTE, WORDS, Event, Log
+from ibidem.repo.notes import NOTES, SPACE_DEFAULT, read_log
 from ibidem.retrieve.query.query import Query
 from ibidem.retrieve.recall.factors import Opinions
 from ibidem.retrieve.recall.feedback import (
@@ -42,11 +32,11 @@ from ibidem.retrieve.recall.feedback import (
 )
 
 if TYPE_CHECKING:
-    from ibidem.repo.reader import Reader
-    from ibidem.repo.revision import Revision
+    from ibidem.repo.core import Core
+    from ibidem.repo.graph import Graph
 
 
-def opinions(repository: Reader, query: Query) -> Opinions:
+def opinions(repository: Core, query: Query) -> Opinions:
     """Returns what the notes that a query names say, for its question.
 
     Raises:
@@ -109,9 +99,7 @@ def _id(event: Event) -> bytes:
     return event.id.raw
 
 
-def resolve_as_of(
-    repository: Reader, revision: Revision, options: Mapping[str, Any]
-) -> dict[str, Any]:
+def resolve_as_of(repository: Core, revision: Graph, options: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the options of a question with the time and the notes that it counts.
 
     Args:
@@ -128,7 +116,7 @@ def resolve_as_of(
     if isinstance(given, datetime):
         given = microseconds(given)
     if isinstance(notes, str):
-        ref = refs.read_now(repository._operations, NOTES + refs.check_name("notes", notes))
+        ref = repository.operation_log.ref(NOTES + refs.check_name("notes", notes))
         notes = None if ref is None else CommitCid(ref.target.raw)
     elif notes is not None and not isinstance(notes, CommitCid):
         raise InvalidInputError(

@@ -14,7 +14,7 @@ from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.record import record
 from ibidem.repo.argument_checks import check_id
-from ibidem.repo.revspec import microseconds
+from ibidem.repo.arguments import microseconds
 from ibidem.retrieve.access.restricted_snapshot import loader
 from ibidem.retrieve.answer.tuple_sequence import TupleSequence
 from ibidem.retrieve.filter import NodeSet, universe, view_of
@@ -24,7 +24,7 @@ from ibidem.retrieve.query import checks
 from ibidem.retrieve.query.query import resolve
 
 if TYPE_CHECKING:
-    from ibidem.repo.revision import Revision
+    from ibidem.repo.graph import Graph
     from ibidem.retrieve.query.predicate import Predicate
 
 
@@ -44,7 +44,7 @@ class Page(TupleSequence[Node]):
 
 
 def page(
-    revision: Revision,
+    revision: Graph,
     *,
     order_by: str | tuple[str, str] | None = None,
     limit: int | None = None,
@@ -74,19 +74,19 @@ def page(
         limit=None if limit is None else checks.count("limit", limit),
         after=after,
     )
-    get = revision.repository.store.get
+    get = revision.core.store.get
     load = loader(scope.snapshot, lambda cid: Node.decode(get(cid)))
     cids = scope.snapshot.node_cids(found.ordinals)
     return Page(tuple(load(cid) for cid in cids), found.count, found.next)
 
 
-def count(revision: Revision, **conditions: Any) -> int:
+def count(revision: Graph, **conditions: Any) -> int:
     """Returns how many nodes meet all conditions; no node is read."""
     return len(_scope(revision, **conditions).members)
 
 
 def paths(
-    revision: Revision,
+    revision: Graph,
     starts: NodeId | Iterable[NodeId],
     path: Iterable[str | tuple[str, str]],
     *,
@@ -123,7 +123,7 @@ def paths(
 
 
 def _scope(
-    revision: Revision,
+    revision: Graph,
     *,
     label: str | Iterable[str] | None = None,
     where: Mapping[str, Any] | Predicate | None = None,

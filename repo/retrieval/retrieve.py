@@ -9,32 +9,32 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.node import Node
 from ibidem.objects.record import record
+from ibidem.repo.arguments import microseconds
+from ibidem.repo.graph import Graph
 from ibidem.repo.retrieval.rerank_timeout import limited
 from ibidem.repo.retrieval.token_estimators import estimator_of
-from ibidem.repo.revision import Revision
-from ibidem.repo.revspec import microseconds
-from ibidem.retrieve.answer.receipt import receipt_of
-from ibidem.retrieve.answer.result import Result
+from ibidem.retrieve.answer.answer import Answer, AnswerKind, receipt_of
 from ibidem.retrieve.answer.warning import Warning  # noqa: A004  the word that the field knows
 from ibidem.retrieve.lane import LaneTop
 from ibidem.retrieve.pipeline import dense_tops
+from ibidem.retrieve.query.options import default
 from ibidem.retrieve.query.query import Query, resolve
 from ibidem.retrieve.rerank import Reranker, RerankRecord
 from ibidem.retrieve.semantics import engine
 from ibidem.retrieve.tokens import HEURISTIC, TokenEstimator
 
 if TYPE_CHECKING:
-    from ibidem.embed.protocol import Embedder
-    from ibidem.repo.reader import Reader
-    from ibidem.retrieve.context.result import PackResult
+    from ibidem.repo.core import Core
+    from ibidem.repo.retrieval.signature import QuestionOptions
+    from ibidem.retrieve.answer.item import Item
 
 
-AnyAnswer = TypeVar("AnyAnswer", Result, "PackResult", "Result | PackResult")
+AnyAnswer = TypeVar("AnyAnswer", bound=Answer[Any])
 
 
 @record
@@ -48,20 +48,20 @@ class PreparedQuery:
     """Whether a warning is an error."""
 
 
-def retrieve(repository: Reader, revision: Revision, **options: Any) -> Result:
+def retrieve(repository: Core, revision: Graph, **options: Unpack[QuestionOptions]) -> Answer[Item]:
     """Returns the answer to a question over a revision, with its receipt; `ask` has the options."""
     return _of_nodes(answered(repository, revision, _ask_nodes(repository, revision, options)))
 
 
-def answered(repository: Reader, revision: Revision, asked: PreparedQuery) -> Result | PackResult:
+def answered(repository: Core, revision: Graph, asked: PreparedQuery) -> Answer[Any]:
     """Returns the answer to a resolved question, of nodes or of packs, with its receipt."""
     result = _checked(asked, execute_asked(repository, revision, asked))
     return _with_receipt(repository, revision, result)
 
 
 def retrieve_many(
-    repository: Reader, revision: Revision, questions: Iterable[Mapping[str, Any]]
-) -> list[Result]:
+    repository: Core, revision: Graph, questions: Iterable[Mapping[str, Any]]
+) -> list[Answer[Item]]:
     """Returns the answers to several questions, each as `retrieve` gives it.
 
     Questions whose vectors are of one model and that rank the same nodes share one scan of the
@@ -84,33 +84,20 @@ def retrieve_many(
 
 
 def ask(
-    repository: Reader,
-    revision: Revision,
-    *,
-    model: str | None = None,
-    embedder: Embedder | None = None,
-    valid_at: int | datetime | None = None,
-    rerank: Reranker | None = None,
-    rerank_timeout: float | None = None,
-    estimator: str | TokenEstimator = HEURISTIC.name,
-    strict: bool = False,
-    **options: Any,
+    repository: Core,
+    revision: Graph,
+    **given: Unpack[QuestionOptions],
 ) -> PreparedQuery:
     """Returns a question resolved.
 
     Args:
-        model: embeds the text, with `embedder` or the one in use for the model, and ranks by its
-            vector too; the vector that was used is in the receipt, so a replay needs no model.
-        embedder: likewise; its name is the model's unless that is given.
-        valid_at: keeps nodes that hold then, a moment with an offset or microseconds since 1970.
-        rerank: scores the first of the fused order; what it says is kept in the receipt.
-        rerank_timeout: seconds that it may take, 8 unless given; after them the order stands.
-        estimator: counts tokens, itself or by a name that `estimators` knows.
-        strict: a warning is an error, and leaves no receipt.
-        options: as `retrieve.query.resolve` lists them. `as_of` is the time of the commit unless
-            given, or with `worth` that of the notes where they are newer; `notes` are the newest
-            events of the space `memory`; another space or a commit of one may be named.
+        given: some of `retrieve.query.options`, without those of packs. The vector that a `model`
+            or `embedder` made is in the receipt, so a replay needs no model.
     """
+    options: dict[str, Any] = {**given}
+    model, embedder = options.pop("model", None), options.pop("embedder", None)
+    valid_at, rerank = options.pop("valid_at", None), options.pop("rerank", None)
+    timeout, strict = options.pop("rerank_timeout", None), options.pop("strict", False)
     config = revision.config
     if revision.trust is not None:
         revision.seen_by(options.get("trust"))
@@ -127,7 +114,7 @@ def ask(
         from ibidem.repo.retrieval.feedback import resolve_as_of
 
         options = resolve_as_of(repository, revision, options)
-    counter = estimator_of(estimator)
+    counter = estimator_of(options.pop("estimator", HEURISTIC.name))
     query = resolve(
         config,
         valid_at=microseconds(valid_at) if isinstance(valid_at, datetime) else valid_at,
@@ -135,21 +122,21 @@ def ask(
         estimator=counter,
         **options,
     )
-    return PreparedQuery(query, counter, limited(rerank, rerank_timeout), strict)
+    return PreparedQuery(query, counter, limited(rerank, timeout), strict)
 
 
-def _ask_nodes(repository: Reader, revision: Revision, options: Mapping[str, Any]) -> PreparedQuery:
+def _ask_nodes(repository: Core, revision: Graph, options: Mapping[str, Any]) -> PreparedQuery:
     if options.get("packs") is not None:
         raise InvalidInputError("packs: got options of packs, expected a call of 'packs'")
     return ask(repository, revision, **options)
 
 
-def _of_nodes(result: Result | PackResult) -> Result:
-    assert isinstance(result, Result), "BUG: a question for nodes"
+def _of_nodes(result: Answer[Any]) -> Answer[Item]:
+    assert result.kind is AnswerKind.NODES, "BUG: a question for nodes"
     return result
 
 
-def _with_receipt(repository: Reader, revision: Revision, result: AnyAnswer) -> AnyAnswer:
+def _with_receipt(repository: Core, revision: Graph, result: AnyAnswer) -> AnyAnswer:
     """Returns the answer with its receipt, which is kept."""
     query, config = result.query, revision.config
     digests = {name: model.digest for name, model in config.models.items() if model.digest}
@@ -183,11 +170,11 @@ def _said(warning: Warning) -> str:
 
 
 def execute_asked(
-    repository: Reader, revision: Revision, asked: PreparedQuery, *, dense: LaneTop | None = None
-) -> Result | PackResult:
+    repository: Core, revision: Graph, asked: PreparedQuery, *, dense: LaneTop | None = None
+) -> Answer[Any]:
     """Returns the answer to a resolved question, by the rules of its version, without a receipt."""
     store = repository.store
-    result: Result | PackResult = revision.asked(
+    result: Answer[Any] = revision.asked(
         lambda snapshot: engine(asked.query.semantics)(
             snapshot,
             asked.query,
@@ -203,7 +190,7 @@ def execute_asked(
     return result
 
 
-def _said_of(repository: Reader, query: Query) -> dict[str, Any]:
+def _said_of(repository: Core, query: Query) -> dict[str, Any]:
     """Returns the opinions that a query counts, as an argument, where it counts some."""
     if query.recall is None or not query.recall.counts_notes:
         return {}
@@ -216,7 +203,7 @@ class Retriever:
     """A question put together step by step; every step returns a new one and changes nothing."""
 
     def __init__(
-        self, ask: Callable[..., Result], options: Mapping[str, Any] | None = None
+        self, ask: Callable[..., Answer[Item]], options: Mapping[str, Any] | None = None
     ) -> None:
         self._ask = ask
         self._options = dict(options or {})
@@ -271,7 +258,7 @@ class Retriever:
         """Fuses the lanes by a method, with its `rrf_k` or `weights`."""
         return self._with(fusion=name, **options)
 
-    def valid_at(self, moment: int | datetime, *, missing: str = "pass") -> Self:
+    def valid_at(self, moment: int | datetime, *, missing: str = default("valid_missing")) -> Self:
         """Keeps nodes that hold at a moment; see `retrieve.query.validity` for those that say
         nothing.
         """
@@ -281,7 +268,9 @@ class Retriever:
         """Has the first of the order scored, with `rerank_depth`, `_text` and `_timeout`."""
         return self._with(rerank=reranker, **options)
 
-    def mmr(self, *, share: float = 0.7, depth: int = 40) -> Self:
+    def mmr(
+        self, *, share: float = default("mmr.lambda"), depth: int = default("mmr.depth")
+    ) -> Self:
         """Takes the first of the order again, each unlike those before it; `share` is lambda."""
         return self._with(mmr={"lambda": share, "depth": depth})
 
@@ -289,7 +278,7 @@ class Retriever:
         """Sets options that have no step of their own."""
         return self._with(**options)
 
-    def execute(self) -> Result:
+    def execute(self) -> Answer[Item]:
         """Asks."""
         return self._ask(**self._options)
 

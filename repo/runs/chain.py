@@ -105,7 +105,8 @@ class Chain:
 
     def _moved(self, state: LogHead, buffer: WriteBatch) -> View:
         if self._published is None:
-            self.name = f"{self._base_name}/{_last_number(buffer, state.view, self._base_name) + 1}"
+            number = _last_number(buffer, state.view, self._base_name) + 1
+            self.name = refs.check_name("run", f"{self._base_name}/{number}")
         else:
             ref = refs.read(buffer, state.view, RUNS + self.name)
             if ref is None or ref.target != self._published:

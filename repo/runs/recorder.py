@@ -18,10 +18,11 @@ from ibidem.objects.cid import Cid, ReceiptCid, RootCid
 from ibidem.objects.errors import IbidemError, InvalidInputError
 from ibidem.repo import branches
 from ibidem.repo.arguments import UniqueIds, commit_info
-from ibidem.repo.revision import Revision
+from ibidem.repo.graph import Graph
 from ibidem.repo.runs import payload
 from ibidem.repo.runs.chain import Chain
 from ibidem.repo.runs.payload import settled
+from ibidem.repo.runs.recording import Recording
 from ibidem.repo.runs.session import RunRevision, Session, retrieve_request, rev_text
 from ibidem.repo.transaction import publish
 from ibidem.repo.transaction.changeset import ChangeSet, laid_on
@@ -32,11 +33,10 @@ if TYPE_CHECKING:
     from ibidem.objects.commit import Commit
     from ibidem.objects.ids import NodeId
     from ibidem.objects.root import Root
-    from ibidem.repo.api.runs import RunsApi
+    from ibidem.repo.core import Core
     from ibidem.repo.operation_log import OperationLog
     from ibidem.repo.runs.replay import Replay
-    from ibidem.retrieve.answer.result import Result
-    from ibidem.retrieve.context.result import PackResult
+    from ibidem.retrieve.answer.answer import Answer
 
 
 class Run(Session):
@@ -44,7 +44,7 @@ class Run(Session):
 
     def __init__(
         self,
-        repository: RunsApi,
+        repository: Core,
         operations: OperationLog,
         name: str,
         *,
@@ -80,7 +80,7 @@ class Run(Session):
             raise InvalidInputError(
                 f"run {self.name!r}: it is being recorded", hint="leave its 'with' block first"
             )
-        return self._live.recorded(self.name).replay()
+        return Recording(self._live, self.name).replay()
 
     def publish(self) -> None:
         """Makes all steps so far durable."""
@@ -99,7 +99,7 @@ class Run(Session):
         request = {"rev": rev_text(rev)}
         with self._chain.lock:
             try:
-                found = self._live.at(rev)
+                found = self._live.graph(rev)
             except IbidemError as error:
                 self._append("read", request=request, answer=payload.failed(error))
                 raise
@@ -110,18 +110,18 @@ class Run(Session):
     def _retrieve(
         self,
         rev: str,
-        revision: Revision | None,
+        graph: Graph | None,
         options: Mapping[str, Any],
         *,
         is_packs: bool = False,
     ) -> Any:
         from ibidem.repo.retrieval import context, retrieve
 
-        answer: Callable[..., Result | PackResult]
+        answer: Callable[..., Answer[Any]]
         answer = context.packs if is_packs else retrieve.retrieve
         request = retrieve_request(rev, options, is_packs=is_packs)
         with self._chain.lock:
-            asked = self._live.at(rev) if revision is None else revision
+            asked = self._live.graph(rev) if graph is None else graph
             try:
                 result = answer(self._live, asked, **options)
             except IbidemError as error:
@@ -129,8 +129,7 @@ class Run(Session):
                 raise
             if result.receipt is None:
                 raise InvalidInputError(
-                    f"answer: got {len(list(result.shown()))} items, too many for a receipt, which "
-                    "a run needs",
+                    f"answer: got {len(result)} items, too many for a receipt, which a run needs",
                     hint="ask with a smaller limit",
                 )
             block = result.receipt.encode()

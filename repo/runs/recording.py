@@ -28,8 +28,8 @@ from ibidem.repo.runs.shape import ReadStep, read_step
 if TYPE_CHECKING:
     from ibidem.objects.blocks import WriteBatch
     from ibidem.objects.view import View
+    from ibidem.repo.core import Core
     from ibidem.repo.operation_log import LogHead, OperationLog
-    from ibidem.repo.reader import Reader
     from ibidem.repo.runs.replay import Replay
 
 
@@ -56,7 +56,7 @@ class RunSummary:
 class Recording:
     """A recorded run, of a repository that holds its steps."""
 
-    def __init__(self, repository: Reader, name: str, *, tip: StepCid | None = None) -> None:
+    def __init__(self, repository: Core, name: str, *, tip: StepCid | None = None) -> None:
         """Finds a run.
 
         Args:
@@ -68,7 +68,9 @@ class Recording:
         """
         self.repository = repository
         if tip is None:
-            name, tip = repository._operations.retry_if_collected(lambda: _found(repository, name))
+            name, tip = repository.operation_log.retry_if_collected(
+                lambda: _found(repository, name)
+            )
         self.name = name
         self.tip: StepCid = tip
 
@@ -154,13 +156,13 @@ class Recording:
 
         It is one CAR, a bundle with one ref, which importing takes into any repository.
         """
-        from ibidem.repo.runs.bundle import write_refs
+        from ibidem.repo.sync.export import write_refs
 
         path = checked_path("file", file)
         return write_refs(self.repository, {RUNS + self.name: self.tip}, path)
 
 
-def summaries(repository: Reader) -> list[RunSummary]:
+def summaries(repository: Core) -> list[RunSummary]:
     """Returns the recorded runs in short, by name and number; one that cannot be read is among them
     and says why."""
 
@@ -170,7 +172,7 @@ def summaries(repository: Reader) -> list[RunSummary]:
         names = sorted(tips, key=_order)
         return [_summary(Recording(repository, name, tip=tips[name]), head) for name in names]
 
-    return repository._operations.retry_if_collected(read)
+    return repository.operation_log.retry_if_collected(read)
 
 
 def _summary(recording: Recording, head: bytes | None) -> RunSummary:
@@ -188,7 +190,7 @@ def _summary(recording: Recording, head: bytes | None) -> RunSummary:
 
 
 def drop(
-    repository: Reader,
+    repository: Core,
     operations: OperationLog,
     name: str,
     *,
@@ -208,7 +210,7 @@ def drop(
     return found.tip
 
 
-def _found(repository: Reader, name: str) -> tuple[str, StepCid]:
+def _found(repository: Core, name: str) -> tuple[str, StepCid]:
     """Returns the whole name of a run and its last step."""
     view = repository.view
     whole = full_name(repository.store, view, name)

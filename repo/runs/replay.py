@@ -24,13 +24,13 @@ from ibidem.objects.errors import CorruptError, ReplayError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.root import Root
 from ibidem.objects.step import Step
+from ibidem.repo.graph import Graph
 from ibidem.repo.history import log
 from ibidem.repo.history.diff_format import change_line
 from ibidem.repo.receipts import replay
-from ibidem.repo.revision import Revision
 from ibidem.repo.runs import payload, step_format
 from ibidem.repo.runs.payload import difference_lines, same, settled
-from ibidem.repo.runs.session import RunRevision, Session, retrieve_request, rev_text
+from ibidem.repo.runs.session import RunGraph, RunRevision, Session, retrieve_request, rev_text
 from ibidem.repo.runs.shape import ReadStep
 from ibidem.repo.transaction.changeset import ChangeSet, laid_on
 from ibidem.repo.transaction.transaction import Transaction
@@ -118,7 +118,7 @@ class Replay(Session):
     def _retrieve(
         self,
         rev: str,
-        revision: Revision | None,
+        graph: Graph | None,
         options: Mapping[str, Any],
         *,
         is_packs: bool = False,
@@ -135,12 +135,12 @@ class Replay(Session):
         if step.receipt is None:
             raise self._incomplete(step, "a receipt or an error")
         receipt = Receipt.decode(self._store.get(step.receipt))
-        at = RunRevision(self, rev, receipt.root, found.commit)
+        at = RunGraph(self._repository, receipt.root, found.commit)
         question = self._question(at, receipt, options, is_packs=is_packs)
         details = difference_lines({**recorded, "text": asked["text"]}, asked)
         details += difference_lines(receipt.query.form(), question.query.form())
-        if revision is not None and revision.root_cid != receipt.root:
-            details.append(f"differs in root: {receipt.root} then, {revision.root_cid} now")
+        if graph is not None and graph.root_cid != receipt.root:
+            details.append(f"differs in root: {receipt.root} then, {graph.root_cid} now")
         if details:
             self._refuse(step_format.question(rev, question.query.form()), details)
         self._next += 1
@@ -150,7 +150,7 @@ class Replay(Session):
         return replace(result, receipt=receipt)
 
     def _question(
-        self, at: Revision, receipt: Receipt, options: Mapping[str, Any], *, is_packs: bool
+        self, at: Graph, receipt: Receipt, options: Mapping[str, Any], *, is_packs: bool
     ) -> PreparedQuery:
         """Returns the question resolved, its vector taken from the recording and not a model."""
         from ibidem.repo.retrieval import context, retrieve

@@ -17,6 +17,7 @@ from ibidem.objects.cid import Cid, CommitCid, RootCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.errors import InvalidInputError
 from ibidem.repo.arguments import checked_time
+from ibidem.repo.graph import Graph
 from ibidem.repo.history import log
 from ibidem.repo.retrieval.retrieve import Retriever
 from ibidem.repo.revision import Revision
@@ -25,12 +26,13 @@ from ibidem.repo.revspec import HEAD
 if TYPE_CHECKING:
     from ibidem.index.snapshot import Snapshot
     from ibidem.objects.node import Node
-    from ibidem.repo.reader import Reader
+    from ibidem.repo.core import Core
     from ibidem.repo.transaction.transaction import Transaction
     from ibidem.retrieve.access.policy import TrustContext
-    from ibidem.retrieve.answer.result import Result
+    from ibidem.retrieve.answer.answer import Answer
+    from ibidem.retrieve.answer.item import Item
+    from ibidem.retrieve.context.pack import Pack
     from ibidem.retrieve.context.prompt import Prompt
-    from ibidem.retrieve.context.result import PackResult
 
 
 class UnrecordedError(InvalidInputError, AttributeError):
@@ -40,7 +42,7 @@ class UnrecordedError(InvalidInputError, AttributeError):
 class Session(ABC):
     """A repository for agent code; subclasses record what it does, or repeat it."""
 
-    def __init__(self, repository: Reader, name: str) -> None:
+    def __init__(self, repository: Core, name: str) -> None:
         self.name = name
         """Of the run, with its number, such as "nightly/3"."""
         self._repository = repository
@@ -85,20 +87,20 @@ class Session(ABC):
         roots = self.at(before).root, self.at(after).root
         return log.changes(self._repository.store, *roots)
 
-    def retrieve(self, text: str | None = None, **options: Any) -> Result:
+    def retrieve(self, text: str | None = None, **options: Any) -> Answer[Item]:
         """Returns the ranked answer at the head, as `Repository.retrieve` does."""
-        found: Result = self._retrieve(HEAD, None, {"text": text, **options})
+        found: Answer[Item] = self._retrieve(HEAD, None, {"text": text, **options})
         return found
 
-    def packs(self, text: str | None = None, **options: Any) -> PackResult:
+    def packs(self, text: str | None = None, **options: Any) -> Answer[Pack]:
         """Returns hits with what stands around them, as `Repository.packs` does."""
-        found: PackResult = self._retrieve(HEAD, None, {"text": text, **options}, is_packs=True)
+        found: Answer[Pack] = self._retrieve(HEAD, None, {"text": text, **options}, is_packs=True)
         return found
 
     def prompt(
         self,
         question: str,
-        packs: PackResult | None = None,
+        packs: Answer[Pack] | None = None,
         *,
         style: str = "qa",
         **options: Any,
@@ -224,7 +226,7 @@ class Session(ABC):
     def _retrieve(
         self,
         rev: str,
-        revision: Revision | None,
+        graph: Graph | None,
         options: Mapping[str, Any],
         *,
         is_packs: bool = False,
@@ -252,24 +254,30 @@ class RunRevision(Revision):
     def __init__(
         self, session: Session, rev: str, root_cid: RootCid, commit: Commit | None
     ) -> None:
-        super().__init__(session._repository, root_cid, commit)
+        super().__init__(RunGraph(session._repository, root_cid, commit))
         self._session = session
         self._rev = rev
 
-    def retrieve(self, text: str | None = None, **options: Any) -> Result:
+    def retrieve(self, text: str | None = None, **options: Any) -> Answer[Item]:
         """Returns the ranked answer to a question."""
-        found: Result = self._session._retrieve(self._rev, self, {"text": text, **options})
+        found: Answer[Item] = self._session._retrieve(
+            self._rev, self.graph, {"text": text, **options}
+        )
         return found
 
-    def packs(self, text: str | None = None, **options: Any) -> PackResult:
+    def packs(self, text: str | None = None, **options: Any) -> Answer[Pack]:
         """Returns hits with what stands around them."""
         asked = {"text": text, **options}
-        found: PackResult = self._session._retrieve(self._rev, self, asked, is_packs=True)
+        found: Answer[Pack] = self._session._retrieve(self._rev, self.graph, asked, is_packs=True)
         return found
 
-    def retrieve_many(self, questions: Iterable[Mapping[str, Any]]) -> list[Result]:
+    def retrieve_many(self, questions: Iterable[Mapping[str, Any]]) -> list[Answer[Item]]:
         """Returns the answers to several questions, each recorded by itself."""
         return [self.retrieve(**question) for question in questions]
+
+
+class RunGraph(Graph):
+    """The graph of a root that a run has read."""
 
     def snapshot(self) -> Snapshot:
         """Returns the index snapshot of this root."""
@@ -277,11 +285,11 @@ class RunRevision(Revision):
             commit, has = self.commit, self._store.has
             # A run that was copied has no history, so nothing behind its commits is near.
             is_whole = commit is not None and all(map(has, commit.parents))
-            found = self._repository.snapshot(self.root_cid, commit if is_whole else None)
+            found = self.core.snapshot(self.root_cid, commit if is_whole else None)
             self._snapshot = found
         return self._snapshot
 
-    def seen_by(self, trust: TrustContext | None) -> Revision:
+    def seen_by(self, trust: TrustContext | None) -> Graph:
         """Refused where it is another view: the view of a retrieval is an option of it."""
         seen = super().seen_by(trust)
         if seen is not self:

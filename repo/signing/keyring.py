@@ -28,6 +28,7 @@ from ibidem.objects.errors import (
 )
 from ibidem.objects.forking import ForkLock
 from ibidem.objects.record import record
+from ibidem.repo.signing.ed25519 import has_prime_order
 from ibidem.repo.signing.key import PUBLIC_BYTES, SEED_BYTES, SigningKey
 from ibidem.store.files import change_file, medium_error, read_file, write_file
 
@@ -84,7 +85,8 @@ class Keyring:
     def generate(self, name: str, *, may_erase: bool = True) -> SigningKey:
         """Makes a private key, which this copy trusts from then on.
 
-        Both are durable on return; where it fails, neither is there.
+        Both are durable on return; where it fails, neither is there. Where a process was killed
+        between the two, the private key that it left becomes the key.
 
         Raises:
             InvalidInputError: the name has another form, or is taken.
@@ -94,8 +96,13 @@ class Keyring:
         key = SigningKey.generate(name)
 
         def add(trust: Trust) -> Trust:
-            self._check_free(trust, name)
-            self._keep(key)
+            nonlocal key
+            if name in trust.keys:
+                raise InvalidInputError(f"key: {name!r} exists", hint="choose another name")
+            if name in self.names():
+                key = self.private(name)
+            else:
+                self._keep(key)
             return _with(trust, TrustedKey(name, key.public, may_erase=may_erase))
 
         try:
@@ -184,9 +191,9 @@ class Keyring:
         if not isinstance(key, TrustedKey):
             raise InvalidInputError(f"key: got {key!r:.80}, expected a TrustedKey")
         check_name(key.name)
-        if not isinstance(key.public, bytes) or len(key.public) != PUBLIC_BYTES:
+        if not isinstance(key.public, bytes) or not has_prime_order(key.public):
             raise InvalidInputError(
-                f"key: got public {key.public!r:.80}, expected {PUBLIC_BYTES} bytes"
+                f"key: got public {key.public!r:.80}, expected the {PUBLIC_BYTES} bytes of a key"
             )
         self.change(lambda trust: _with(trust, key))
 
@@ -213,16 +220,6 @@ class Keyring:
 
         change_file(path, changed, mode=0o644, folder_mode=0o700)
         return made
-
-    def _check_free(self, trust: Trust, name: str) -> None:
-        if name in trust.keys:
-            raise InvalidInputError(f"key: {name!r} exists", hint="choose another name")
-        if name in self.names():
-            public = self.private(name).public.hex()
-            raise InvalidInputError(
-                f"key: {name!r} has a private key here and is not trusted, as after a crash",
-                hint=f"repo key trust {name} {public} --may-erase; or choose another name",
-            )
 
     def _keep(self, key: SigningKey) -> None:
         if self._folder is None:
@@ -258,8 +255,10 @@ def parse_public(text: str) -> bytes:
         found = bytes.fromhex(text)
     except ValueError:
         found = b""
-    if len(found) != PUBLIC_BYTES:
-        raise InvalidInputError(f"key: got {text!r:.80}, expected {2 * PUBLIC_BYTES} hex digits")
+    if not has_prime_order(found):
+        raise InvalidInputError(
+            f"key: got {text!r:.80}, expected the {2 * PUBLIC_BYTES} hex digits of a public key"
+        )
     return found
 
 

@@ -33,7 +33,7 @@ from ibidem.repo.view_check import NEVER_ERASED, check_log, check_view
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
-    from ibidem.repo.reader import Reader
+    from ibidem.repo.core import Core
     from ibidem.store.protocol import Store, Swap
 
 
@@ -102,7 +102,7 @@ def local_log(store: Store) -> LocalLog:
     return LocalLog(store, newest, lambda _, cid: cid.raw == horizon)
 
 
-def restore(repository: Reader, quarantine: Quarantine, newest: OperationCid) -> list[RefMove]:
+def restore(repository: Core, quarantine: Quarantine, newest: OperationCid) -> list[RefMove]:
     """Makes a new repository the one that a full copy was made of, log and all, in one step.
 
     Raises:

@@ -20,6 +20,8 @@ from ibidem.objects.errors import CorruptError, InvalidInputError
 from ibidem.repo import refs, repository
 from ibidem.repo.arguments import checked_path
 from ibidem.repo.bootstrap import bootstrapped
+from ibidem.repo.core import Core
+from ibidem.repo.opening import FOLDER, system_clock, write_format
 from ibidem.repo.sync.backup import restore
 from ibidem.repo.sync.erasures import SentErasures, fetched_erasures
 from ibidem.repo.sync.fetch_push import Counted
@@ -32,7 +34,7 @@ from ibidem.repo.sync.report import CopyReport, Move, RefMove
 from ibidem.repo.view_check import erasure_problem
 
 if TYPE_CHECKING:
-    from ibidem.repo.reader import Clock
+    from ibidem.repo.core import Clock
     from ibidem.repo.sync.have_set import HaveSet
     from ibidem.repo.sync.remote import Remote
 
@@ -47,7 +49,7 @@ def clone(
     token: str | None = None,
     include: Sequence[str] = (),
     author: str = "",
-    clock: Clock = repository.system_clock,
+    clock: Clock = system_clock,
 ) -> repository.Repository:
     """Makes a repository in the folder `path` out of what is elsewhere, and opens it.
 
@@ -75,13 +77,13 @@ def clone_from(
     token: str | None = None,
     include: Sequence[str] = (),
     author: str = "",
-    clock: Clock = repository.system_clock,
+    clock: Clock = system_clock,
 ) -> CopyReport:
     """Makes a repository in the folder `path` and returns what was copied; raises as `clone`."""
     from ibidem.store.files import built_whole
     from ibidem.store.lmdb.store import LmdbStore
 
-    folder = checked_path("path", path) / repository.FOLDER
+    folder = checked_path("path", path) / FOLDER
     if os.path.lexists(folder):
         raise InvalidInputError(f"path: {folder} exists, expected a folder without a repository")
     with (
@@ -92,9 +94,9 @@ def clone_from(
     ):
         offered = remote.refs(prefixes(tuple(include)))
         bootstrapped(store, Config.from_map(offered.config), author, clock)
-        report = _fill(repository.Repository(store, building, clock), remote, offered, author)
+        report = _fill(Core(store, building, clock), remote, offered, author)
         Remotes(building).add(ORIGIN, address)
-        repository.write_format(building)
+        write_format(building)
     return report
 
 
@@ -111,7 +113,7 @@ def _gone_if_empty(folder: Path) -> Iterator[None]:
         raise
 
 
-def _fill(made: repository.Repository, remote: Remote, offered: Bundle, author: str) -> CopyReport:
+def _fill(made: Core, remote: Remote, offered: Bundle, author: str) -> CopyReport:
     counted = Counted()
     if offered.operation is not None:
         with Quarantine(made) as quarantine, remote.fetch((), ()) as blocks:

@@ -19,12 +19,11 @@ from ibidem.objects.erasure import Erasure
 from ibidem.objects.errors import CorruptError
 from ibidem.objects.record import record
 from ibidem.objects.verify import verify_block
-from ibidem.repo.api.keys import KeysApi
 from ibidem.repo.erasure.erase import carry_out
 from ibidem.repo.signing.verify import may_erase
 
 if TYPE_CHECKING:
-    from ibidem.repo.reader import Reader
+    from ibidem.repo.core import Core
     from ibidem.repo.signing.keyring import Trust
     from ibidem.repo.sync.remote import Remote
 
@@ -48,12 +47,12 @@ class SentErasures:
         """Tells whether an accepted one names a block."""
         return cid.raw in self._cids
 
-    def carry_out(self, repository: Reader, *, author: str = "", time: int | None = None) -> None:
+    def carry_out(self, repository: Core, *, author: str = "", time: int | None = None) -> None:
         """Erases here what was accepted."""
         carry_out(repository, self.accepted, author=author, time=time)
 
 
-def is_erased_in(repository: Reader, sent: SentErasures | None = None) -> Callable[[Cid], bool]:
+def is_erased_in(repository: Core, sent: SentErasures | None = None) -> Callable[[Cid], bool]:
     """Returns what tells whether a block may be missing, because it was erased here or is to be."""
     erased = repository.guard.erased().cids
 
@@ -63,12 +62,12 @@ def is_erased_in(repository: Reader, sent: SentErasures | None = None) -> Callab
     return is_erased
 
 
-def erasures_of(repository: Reader) -> tuple[Cid, ...]:
+def erasures_of(repository: Core) -> tuple[Cid, ...]:
     """Returns the CIDs of what was erased here, ascending."""
     return tuple(sorted(Cid(one.cid.raw) for one in repository.guard.erased().erasures))
 
 
-def judged(repository: Reader, erasures: Iterable[Erasure]) -> SentErasures:
+def judged(repository: Core, erasures: Iterable[Erasure]) -> SentErasures:
     """Returns erasures from elsewhere by whether a key that may erase here has signed them."""
     known = set(erasures_of(repository))
     given = [erasure for erasure in erasures if Cid(erasure.cid.raw) not in known]
@@ -79,13 +78,12 @@ def judged(repository: Reader, erasures: Iterable[Erasure]) -> SentErasures:
     return SentErasures(accepted, tuple(one for one in given if one not in accepted))
 
 
-def trust_of(repository: Reader) -> Trust:
+def trust_of(repository: Core) -> Trust:
     """Returns whom a repository trusts."""
-    assert isinstance(repository, KeysApi), "BUG: every repository has a keyring"
     return repository.keyring.trust()
 
 
-def fetched_erasures(repository: Reader, remote: Remote, offered: Sequence[Cid]) -> list[Erasure]:
+def fetched_erasures(repository: Core, remote: Remote, offered: Sequence[Cid]) -> list[Erasure]:
     """Returns the erasures of a remote that are not known here.
 
     Raises:

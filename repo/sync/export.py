@@ -27,17 +27,20 @@ from ibidem.repo.sync.backup import LocalLog, local_log
 from ibidem.repo.sync.car import Writable
 from ibidem.repo.sync.erasures import erasures_of, is_erased_in
 from ibidem.repo.sync.fetch_push import Counted
+from ibidem.repo.sync.files import new_file
+from ibidem.repo.sync.local_remote import offer
 from ibidem.repo.sync.messages import Bundle, Tip, container
 from ibidem.repo.sync.names import ASKED, prefixes
 from ibidem.repo.sync.pack import Pack
 from ibidem.repo.sync.quarantine import Layered
-from ibidem.repo.sync.remote import offer
 from ibidem.repo.sync.report import CopyReport, Move, RefMove
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ibidem.objects.blocks import WriteBatch
-    from ibidem.repo.reader import Reader
-    from ibidem.repo.revision import Revision
+    from ibidem.repo.core import Core
+    from ibidem.repo.graph import Graph
     from ibidem.retrieve.access.policy import TrustContext
 
 
@@ -45,7 +48,7 @@ _BATCH_KEYS = 4096
 Entries = Iterator[tuple[bytes, Cid]]
 
 
-def filtered_commit(revision: Revision, label: str | None, buffer: WriteBatch) -> CommitCid:
+def filtered_commit(revision: Graph, label: str | None, buffer: WriteBatch) -> CommitCid:
     """Puts a commit without parents whose root has only what a revision shows, and returns it.
 
     The same revision, as seen by the same caller, gives the same commit.
@@ -67,7 +70,7 @@ def filtered_commit(revision: Revision, label: str | None, buffer: WriteBatch) -
     return cid
 
 
-def filtered_root(revision: Revision, label: str | None, buffer: WriteBatch) -> RootCid:
+def filtered_root(revision: Graph, label: str | None, buffer: WriteBatch) -> RootCid:
     """Puts a root that has only what a revision shows, and returns it."""
     root = revision.root
     chosen = (node for node in revision.nodes() if label is None or node.ntype == label)
@@ -116,7 +119,7 @@ def _edges(buffer: WriteBatch, tree: TreeCid, shown: Container[bytes]) -> Entrie
             yield key, cid
 
 
-def _tombstones(buffer: WriteBatch, revision: Revision, label: str | None) -> Entries:
+def _tombstones(buffer: WriteBatch, revision: Graph, label: str | None) -> Entries:
     for key, cid in Tree(buffer, revision.root.tombstones).items():
         try:
             node = revision.node(NodeId(key), include_tombstoned=True)
@@ -134,7 +137,7 @@ def _named(
 
 
 def export(
-    repository: Reader,
+    repository: Core,
     stream: Writable,
     *,
     branches: Sequence[str] = (),
@@ -170,7 +173,7 @@ def export(
     return _written(repository, stream, bundle, had)
 
 
-def _full(repository: Reader, stream: Writable) -> CopyReport:
+def _full(repository: Core, stream: Writable) -> CopyReport:
     offered = _still(offer(repository, prefixes(tuple(ASKED))))
     log = local_log(repository.store)
     newest = OperationCid(next(iter(log.cids)).raw)
@@ -179,7 +182,7 @@ def _full(repository: Reader, stream: Writable) -> CopyReport:
 
 
 def export_part(
-    repository: Reader,
+    repository: Core,
     stream: Writable,
     *,
     at: object = HEAD,
@@ -197,7 +200,7 @@ def export_part(
             current one.
     """
     buffer = WriteBatch(repository.store)
-    seen = repository.at(at).seen_by(trust)
+    seen = repository.graph(at).seen_by(trust)
     commit = filtered_commit(seen, label, buffer)
     short = repository.current_branch if branch is None else branch
     name = refs.HEADS + refs.check_name("branch", short)
@@ -207,15 +210,22 @@ def export_part(
     return _written(repository, stream, bundle, (), Layered(buffer.new, repository.store))
 
 
-def export_refs(repository: Reader, stream: Writable, targets: Mapping[str, Cid]) -> CopyReport:
+def export_refs(repository: Core, stream: Writable, targets: Mapping[str, Cid]) -> CopyReport:
     """Writes a bundle with some refs, by full name, and nothing but what is behind them."""
     refs_of = {name: Tip(target, 0) for name, target in targets.items()}
     bundle = Bundle(refs_of, repository.view.head, erasures=erasures_of(repository))
     return _written(repository, stream, bundle, ())
 
 
+def write_refs(repository: Core, targets: Mapping[str, Cid], file: Path) -> int:
+    """Writes a CAR with some refs, by full name, and everything behind them; returns its size."""
+    with new_file(file) as stream:
+        export_refs(repository, stream, targets)
+    return file.stat().st_size
+
+
 def _written(
-    repository: Reader,
+    repository: Core,
     stream: Writable,
     bundle: Bundle,
     had: Sequence[Cid],

@@ -36,12 +36,12 @@ if TYPE_CHECKING:
 
     from ibidem.objects.blocks import Source, WriteBatch
     from ibidem.objects.view import View
+    from ibidem.repo.core import Core
     from ibidem.repo.operation_log import LogHead
-    from ibidem.repo.reader import Reader
 
 
 def fetch(
-    repository: Reader,
+    repository: Core,
     remote: Remote,
     name: str,
     *,
@@ -64,7 +64,7 @@ def fetch(
         CorruptError, FormatError, NotFoundError: what was sent is not whole and right.
     """
     offered = remote.refs(prefixes(tuple(include)))
-    known = have_set(repository._operations)
+    known = have_set(repository.operation_log)
     wanted = _unknown(offered, known)
     counted = Counted()
     sent = judged(repository, fetched_erasures(repository, remote, offered.erasures))
@@ -92,7 +92,7 @@ def fetch(
 
 
 def push(
-    repository: Reader,
+    repository: Core,
     remote: Remote,
     name: str | None,
     changes: Mapping[str, Cid | None],
@@ -115,7 +115,7 @@ def push(
     """
     offered = remote.refs(tuple({full_name.partition("/")[0] + "/" for full_name in changes}))
     store = repository.store
-    known = have_set(repository._operations)
+    known = have_set(repository.operation_log)
     updates: dict[str, Update] = {}
     moves: list[RefMove] = []
     for full_name, target in sorted(changes.items()):
@@ -140,9 +140,7 @@ def push(
     return CopyReport(tuple(moves), counted.block_count, counted.size_bytes)
 
 
-def chosen(
-    repository: Reader, names: Sequence[str], delete: Sequence[str]
-) -> dict[str, Cid | None]:
+def chosen(repository: Core, names: Sequence[str], delete: Sequence[str]) -> dict[str, Cid | None]:
     """Returns what to push: targets by full name, None for what shall be deleted.
 
     Args:
@@ -151,7 +149,7 @@ def chosen(
     Raises:
         NotFoundError: there is no such ref here.
     """
-    known = have_set(repository._operations)
+    known = have_set(repository.operation_log)
     wanted = [_full(name) for name in names] or ([] if delete else [known.head])
     found: dict[str, Cid | None] = {_full(name): None for name in delete}
     for name in wanted:
@@ -200,7 +198,7 @@ def _unknown(offered: Bundle, known: HaveSet) -> list[Cid]:
 
 
 def _common(
-    repository: Reader,
+    repository: Core,
     remote: Remote,
     known: HaveSet,
     offered: Bundle,
@@ -291,7 +289,7 @@ def _pushed(
 
 
 def _remember(
-    repository: Reader,
+    repository: Core,
     remote: str,
     moves: Sequence[RefMove],
     *,
@@ -316,4 +314,4 @@ def _remember(
             return None
         return replace(state.view, refs=refs.changed(state.view, moved, buffer))
 
-    repository._operations.change(make, author=author, time=time, description=f"push to {remote}")
+    repository.operation_log.change(make, author=author, time=time, description=f"push to {remote}")

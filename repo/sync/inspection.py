@@ -17,7 +17,7 @@ from ibidem.objects.cid import Cid, CommitCid, RootCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.errors import CorruptError
 from ibidem.objects.ids import NodeId
-from ibidem.objects.location import CONTAINERS, Part, check_sources
+from ibidem.objects.location import Part, check_sources
 from ibidem.objects.node import Node
 from ibidem.objects.root import Root
 from ibidem.objects.tree.block import EMPTY_TREE
@@ -80,7 +80,7 @@ class Inspection:
         self._is_erased = is_erased
         self._roots = RootCheck(self._source, refuse, incident=incident)
         self._parts: dict[NodeId, Part] = {}
-        """New documents and sections of the root that is being checked."""
+        """New nodes that list others, of the root that is being checked."""
         self._accepted = Accepted()
 
     def run(self, targets: Iterable[Cid]) -> Accepted:
@@ -183,7 +183,7 @@ class Inspection:
             self._roots.begin(RootCid(need.cid.raw), Root.from_map(fields))
             return
         self._roots.value(need.kind, need.key, need.name, need.cid, fields)
-        if need.kind == "node" and "children" in fields and fields["ntype"] in CONTAINERS:
+        if need.kind == "node" and "children" in fields:
             self._parts[NodeId(need.key)] = Part.of(Node.from_map(fields))
 
     def _end_root(self, bases: Mapping[RootCid, Root]) -> None:

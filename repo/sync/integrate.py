@@ -20,8 +20,8 @@ from ibidem.objects.root import Root
 from ibidem.objects.tree import Tree
 from ibidem.objects.view import target_class
 from ibidem.repo import refs
-from ibidem.repo.arguments import CommitInfo
-from ibidem.repo.erasure.guard import NOTHING_ERASED, Erased
+from ibidem.repo.arguments import CommitInfo, commit_of
+from ibidem.repo.erasure.guard import NOTHING_ERASED, Erased, read_erased
 from ibidem.repo.maintenance.cleaned import cleaned_commit
 from ibidem.repo.merge import common_root, merge_roots
 from ibidem.repo.sync.erasures import SentErasures, is_erased_in
@@ -33,13 +33,12 @@ from ibidem.repo.sync.names import NOTES, check_ref, tracking
 from ibidem.repo.sync.quarantine import Quarantine
 from ibidem.repo.sync.receive import Intake, check_policy, comes_after, how_to_move, sent_erasures
 from ibidem.repo.sync.report import CopyReport, Move, RefMove
-from ibidem.repo.transaction.publish import commit_of
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import WriteBatch
     from ibidem.objects.view import View
+    from ibidem.repo.core import Core
     from ibidem.repo.operation_log import LogHead
-    from ibidem.repo.reader import Reader
     from ibidem.repo.signing.key import SigningKey
     from ibidem.repo.sync.car import CarLimits, Readable
     from ibidem.repo.sync.have_set import HaveSet
@@ -99,7 +98,7 @@ def merged_conflict_count(buffer: WriteBatch, moves: Iterable[RefMove]) -> int:
 
 
 def pull_into(
-    repository: Reader, remote: str, names: Sequence[str], *, author: str, time: int | None
+    repository: Core, remote: str, names: Sequence[str], *, author: str, time: int | None
 ) -> tuple[list[RefMove], int]:
     """Takes where a remote's branches and notes were last seen into those here; returns also the
     number of conflicts in the roots of merges.
@@ -111,7 +110,7 @@ def pull_into(
         NotFoundError: the remote has no branch of that name, as far as is known.
         InvalidInputError: kind `unsigned`.
     """
-    operations = repository._operations
+    operations = repository.operation_log
     moves: list[RefMove] = []
     conflicts = 0
 
@@ -122,7 +121,7 @@ def pull_into(
             operations.time(time),
             remote,
             repository.signing_key,
-            operations.erased(state),
+            read_erased(operations.store, state.view.erasures),
         )
         moves[:] = [_pulled(state.view, buffer, remote, name, merger) for name in names]
         conflicts = merged_conflict_count(buffer, moves)
@@ -137,7 +136,7 @@ def pull_into(
 
 
 def with_pull(
-    repository: Reader,
+    repository: Core,
     fetched: CopyReport,
     remote: str,
     full_name: str,
@@ -181,7 +180,7 @@ def _joined(
 
 
 def import_car(
-    repository: Reader,
+    repository: Core,
     stream: Readable,
     *,
     branch: str | None = None,
@@ -216,7 +215,7 @@ def import_car(
         conflicts = [0]
 
         def plan(known: HaveSet, buffer: WriteBatch) -> list[RefMove]:
-            operations = repository._operations
+            operations = repository.operation_log
             merger = Merger(
                 author,
                 operations.time(time),

@@ -11,23 +11,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
+from functools import partial
 from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from ibidem.objects import codec
-from ibidem.objects.block import Block, Map, empty, frozen, frozen_extra, require, typed_link
+from ibidem.objects.block import Block, Map, block_of, empty, require, typed_link
 from ibidem.objects.cid import Cid, CommitCid, OperationCid
-from ibidem.objects.commit import checked_links, read_links
-from ibidem.objects.constants import FORMAT_VERSION
 from ibidem.objects.errors import CorruptError, ErrorKind
-from ibidem.objects.record import record
-from ibidem.objects.view import require_sequence, target_class
+from ibidem.objects.fields import MAP, checked_links, link_to, read_links, require_sequence
+from ibidem.objects.table import Field, Table, Type
+from ibidem.objects.view import target_class
 from ibidem.repo.sync.car import CarLimits, CarReader, Readable, car_header, car_section
 from ibidem.repo.sync.names import check_head, check_ref
 
 REFS_MAX = 10_000
-_BUNDLE_KNOWN = frozenset(("refs", "head", "config", "requires", "erasures", "operation"))
-_PUSH_KNOWN = frozenset(("updates", "erasures"))
 
 
 class Tip(NamedTuple):
@@ -49,161 +47,75 @@ class Update(NamedTuple):
     """Whether the new target need not come after the old one."""
 
 
-@record(eq=False)
-class Bundle(Block):
-    """What a sender has, and sends along with it."""
-
-    KIND: ClassVar[str] = "bundle"
-    OPTIONAL: ClassVar[frozenset[str]] = frozenset(("requires", "erasures", "config", "operation"))
-
-    refs: Mapping[str, Tip]
-    """By full name."""
-    head: str
-    """The sender's current branch, which need not be among the refs."""
-    config: Mapping[str, Any] = field(default_factory=empty)
-    """Of the sender's first root, for a repository that is begun from this."""
-    requires: tuple[CommitCid, ...] = ()
-    """Commits that the receiver must have, with everything behind them, ascending."""
-    erasures: tuple[Cid, ...] = ()
-    """Erasure blocks that go along, ascending."""
-    operation: OperationCid | None = None
-    """The newest operation, where the local log goes along: an explicit full copy."""
-    extra: Mapping[str, Any] = field(default_factory=empty)
-
-    def __post_init__(self) -> None:
-        put = object.__setattr__
-        put(self, "refs", _checked_names("bundle", "refs", self.refs))
-        for name, tip in self.refs.items():
-            _check_tip("bundle.refs", name, tip)
-        check_head("bundle.head", self.head)
-        put(self, "config", frozen("bundle", "config", self.config))
-        put(self, "requires", _ascending("bundle", "requires", self.requires, CommitCid))
-        put(self, "erasures", _ascending("bundle", "erasures", self.erasures, Cid))
-        require(
-            self.operation is None or type(self.operation) is OperationCid,
-            "bundle",
-            "operation",
-            self.operation,
-            "an OperationCid or nothing",
-        )
-        put(self, "extra", frozen_extra(Bundle, _BUNDLE_KNOWN, self.extra))
-
-    def to_map(self) -> Map:
-        """Returns the block as a map."""
-        fields: Map = {
-            "v": FORMAT_VERSION,
-            "head": self.head,
-            "kind": "bundle",
-            "refs": {name: _tip_map(tip) for name, tip in self.refs.items()},
-            **self.extra,
-        }
-        if self.config:
-            fields["config"] = dict(self.config)
-        for name, links in (("requires", self.requires), ("erasures", self.erasures)):
-            if links:
-                fields[name] = links
-        if self.operation is not None:
-            fields["operation"] = self.operation
-        return _sorted(fields)
-
-    @classmethod
-    def _read(cls, fields: Map) -> Self:
-        take = fields.pop
-        operation = take("operation", None)
-        return cls(
-            refs={name: _read_tip(name, tip) for name, tip in _entries("refs", take("refs"))},
-            head=take("head"),
-            config=take("config", {}),
-            requires=read_links("bundle", "requires", take("requires", []), CommitCid),
-            erasures=read_links("bundle", "erasures", take("erasures", []), Cid),
-            operation=None
-            if operation is None
-            else typed_link("bundle", "operation", operation, OperationCid),
-            extra=fields,
-        )
-
-
-@record(eq=False)
-class Push(Block):
-    """What a sender asks a receiver to move."""
-
-    KIND: ClassVar[str] = "push"
-    OPTIONAL: ClassVar[frozenset[str]] = frozenset(("erasures",))
-
-    updates: Mapping[str, Update]
-    """By full name."""
-    erasures: tuple[Cid, ...] = ()
-    """Erasure blocks that go along, ascending."""
-    extra: Mapping[str, Any] = field(default_factory=empty)
-
-    def __post_init__(self) -> None:
-        put = object.__setattr__
-        put(self, "updates", _checked_names("push", "updates", self.updates))
-        for name, update in self.updates.items():
-            if update.expected is not None:
-                _check_tip("push.updates", name, update.expected)
-            cls = target_class(name)
-            valid = update.target is None or type(update.target) is cls
-            require(valid, "push.updates", name, update.target, f"a {cls.__name__} or nothing")
-            require(
-                type(update.is_forced) is bool,
-                "push.updates",
-                name,
-                update.is_forced,
-                "true or false",
-            )
-        put(self, "erasures", _ascending("push", "erasures", self.erasures, Cid))
-        put(self, "extra", frozen_extra(Push, _PUSH_KNOWN, self.extra))
-
-    def to_map(self) -> Map:
-        """Returns the block as a map."""
-        updates: Map = {}
-        for name, update in self.updates.items():
-            updates[name] = {"forced": True} if update.is_forced else {}
-            if update.target is not None:
-                updates[name]["target"] = update.target
-            if update.expected is not None:
-                updates[name]["expected"] = _tip_map(update.expected)
-        fields: Map = {"v": FORMAT_VERSION, "kind": "push", "updates": updates, **self.extra}
-        if self.erasures:
-            fields["erasures"] = self.erasures
-        return _sorted(fields)
-
-    @classmethod
-    def _read(cls, fields: Map) -> Self:
-        take = fields.pop
-        updates = {
-            name: _read_update(name, value) for name, value in _entries("updates", take("updates"))
-        }
-        return cls(
-            updates=updates,
-            erasures=read_links("push", "erasures", take("erasures", []), Cid),
-            extra=fields,
-        )
-
-
-def _sorted(fields: Map) -> Map:
-    return {name: fields[name] for name in sorted(fields, key=lambda name: (len(name), name))}
-
-
-def _checked_names(owner: str, field_name: str, value: Mapping[str, Any]) -> Mapping[str, Any]:
-    require(isinstance(value, Mapping), owner, field_name, value, "a map by full name")
-    require(len(value) <= REFS_MAX, owner, field_name, len(value), f"at most {REFS_MAX} refs")
-    for name in value:
-        check_ref(f"{owner}.{field_name}", name)
-    return MappingProxyType({name: value[name] for name in sorted(value)})
-
-
 def _check_tip(owner: str, name: str, tip: Tip) -> None:
     cls = target_class(name)
     require(type(tip.target) is cls, owner, name, tip.target, f"a {cls.__name__}")
     require_sequence(owner, tip.seq)
 
 
+def _by_name(owner: str, name: str, value: Mapping[str, Any]) -> Mapping[str, Any]:
+    require(isinstance(value, Mapping), owner, name, value, "a map by full name")
+    require(len(value) <= REFS_MAX, owner, name, len(value), f"at most {REFS_MAX} refs")
+    for ref in value:
+        check_ref(f"{owner}.{name}", ref)
+    return MappingProxyType({ref: value[ref] for ref in sorted(value)})
+
+
+def _refs(owner: str, name: str, value: Mapping[str, Any]) -> Mapping[str, Any]:
+    refs = _by_name(owner, name, value)
+    for ref, tip in refs.items():
+        _check_tip(f"{owner}.{name}", ref, tip)
+    return refs
+
+
+def _read_refs(_owner: str, name: str, value: object) -> Map:
+    return {ref: _read_tip(ref, tip) for ref, tip in _entries(name, value)}
+
+
+def _write_refs(refs: Mapping[str, Tip]) -> Map:
+    return {ref: _tip_map(tip) for ref, tip in refs.items()}
+
+
+def _updates(owner: str, name: str, value: Mapping[str, Any]) -> Mapping[str, Any]:
+    updates, place = _by_name(owner, name, value), f"{owner}.{name}"
+    for ref, update in updates.items():
+        if update.expected is not None:
+            _check_tip(place, ref, update.expected)
+        cls = target_class(ref)
+        valid = update.target is None or type(update.target) is cls
+        require(valid, place, ref, update.target, f"a {cls.__name__} or nothing")
+        require(type(update.is_forced) is bool, place, ref, update.is_forced, "true or false")
+    return updates
+
+
+def _read_updates(_owner: str, name: str, value: object) -> Map:
+    return {ref: _read_update(ref, update) for ref, update in _entries(name, value)}
+
+
+def _write_updates(updates: Mapping[str, Update]) -> Map:
+    written: Map = {}
+    for name, update in updates.items():
+        written[name] = {"forced": True} if update.is_forced else {}
+        if update.target is not None:
+            written[name]["target"] = update.target
+        if update.expected is not None:
+            written[name]["expected"] = _tip_map(update.expected)
+    return written
+
+
+def _head(owner: str, name: str, value: str) -> str:
+    check_head(f"{owner}.{name}", value)
+    return value
+
+
 def _ascending(owner: str, name: str, value: object, cls: type[Cid]) -> tuple[Any, ...]:
     links = checked_links(owner, name, value, cls)
     require(list(links) == sorted(links), owner, name, links, "links in ascending order")
     return links
+
+
+def _ascending_links(cls: type[Cid]) -> Type:
+    return Type(partial(_ascending, cls=cls), read=partial(read_links, cls=cls))
 
 
 def _tip_map(tip: Tip) -> Map:
@@ -240,6 +152,52 @@ def _read_update(name: str, value: object) -> Update:
         None if expected is None else _read_tip(name, expected),
         is_forced="forced" in value,
     )
+
+
+BUNDLE = Table(
+    "bundle",
+    Field("refs", Type(_refs, read=_read_refs, write=_write_refs)),
+    Field("head", Type(_head)),
+    Field("config", MAP, optional=True),
+    Field("requires", _ascending_links(CommitCid), optional=True),
+    Field("erasures", _ascending_links(Cid), optional=True),
+    Field("operation", link_to(OperationCid), optional=True),
+)
+PUSH = Table(
+    "push",
+    Field("updates", Type(_updates, read=_read_updates, write=_write_updates)),
+    Field("erasures", _ascending_links(Cid), optional=True),
+)
+
+
+@block_of(BUNDLE)
+class Bundle(Block):
+    """What a sender has, and sends along with it."""
+
+    refs: Mapping[str, Tip]
+    """By full name."""
+    head: str
+    """The sender's current branch, which need not be among the refs."""
+    config: Mapping[str, Any] = field(default_factory=empty)
+    """Of the sender's first root, for a repository that is begun from this."""
+    requires: tuple[CommitCid, ...] = ()
+    """Commits that the receiver must have, with everything behind them, ascending."""
+    erasures: tuple[Cid, ...] = ()
+    """Erasure blocks that go along, ascending."""
+    operation: OperationCid | None = None
+    """The newest operation, where the local log goes along: an explicit full copy."""
+    extra: Mapping[str, Any] = field(default_factory=empty)
+
+
+@block_of(PUSH)
+class Push(Block):
+    """What a sender asks a receiver to move."""
+
+    updates: Mapping[str, Update]
+    """By full name."""
+    erasures: tuple[Cid, ...] = ()
+    """Erasure blocks that go along, ascending."""
+    extra: Mapping[str, Any] = field(default_factory=empty)
 
 
 Message = TypeVar("Message", Bundle, Push)

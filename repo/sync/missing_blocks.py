@@ -23,7 +23,7 @@ from ibidem.objects.commit import Commit
 from ibidem.objects.errors import CorruptError, NotFoundError
 from ibidem.objects.ids import ID_BYTES
 from ibidem.objects.links import check_kind, links
-from ibidem.objects.root import Root
+from ibidem.objects.root import FAMILIES, Root
 from ibidem.objects.tree import Tree, diff
 from ibidem.objects.tree.block import EMPTY_TREE, check_child, load
 
@@ -35,14 +35,7 @@ if TYPE_CHECKING:
 Family = tuple[str, str]
 """A tree of a root: its field, and the model or vocabulary under it, "" for the plain ones."""
 
-VALUE_KINDS = {
-    "nodes": "node",
-    "edges": "edge",
-    "tombstones": "tombstone",
-    "conflicts": "conflict",
-    "vectors": "vector",
-    "sparse": "sparse",
-}
+VALUE_KINDS = {family.name: family.kind for family in FAMILIES}
 """The kind of the values of each tree of a root."""
 _LINKING = frozenset(("node", "conflict"))
 """Kinds of values that need other blocks."""
@@ -63,17 +56,6 @@ class Need(NamedTuple):
     """Of a vector or a sparse vector: its model or vocabulary."""
 
 
-def families(root: Root) -> dict[Family, TreeCid]:
-    """Returns every tree of a root, conflicts included, in a fixed order."""
-    found: dict[Family, TreeCid] = {
-        (name, ""): getattr(root, name) for name in ("nodes", "edges", "tombstones", "conflicts")
-    }
-    for name in ("vectors", "sparse"):
-        trees = getattr(root, name)
-        found.update({(name, key): trees[key] for key in sorted(trees)})
-    return found
-
-
 def root_needs(source: Source, cid: Cid, bases: Sequence[Root]) -> Iterator[Need]:
     """Yields the blocks of a root that none of the `bases` has in the same place.
 
@@ -86,8 +68,8 @@ def root_needs(source: Source, cid: Cid, bases: Sequence[Root]) -> Iterator[Need
     """
     yield Need(cid, "root")
     root = Root.decode(source.get(cid))
-    before = [families(base) for base in bases]
-    for family, tree in families(root).items():
+    before = [base.families() for base in bases]
+    for family, tree in root.families().items():
         olds = [trees[family] for trees in before if family in trees]
         yield from (Need(block, "tree") for block in tree_needs(source, tree, olds))
         yield from _value_needs(source, family, tree, olds)

@@ -23,7 +23,7 @@ from ibidem.store.lock import writer_lock
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
-    from ibidem.repo.reader import Reader
+    from ibidem.repo.core import Core
     from ibidem.store.protocol import Store
 
 MEMORY_BYTES_MAX = 32 << 20
@@ -39,7 +39,7 @@ _ENTRY_BYTES = 200
 class Quarantine(Closing, Mapping[Cid, bytes]):
     """Blocks that were checked one by one; a context manager that drops what is left of them."""
 
-    def __init__(self, repository: Reader, *, memory_bytes_max: int = MEMORY_BYTES_MAX) -> None:
+    def __init__(self, repository: Core, *, memory_bytes_max: int = MEMORY_BYTES_MAX) -> None:
         self._guard = repository.guard
         self._parent = repository.folder
         self._memory_bytes_max = memory_bytes_max

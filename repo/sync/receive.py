@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
     from ibidem.objects.blocks import Source
     from ibidem.objects.view import Ref, View
+    from ibidem.repo.core import Core
     from ibidem.repo.operation_log import LogHead
-    from ibidem.repo.reader import Reader
     from ibidem.repo.sync.car import CarLimits, Readable
 
 Moves = list[RefMove]
@@ -46,9 +46,9 @@ Moves = list[RefMove]
 class Intake:
     """Blocks from elsewhere that passed inspection, ready to be published with refs."""
 
-    def __init__(self, repository: Reader, quarantine: Quarantine) -> None:
+    def __init__(self, repository: Core, quarantine: Quarantine) -> None:
         self._repository = repository
-        self._operations = repository._operations
+        self._operations = repository.operation_log
         self._quarantine = quarantine
         self.source: Source = quarantine.over(self._operations.store)
         """Reads in quarantine too."""
@@ -122,7 +122,7 @@ class Intake:
 
 @contextmanager
 def intake(
-    repository: Reader,
+    repository: Core,
     blocks: Iterable[tuple[Cid, bytes]],
     targets: Iterable[Cid],
     sent: SentErasures | None = None,
@@ -143,7 +143,7 @@ def intake(
 
 
 def check_policy(
-    repository: Reader, source: Source, known: HaveSet, moved: Mapping[str, Cid | None]
+    repository: Core, source: Source, known: HaveSet, moved: Mapping[str, Cid | None]
 ) -> None:
     """Raises for a commit without a good signature on a ref that wants one.
 
@@ -174,7 +174,7 @@ def check_notes(source: Source, moves: Moves) -> None:
                 raise CorruptError(f"ref {move.name}: node {cid}: {said}")
 
 
-def sent_erasures(repository: Reader, quarantine: Quarantine, cids: Iterable[Cid]) -> SentErasures:
+def sent_erasures(repository: Core, quarantine: Quarantine, cids: Iterable[Cid]) -> SentErasures:
     """Returns the erasures that came with other blocks, judged; raises for one that is missing."""
     found: list[Erasure] = []
     for cid in cids:
@@ -184,7 +184,7 @@ def sent_erasures(repository: Reader, quarantine: Quarantine, cids: Iterable[Cid
     return judged(repository, found)
 
 
-def receive_push(repository: Reader, push: Push, blocks: Iterable[tuple[Cid, bytes]]) -> Moves:
+def receive_push(repository: Core, push: Push, blocks: Iterable[tuple[Cid, bytes]]) -> Moves:
     """Moves refs as somebody elsewhere asks, all or none.
 
     Raises:
@@ -198,7 +198,7 @@ def receive_push(repository: Reader, push: Push, blocks: Iterable[tuple[Cid, byt
 
 
 def receive_container(
-    repository: Reader, stream: Readable, *, limits: CarLimits | None = None
+    repository: Core, stream: Readable, *, limits: CarLimits | None = None
 ) -> Moves:
     """Moves refs as a push in one file asks; raises as `receive_push`."""
     opened = Opened(stream, limits=limits)
@@ -207,7 +207,7 @@ def receive_container(
         return _moved(repository, quarantine, opened.message(Push))
 
 
-def _moved(repository: Reader, quarantine: Quarantine, push: Push) -> Moves:
+def _moved(repository: Core, quarantine: Quarantine, push: Push) -> Moves:
     if not push.updates and not push.erasures:
         raise InvalidInputError("push: got no ref to move, expected at least one")
     found = Intake(repository, quarantine)

@@ -20,11 +20,14 @@ from ibidem.objects.errors import CorruptError, ErrorKind, InvalidInputError, No
 from ibidem.objects.forking import ForkLock
 from ibidem.objects.record import record
 from ibidem.repo.arguments import checked_path
+from ibidem.repo.core import Core
+from ibidem.repo.opening import FOLDER, open_core
 from ibidem.repo.sync.files import existing_file
 from ibidem.repo.sync.http_client import HttpRemote
+from ibidem.repo.sync.local_remote import LocalRemote
 from ibidem.repo.sync.messages import Bundle, Opened, Push
 from ibidem.repo.sync.names import check_remote
-from ibidem.repo.sync.remote import Blocks, LocalRemote, Remote
+from ibidem.repo.sync.remote import Blocks, Remote
 from ibidem.repo.sync.report import RefMove
 from ibidem.store.files import change_file, medium_error, read_file
 
@@ -166,9 +169,6 @@ def _read(data: bytes | None, path: Path) -> dict[str, RemoteAddress]:
     return dict(sorted(remotes.items()))
 
 
-_FOLDER = ".ibidem"
-
-
 class FileRemote:
     """A bundle in a file: can be fetched from, not pushed to."""
 
@@ -231,14 +231,12 @@ def connected(address: RemoteAddress, *, token: str | None = None) -> Iterator[R
         return
     path = Path(location)
     try:
-        is_repository, is_file = (path / _FOLDER).is_dir(), path.is_file()
+        is_repository, is_file = (path / FOLDER).is_dir(), path.is_file()
     except OSError as error:
         raise medium_error(path, error) from error
     if is_repository:
-        from ibidem.repo.repository import open as open_repository
-
-        with open_repository(path) as repository:
-            yield LocalRemote(repository)
+        with open_core(path, Core) as core:
+            yield LocalRemote(core)
     elif is_file:
         yield FileRemote(path)
     else:

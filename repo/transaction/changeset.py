@@ -18,7 +18,7 @@ from ibidem.objects.errors import (
     ErrorKind,
     InvalidInputError,
 )
-from ibidem.objects.root import Root
+from ibidem.objects.root import FAMILIES, Root
 from ibidem.objects.tree import EMPTY_TREE, EMPTY_TREE_BLOCK, Tree, diff, mutate
 
 if TYPE_CHECKING:
@@ -32,11 +32,7 @@ NODES: Family = ("nodes", "")
 EDGES: Family = ("edges", "")
 TOMBSTONES: Family = ("tombstones", "")
 CONFLICTS: Family = ("conflicts", "")
-_ATTACHED = {
-    "vectors": "vector of",
-    "sparse": "sparse vector of",
-    "tombstones": "tombstone of",
-}
+_ATTACHED = {family.name: family.attached for family in FAMILIES if family.attached}
 _NAMED_IN_CONFLICT = 5
 
 
@@ -70,12 +66,7 @@ class Publisher(Protocol):
 
 def tree_of(root: Root, family: Family) -> TreeCid:
     """Returns a tree of a root, the empty one where the root has none of that name."""
-    name, key = family
-    if not key:
-        tree: TreeCid = getattr(root, name)
-        return tree
-    named: Mapping[str, TreeCid] = getattr(root, name)
-    return named.get(key, EMPTY_TREE)
+    return root.tree(*family)
 
 
 def families(*roots: Root) -> list[Family]:

@@ -16,7 +16,7 @@ from ibidem.objects.config import TRUST_SETTING, Config, Model
 from ibidem.objects.edge import Edge
 from ibidem.objects.errors import CorruptError, ErrorKind, IbidemError, InvalidInputError
 from ibidem.objects.ids import EdgeId, NodeId
-from ibidem.objects.location import CONTAINERS, Part, check_sources
+from ibidem.objects.location import Part, check_sources
 from ibidem.objects.node import Node, join_content
 from ibidem.objects.text import node_text, text_digest
 from ibidem.objects.tombstone import Tombstone
@@ -295,13 +295,14 @@ class PendingGraph:
         return self.edits, blocks
 
     def _check_sources(self) -> None:
-        """Refuses documents and sections whose source would be over the limits."""
+        """Refuses documents and sections whose source would be over the limits, and nodes that
+        contain themselves."""
         new = self._buffer.new
         staged = self.edits.of(NODES).values()
         blocks = (new.get(cid, b"") for cid in staged if cid is not None)
         nodes = (Node.decode(block) for block in blocks if _CHILDREN in block)
         try:
-            check_sources({node.id: Part.of(node) for node in nodes if node.ntype in CONTAINERS})
+            check_sources({node.id: Part.of(node) for node in nodes if node.children})
         except CorruptError as error:
             raise InvalidInputError(str(error), kind=_kind_of(error)) from error
 

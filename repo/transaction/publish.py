@@ -22,7 +22,7 @@ from ibidem.objects.errors import ConflictError, ErrorKind, NotFoundError
 from ibidem.objects.record import record
 from ibidem.objects.root import Root
 from ibidem.repo import refs
-from ibidem.repo.arguments import CommitInfo
+from ibidem.repo.arguments import CommitInfo, commit_of
 from ibidem.repo.operation_log import (
     HEAD_CELL,
     ORIGIN_CELL,
@@ -113,22 +113,6 @@ def tip(operations: OperationLog, state: LogHead, full_name: str) -> Tip:
         root_cid = Commit.decode(operations.store.get(target)).root
     root = Root.decode(operations.store.get(root_cid))
     return Tip(target, root_cid, root)
-
-
-def commit_of(
-    signature: CommitInfo, root: RootCid, parents: tuple[CommitCid, ...], time: int
-) -> Commit:
-    """Returns the commit of a root, as its author says."""
-    commit = Commit(
-        root,
-        parents,
-        author=signature.author,
-        time=time,
-        message=signature.message,
-        agent=signature.agent,
-        task=signature.task,
-    )
-    return commit if signature.key is None else signature.key.sign(commit)
 
 
 def move(

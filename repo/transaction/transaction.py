@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from ibidem.objects import codec
+from ibidem.objects.child import Child
 from ibidem.objects.cid import BlobCid, Cid
 from ibidem.objects.commit import Commit
 from ibidem.objects.derive import content_node_id, edge_id, node_id
@@ -19,7 +20,7 @@ from ibidem.objects.edge import Edge
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
 from ibidem.objects.gc_pause import gc_paused
 from ibidem.objects.ids import ID_BYTES, EdgeId, NodeId
-from ibidem.objects.node import Child, Node, split_content
+from ibidem.objects.node import Node, split_content
 from ibidem.objects.tombstone import Tombstone
 from ibidem.objects.vector import Sparse, Vector
 from ibidem.repo.argument_checks import check_content, check_digest, check_id, check_text

@@ -19,12 +19,13 @@ import numpy.typing as npt
 from pyroaring import BitMap
 
 from ibidem.index.arrays import bitmap_of_flags
+from ibidem.objects.child import Child
 from ibidem.objects.cid import NodeCid, RootCid
 from ibidem.objects.config import Config
 from ibidem.objects.constants import DOCUMENT_DEPTH_MAX
 from ibidem.objects.ids import NodeId
 from ibidem.objects.location import CONTAINERS, size_of
-from ibidem.objects.node import Child, Node
+from ibidem.objects.node import Node
 from ibidem.objects.record import record
 from ibidem.retrieve.access.policy import Level, TrustContext, TrustPolicy, checked_trust, policy_of
 from ibidem.retrieve.access.visible import visible_nodes

@@ -10,13 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Self
-
-from blake3 import blake3
+from typing import Any, Self
 
 from ibidem.objects import codec
-from ibidem.objects.block import EMPTY, empty
+from ibidem.objects.block import empty
 from ibidem.objects.cid import CommitCid, NodeCid, ReceiptCid, ResultCid, RootCid
 from ibidem.objects.constants import BLOCK_BYTES_MAX, DIGEST_BYTES
 from ibidem.objects.errors import (
@@ -39,12 +36,9 @@ from ibidem.retrieve.answer.cbor_writer import (
     real_of,
     text_of,
 )
-from ibidem.retrieve.answer.result import LaneScore, Result, lanes_written
+from ibidem.retrieve.answer.lane_score import LaneScore, encode_lanes
 from ibidem.retrieve.query.query import SEMANTICS, Query
 from ibidem.retrieve.rerank import RerankRecord
-
-if TYPE_CHECKING:
-    from ibidem.retrieve.context.result import PackResult
 
 _ROW = head_of(4, 5) + head_of(2, ID_BYTES)
 _DIGEST = head_of(2, DIGEST_BYTES)
@@ -62,6 +56,15 @@ class ReceiptItem:
     lanes: Mapping[str, LaneScore] = field(default_factory=empty)
     """What each lane said about it."""
 
+    def encode(self) -> bytes:
+        """Returns the canonical bytes."""
+        return b"".join(
+            (
+                *(_ROW, self.id.raw, LINK_HEAD, self.cid.raw, real_of(self.score)),
+                *(_DIGEST, self.digest, encode_lanes(self.lanes)),
+            )
+        )
+
 
 @record
 class Receipt:
@@ -78,8 +81,6 @@ class Receipt:
     rerank: RerankRecord | None = None
     """What the reranker said; a replay takes it in the model's place."""
     semantics: int = SEMANTICS
-    _lanes: list[bytes] = field(default_factory=list, init=False, compare=False, repr=False)
-    """Canonical bytes of what lanes said of each item, where the answer has written them."""
 
     def encode(self) -> bytes:
         """Returns the canonical bytes.
@@ -88,7 +89,6 @@ class Receipt:
             InvalidInputError: kind `limit-exceeded`: an answer of many thousand items has a receipt
                 larger than a block.
         """
-        lanes = self._lanes or [lanes_written(item.lanes) for item in self.items]
         parts = {
             "kind": text_of("receipt"),
             "v": count_of(1),
@@ -97,7 +97,7 @@ class Receipt:
             "query": self.query.encode(),
             "models": codec.encode(dict(self.models)),
             "result": link_of(self.result),
-            "items": array_of(map(_item, self.items, lanes)),
+            "items": array_of(item.encode() for item in self.items),
         }
         if self.commit is not None:
             parts["commit"] = link_of(self.commit)
@@ -164,48 +164,6 @@ class Receipt:
             models=kept.models,
             rerank=None if kept.rerank is None else RerankRecord.from_form(kept.rerank),
         )
-
-
-def receipt_of(
-    result: Result | PackResult,
-    *,
-    commit: CommitCid | None = None,
-    notes_head: CommitCid | None = None,
-    models: Mapping[str, bytes] = EMPTY,
-) -> Receipt:
-    """Returns the receipt of an answer, of nodes or of packs.
-
-    Args:
-        result: the answer.
-        commit: the commit whose root was asked, where one was.
-        notes_head: the commit whose notes counted, where some did.
-        models: digests of the models of the query's vectors, where they are known.
-    """
-    items = tuple(
-        ReceiptItem(id, cid, score, blake3(text.encode()).digest(), lanes)
-        for id, cid, score, text, lanes in result.shown()  # noqa: A001
-    )
-    receipt = Receipt(
-        root=result.root,
-        query=result.query,
-        result=result.cid,
-        items=items,
-        commit=commit,
-        notes_head=notes_head,
-        models=MappingProxyType(dict(models)),
-        rerank=result.rerank,
-    )
-    receipt._lanes.extend(result.written_lanes())
-    return receipt
-
-
-def _item(item: ReceiptItem, lanes: bytes) -> bytes:
-    return b"".join(
-        (
-            *(_ROW, item.id.raw, LINK_HEAD, item.cid.raw, real_of(item.score)),
-            *(_DIGEST, item.digest, lanes),
-        )
-    )
 
 
 def _lanes(said: Mapping[str, Any]) -> dict[str, LaneScore]:

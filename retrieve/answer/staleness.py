@@ -13,7 +13,7 @@ from typing import Protocol
 
 from ibidem.objects.node import Node
 from ibidem.objects.text import node_text, text_digest
-from ibidem.retrieve.answer.result import LaneScore
+from ibidem.retrieve.answer.lane_score import LaneScore
 from ibidem.retrieve.protocol import Ordinals, Snapshot
 from ibidem.retrieve.query.query import Query
 

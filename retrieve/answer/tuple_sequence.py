@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Generic, TypeVar, overload
 
-T = TypeVar("T")
+T = TypeVar("T", covariant=True)
 
 
 class TupleSequence(Generic[T]):

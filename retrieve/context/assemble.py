@@ -1,6 +1,6 @@
 """Execute a question for packs: candidates as for nodes, then grouped, read, and fitted.
 
-    candidates -> order -> groups -> texts -> limit and budget -> result
+    candidates -> order -> groups -> texts -> limit and budget -> answer
 
 Every candidate counts, whatever the limit: the first pack of an answer is the same however many
 follow, and hits that a pack covers are attributed to it also when they ranked far below.
@@ -23,13 +23,14 @@ from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.text import node_text
 from ibidem.retrieve.access.restricted_snapshot import LoadMany, restrict
+from ibidem.retrieve.answer.answer import Answer
 from ibidem.retrieve.answer.drops import DROPS_LISTED_MAX, Drop, DropReason, Drops
+from ibidem.retrieve.answer.lane_score import LaneScore
 from ibidem.retrieve.answer.render import render
-from ibidem.retrieve.answer.result import LaneScore
 from ibidem.retrieve.answer.staleness import count_stale
 from ibidem.retrieve.context.group import Group, grouped, ids_of, in_order
 from ibidem.retrieve.context.option import EDGES, STOP, PackOptions
-from ibidem.retrieve.context.result import BETWEEN, Hit, Member, Pack, PackResult, pack_cid
+from ibidem.retrieve.context.pack import BETWEEN, Hit, Member, Pack, pack_cid
 from ibidem.retrieve.context.sequence import Sequences
 from ibidem.retrieve.context.spans import Matcher, Span
 from ibidem.retrieve.context.window import fitting
@@ -54,7 +55,7 @@ def execute_packs(
     dense: LaneTop | None = None,
     opinions: Opinions = EMPTY,
     load_many: LoadMany | None = None,
-) -> PackResult:
+) -> Answer[Pack]:
     """Returns the packs that answer a query; the arguments and errors are those of `execute`.
 
     Raises:
@@ -91,17 +92,11 @@ def execute_packs(
     for _, reason, _ in left:
         counts[reason] += 1
     chosen = tuple(packs(place) for place in taken)
-    return PackResult(
-        root=snapshot.root,
-        query=query,
-        packs=chosen,
-        tokens_used=sum(pack.tokens for pack in chosen),
-        candidates_seen=len(found.ranking),
-        dropped=making.drops(left[:DROPS_LISTED_MAX]),
-        dropped_counts=MappingProxyType(counts),
-        warnings=found.warnings(making.stale(taken), making.conflicted(taken)),
-        status=found.status(),
-        rerank=found.record,
+    return found.answer(
+        chosen,
+        making.drops(left[:DROPS_LISTED_MAX]),
+        MappingProxyType(counts),
+        found.warnings(making.stale(taken), making.conflicted(taken)),
     )
 
 
@@ -114,10 +109,10 @@ def shown_text(node: Node, fields: Sequence[str], content: Content) -> str:
     return node_text(node, fields, read) or render(node).rstrip("\n")
 
 
-def _empty(snapshot: Snapshot, query: Query) -> PackResult:
+def _empty(snapshot: Snapshot, query: Query) -> Answer[Pack]:
     """Returns the answer to a blank text: nothing was asked, nothing is found."""
     counts = MappingProxyType({str(reason): 0 for reason in DropReason})
-    return PackResult(snapshot.root, query, (), 0, 0, Drops(), counts, (), MappingProxyType({}))
+    return Answer(snapshot.root, query, (), 0, 0, Drops(), counts, (), MappingProxyType({}))
 
 
 class _Said(NamedTuple):

@@ -20,30 +20,25 @@ from typing import Any, Self
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.record import record
 from ibidem.retrieve.query import checks
+from ibidem.retrieve.query.options import LIMIT_OF_PACKS, OF_PACKS, default
 
 NEIGHBORS, SECTION, EDGES = "neighbors", "section", "edges"
 ABSORB, COALESCE = "absorb", "coalesce"
 SKIP, STOP = "skip", "stop"
 SCORE, NONE = "score", "none"
 
-LIMIT_DEFAULT = 5
-PER_HIT_DEFAULT, PER_HIT_MAX = 1, 1000
-NODES_MAX = 100_000
-HOPS_DEFAULT, HOPS_MAX = 1, 8
-FANOUT_DEFAULT, FANOUT_MAX = 8, 1000
-DIRECTIONS = ("outgoing", "incoming", "both")
-ETYPES_MAX = 1000
+LIMIT_DEFAULT = LIMIT_OF_PACKS
 
 
 @record
 class EdgeWalk:
     """Which edges lead from a hit to the other nodes of its pack."""
 
-    etypes: tuple[str, ...] | None = None
+    etypes: tuple[str, ...] | None = default("etypes")
     """None for every type; otherwise ascending."""
-    direction: str = "both"
-    hops: int = HOPS_DEFAULT
-    fanout: int = FANOUT_DEFAULT
+    direction: str = default("direction")
+    hops: int = default("hops")
+    fanout: int = default("fanout")
     """How many nodes one node brings in at most."""
 
     def form(self) -> dict[str, Any]:
@@ -61,15 +56,15 @@ class EdgeWalk:
 class PackOptions:
     """How hits become packs."""
 
-    expand: str = NEIGHBORS
-    per_hit_neighbors: int | None = PER_HIT_DEFAULT
+    expand: str = default("expand")
+    per_hit_neighbors: int | None = default("per_hit_neighbors")
     """Passages taken on each side; None where edges are followed."""
-    merge: str = ABSORB
-    budget: str = SKIP
-    rank: str = SCORE
-    nodes_max: int | None = None
+    merge: str = default("merge")
+    budget: str = default("budget")
+    rank: str = default("rank")
+    nodes_max: int | None = default("nodes_max")
     """Nodes in a pack at most, None for any number."""
-    spans: bool = False
+    spans: bool = default("spans")
     edges: EdgeWalk | None = None
     """Where edges are followed, which."""
 
@@ -113,11 +108,8 @@ def resolve_packs(given: Mapping[str, object]) -> PackOptions:
     """Returns the options of a person, checked.
 
     Args:
-        given: some of `expand` (`neighbors`, `section` or `edges`), `per_hit_neighbors` (0 to
-            1,000; not with `edges`), `merge` (`absorb` or `coalesce`), `budget` (`skip` or `stop`),
-            `rank` (`score` or `none`), `nodes_max` (1 to 100,000), `spans`; only with `edges`
-            `etypes`, `direction` (`outgoing`, `incoming` or `both`), `hops` (0 to 8) and
-            `fanout` (1 to 1,000).
+        given: some of the options of packs in `query.options`; those of edges only with `expand`
+            `edges`.
 
     Raises:
         InvalidInputError: an option is unknown, or of the wrong type or size, or has no effect
@@ -125,40 +117,39 @@ def resolve_packs(given: Mapping[str, object]) -> PackOptions:
     """
     if not isinstance(given, Mapping):
         raise InvalidInputError(f"packs: got {checks.show(given)}, expected a map of options")
-    known = (*(name for name in PackOptions().form() if name != "edges"), *EdgeWalk().form())
-    unknown = sorted(str(name) for name in given if name not in known)
+    unknown = sorted(str(name) for name in given if name not in OF_PACKS)
     if unknown:
         raise InvalidInputError(
-            f"{unknown[0]}: got an unknown option, expected one of {', '.join(sorted(known))}"
+            f"{unknown[0]}: got an unknown option, expected one of {', '.join(sorted(OF_PACKS))}"
         )
-    expand = _one_of("expand", given.get("expand", NEIGHBORS), (NEIGHBORS, SECTION, EDGES))
-    merge = _one_of("merge", given.get("merge", ABSORB), (ABSORB, COALESCE))
+    asked = {name: given.get(name, one.default) for name, one in OF_PACKS.items()}
+    expand = checks.option("expand", asked["expand"])
+    merge = checks.option("merge", asked["merge"])
     is_walk = expand == EDGES
     _check_effect(given, EdgeWalk().form() if not is_walk else ("per_hit_neighbors",), expand)
-    nodes_max = given.get("nodes_max")
-    if is_walk and merge == COALESCE and nodes_max is not None:
+    if is_walk and merge == COALESCE and asked["nodes_max"] is not None:
         raise InvalidInputError(
             "nodes_max: got it with expand 'edges' and merge 'coalesce', expected merge 'absorb'"
         )
-    around = given.get("per_hit_neighbors", PER_HIT_DEFAULT)
+    around = None if is_walk else checks.option("per_hit_neighbors", asked["per_hit_neighbors"])
     return PackOptions(
         expand,
-        None if is_walk else checks.count("per_hit_neighbors", around, high=PER_HIT_MAX),
+        around,
         merge,
-        _one_of("budget", given.get("budget", SKIP), (SKIP, STOP)),
-        _one_of("rank", given.get("rank", SCORE), (SCORE, NONE)),
-        None if nodes_max is None else checks.count("nodes_max", nodes_max, low=1, high=NODES_MAX),
-        checks.flag("spans", given.get("spans", False)),
-        _walk(given) if is_walk else None,
+        checks.option("budget", asked["budget"]),
+        checks.choice("rank", asked["rank"], (SCORE, NONE)),
+        checks.option("nodes_max", asked["nodes_max"]),
+        checks.option("spans", asked["spans"]),
+        _walk(asked) if is_walk else None,
     )
 
 
-def _walk(given: Mapping[str, object]) -> EdgeWalk:
+def _walk(asked: Mapping[str, object]) -> EdgeWalk:
     return EdgeWalk(
-        _etypes(given.get("etypes")),
-        _one_of("direction", given.get("direction", "both"), DIRECTIONS),
-        checks.count("hops", given.get("hops", HOPS_DEFAULT), high=HOPS_MAX),
-        checks.count("fanout", given.get("fanout", FANOUT_DEFAULT), low=1, high=FANOUT_MAX),
+        _etypes(asked["etypes"]),
+        checks.option("direction", asked["direction"]),
+        checks.option("hops", asked["hops"]),
+        checks.option("fanout", asked["fanout"]),
     )
 
 
@@ -170,19 +161,13 @@ def _check_effect(given: Mapping[str, object], useless: Iterable[str], expand: s
             )
 
 
-def _one_of(name: str, value: object, known: tuple[str, ...]) -> str:
-    if not isinstance(value, str) or value not in known:
-        expected = " or ".join(repr(one) for one in known)
-        raise InvalidInputError(f"{name}: got {checks.show(value)}, expected {expected}")
-    return value
-
-
 def _etypes(value: object) -> tuple[str, ...] | None:
     if value is None:
         return None
     if isinstance(value, str) or not isinstance(value, Iterable):
         raise InvalidInputError(f"etypes: got {checks.show(value)}, expected a list of types")
     names = sorted({checks.name("etypes", one) for one in value}, key=str.encode)
-    if not 1 <= len(names) <= ETYPES_MAX:
-        raise InvalidInputError(f"etypes: got {len(names)}, expected from 1 to {ETYPES_MAX}")
+    most = int(OF_PACKS["etypes"].high)
+    if not 1 <= len(names) <= most:
+        raise InvalidInputError(f"etypes: got {len(names)}, expected from 1 to {most}")
     return tuple(names)

@@ -19,8 +19,9 @@ from ibidem.objects.cid import CommitCid, NodeCid, PackCid, RootCid
 from ibidem.objects.errors import IbidemError, InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.record import record
+from ibidem.retrieve.answer.answer import Answer, AnswerKind
 from ibidem.retrieve.answer.render import contain
-from ibidem.retrieve.context.result import Pack, PackResult
+from ibidem.retrieve.context.pack import Pack
 from ibidem.retrieve.query import checks
 from ibidem.retrieve.tokens import TokenEstimator
 
@@ -142,7 +143,7 @@ class Prompt:
 
 def assemble(
     question: str,
-    result: PackResult,
+    result: Answer[Pack],
     *,
     style: str = QA,
     commit: CommitCid | None = None,
@@ -168,10 +169,9 @@ def assemble(
         raise InvalidInputError(
             f"style: got {checks.show(style)}, expected {' or '.join(map(repr, STYLES))}"
         )
-    if not isinstance(result, PackResult):
-        raise InvalidInputError(
-            f"packs: got {type(result).__name__}, expected what `packs` returned"
-        )
+    if not isinstance(result, Answer) or result.kind is not AnswerKind.PACKS:
+        got = "an answer of nodes" if isinstance(result, Answer) else type(result).__name__
+        raise InvalidInputError(f"packs: got {got}, expected what `packs` returned")
     system = _SYSTEM[style]
     packs = result.packs
     if not packs:

@@ -1,1 +1,1 @@
-"""The dense lane: exact nearest vectors, found by scans of codes with proven bounds."""
+"""The dense lane: exact nearest vectors, by scans of quantised rows with proven bounds."""

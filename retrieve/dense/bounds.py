@@ -1,10 +1,13 @@
-"""Bounds: estimates of canonical scores that say how wrong they can be, and the finest of them.
+"""Intervals that provably hold canonical scores, from float32 or float64 arithmetic.
 
-Write u for the unit roundoff of the arithmetic and gamma_d = d·u / (1 - d·u). A dot product of d
-terms computed in any order, with or without fused multiply-add, differs from the true one by at
-most gamma_d·Σ|x||q| <= gamma_d·|x||q|. In float64 the products of float32 are exact, and neither
-overflow nor underflow. The query is scaled by a power of two so that its largest component lies in
-[1/2, 1).
+Write u for the unit roundoff of the arithmetic and gamma_d = d u / (1 - d u). A dot product of d
+terms, computed in any order, with or without fused multiply-add, differs from the true one by at
+most gamma_d * sum |x_i q_i| <= gamma_d |x| |q|, the last step by Cauchy and Schwarz. In float64 the
+products of float32 numbers are exact and neither overflow nor underflow. The query is scaled by a
+power of two, which is exact, so that its largest component lies in [1/2, 1).
+
+Invariant: `lower` <= canonical score <= `upper` for every row. Cost: one pass over the rows.
+Paper: Higham, "Accuracy and Stability of Numerical Algorithms" (2nd ed., 2002), section 3.1.
 
 Spec: retrieval 4.2.1.
 """
@@ -18,13 +21,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ibidem.objects.record import record
+from ibidem.retrieve.dense import tuning
 from ibidem.retrieve.numbers import UNIT_32, UNIT_64, Float32s, Float64s, gamma
 
 _NORM_ERROR = 2.0**-38
 """Relative error allowed to a norm; a float64 sum over 4,096 components errs by less than 2^-40."""
-_CHUNK_COMPONENTS = 1 << 14
-"""Components converted at a time: 128 kB, so that the copy stays in a near cache and in memory that
-the process has; larger ones come from the system and go back, page by page, each time."""
 _UNDERFLOW = 2.0**-50
 """More than what underflow loses of a float32 product, relative to the norms."""
 _ROUNDINGS = 2.0**-48
@@ -35,12 +36,12 @@ Positions = npt.NDArray[np.intp]
 
 @record
 class QuerySide:
-    """What every row is compared with."""
+    """A query vector, with what is computed once for all rows."""
 
     query: Float32s
     """(d,) float32, as given."""
     scaled: Float32s
-    """The query times 2^-exponent."""
+    """(d,) float32, the query times 2^-exponent."""
     exponent: int
     norm: float
     """|scaled|, at least 1/2, or 0 for a zero vector; relative error below 2^-50."""
@@ -48,7 +49,7 @@ class QuerySide:
 
     @classmethod
     def of(cls, query: Float32s, metric: str) -> Self:
-        """Returns the query with what can be computed once."""
+        """Returns a (d,) float32 query with what can be computed once."""
         wide = query.astype(np.float64)
         largest = float(np.abs(query).max())
         exponent = math.frexp(largest)[1] if largest > 0.0 else 0
@@ -76,25 +77,26 @@ class Estimate:
 
 
 def scan_float64(rows: Float32s, side: QuerySide) -> Estimate:
-    """Returns estimates of (n, d) float32 rows from a float64 pass."""
+    """Returns intervals for the scores of (n, d) float32 rows, from a float64 pass."""
     exact = np.ldexp(side.query.astype(np.float64), -side.exponent)
     count, dim = rows.shape
     products, norms = np.empty(count, np.float64), np.empty(count, np.float64)
-    step = max(1, _CHUNK_COMPONENTS // dim)
+    step = max(1, tuning.FLOAT64_COMPONENTS // dim)
     for start in range(0, count, step):
         part = rows[start : start + step].astype(np.float64)
-        # Not by a BLAS, whose threads would go on waiting for more in a loop.
+        # Not by a BLAS, whose threads would spin between the chunks.
         np.einsum("ij,j->i", part, exact, out=products[start : start + step])
         np.einsum("ij,ij->i", part, part, out=norms[start : start + step])
     np.sqrt(norms, out=norms)
     relative = gamma(dim + 2, UNIT_64)
-    make = _cosine if side.metric == "cosine" else _distance
-    value, slack = make(products, norms, side, relative)
-    return Estimate(value - slack, value + slack)
+    interval = _cosine if side.metric == "cosine" else _distance
+    value, error = interval(products, norms, side, relative)
+    return Estimate(value - error, value + error)
 
 
 def scan_float32(products: npt.NDArray[Any], norms: Float64s, side: QuerySide) -> Estimate:
-    """Returns estimates from float32 products of rows with `side.scaled`, which is not zero.
+    """Returns intervals for scores from float32 products of rows with `side.scaled`, which is not
+    zero.
 
     Args:
         products: (n, 1), summed in float32 or better in any order.
@@ -102,31 +104,31 @@ def scan_float32(products: npt.NDArray[Any], norms: Float64s, side: QuerySide) -
         side: the query.
     """
     relative = gamma(side.query.shape[0] + 2, UNIT_32) + _UNDERFLOW
-    make = _cosine if side.metric == "cosine" else _distance
-    value, slack = make(products[:, 0].astype(np.float64), norms, side, relative)
-    return Estimate(value - slack, value + slack)
+    interval = _cosine if side.metric == "cosine" else _distance
+    value, error = interval(products[:, 0].astype(np.float64), norms, side, relative)
+    return Estimate(value - error, value + error)
 
 
 def _cosine(
     products: Float64s, norms: Float64s, side: QuerySide, relative: float
 ) -> tuple[Float64s, Float64s | float]:
-    """Returns cosines and their error: that of the product, of two norms and of the roundings."""
+    """Returns cosines and the bound of their error: of the product, two norms and the roundings."""
     if side.norm == 0.0:
         return np.zeros(products.shape[0], np.float64), 0.0
-    slack = (relative * (1.0 + 2.0**-20) + 2.0 * _NORM_ERROR) * (1.0 + 2.0**-19)
+    error = (relative * (1.0 + 2.0**-20) + 2.0 * _NORM_ERROR) * (1.0 + 2.0**-19)
     value = np.divide(products, norms, out=np.zeros_like(products), where=norms > 0.0)
-    return value * (1.0 / side.norm), slack
+    return value * (1.0 / side.norm), error
 
 
 def _distance(
     products: Float64s, norms: Float64s, side: QuerySide, relative: float
 ) -> tuple[Float64s, Float64s | float]:
-    """Returns dot products or negated squared distances, and their errors."""
+    """Returns dot products or negated squared distances, and bounds of their errors."""
     power = math.ldexp(1.0, side.exponent)
     product = products * power
     length = norms * (side.norm * power)
-    slack = length * (relative * (1.0 + 2.0**-20) + _ROUNDINGS)
+    error = length * (relative * (1.0 + 2.0**-20) + _ROUNDINGS)
     if side.metric == "dot":
-        return product, slack
-    reach = norms * norms + (side.norm * power) ** 2
-    return 2.0 * product - reach, 2.0 * slack + reach * (4.0 * _NORM_ERROR)
+        return product, error
+    squares = norms * norms + (side.norm * power) ** 2
+    return 2.0 * product - squares, 2.0 * error + squares * (4.0 * _NORM_ERROR)

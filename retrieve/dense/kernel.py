@@ -1,10 +1,11 @@
-"""Products of rows with queries, by whatever the machine has that is fast.
+"""Products of rows with queries, by the fastest library that is installed.
 
-Every product of codes is an exact integer, so instruction sets, threads and libraries can not
-change it. `numkong` multiplies blocks and serves batches, `simsimd` reads memory as fast as a core
-can and serves single queries, and batches without `numkong` at a quarter of the speed; numpy does
-both without either. Where an integer is rounded to float32, which is nowhere below 1,041
-components, it is within 2^-24 of itself.
+A product of two code vectors is an exact integer, so libraries, threads and instruction sets cannot
+change it; a product of float32 rows may be summed in any order, which the bounds allow for.
+`numkong` multiplies blocks and serves batches; `simsimd` reads memory as fast as one core can and
+serves single queries, and batches without `numkong` at a quarter of the speed; numpy serves both
+without either. Integers that are rounded to float32, which happens from 1,041 components on, are
+within a relative 2^-24.
 
 Spec: retrieval 4.2.1.
 """
@@ -19,19 +20,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ibidem.retrieve.dense import tuning
 from ibidem.retrieve.numbers import Float32s
 
 Int8s = npt.NDArray[np.int8]
 Products = Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
-"""From (n, d) codes or rows, C-contiguous, to their products with m queries, (n, m) float32 or
-int32."""
+"""A function from (n, d) codes or rows, C-contiguous, to their products with m queries, (n, m)
+float32, float64 or int32.
+"""
 
-BATCH_MIN = 4
-"""Queries from which multiplying blocks beats multiplying row by row."""
-_BLOCK_ROWS = 512
-"""Rows that are made wider at a time, in one place: they stay in a near cache."""
 _EXACT_DIM = (1 << 24) // (127 * 127)
-"""Up to so many components a float32 sum of products of codes is exact in any order."""
+"""Components up to which a float32 sum of products of codes is exact in any order."""
 
 
 def code_products(queries: Int8s) -> Products:
@@ -55,8 +54,8 @@ def float_products(queries: Float32s) -> Products:
 
 
 def _by_library(queries: npt.NDArray[Any]) -> Products | None:
-    """Returns products by the library that is best for so many queries, of those installed."""
-    numkong = numkong_module() if queries.shape[0] >= BATCH_MIN else None
+    """Returns products by the best installed library for this number of queries, if any."""
+    numkong = numkong_module() if queries.shape[0] >= tuning.BLOCK_PRODUCT_QUERIES_MIN else None
     if numkong is not None:
         return with_numkong(numkong, queries)
     simsimd = simsimd_module()
@@ -72,8 +71,8 @@ def with_numkong(numkong: ModuleType, queries: npt.NDArray[Any]) -> Products:
 def with_simsimd(simsimd: ModuleType, queries: npt.NDArray[Any]) -> Products:
     """Returns products by `simsimd`, of codes with int32 inside, on the calling thread.
 
-    Its other threads wait in a loop for each other, which on a machine that has other work to do
-    takes far longer than they save.
+    Its own threads spin while they wait for each other, which on a busy machine takes far longer
+    than they save.
     """
     if queries.shape[0] == 1:
         return lambda codes: np.asarray(
@@ -85,15 +84,15 @@ def with_simsimd(simsimd: ModuleType, queries: npt.NDArray[Any]) -> Products:
 
 
 def with_numpy(queries: Int8s) -> Products:
-    """Returns products by floats in which every partial sum is an exact integer."""
+    """Returns products in a float type in which every partial sum is an exact integer."""
     kind = np.float32 if queries.shape[1] <= _EXACT_DIM else np.float64
     columns = np.ascontiguousarray(queries.T.astype(kind))
 
     def products(codes: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        block = np.empty((_BLOCK_ROWS, queries.shape[1]), kind)
+        block = np.empty((tuning.WIDENED_ROWS, queries.shape[1]), kind)
         result = np.empty((codes.shape[0], columns.shape[1]), kind)
-        for start in range(0, codes.shape[0], _BLOCK_ROWS):
-            part = codes[start : start + _BLOCK_ROWS]
+        for start in range(0, codes.shape[0], tuning.WIDENED_ROWS):
+            part = codes[start : start + tuning.WIDENED_ROWS]
             wide = block[: part.shape[0]]
             np.copyto(wide, part)
             np.matmul(wide, columns, out=result[start : start + part.shape[0]])

@@ -1,10 +1,23 @@
-"""The dense lane: exact nearest vectors by canonical score, found by passes that carry a proof.
+"""The dense lane: the `depth` vectors nearest to the query's, exactly.
 
-From coarse to fine: eight-bit codes of all rows; float32 of what they leave, or of everything where
-they can not tell rows apart; float64 where that leaves much; canonical scores of the rest. Each
-pass bounds the canonical score of every row that it keeps, and leaves out only rows that are
-provably not among the best (`scan.py`, `retrieve/dense/refine.py`, `bounds.py`). Queries of one
-universe and model share the scan.
+Problem: score n vectors of d components against a query, with the same float64 result on every
+machine, without n x d float64 operations. Idea: estimate all scores cheaply with a *proven* error
+bound, and spend exact arithmetic only on rows whose interval reaches the depth-th best lower end
+(filter and refine). From coarse to fine:
+
+1. eight-bit codes of all rows, one byte a component (`scan.py`, `quantizers.py`); where codes
+   cannot tell rows apart, as among near-duplicates, float32 of all rows instead;
+2. float32, then float64, of the rows that are left (`refine.py`, `bounds.py`);
+3. canonical scores, correctly rounded sums, of the few that are then left.
+
+Invariant: a row is left out only if its upper bound is strictly below a score that `depth` rows
+provably reach, so no answer depends on the passes, libraries, threads or instruction sets.
+`docs/design/dense.md` explains the lane on one page.
+
+Cost: one read of n x d bytes, shared by the queries of a batch, plus work on some hundred rows.
+Paper: Weber, Schek and Blott, "A quantitative analysis and performance study for similarity-search
+methods in high-dimensional spaces" (1998): the VA-file, a scan of quantised vectors with bounds,
+followed by exact distances.
 
 Spec: retrieval 4.2.
 """
@@ -19,6 +32,7 @@ import numpy as np
 from ibidem.objects.config import Model
 from ibidem.objects.errors import ErrorKind, InvalidInputError
 from ibidem.retrieve import numbers
+from ibidem.retrieve.dense import tuning
 from ibidem.retrieve.dense.bounds import QuerySide
 from ibidem.retrieve.dense.quantizers import CODES, FLOATS
 from ibidem.retrieve.dense.refine import Refinement
@@ -32,16 +46,10 @@ from ibidem.retrieve.query.query import Query
 
 LANE = "dense"
 _FLOORS = {"cosine": -1.0, "dot": None, "euclidean": None}
-_BATCH_MAX = 64
-"""Queries that share a scan at most, which bounds what it keeps in memory."""
-_FEW = 8
-"""Below one member in so many rows, members are looked up one by one."""
-_GATHER_SHARE = 6
-"""Below one wanted row in so many, rows are gathered first and not masked after."""
 
 
 def rank_dense(universe: Universe) -> LaneTop:
-    """Returns the best nodes for the query's vector."""
+    """Returns the best `query.depth` nodes for the query's vector."""
     return rank_dense_many([universe])[0]
 
 
@@ -51,7 +59,7 @@ def rank_dense_many(universes: Sequence[Universe]) -> list[LaneTop]:
     Queries with one model over the same nodes share a scan.
 
     Args:
-        universes: of one snapshot.
+        universes: of one snapshot, each with a query that has a vector.
     """
     tops: dict[int, LaneTop] = {}
     for group in _groups(universes):
@@ -84,7 +92,8 @@ def check_model(snapshot: Snapshot, query: Query) -> Model:
 
 
 def canonical_scores(rows: Float32s, query: Float32s, metric: str) -> Float64s:
-    """Returns the scores that the spec defines: (n, d) float32 to (n,) float64.
+    """Returns the (n,) float64 scores that the spec defines for (n, d) float32 rows and a (d,)
+    query.
 
     Spec: retrieval 4.2.
     """
@@ -101,12 +110,12 @@ def canonical_scores(rows: Float32s, query: Float32s, metric: str) -> Float64s:
 
 
 def _groups(universes: Sequence[Universe]) -> list[list[int]]:
-    """Returns the numbers of the universes, those with one model and the same nodes together."""
+    """Returns indices of the universes, grouped by model and node set."""
     groups: list[list[int]] = []
     for number, universe in enumerate(universes):
         for group in groups:
             first = universes[group[0]]
-            if len(group) < _BATCH_MAX and _share(first, universe):
+            if len(group) < tuning.BATCH_QUERIES_MAX and _can_share(first, universe):
                 group.append(number)
                 break
         else:
@@ -114,7 +123,7 @@ def _groups(universes: Sequence[Universe]) -> list[list[int]]:
     return groups
 
 
-def _share(one: Universe, other: Universe) -> bool:
+def _can_share(one: Universe, other: Universe) -> bool:
     first, second = one.query.vector, other.query.vector
     assert first is not None, "BUG: the dense lane runs on a vector"
     assert second is not None, "BUG: the dense lane runs on a vector"
@@ -124,7 +133,7 @@ def _share(one: Universe, other: Universe) -> bool:
 
 
 def _rank_group(universes: Sequence[Universe]) -> list[LaneTop]:
-    """Returns the tops of queries with one scope and model."""
+    """Returns the best nodes of each query; all have one model and one set of nodes."""
     first, queries = universes[0], [universe.query for universe in universes]
     snapshot = first.view.snapshot
     metric = check_model(snapshot, queries[0]).metric
@@ -135,10 +144,10 @@ def _rank_group(universes: Sequence[Universe]) -> list[LaneTop]:
     parts = _parts(first.scope, segments)
     sides = [QuerySide.of(vector.array(), metric) for vector in vectors]
     depths = [query.depth for query in queries]
-    kept = _coarse(parts, sides, depths)
+    survivors = _scan_passes(parts, sides, depths)
     tops: list[LaneTop] = []
     for number, (side, depth) in enumerate(zip(sides, depths, strict=True)):
-        ordinals, scores = _scored(kept.pop(number), parts, side, depth)
+        ordinals, scores = _canonical(survivors.pop(number), parts, side, depth)
         found, values = best(snapshot, ordinals, scores, depth)
         status = LaneStatus.OK
         if found.shape[0] == 0 and not has_rows(first.view, segments):
@@ -148,18 +157,18 @@ def _rank_group(universes: Sequence[Universe]) -> list[LaneTop]:
 
 
 def _parts(scope: NodeSet, segments: Sequence[VectorSegment]) -> list[SegmentRows]:
-    """Returns the rows of a scope, as positions where they are few."""
+    """Returns a node set's rows by segment: all, masked, or as positions where they are few."""
     parts: list[SegmentRows] = []
     for segment in segments:
         count = int(segment.ordinals.shape[0])
-        if scope.hidden is None and len(scope.members) * _FEW < count:
+        if scope.hidden is None and len(scope.members) * tuning.LOOKUP_SHARE < count:
             part = SegmentRows(segment, positions=scope.positions(segment))
         else:
             mask = scope.mask(segment)
             wanted = count if mask is None else int(np.count_nonzero(mask))
             if mask is None or wanted == count:
                 part = SegmentRows(segment)
-            elif wanted * _GATHER_SHARE < count:
+            elif wanted * tuning.GATHER_SHARE < count:
                 part = SegmentRows(segment, positions=np.flatnonzero(mask))
             else:
                 part = SegmentRows(segment, mask=mask)
@@ -168,45 +177,61 @@ def _parts(scope: NodeSet, segments: Sequence[VectorSegment]) -> list[SegmentRow
     return parts
 
 
-def _coarse(
+def _scan_passes(
     parts: list[SegmentRows], sides: list[QuerySide], depths: list[int]
 ) -> dict[int, list[Survivors] | None]:
-    """Returns by number of the query what can be among its best; None for a query without length,
-    from which all rows have the same angle."""
+    """Returns, by index of the query, the rows that can be among its best.
+
+    None for a zero query, for which no pass is needed.
+    """
     found: dict[int, list[Survivors] | None] = dict.fromkeys(range(len(sides)))
-    for one in (CODES, FLOATS):
-        left = [number for number, kept in found.items() if kept is None and sides[number].norm]
-        if left:
-            picked = [sides[number] for number in left], [depths[number] for number in left]
-            found.update(zip(left, scan(parts, *picked, one, gives_up=one is CODES), strict=True))
+    for quantizer in (CODES, FLOATS):
+        pending = [
+            number
+            for number, survivors in found.items()
+            if survivors is None and sides[number].norm
+        ]
+        if pending:
+            survivors = scan(
+                parts,
+                [sides[number] for number in pending],
+                [depths[number] for number in pending],
+                quantizer,
+                may_give_up=quantizer is CODES,
+            )
+            found.update(zip(pending, survivors, strict=True))
     return found
 
 
-def _scored(
-    kept: list[Survivors] | None, parts: list[SegmentRows], side: QuerySide, depth: int
+def _canonical(
+    survivors: list[Survivors] | None, parts: list[SegmentRows], side: QuerySide, depth: int
 ) -> tuple[list[Ordinals], list[Float64s]]:
-    """Returns ordinals and canonical scores by segment; all of the best are there."""
-    if kept is None:
-        return _without_length(parts, side)
-    if not kept:
+    """Returns ordinals and canonical scores of rows that include all of the best."""
+    if survivors is None:
+        return _scores_of_zero_query(parts, side)
+    if not survivors:
         return [], []
-    left = Refinement.of(kept).refined(side, depth)
-    scores = [canonical_scores(rows, side.query, side.metric) for _, rows in left.rows()]
-    return [left.ordinals], [np.concatenate(scores)]
+    remaining = Refinement.of(survivors).refine(side, depth)
+    scores = [canonical_scores(rows, side.query, side.metric) for _, rows in remaining.rows()]
+    return [remaining.ordinals], [np.concatenate(scores)]
 
 
-def _without_length(
+def _scores_of_zero_query(
     parts: list[SegmentRows], side: QuerySide
 ) -> tuple[list[Ordinals], list[Float64s]]:
-    """Returns ordinals and canonical scores for a zero vector: 0.0, or the negated square norms."""
+    """Returns ordinals and canonical scores of all rows for a zero query: 0.0 each, or for
+    Euclidean distance the negated squared norms.
+    """
     ordinals: list[Ordinals] = []
     scores: list[Float64s] = []
     for part in parts:
-        at = part.positions if part.mask is None else np.flatnonzero(part.mask)
-        found = part.segment.ordinals if at is None else part.segment.ordinals[at]
+        positions = part.positions if part.mask is None else np.flatnonzero(part.mask)
+        found = part.segment.ordinals if positions is None else part.segment.ordinals[positions]
         values = np.zeros(found.shape[0], np.float64)
         if side.metric == "euclidean":
-            rows = part.segment.rows if at is None else np.take(part.segment.rows, at, axis=0)
+            rows = part.segment.rows
+            if positions is not None:
+                rows = np.take(rows, positions, axis=0)
             values -= numbers.squares(rows)
         ordinals.append(found)
         scores.append(values + 0.0)

@@ -1,8 +1,9 @@
-"""Work that several threads share without waiting for each other.
+"""Threads that share a list of tasks, without waiting for a slow one.
 
-The calling thread takes tasks from one end, helpers from the other. A helper that is slow, since
-the machine has other things to do, is not waited for long: what it has not finished when all else
-is done is done once more. So tasks must not have effects, and take little more time than alone.
+The calling thread takes tasks from the front of a queue, helpers from the back. When the queue is
+empty the caller waits for a helper half a millisecond at most, and then does its task again: on a
+busy machine a helper may not run at all. So tasks must have no effects. Threads are started for
+each call, since a pool would not survive a fork.
 """
 
 from __future__ import annotations
@@ -13,37 +14,37 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from ibidem.retrieve.dense import tuning
+
 Task = TypeVar("Task")
 Found = TypeVar("Found")
 
 _CPUS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-WORKERS = min(4, _CPUS or 1)
-"""Threads that share."""
-_PATIENCE = 0.0005
-"""Seconds that a helper is waited for at the end."""
+WORKERS = min(tuning.THREADS_MAX, _CPUS or 1)
+"""Threads that share, the calling one included."""
 
 
-def shared(work: Callable[[Task], Found], tasks: Sequence[Task]) -> list[Found]:
+def map_shared(work: Callable[[Task], Found], tasks: Sequence[Task]) -> list[Found]:
     """Returns what `work` gives for each task, in their order.
 
     Raises:
         Exception: whatever `work` raises for one of them.
     """
     found: dict[int, Found] = {}
-    left = deque(range(len(tasks)))
-    ends = [_thread.allocate_lock() for _ in range(WORKERS - 1)]
-    for end in ends:
-        end.acquire()
+    pending = deque(range(len(tasks)))
+    finished = [_thread.allocate_lock() for _ in range(WORKERS - 1)]
+    for is_finished in finished:
+        is_finished.acquire()
         # Not `threading`, which waits until its thread runs.
-        _thread.start_new_thread(_help, (work, tasks, left, found, end))
+        _thread.start_new_thread(_help, (work, tasks, pending, found, is_finished))
     while True:
         try:
-            number = left.popleft()
+            number = pending.popleft()
         except IndexError:
             break
         found[number] = work(tasks[number])
-    for end in ends:
-        if not end.acquire(timeout=_PATIENCE):
+    for is_finished in finished:
+        if not is_finished.acquire(timeout=tuning.HELPER_WAIT_S):
             break
     return [found[number] if number in found else work(task) for number, task in enumerate(tasks)]
 
@@ -51,16 +52,16 @@ def shared(work: Callable[[Task], Found], tasks: Sequence[Task]) -> list[Found]:
 def _help(
     work: Callable[[Task], Found],
     tasks: Sequence[Task],
-    left: deque[int],
+    pending: deque[int],
     found: dict[int, Found],
-    end: _thread.LockType,
+    is_finished: _thread.LockType,
 ) -> None:
-    """Takes tasks from the end until none is left; one that fails is left to the caller."""
+    """Takes tasks from the back until none is left; a task that fails is left to the caller."""
     try:
         while True:
-            number = left.pop()
+            number = pending.pop()
             found[number] = work(tasks[number])
     except Exception:
         return
     finally:
-        end.release()
+        is_finished.release()

@@ -1,12 +1,18 @@
-"""The scan of the dense lane: all rows once for some queries, and bounds that leave rows out.
+"""The scan: an estimate of every row's score in one read, and bounds that leave rows out.
 
-A pass (`retrieve/dense/quantizers.py`) gives an estimate of each cosine and a bound of its error.
-The scan keeps rows whose upper bound, with the largest residual of their segment, reaches the
-wanted place as far as it is known; what is kept is bounded again, each row by its own residual.
-Rows that are left out can not be among the best, whatever the rows are. Dot products and distances
-follow from the cosine and the norms.
+Problem: find the few rows that can be among the `depth` best, reading each row once and in as few
+bytes as possible. Idea: a quantiser pass (`quantizers.py`) gives for every row an estimate of the
+cosine and a bound of its error; dot products and distances follow from the cosine and the norms.
+Rows are read in chunks of growing size. After each, the depth-th largest *lower* bound so far is a
+*threshold*, and a row is a candidate if its *upper* bound reaches it. A chunk is compared with one
+number, taken for the largest error in the segment; only rows that pass are bounded by their own.
 
-Several queries share one scan: memory is read once, in chunks that stay in a near cache.
+Invariant: at any time `threshold` is a score that `depth` rows provably reach, so a row below it is
+not among the best, whatever the rows not read yet are. Ties survive.
+
+Cost: n x d bytes (codes) or 4 x n x d (float32), read once for all queries of the batch, in chunks
+whose products stay in a near cache. Candidates are pruned as the threshold rises, so few are held.
+Paper: Weber, Schek and Blott (1998), VA-SSA, the scan with a running threshold.
 
 Spec: retrieval 4.2.1.
 """
@@ -20,9 +26,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ibidem.objects.record import record
-from ibidem.retrieve.dense import parallel
+from ibidem.retrieve.dense import parallel, tuning
 from ibidem.retrieve.dense.bounds import Estimate, Positions, QuerySide
-from ibidem.retrieve.dense.candidates import Candidates, joined, tops
+from ibidem.retrieve.dense.candidates import Candidates, concatenated, reached_by
 from ibidem.retrieve.dense.kernel import Products
 from ibidem.retrieve.dense.quantizers import At, Quantizer, Queries
 from ibidem.retrieve.dense.segment_query import SegmentQuery, SegmentRows
@@ -30,31 +36,14 @@ from ibidem.retrieve.numbers import Float32s, Float64s
 from ibidem.retrieve.protocol import Bools, VectorSegment
 
 _UNUSED = np.ones((1, 1))
-_PLAIN = -1
+_NO_CENTRE = -1
 _NORM_ERROR = 2.0**-36
 """Relative, on the square of a norm."""
-_FIRST_ROWS = 8_192
-"""Rows of the first chunk; the next has up to _GROWTH times what was seen, and _CHUNK_ROWS."""
-_GROWTH = 8
-_CHUNK_ROWS = 65_536
-_GATHER_ROWS = 2_048
-_CHUNK_PRODUCTS = 1 << 17
-"""Products of one chunk at most: half a megabyte of float32."""
-_NORMS_ALIKE = 1.0 + 2.0**-8
-"""Rows with norms no further apart are compared with one bound, that of the worst norm."""
-_SHARED_CHUNKS, _SHARED_PRODUCTS = 4, 1 << 15
-"""From so many chunks of so many products on, threads share them: less is done sooner by one."""
-_SAMPLE_ROWS = 2_048
-_SAMPLE_SHARE = 4
-"""From so many times the sample on, a sample can be taken."""
-_BLIND_SHARE = 4
-"""A query for which more than one in four rows of the sample could be among the best of the sample
-is given up: the pass does not tell its rows apart."""
 
 
 @record
 class Survivors:
-    """What is left of one segment for one query: positions ascending, with their bounds."""
+    """The rows of one segment that can be among the best of one query: ascending, with bounds."""
 
     segment: VectorSegment
     positions: Positions
@@ -65,129 +54,141 @@ def scan(
     parts: Sequence[SegmentRows],
     sides: Sequence[QuerySide],
     depths: Sequence[int],
-    one: Quantizer,
+    quantizer: Quantizer,
     *,
-    gives_up: bool,
+    may_give_up: bool,
 ) -> list[list[Survivors] | None]:
-    """Returns for each query what can be among its best, or None where the pass does not tell.
+    """Returns for each query the rows that can be among its best; None where the pass was given up.
 
     Args:
         parts: the rows, disjoint.
         sides: queries of one metric, none of them zero.
-        depths: how many are wanted of each.
-        one: the pass.
-        gives_up: whether a query may be given up.
+        depths: how many rows each query wants, at least 1.
+        quantizer: the pass.
+        may_give_up: whether a query whose rows the pass cannot tell apart is given up.
     """
-    found = _Scan(parts, sides, depths, one, gives_up=gives_up)
-    found.run()
-    return [found.kept(number) for number in range(len(sides))]
+    one = _Scan(parts, sides, depths, quantizer, may_give_up=may_give_up)
+    one.run()
+    return [one.survivors(number) for number in range(len(sides))]
 
 
 @record
 class _Chunk:
-    """Rows that are read at a time."""
+    """Rows that are read in one go."""
 
     number: int
-    """Of the segment."""
+    """The index of their segment."""
     at: At
     size: int
 
 
 class _Scan:
-    """One scan for several queries. `least` is what the last wanted row of each query reaches."""
+    """One scan for several queries.
+
+    `threshold` is, by query, a score that as many rows as are wanted provably reach; -inf at first.
+    """
 
     def __init__(
         self,
         parts: Sequence[SegmentRows],
         sides: Sequence[QuerySide],
         depths: Sequence[int],
-        one: Quantizer,
+        quantizer: Quantizer,
         *,
-        gives_up: bool,
+        may_give_up: bool,
     ) -> None:
-        self.one = one
+        self.quantizer = quantizer
         self.metric = sides[0].metric
         self.parts = sorted(parts, key=lambda part: -part.size)
         self.sides = list(sides)
         self.depths = np.asarray(depths)
-        self.gives_up = gives_up
-        self.least = np.full(len(depths), -np.inf)
+        self.may_give_up = may_give_up
+        self.threshold = np.full(len(depths), -np.inf)
         self.is_bounded = False
         self.active = np.arange(len(depths), dtype=np.int16)
-        self.hits: list[Candidates] = []
+        self.candidates: list[Candidates] = []
         self.total = sum(part.size for part in self.parts)
         self.offsets = np.cumsum([0, *(part.segment.ordinals.shape[0] for part in self.parts)])
         self.queries: dict[int, Queries] = {}
-        """By the number of the segment; _PLAIN for all without a centre."""
-        self.plain: Products | None = None
+        """By the index of the segment; _NO_CENTRE for all segments without a centre."""
+        self.plain_products: Products | None = None
         self.segments: dict[int, SegmentQuery] = {}
 
     def run(self) -> None:
-        """Scans everything; bounds are sharpened whenever much more was seen."""
-        waiting: list[_Chunk] = []
-        seen, next_look = 0, 0
+        """Reads all rows; the threshold is raised whenever much more was read."""
+        pending: list[_Chunk] = []
+        read_count, next_check = 0, 0
         for chunk in self._chunks():
-            waiting.append(chunk)
-            seen += chunk.size
-            if seen >= next_look:
-                is_first, next_look = next_look == 0, _GROWTH * seen
-                self._read(waiting)
-                waiting = []
-                if is_first and self.gives_up and self._seems_blind(seen):
+            pending.append(chunk)
+            read_count += chunk.size
+            if read_count >= next_check:
+                is_first, next_check = next_check == 0, tuning.CHUNK_GROWTH * read_count
+                self._read(pending)
+                pending = []
+                if is_first and self.may_give_up and self._is_indistinct(read_count):
                     self._sample()
                     if not len(self.active):
                         return
-        self._read(waiting)
+        self._read(pending)
 
     def _chunks(self) -> Iterator[_Chunk]:
-        """Yields all rows that rank, by segment and position; the first are few."""
-        step = max(256, min(_CHUNK_ROWS, _CHUNK_PRODUCTS // len(self.depths)))
-        seen = 0
+        """Yields all rows by segment and position, in chunks that grow."""
+        step = min(tuning.CHUNK_ROWS_MAX, tuning.CHUNK_PRODUCTS // len(self.depths))
+        step = max(tuning.CHUNK_ROWS_MIN, step)
+        read_count = 0
         for number, part in enumerate(self.parts):
-            longest = step if part.positions is None else min(step, _GATHER_ROWS)
+            longest = step if part.positions is None else min(step, tuning.GATHERED_CHUNK_ROWS)
             start, size = 0, part.size
             while start < size:
-                stop = min(size, start + min(longest, max(_FIRST_ROWS, _GROWTH * seen)))
+                grown = max(tuning.FIRST_CHUNK_ROWS, tuning.CHUNK_GROWTH * read_count)
+                stop = min(size, start + min(longest, grown))
                 span = slice(start, stop)
                 at = span if part.positions is None else part.positions[span]
                 yield _Chunk(number, at, stop - start)
-                seen += stop - start
+                read_count += stop - start
                 start = stop
 
     def _read(self, chunks: Sequence[_Chunk]) -> None:
-        """Adds those rows of some chunks that reach the bounds so far, and looks at them.
+        """Adds the candidates among the rows of some chunks, then raises the threshold.
 
-        What is found does not depend on the number of threads: bounds are raised in between only.
+        The threshold is not raised while chunks are read, so the result does not depend on threads.
         """
-        tasks = [(self._asked(chunk.number), chunk.at) for chunk in chunks]
+        tasks = [(self._segment_query(chunk.number), chunk.at) for chunk in chunks]
         products = sum(chunk.size for chunk in chunks) * len(self.active)
-        is_large = len(tasks) >= _SHARED_CHUNKS and products >= len(tasks) * _SHARED_PRODUCTS
-        if is_large and self.is_bounded and parallel.WORKERS > 1:
-            found = parallel.shared(self._hits_of, tasks)
+        is_large = products >= len(tasks) * tuning.SHARED_CHUNK_PRODUCTS_MIN
+        if (
+            len(tasks) >= tuning.SHARED_CHUNKS_MIN
+            and is_large
+            and self.is_bounded
+            and parallel.WORKERS > 1
+        ):
+            found = parallel.map_shared(self._candidates_of, tasks)
         else:
-            found = [self._hits_of(task) for task in tasks]
-        self.hits += [hits for hits in found if hits is not None]
+            found = [self._candidates_of(task) for task in tasks]
+        self.candidates += [part for part in found if part is not None]
         self._prune_below()
 
-    def _seems_blind(self, seen: int) -> bool:
-        """Returns whether rows near each other can hardly be told apart."""
-        return self.total > _SAMPLE_SHARE * _SAMPLE_ROWS and not self._told(seen).all()
+    def _is_indistinct(self, read_count: int) -> bool:
+        """Returns whether, for some query, many of the rows read so far are still candidates."""
+        is_large = self.total > tuning.SAMPLE_SHARE * tuning.SAMPLE_ROWS
+        return is_large and not self._distinguishes(read_count).all()
 
-    def _told(self, taken: int) -> Bools:
-        """Returns whether few of the rows that were taken are left, by query."""
-        left = np.zeros(len(self.depths), np.intp)
-        for hits in self.hits:
-            if len(left) == 1:
-                left += len(hits.query)
+    def _distinguishes(self, taken: int) -> Bools:
+        """Returns, by query, whether few of the rows that were read are still candidates."""
+        remaining = np.zeros(len(self.depths), np.intp)
+        for candidates in self.candidates:
+            if len(remaining) == 1:
+                remaining += len(candidates.query)
             else:
-                left += np.bincount(hits.query, minlength=len(left))
-        found: Bools = left * _BLIND_SHARE <= np.maximum(taken, 16 * self.depths)
+                remaining += np.bincount(candidates.query, minlength=len(remaining))
+        enough = np.maximum(taken, tuning.INDISTINCT_DEPTHS * self.depths)
+        found: Bools = remaining * tuning.INDISTINCT_SHARE <= enough
         return found
 
     def _sample(self) -> None:
-        """Raises `least` by rows spread over all, and gives up queries whose rows look alike."""
-        hits, self.hits = self.hits, []
-        step = self.total // _SAMPLE_ROWS
+        """Raises the threshold by rows spread over all, and gives up queries it does not help."""
+        earlier, self.candidates = self.candidates, []
+        step = self.total // tuning.SAMPLE_ROWS
         chunks: list[_Chunk] = []
         for number, part in enumerate(self.parts):
             at = np.arange(step // 2, part.size, step)
@@ -196,178 +197,197 @@ class _Scan:
                 chunks.append(_Chunk(number, some, at.shape[0]))
         self._read(chunks)
         taken = sum(chunk.size for chunk in chunks)
-        told = self._told(taken)
-        if not told.all():
-            self.active = np.flatnonzero(told).astype(np.int16)
-            self.plain = None
+        distinguished = self._distinguishes(taken)
+        if not distinguished.all():
+            self.active = np.flatnonzero(distinguished).astype(np.int16)
+            self.plain_products = None
             self.segments.clear()
-            hits = [one.take(np.flatnonzero(told[one.query])) for one in hits]
-        self.hits = hits
+            earlier = [
+                candidates.take(np.flatnonzero(distinguished[candidates.query]))
+                for candidates in earlier
+            ]
+        self.candidates = earlier
 
-    def kept(self, number: int) -> list[Survivors] | None:
-        """Returns what is left for a query, None where it was given up."""
+    def survivors(self, number: int) -> list[Survivors] | None:
+        """Returns the rows left for a query, by segment; None where it was given up."""
         if number not in self.active:
             return None
-        if not self.hits:
+        if not self.candidates:
             return []
-        (hits,) = self.hits
+        (candidates,) = self.candidates
         if len(self.depths) > 1:
-            edges = np.searchsorted(hits.query, np.array([number, number + 1], np.int16))
-            hits = hits.take(slice(*edges.tolist()))
+            edges = np.searchsorted(candidates.query, np.array([number, number + 1], np.int16))
+            candidates = candidates.take(slice(*edges.tolist()))
         if len(self.parts) == 1:
-            estimate = Estimate(hits.lower, hits.upper)
-            return (
-                [Survivors(self.parts[0].segment, hits.place, estimate)] if len(hits.place) else []
-            )
-        # Hits are in the order of the parts.
-        edges = np.searchsorted(hits.place, self.offsets).tolist()
+            estimate = Estimate(candidates.lower, candidates.upper)
+            only = Survivors(self.parts[0].segment, candidates.place, estimate)
+            return [only] if estimate.size else []
+        # Candidates are in the order of the parts.
+        edges = np.searchsorted(candidates.place, self.offsets).tolist()
         found: list[Survivors] = []
-        for index, part in enumerate(self.parts):
-            mine = slice(edges[index], edges[index + 1])
-            if edges[index] < edges[index + 1]:
-                positions = hits.place[mine] - self.offsets[index]
-                estimate = Estimate(hits.lower[mine], hits.upper[mine])
+        for number, part in enumerate(self.parts):
+            mine = slice(edges[number], edges[number + 1])
+            if edges[number] < edges[number + 1]:
+                positions = candidates.place[mine] - self.offsets[number]
+                estimate = Estimate(candidates.lower[mine], candidates.upper[mine])
                 found.append(Survivors(part.segment, positions, estimate))
         return found
 
-    def _asked(self, number: int) -> SegmentQuery:
-        """Returns a segment as the active queries ask it: beside its centre, if it has one."""
-        made = self.segments.get(number)
-        if made is not None:
-            return made
+    def _segment_query(self, number: int) -> SegmentQuery:
+        """Returns a segment prepared for the active queries, beside its centre if it has one."""
+        built = self.segments.get(number)
+        if built is not None:
+            return built
         part = self.parts[number]
-        rows = self.one.rows(part.segment)
-        key = _PLAIN if rows.centre is None else number
+        rows = self.quantizer.rows(part.segment)
+        key = _NO_CENTRE if rows.centre is None else number
         queries = self.queries.get(key)
         if queries is None:
-            queries = self.queries[key] = self.one.queries(self.sides, rows.centre)
+            queries = self.queries[key] = self.quantizer.queries(self.sides, rows.centre)
         active = self.active
-        if rows.centre is not None or self.plain is None:
-            products = self.one.products(queries.body[active])
+        if rows.centre is not None or self.plain_products is None:
+            products = self.quantizer.products(queries.body[active])
             if rows.centre is None:
-                self.plain = products
+                self.plain_products = products
         else:
-            products = self.plain
-        made = self.segments[number] = SegmentQuery.of(
+            products = self.plain_products
+        built = self.segments[number] = SegmentQuery.of(
             number, part, rows, products, queries, active
         )
-        return made
+        return built
 
-    def _hits_of(self, task: tuple[SegmentQuery, At]) -> Candidates | None:
-        """Returns those of some rows that reach the bounds so far, if any."""
-        asked, at = task
-        mask = asked.part.mask
+    def _candidates_of(self, task: tuple[SegmentQuery, At]) -> Candidates | None:
+        """Returns the candidates among some rows, if any."""
+        segment_query, at = task
+        mask = segment_query.part.mask
         if mask is not None and not mask[at].any():
             return None
         with np.errstate(all="ignore"):
-            return self._bounded(asked, at)
+            return self._bounded_candidates(segment_query, at)
 
-    def _bounded(self, asked: SegmentQuery, at: At) -> Candidates | None:
-        rows, mask = asked.rows, asked.part.mask
-        estimates = asked.estimates(at)
-        index = self._reaching(asked, estimates, at)
-        row, column = index, np.zeros(1, np.intp)
+    def _bounded_candidates(self, segment_query: SegmentQuery, at: At) -> Candidates | None:
+        rows, mask = segment_query.rows, segment_query.part.mask
+        estimates = segment_query.estimates(at)
+        flat = self._above_threshold(segment_query, estimates, at)
+        row, column = flat, np.zeros(1, np.intp)
         if estimates.shape[1] > 1:
-            row = index // estimates.shape[1]
-            column = index - row * estimates.shape[1]
+            row = flat // estimates.shape[1]
+            column = flat - row * estimates.shape[1]
         positions = row + at.start if isinstance(at, slice) else at[row]
         if mask is not None:
-            wanted = np.flatnonzero(mask[positions])
-            index, positions = index[wanted], positions[wanted]
-            column = column[wanted] if len(column) > 1 else column
-        if not index.shape[0]:
+            in_mask = np.flatnonzero(mask[positions])
+            flat, positions = flat[in_mask], positions[in_mask]
+            column = column[in_mask] if len(column) > 1 else column
+        if not flat.shape[0]:
             return None
-        value = estimates.ravel()[index].astype(np.float64)
-        value *= asked.own[column]
-        value += asked.base[column]
-        slack = rows.residual(positions)
-        slack *= asked.length[column]
-        slack += asked.rest[column]
+        value = estimates.ravel()[flat].astype(np.float64)
+        value *= segment_query.scale[column]
+        value += segment_query.offset[column]
+        error = rows.residual(positions)
+        error *= segment_query.length[column]
+        error += segment_query.error_base[column]
         norms = rows.norms[positions] if self.metric != "cosine" else _UNUSED
-        lower, upper = self._interval(value, slack, norms, asked.norms[column])
+        lower, upper = self._interval(value, error, norms, segment_query.query_norms[column])
         query = self.active[column]
-        kept = np.flatnonzero(upper >= self.least[query])
-        query = query[kept] if len(query) > 1 else np.repeat(query, len(kept))
-        places = positions[kept] + self.offsets[asked.number]
-        return Candidates(places, query, lower[kept], upper[kept])
+        reaching = np.flatnonzero(upper >= self.threshold[query])
+        query = query[reaching] if len(query) > 1 else np.repeat(query, len(reaching))
+        places = positions[reaching] + self.offsets[segment_query.number]
+        return Candidates(places, query, lower[reaching], upper[reaching])
 
-    def _reaching(self, asked: SegmentQuery, estimates: Float32s, at: At) -> npt.NDArray[np.intp]:
-        """Returns the flat positions of estimates of rows that may reach `least`, and of some
-        others."""
-        rows = asked.rows
-        if rows.has_wild and not np.isfinite(rows.scale(at)).all():
+    def _above_threshold(
+        self, segment_query: SegmentQuery, estimates: Float32s, at: At
+    ) -> npt.NDArray[np.intp]:
+        """Returns flat indices into (n, m) estimates of the rows that may reach the threshold.
+
+        Rows masked out are among them.
+        """
+        rows = segment_query.rows
+        if rows.has_extreme_norms and not np.isfinite(rows.scale(at)).all():
             return np.arange(estimates.size)
         norms = rows.norms[at] if self.metric != "cosine" else _UNUSED
         if not self.is_bounded:
-            self._begin(asked, estimates, norms, at)
-        reach = self._needed(norms, asked.norms)
-        reach = (reach - asked.slack - asked.base) / asked.own
+            self._first_threshold(segment_query, estimates, norms, at)
+        cosine = self._required_cosine(norms, segment_query.query_norms)
+        estimate = (cosine - segment_query.error_max - segment_query.offset) / segment_query.scale
         # Rounded downwards, so that the comparison loses none.
-        lowest = np.nextafter(reach.astype(np.float32), np.float32(-np.inf))
+        lowest = np.nextafter(estimate.astype(np.float32), np.float32(-np.inf))
         return np.flatnonzero(estimates >= lowest)
 
-    def _begin(self, asked: SegmentQuery, estimates: Float32s, norms: Float64s, at: At) -> None:
-        """Raises `least` by some rows alone, when nothing is known yet."""
-        mask, count = asked.part.mask, int(self.depths.max())
+    def _first_threshold(
+        self, segment_query: SegmentQuery, estimates: Float32s, norms: Float64s, at: At
+    ) -> None:
+        """Raises the threshold from the first rows alone, before any row is a candidate."""
+        mask, count = segment_query.part.mask, int(self.depths.max())
         if mask is not None:
             estimates, norms = estimates[mask[at]], norms if norms is _UNUSED else norms[mask[at]]
-        if len(estimates) < count or asked.rows.has_wild:
+        if len(estimates) < count or segment_query.rows.has_extreme_norms:
             return
         if norms is _UNUSED:
-            lowest = tops(estimates, count) * asked.own + asked.base - asked.slack
+            lowest = (
+                reached_by(estimates, count) * segment_query.scale
+                + segment_query.offset
+                - segment_query.error_max
+            )
         else:
-            middle = estimates * asked.own + asked.base
-            slack = np.repeat(asked.slack[None, :], len(estimates), axis=0)
-            lowest = tops(self._interval(middle, slack, norms[:, None], asked.norms)[0], count)
+            middle = estimates * segment_query.scale + segment_query.offset
+            error = np.repeat(segment_query.error_max[None, :], len(estimates), axis=0)
+            lowest = reached_by(
+                self._interval(middle, error, norms[:, None], segment_query.query_norms)[0], count
+            )
         self._raise_threshold(self.active, lowest)
 
-    def _needed(self, norms: Float64s, own: Float64s) -> Float64s:
-        """Returns the least cosine that can reach `least`, by query, and by row where the norms of
-        rows differ much.
+    def _required_cosine(self, norms: Float64s, query_norms: Float64s) -> Float64s:
+        """Returns the least cosine that can reach the threshold.
 
-        Errors of a few roundings are within those that the slack allows for.
+        By query, and also by row where the norms of the rows differ much. Errors of a few roundings
+        are within those that `error` allows for.
         """
-        least = self.least[self.active]
+        threshold = self.threshold[self.active]
         if self.metric == "cosine":
-            return least
+            return threshold
         low, high = norms.min(), norms.max()
-        if high > low * _NORMS_ALIKE:
+        if high > low * tuning.NORMS_ALIKE:
             low = high = norms[:, None]
         if self.metric == "dot":
-            found = least / (np.where(least > 0.0, high, low) * own)
+            found = threshold / (np.where(threshold > 0.0, high, low) * query_norms)
         else:
-            # (rest + n²) / (2 n |q|) is least at n² = rest.
-            rest = least + own * own * (1.0 - _NORM_ERROR)
-            norm = np.clip(np.sqrt(np.maximum(rest, 0.0)), low, high)
-            found = (rest + norm * norm * (1.0 - _NORM_ERROR)) / (2.0 * norm * own)
+            # (square + n²) / (2 n |q|), with square = threshold + |q|², is least at n² = square.
+            square = threshold + query_norms * query_norms * (1.0 - _NORM_ERROR)
+            norm = np.clip(np.sqrt(np.maximum(square, 0.0)), low, high)
+            found = (square + norm * norm * (1.0 - _NORM_ERROR)) / (2.0 * norm * query_norms)
         return np.asarray(np.where(np.isnan(found), -np.inf, found))
 
     def _interval(
-        self, middle: Float64s, slack: Float64s, norms: Float64s, own: Float64s
+        self, middle: Float64s, error: Float64s, norms: Float64s, query_norms: Float64s
     ) -> tuple[Float64s, Float64s]:
-        """Returns bounds of the canonical scores from estimates of the cosines, which are used up,
-        and the norms of rows and queries."""
-        wild = ~np.isfinite(middle)
+        """Returns lower and upper bounds of canonical scores, given estimates of cosines and their
+        errors.
+
+        Overwrites `middle` and `error`. Norms are those of the rows and of the queries.
+        """
+        extreme = ~np.isfinite(middle)
         if self.metric != "cosine":
-            middle *= norms * own
-            slack *= norms * own
+            middle *= norms * query_norms
+            error *= norms * query_norms
             if self.metric == "euclidean":
-                reach = norms * norms + own * own
-                middle = 2.0 * middle - reach
-                slack = 2.0 * slack + reach * _NORM_ERROR
-        lower, upper = middle - slack, middle + slack
-        lower[wild], upper[wild] = -np.inf, np.inf
+                squares = norms * norms + query_norms * query_norms
+                middle = 2.0 * middle - squares
+                error = 2.0 * error + squares * _NORM_ERROR
+        lower, upper = middle - error, middle + error
+        lower[extreme], upper[extreme] = -np.inf, np.inf
         return lower, upper
 
     def _prune_below(self) -> None:
-        """Raises `least` by what was found, and drops what falls below it."""
-        if not self.hits:
+        """Raises the threshold by the candidates, and drops those now below it."""
+        if not self.candidates:
             return
-        hits = joined(self.hits, single=len(self.depths) == 1)
-        self._raise_threshold(*hits.reached(self.depths))
-        self.hits = [hits.take(np.flatnonzero(hits.upper >= self.least[hits.query]))]
+        candidates = concatenated(self.candidates, single=len(self.depths) == 1)
+        self._raise_threshold(*candidates.thresholds(self.depths))
+        self.candidates = [
+            candidates.take(np.flatnonzero(candidates.upper >= self.threshold[candidates.query]))
+        ]
 
-    def _raise_threshold(self, queries: npt.NDArray[np.integer[Any]], least: Float64s) -> None:
-        """Raises `least` of some queries."""
-        self.least[queries] = np.maximum(self.least[queries], least)
-        self.is_bounded = not np.isneginf(self.least[self.active]).any()
+    def _raise_threshold(self, queries: npt.NDArray[np.integer[Any]], threshold: Float64s) -> None:
+        """Raises the threshold of some queries."""
+        self.threshold[queries] = np.maximum(self.threshold[queries], threshold)
+        self.is_bounded = not np.isneginf(self.threshold[self.active]).any()

@@ -16,75 +16,81 @@ from ibidem.objects.block import empty
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.record import record
 from ibidem.retrieve.query import checks
+from ibidem.retrieve.query.options import OPTIONS, defaults
 
-DIRECTIONS = ("outgoing", "incoming", "both")
-SEEDS_MAX = 1000
-ETYPES_MAX = 1000
-WEIGHT_MAX = 1e9
-NODES_MAX = 1_000_000
-WALK_DEPTH_MAX = 4
-ROUNDS_MAX = 100
-DAMPING_MAX = 0.999
+_GRAPH = defaults("graph")
+_ETYPES_MAX = int(OPTIONS["graph.etypes"].high)
+_COMMUNITY = defaults("community")
 
 
 @record
 class Decay:
     """Best paths from the seeds: a node scores the best seed's share, less at every step."""
 
-    direction: str = "both"
-    etypes: tuple[str, ...] | None = None
+    direction: str = _GRAPH["direction"]
+    etypes: tuple[str, ...] | None = _GRAPH["etypes"]
     """The types that are walked, ascending; None for all."""
     weights: Mapping[str, float] = field(default_factory=empty)
     """By type, a factor of every edge of it; 1.0 where absent."""
-    seeds: int = 3
+    seeds: int = _GRAPH["seeds"]
     """How many nodes of the first fusion are walked from."""
-    max_expand: int | None = None
+    max_expand: int | None = _GRAPH["max_expand"]
     """How many nodes the lane returns, where that is less than the query's depth."""
-    depth: int = 2
-    decay: float = 0.7
+    depth: int = _GRAPH["depth"]
+    decay: float = _GRAPH["decay"]
     """What every step multiplies by."""
-    max_per_seed: int | None = None
+    max_per_seed: int | None = _GRAPH["max_per_seed"]
     """How many nodes, seeds not counted, one seed may bring."""
-    max_frontier: int = 5000
+    max_frontier: int = _GRAPH["max_frontier"]
     """How many nodes are walked from at each step."""
+
+    def form(self) -> dict[str, Any]:
+        """Returns the canonical form."""
+        return {"mode": "decay", **_form(self)}
 
 
 @record
 class PageRank:
     """Personalised PageRank: where a walk is found that now and then starts again at a seed."""
 
-    direction: str = "both"
-    etypes: tuple[str, ...] | None = None
+    direction: str = _GRAPH["direction"]
+    etypes: tuple[str, ...] | None = _GRAPH["etypes"]
     weights: Mapping[str, float] = field(default_factory=empty)
-    seeds: int = 3
-    max_expand: int | None = None
-    damping: float = 0.85
+    seeds: int = _GRAPH["seeds"]
+    max_expand: int | None = _GRAPH["max_expand"]
+    damping: float = _GRAPH["damping"]
     """How likely the walk goes on at each step."""
-    epsilon: float = 3e-4
+    epsilon: float = _GRAPH["epsilon"]
     """The share, for each arc of a node, below which what a node has is not passed on."""
-    rounds: int = 15
+    rounds: int = _GRAPH["rounds"]
+
+    def form(self) -> dict[str, Any]:
+        """Returns the canonical form."""
+        return {"mode": "ppr", **_form(self)}
 
 
 @record
 class Community:
     """What belongs together with the seeds, by label propagation around them."""
 
-    etypes: tuple[str, ...] | None = None
+    etypes: tuple[str, ...] | None = _COMMUNITY["etypes"]
     weights: Mapping[str, float] = field(default_factory=empty)
-    seeds: int = 3
-    hops: int = 2
+    seeds: int = _COMMUNITY["seeds"]
+    hops: int = _COMMUNITY["hops"]
     """How far from the seeds labels are propagated."""
-    rounds: int = 8
-    decay: float = 0.85
-    max_per_community: int | None = 10
-    max_nodes: int = 5000
+    rounds: int = _COMMUNITY["rounds"]
+    decay: float = _COMMUNITY["decay"]
+    max_per_community: int | None = _COMMUNITY["max_per_community"]
+    max_nodes: int = _COMMUNITY["max_nodes"]
     """How many nodes take part."""
+
+    def form(self) -> dict[str, Any]:
+        """Returns the canonical form."""
+        return _form(self)
 
 
 Graph = Decay | PageRank
 O = TypeVar("O", Decay, PageRank, Community)  # noqa: E741
-
-_MODES = ("decay", "ppr")
 
 
 def graph(value: object) -> Graph:
@@ -95,11 +101,7 @@ def graph(value: object) -> Graph:
             bounds.
     """
     given = _mapping("graph", value, {"mode": "ppr"})
-    mode = given.pop("mode", None)
-    if not isinstance(mode, str) or mode not in _MODES:
-        raise InvalidInputError(
-            f"graph.mode: got {checks.show(mode)}, expected one of {', '.join(_MODES)}"
-        )
+    mode = checks.present("graph.mode", given.pop("mode", None))
     if mode == "decay":
         return _build("graph", Decay, given)
     return _build("graph", PageRank, given)
@@ -110,28 +112,29 @@ def community(value: object) -> Community:
     return _build("community", Community, _mapping("community", value, {"hops": 2}))
 
 
-def form(value: Graph | Community | None) -> dict[str, Any] | None:
-    """Returns the canonical form, every field present."""
-    if value is None:
-        return None
-    found: dict[str, Any] = {}
-    if isinstance(value, Decay | PageRank):
-        found["mode"] = "decay" if isinstance(value, Decay) else "ppr"
-    for one in fields(value):
-        given = getattr(value, one.name)
-        if isinstance(given, tuple):
-            given = list(given)
-        found[one.name] = dict(given) if isinstance(given, Mapping) else given
-    return found
-
-
 def _build(name: str, kind: type[O], given: dict[str, Any]) -> O:
     known = {one.name for one in fields(kind)}
     for key in sorted(set(given) - known):
         raise InvalidInputError(
             f"{name}.{key}: got an unknown option, expected one of {', '.join(sorted(known))}"
         )
-    return kind(**{key: _CHECKS[key](f"{name}.{key}", value) for key, value in given.items()})
+    return kind(
+        **{
+            key: _OWN.get(key, checks.option)(f"{name}.{key}", value)
+            for key, value in given.items()
+        }
+    )
+
+
+def _form(value: Decay | PageRank | Community) -> dict[str, Any]:
+    """Returns the canonical form, every field present."""
+    form: dict[str, Any] = {}
+    for one in fields(value):
+        given = getattr(value, one.name)
+        if isinstance(given, tuple):
+            given = list(given)
+        form[one.name] = dict(given) if isinstance(given, Mapping) else given
+    return form
 
 
 def _mapping(name: str, value: object, example: Mapping[str, Any]) -> dict[str, Any]:
@@ -142,68 +145,30 @@ def _mapping(name: str, value: object, example: Mapping[str, Any]) -> dict[str, 
     return dict(value)
 
 
-def _direction(name: str, value: object) -> str:
-    if value not in DIRECTIONS or not isinstance(value, str):
-        raise InvalidInputError(
-            f"{name}: got {checks.show(value)}, expected one of {', '.join(DIRECTIONS)}"
-        )
-    return value
-
-
 def _etypes(name: str, value: object) -> tuple[str, ...] | None:
     if value is None:
         return None
     if not isinstance(value, str | Iterable):
         raise InvalidInputError(f"{name}: got {checks.show(value)}, expected edge types")
     given = [value] if isinstance(value, str) else list(value)
-    if not 1 <= len(given) <= ETYPES_MAX:
+    if not 1 <= len(given) <= _ETYPES_MAX:
         raise InvalidInputError(
-            f"{name}: got {len(given)} edge types, expected 1 to {ETYPES_MAX}, or None for all"
+            f"{name}: got {len(given)} edge types, expected 1 to {_ETYPES_MAX}, or None for all"
         )
     return tuple(sorted({checks.name(name, one) for one in given}))
 
 
 def _weights(name: str, value: object) -> Mapping[str, float]:
-    if not isinstance(value, Mapping) or len(value) > ETYPES_MAX:
+    if not isinstance(value, Mapping) or len(value) > _ETYPES_MAX:
         raise InvalidInputError(
             f"{name}: got {checks.show(value)}, "
-            f"expected at most {ETYPES_MAX} edge types and numbers"
+            f"expected at most {_ETYPES_MAX} edge types and numbers"
         )
     pairs = {
-        checks.name(name, etype): checks.number(f"{name}.{etype}", weight, high=WEIGHT_MAX)
+        checks.name(name, etype): checks.number(f"{name}.{etype}", weight, high=OPTIONS[name].high)
         for etype, weight in value.items()
     }
     return MappingProxyType(dict(sorted(pairs.items())))
 
 
-def _number(high: float) -> Any:
-    return lambda name, value: checks.number(name, value, high=high)
-
-
-def _count(low: int, high: int) -> Any:
-    return lambda name, value: checks.count(name, value, low=low, high=high)
-
-
-def _count_or_none(low: int, high: int) -> Any:
-    return lambda name, value: (
-        None if value is None else checks.count(name, value, low=low, high=high)
-    )
-
-
-_CHECKS: Mapping[str, Any] = {
-    "direction": _direction,
-    "etypes": _etypes,
-    "weights": _weights,
-    "seeds": _count(1, SEEDS_MAX),
-    "max_expand": _count_or_none(1, NODES_MAX),
-    "depth": _count(1, WALK_DEPTH_MAX),
-    "decay": _number(1.0),
-    "max_per_seed": _count_or_none(1, NODES_MAX),
-    "max_frontier": _count(1, NODES_MAX),
-    "damping": _number(DAMPING_MAX),
-    "epsilon": _number(1.0),
-    "rounds": _count(1, ROUNDS_MAX),
-    "hops": _count(1, WALK_DEPTH_MAX),
-    "max_per_community": _count_or_none(1, NODES_MAX),
-    "max_nodes": _count(1, NODES_MAX),
-}
+_OWN: Mapping[str, checks.Check] = {"etypes": _etypes, "weights": _weights}

@@ -1,1 +1,1 @@
-"""The lexical lane: BM25 over the postings of all segments, exact and reproducible."""
+"""The lexical lane: exact, reproducible BM25 over the postings of all segments."""

@@ -1,4 +1,19 @@
-"""BM25: weights of terms, and the canonical score of documents.
+"""BM25: the weights of terms, and the canonical score of a document.
+
+The score of document x is the sum, over the query's terms t that x has, of
+
+    contribution(t, x) = weight(t) * (k1 + 1) * tf / (tf + norm(x))
+    norm(x)            = k1 * ((1 - b) + b * length(x) / mean)
+    weight(t)          = qtf * ln((2N + 2) / (2 df + 1))
+
+Sums of floats depend on their order, so the score is defined operation by operation: contributions
+are added one by one, from 0.0, in ascending text order of the terms. Everything here is vectorised
+over documents and never over terms, which keeps that order.
+
+Invariant: `scores`, `scores_of`, and `contributions` added in text order give the same bits. Cost:
+terms x rows, plus one binary search each. Papers: Robertson, Walker et al., "Okapi at TREC-3"
+(1994); Robertson and Zaragoza (2009). The idf is the one with 1 added to the quotient, which is
+never negative.
 
 Spec: retrieval 4.1.
 """
@@ -12,101 +27,105 @@ import numpy.typing as npt
 
 from ibidem.objects.record import record
 from ibidem.retrieve.filter import NodeSet, cached
-from ibidem.retrieve.lexical.postings import MergedPostings, Slots, TermBounds, shares
-from ibidem.retrieve.lexical.view import LexicalView, Statistics
+from ibidem.retrieve.lexical import tuning
+from ibidem.retrieve.lexical.postings import MergedPostings, Slots, TermBounds, length_norms
+from ibidem.retrieve.lexical.statistics import Statistics
+from ibidem.retrieve.lexical.view import LexicalView
 from ibidem.retrieve.numbers import Float64s
 from ibidem.retrieve.protocol import Bools
 from ibidem.retrieve.query.query import Query
 
-_TABLE_MAX = 1 << 20
-"""Longest document whose share of the formula is kept in a table by length."""
-_CELLS = 1 << 20
-"""Terms times rows scored at a time."""
-
 
 @record
-class Weighted:
-    """One term of the formula."""
+class WeightedTerm:
+    """A term of the query: its postings over all segments, and its weight."""
 
-    joined: MergedPostings
+    postings: MergedPostings
     weight: float
 
 
 @record
 class Scorer:
-    """The formula with everything filled in that does not depend on a row."""
+    """The BM25 formula for one query and view, with all filled in that does not depend on a row."""
 
     view: NodeSet
     lexical_view: LexicalView
     statistics: Statistics
     """Of the view."""
-    terms: Sequence[Weighted]
+    terms: Sequence[WeightedTerm]
     """In ascending text order."""
     query: Query
     """Gives k1 and b."""
 
     @property
-    def lift(self) -> float:
-        """k1 + 1: what a posting adds is below this, times the weight of its term."""
+    def gain_factor(self) -> float:
+        """k1 + 1: a posting contributes less than this times the weight of its term."""
         return self.query.k1 + 1.0
 
-    def bounds(self, term: Weighted) -> TermBounds:
-        """Returns what bounds the postings of a term."""
-        return term.joined.bounds(self.lexical_view, self.statistics, self.query.k1, self.query.b)
+    def bounds(self, term: WeightedTerm) -> TermBounds:
+        """Returns upper and lower bounds of the contributions of a term."""
+        return term.postings.bounds(self.lexical_view, self.statistics, self.query.k1, self.query.b)
 
     def scores(self, slots: Slots) -> tuple[Float64s, Bools]:
-        """Returns the canonical scores of slots, and which of them have a term.
+        """Returns the (n,) canonical scores of `slots`, and (n,) whether a slot has one of the
+        terms.
 
-        What a slot does not have adds 0.0, which changes nothing.
+        A term that a document lacks adds 0.0, which changes no sum.
         """
-        step = max(1, _CELLS // len(self.terms))
+        step = max(1, tuning.SCORED_CELLS_MAX // len(self.terms))
         if slots.shape[0] <= step:
             return self._scores(slots)
-        made = [
+        chunks = [
             self._scores(slots[start : start + step]) for start in range(0, slots.shape[0], step)
         ]
-        return np.concatenate([one[0] for one in made]), np.concatenate([one[1] for one in made])
+        return np.concatenate([chunk[0] for chunk in chunks]), np.concatenate(
+            [chunk[1] for chunk in chunks]
+        )
 
     def _scores(self, slots: Slots) -> tuple[Float64s, Bools]:
         frequencies = np.empty((len(self.terms), slots.shape[0]), np.float64)
-        for line, term in zip(frequencies, self.terms, strict=True):
-            term.joined.frequencies_at(slots, line)
-        met: Bools = np.asarray(frequencies.any(axis=0))
-        return self.scores_of(slots, frequencies), met
+        for row, term in zip(frequencies, self.terms, strict=True):
+            term.postings.frequencies_at(slots, row)
+        has_term: Bools = np.asarray(frequencies.any(axis=0))
+        return self.scores_of(slots, frequencies), has_term
 
     def scores_of(self, slots: Slots, frequencies: Float64s) -> Float64s:
-        """Returns the canonical scores for (terms, slots) frequencies, 0 where a term is absent."""
-        share = frequencies + self._shares(self.lexical_view.lengths[slots])
+        """Returns (n,) canonical scores for a (terms, n) table of frequencies, 0 where absent."""
+        denominators = frequencies + self._length_norms(self.lexical_view.lengths[slots])
         if self.query.k1 == 0.0 or self.query.b == 1.0:
-            share += frequencies == 0.0  # not 0 / 0
-        gains = frequencies * self.lift
-        gains /= share
-        gains *= np.array([term.weight for term in self.terms])[:, None]
-        total: Float64s = np.add.accumulate(gains, axis=0)[-1]  # one by one, unlike `sum`
+            denominators += frequencies == 0.0  # not 0 / 0
+        contributions = frequencies * self.gain_factor
+        contributions /= denominators
+        contributions *= np.array([term.weight for term in self.terms])[:, None]
+        total: Float64s = np.add.accumulate(contributions, axis=0)[-1]  # one by one, unlike `sum`
         return total
 
-    def gains(
+    def contributions(
         self, slots: Slots, frequencies: npt.NDArray[np.unsignedinteger], weight: float | Float64s
     ) -> Float64s:
-        """Returns what a term of some weight adds to slots that have it, with its frequencies; or
-        several terms, each posting with the weight of its own."""
-        counts = frequencies.astype(np.float64)
-        gains = counts * self.lift
-        counts += self._shares(self.lexical_view.lengths.take(slots))
-        gains /= counts
-        gains *= weight
-        return gains
+        """Returns what postings add to the scores of their documents, (m,) float64.
 
-    def _shares(self, lengths: npt.NDArray[np.unsignedinteger]) -> Float64s:
-        """Returns k1 · ((1 - b) + b · (length / mean)), from a table by length made once a
-        snapshot."""
+        Args:
+            slots: (m,) the documents.
+            frequencies: (m,) how often each has its term, at least 1.
+            weight: of the one term, or (m,) of the term of each posting.
+        """
+        tf = frequencies.astype(np.float64)
+        contributions = tf * self.gain_factor
+        tf += self._length_norms(self.lexical_view.lengths.take(slots))
+        contributions /= tf
+        contributions *= weight
+        return contributions
+
+    def _length_norms(self, lengths: npt.NDArray[np.unsignedinteger]) -> Float64s:
+        """Returns norm(x) for (n,) lengths, from a table by length built once a snapshot."""
         query, longest, mean = self.query, self.statistics.longest, self.statistics.mean_length
-        if longest > _TABLE_MAX:
-            return shares(lengths, mean, query.k1, query.b)
+        if longest > tuning.LENGTH_TABLE_MAX:
+            return length_norms(lengths, mean, query.k1, query.b)
 
         def build() -> Float64s:
-            every = np.arange(longest + 1, dtype=np.uint32)
-            return shares(every, mean, query.k1, query.b)
+            lengths_to_longest = np.arange(longest + 1, dtype=np.uint32)
+            return length_norms(lengths_to_longest, mean, query.k1, query.b)
 
         key = ("shares", query.include_tombstoned, query.k1, query.b)
         return cached(self.view.snapshot, key, build).take(lengths)
@@ -114,18 +133,18 @@ class Scorer:
 
 def weighted(
     lexical_view: LexicalView, statistics: Statistics, counts: Mapping[str, float], query: Query
-) -> list[Weighted]:
-    """Returns the terms that the view has, in ascending text order.
+) -> list[WeightedTerm]:
+    """Returns the terms that some document of the view has, in ascending text order.
 
     Args:
-        plane: the rows of the view.
-        statistics: those of the view.
-        counts: by term, the number that its idf is multiplied with.
+        lexical_view: the rows of the view.
+        statistics: document count and mean length of the view.
+        counts: by term, the factor of its idf (qtf).
         query: gives k1 and b.
     """
-    terms: list[Weighted] = []
+    terms: list[WeightedTerm] = []
     for text in sorted(counts):
-        joined = lexical_view.term(text, statistics, query.k1, query.b)
-        if joined.frequency:
-            terms.append(Weighted(joined, counts[text] * joined.idf))
+        postings = lexical_view.term(text, statistics, query.k1, query.b)
+        if postings.frequency:
+            terms.append(WeightedTerm(postings, counts[text] * postings.idf))
     return terms

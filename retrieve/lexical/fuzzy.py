@@ -1,7 +1,11 @@
-"""Terms at edit distance 1, found by leaping through the sorted terms of a segment.
+"""Terms at edit distance 1 of a query term, without reading the dictionary.
 
-A term at distance 1 shares the characters before the edit; at each place only characters that some
-term has there are tried. So the cost follows how the terms branch, not how many there are.
+Problem: find all terms that differ by one insertion, deletion or replacement. Idea: such a term
+shares the characters before the edit. For each position only those characters are tried that some
+term of the segment has after that prefix, found by one binary search each in the sorted dictionary
+(a walk of an implicit trie). Cost: proportional to the branching of the dictionary along the term,
+not to its size. The intersection of a Levenshtein automaton with a dictionary (Schulz and Mihov,
+"Fast string correction with Levenshtein automata", 2002) generalises this to larger distances.
 
 Spec: retrieval 4.1.4.
 """
@@ -10,7 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ibidem.retrieve.lexical.view import LexicalView, Statistics
+from ibidem.retrieve.lexical.statistics import Statistics
+from ibidem.retrieve.lexical.view import LexicalView
 from ibidem.retrieve.protocol import LexicalSegment
 from ibidem.retrieve.query.query import Query
 
@@ -21,10 +26,13 @@ _SURROGATES = range(0xD800, 0xE000)
 def near_terms(
     lexical_view: LexicalView, statistics: Statistics, texts: list[str], query: Query
 ) -> dict[str, list[str]]:
-    """Returns for each distinct term of the query the terms that it brings in, in their order."""
+    """Returns, for each distinct term of the query, the terms that it brings in.
+
+    In the spec's order: most documents first, then by text; `fuzzy.terms` of them at most.
+    """
     fuzzy = query.match.fuzzy
     assert fuzzy is not None, "BUG: asked for near terms without the option"
-    own = set(texts)
+    query_texts = set(texts)
     found: dict[str, list[str]] = {}
     for text in texts:
         ranked: list[tuple[int, str]] = []
@@ -33,40 +41,42 @@ def near_terms(
             or lexical_view.term(text, statistics, query.k1, query.b).frequency < fuzzy.rare
         )
         if len(text) >= fuzzy.length and is_rare:
-            every = {one for segment in lexical_view.segments for one in _near(segment, text)}
-            for one in every - own:
-                frequency = lexical_view.term(one, statistics, query.k1, query.b).frequency
+            candidates = {
+                other for segment in lexical_view.segments for other in _terms_near(segment, text)
+            }
+            for other in candidates - query_texts:
+                frequency = lexical_view.term(other, statistics, query.k1, query.b).frequency
                 if frequency:
-                    ranked.append((-frequency, one))
-        found[text] = [one for _, one in sorted(ranked)[: fuzzy.terms]]
+                    ranked.append((-frequency, other))
+        found[text] = [other for _, other in sorted(ranked)[: fuzzy.terms]]
     return found
 
 
-def _near(segment: LexicalSegment, text: str) -> Iterator[str]:
+def _terms_near(segment: LexicalSegment, text: str) -> Iterator[str]:
     """Yields the terms of a segment at edit distance 1, some more than once."""
-    for place in range(len(text) + 1):
-        head = text[:place]
-        tails = [text[place:]]
-        if place < len(text):
-            tails.append(text[place + 1 :])
-            if _has(segment, head + tails[1]):
-                yield head + tails[1]
-        for character in _next_characters(segment, head):
+    for index in range(len(text) + 1):
+        prefix = text[:index]
+        tails = [text[index:]]
+        if index < len(text):
+            tails.append(text[index + 1 :])
+            if _has(segment, prefix + tails[1]):
+                yield prefix + tails[1]
+        for character in _next_characters(segment, prefix):
             for tail in tails:
-                one = head + character + tail
-                if one != text and _has(segment, one):
-                    yield one
+                other = prefix + character + tail
+                if other != text and _has(segment, other):
+                    yield other
 
 
-def _next_characters(segment: LexicalSegment, head: str) -> Iterator[str]:
-    """Yields the characters that follow `head` in the terms of a segment, ascending."""
+def _next_characters(segment: LexicalSegment, prefix: str) -> Iterator[str]:
+    """Yields the characters that follow `prefix` in the terms of a segment, ascending."""
     code = 0
     while code <= _LAST:
-        first = next(iter(segment.terms_from(head + chr(code))), None)
-        if first is None or not first.startswith(head):
+        following = next(iter(segment.terms_from(prefix + chr(code))), None)
+        if following is None or not following.startswith(prefix):
             return
-        yield first[len(head)]
-        code = ord(first[len(head)]) + 1
+        yield following[len(prefix)]
+        code = ord(following[len(prefix)]) + 1
         if code in _SURROGATES:
             code = _SURROGATES.stop
 

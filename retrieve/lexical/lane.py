@@ -1,8 +1,19 @@
-"""The lexical lane: BM25 over the terms of a text, every operation rounded on its own.
+"""The lexical lane: the `depth` documents with the highest BM25 score, exactly.
 
-Bounds say which rows can be among the best (`retrieve/lexical/maxscore.py`); only those are scored
-(`bm25.py`). Where the universe is small, or phrases or all terms are required, the rows that are
-left are scored without asking. Scores are the same numbers either way.
+Problem: score every document with one of the query's terms, without touching all of them, and get
+the same float64 on every machine. Idea: a fast strategy finds a superset of the best documents, and
+only these are scored canonically (`bm25.py`: each operation rounded on its own, terms in text
+order). Three strategies, cheapest first:
+
+* the universe is small, or the query requires phrases or all terms: score what is left, row by row;
+* the posting lists are short: exhaustive, term-at-a-time scoring (`exhaustive.py`);
+* otherwise: MaxScore over quantised impacts (`maxscore.py`).
+
+Invariant: the superset contains every document among the best `depth`, ties included, so the
+strategy never shows in an answer. `docs/design/lexical.md` explains the lane on one page.
+
+Cost: proportional to the postings that are read, not to the number of documents or segments.
+BM25: Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009).
 
 Spec: retrieval 4.1.
 """
@@ -17,25 +28,27 @@ from ibidem.index.analysis import analyse
 from ibidem.index.arrays import firsts
 from ibidem.retrieve.filter import NodeSet, Universe
 from ibidem.retrieve.lane import LaneStatus, LaneTop, empty_top
+from ibidem.retrieve.lexical import tuning
 from ibidem.retrieve.lexical.bm25 import Scorer, weighted
-from ibidem.retrieve.lexical.exhaustive import best_sums
+from ibidem.retrieve.lexical.exhaustive import rank_exhaustively
 from ibidem.retrieve.lexical.fuzzy import near_terms
-from ibidem.retrieve.lexical.maxscore import best_slots
+from ibidem.retrieve.lexical.maxscore import rank_by_bounds
 from ibidem.retrieve.lexical.phrase import phrases_of, with_phrase
 from ibidem.retrieve.lexical.postings import Slots
-from ibidem.retrieve.lexical.view import LexicalView, Statistics, lexical_view_of, statistics_of
+from ibidem.retrieve.lexical.statistics import Statistics, statistics_of
+from ibidem.retrieve.lexical.view import LexicalView, lexical_view_of
 from ibidem.retrieve.numbers import Float64s, rank
 from ibidem.retrieve.query.match import AND
 from ibidem.retrieve.query.query import Query
 
 LANE = "lexical"
 _FLOOR = 0.0
-_ROW_COST = 16
-"""What scoring a row costs, a term, in postings passed."""
 
 
 def rank_lexical(universe: Universe) -> LaneTop:
-    """Returns the best nodes for the query's text."""
+    """Returns the best `query.depth` nodes for the query's text, by descending score, ties by node
+    id.
+    """
     query, view = universe.query, universe.view
     assert query.text is not None, "BUG: the lexical lane runs on a text"
     counts = Counter(analyse(query.text, view.snapshot.config.analyser))
@@ -46,29 +59,32 @@ def rank_lexical(universe: Universe) -> LaneTop:
     if statistics.documents == 0:
         return empty_top(LANE, LaneStatus.OK, floor=_FLOOR)
     lexical_view = lexical_view_of(view, statistics, include_tombstoned=flag)
-    asked, groups = _asked(lexical_view, statistics, counts, query)
-    terms = weighted(lexical_view, statistics, asked, query)
+    query_terms, groups = _query_terms(lexical_view, statistics, counts, query)
+    terms = weighted(lexical_view, statistics, query_terms, query)
     if not terms:
         return empty_top(LANE, LaneStatus.OK, floor=_FLOOR)
     scorer = Scorer(view, lexical_view, statistics, terms, query)
     slots = _required(universe, lexical_view, statistics, groups)
     if slots is None:
-        slots = _small(universe, scorer)
+        slots = _small_universe(universe, scorer)
     if slots is None:
-        slots, scores = best_sums(universe, scorer) or best_slots(universe, scorer)
+        slots, scores = rank_exhaustively(universe, scorer) or rank_by_bounds(universe, scorer)
     else:
-        scores, has = scorer.scores(slots)
-        slots, scores = slots[has], scores[has]
+        scores, matches = scorer.scores(slots)
+        slots, scores = slots[matches], scores[matches]
     return _top(view, lexical_view, slots, scores, query.depth)
 
 
 def _top(
     view: NodeSet, lexical_view: LexicalView, slots: Slots, scores: Float64s, depth: int
 ) -> LaneTop:
-    """Returns the best `depth` of some slots in canonical order."""
+    """Returns the best `depth` of `slots` in canonical order.
+
+    Node ids are read only where scores are equal, since they are scattered over the index.
+    """
     if scores.shape[0] > 2 * depth:
-        keep = (scores >= np.partition(scores, -depth)[-depth]).nonzero()[0]
-        slots, scores = slots.take(keep), scores.take(keep)
+        kept = (scores >= np.partition(scores, -depth)[-depth]).nonzero()[0]
+        slots, scores = slots.take(kept), scores.take(kept)
     order = (-scores).argsort(kind="stable")[: depth + 1]
     best = scores.take(order)
     if len(set(best.tolist())) < best.shape[0]:  # ids are read for equal scores alone
@@ -78,12 +94,12 @@ def _top(
     return LaneTop(LANE, nodes, best[:depth], LaneStatus.OK, _FLOOR)
 
 
-def _small(universe: Universe, scorer: Scorer) -> Slots | None:
-    """Returns the slots of the universe where these are few, None otherwise."""
+def _small_universe(universe: Universe, scorer: Scorer) -> Slots | None:
+    """Returns the slots of the universe where scoring them all is cheaper than reading postings."""
     if universe.scope is universe.view:
         return None
-    cost = len(universe.scope.members) * len(scorer.terms) * _ROW_COST
-    if cost > sum(term.joined.count for term in scorer.terms):
+    cost = len(universe.scope.members) * len(scorer.terms) * tuning.SMALL_UNIVERSE_ROW_COST
+    if cost > sum(term.postings.count for term in scorer.terms):
         return None
     found: list[Slots] = []
     for segment, start in zip(
@@ -96,28 +112,37 @@ def _small(universe: Universe, scorer: Scorer) -> Slots | None:
     return np.concatenate(found)
 
 
-def _asked(
+def _query_terms(
     lexical_view: LexicalView, statistics: Statistics, counts: Counter[str], query: Query
 ) -> tuple[dict[str, float], list[list[str]]]:
-    """Returns how much each term counts, and the groups of terms of which one each is needed."""
-    asked: dict[str, float] = dict(counts)
+    """Returns the weight factor of each term, and groups of terms of which a document needs one
+    each.
+
+    The factor is the number of times that the query has the term; `fuzzy` adds near terms with a
+    smaller one. Groups matter for the operator AND only.
+    """
+    query_terms: dict[str, float] = dict(counts)
     groups = [[text] for text in counts]
     fuzzy = query.match.fuzzy
     if fuzzy is not None:
         near = near_terms(lexical_view, statistics, sorted(counts), query)
-        reached: Counter[str] = Counter()
+        repeats: Counter[str] = Counter()
         for text, others in near.items():
             for other in others:
-                reached[other] += counts[text]
-        asked |= {text: fuzzy.weight * count for text, count in reached.items()}
+                repeats[other] += counts[text]
+        query_terms |= {text: fuzzy.weight * count for text, count in repeats.items()}
         groups = [[text, *others] for text, others in near.items()]
-    return asked, groups
+    return query_terms, groups
 
 
 def _required(
     universe: Universe, lexical_view: LexicalView, statistics: Statistics, groups: list[list[str]]
 ) -> Slots | None:
-    """Returns the slots that have all that the query asks for; None where any term will do."""
+    """Returns the slots of the universe that satisfy AND and phrases; None where any one term
+    suffices.
+
+    Intersects posting lists, the shortest first, by binary search in the longer ones.
+    """
     query = universe.query
     assert query.text is not None, "BUG: the lexical lane runs on a text"
     phrases: list[list[str]] = []
@@ -127,21 +152,21 @@ def _required(
     needed = needed + [[text] for phrase in phrases for text in phrase]
     if not needed:
         return None
-    joined = [
+    lists = [
         [lexical_view.term(text, statistics, query.k1, query.b) for text in group]
         for group in needed
     ]
-    joined.sort(key=lambda group: sum(one.count for one in group))
-    slots = joined[0][0].slots
-    if len(joined[0]) > 1:
-        slots = np.sort(np.concatenate([one.slots for one in joined[0]]))
+    lists.sort(key=lambda group: sum(term.count for term in group))
+    slots = lists[0][0].slots
+    if len(lists[0]) > 1:
+        slots = np.sort(np.concatenate([term.slots for term in lists[0]]))
         slots = slots[firsts(slots)]
-    for group in joined[1:]:
-        has = group[0].has(slots)
-        for one in group[1:]:
-            has |= one.has(slots)
-        slots = slots[has]
-    slots = lexical_view.seen(slots)
+    for group in lists[1:]:
+        matches = group[0].contains(slots)
+        for term in group[1:]:
+            matches |= term.contains(slots)
+        slots = slots[matches]
+    slots = lexical_view.visible(slots)
     if universe.scope is not universe.view:
         slots = slots[universe.scope.flags()[lexical_view.ordinals[slots]]]
     for phrase in phrases:

@@ -1,4 +1,9 @@
-"""Phrases: terms that stand one after the other in a document, as they do in the query.
+"""Phrases: documents in which the terms of a quotation stand one directly after the other.
+
+Idea: a posting has the positions of its term. The term at offset i of the phrase, found at position
+p, means a phrase that would begin at p - i; documents with the phrase are those in which all terms
+agree on a beginning, so one sorted list of (document, beginning) a term is intersected with the
+next. Cost: the positions of the phrase's terms in documents that have all of them, which is few.
 
 Spec: retrieval 4.1.3.
 """
@@ -21,17 +26,19 @@ _SHIFT = np.uint64(32)
 
 
 def phrases_of(text: str, analyser: str) -> list[list[str]]:
-    """Returns the terms of what stands between the first and second, third and fourth quotation
-    mark, and so on; phrases without terms are left out.
+    """Returns the terms between the first and second, the third and fourth quotation mark, and so
+    on.
+
+    Phrases without terms are left out.
 
     >>> phrases_of('say "new york" or "boston" now', "unicode-1")
     [['new', 'york'], ['boston']]
     """
-    marks = [place for place, character in enumerate(text) if character == '"']
+    quotes = [place for place, character in enumerate(text) if character == '"']
     found = analyse_positions(text, analyser)
     phrases = [
         [term for term, start, stop in found if start > first and stop <= last]
-        for first, last in zip(marks[::2], marks[1::2], strict=False)
+        for first, last in zip(quotes[::2], quotes[1::2], strict=False)
     ]
     return [phrase for phrase in phrases if phrase]
 
@@ -40,41 +47,41 @@ def with_phrase(lexical_view: LexicalView, slots: Slots, phrase: Sequence[str]) 
     """Returns those of some slots, ascending, whose documents have the phrase.
 
     Args:
-        plane: the rows.
+        lexical_view: the rows.
         slots: ascending; each has every term of the phrase.
         phrase: at least one term.
     """
     ends = slots.searchsorted(
         np.asarray([*lexical_view.starts, lexical_view.size], np.int64)
     ).tolist()
-    kept = [np.zeros(0, np.uint32)]
+    found_slots = [np.zeros(0, np.uint32)]
     for segment, start, (first, last) in zip(
         lexical_view.segments, lexical_view.starts, pairwise(ends), strict=True
     ):
         rows = slots[first:last] - np.uint32(start)
         if rows.shape[0]:
-            kept.append(rows[_matching(segment, rows, phrase)] + np.uint32(start))
-    return np.concatenate(kept)
+            found_slots.append(rows[_matching(segment, rows, phrase)] + np.uint32(start))
+    return np.concatenate(found_slots)
 
 
 def _matching(segment: LexicalSegment, rows: Rows, phrase: Sequence[str]) -> npt.NDArray[np.intp]:
-    """Returns the places of the rows that have the phrase."""
-    beginnings = _beginnings(segment, rows, phrase[0], 0)
+    """Returns the indices of `rows` that have the phrase."""
+    starts = _starts_of(segment, rows, phrase[0], 0)
     for offset, term in enumerate(phrase[1:], 1):
-        others = _beginnings(segment, rows, term, offset)
-        near = np.minimum(others.searchsorted(beginnings), max(0, others.shape[0] - 1))
-        beginnings = beginnings[others[near] == beginnings] if others.shape[0] else others
-    has = np.zeros(rows.shape[0], np.bool_)
-    has[(beginnings >> _SHIFT).astype(np.intp)] = True
-    return np.flatnonzero(has)
+        other_starts = _starts_of(segment, rows, term, offset)
+        nearest = np.minimum(other_starts.searchsorted(starts), max(0, other_starts.shape[0] - 1))
+        starts = starts[other_starts[nearest] == starts] if other_starts.shape[0] else other_starts
+    has_phrase = np.zeros(rows.shape[0], np.bool_)
+    has_phrase[(starts >> _SHIFT).astype(np.intp)] = True
+    return np.flatnonzero(has_phrase)
 
 
-def _beginnings(
+def _starts_of(
     segment: LexicalSegment, rows: Rows, text: str, offset: int
 ) -> npt.NDArray[np.uint64]:
     """Returns where a phrase would begin for a term to stand `offset` terms into it.
 
-    Each is place in `rows` << 32 | position; ascending.
+    Each is (index in `rows`) << 32 | position; ascending.
     """
     term = segment.term(text)
     assert term is not None, "BUG: the rows have every term of the phrase"

@@ -1,8 +1,17 @@
-"""A term over all segments of a plane: its postings, what bounds them, and what they add.
+"""One term over all segments: its postings, bounds of its contributions, and the contributions.
 
-Nothing is put together before somebody asks for it: most terms are asked for once.
+Three levels of the same information, each derived when first asked for, since most terms are asked
+for once: *postings* (slots and frequencies, as stored), *impacts* (one byte that bounds what a
+posting contributes, for any query) and *contributions* (exact float64 values, for one weight).
 
-Spec: retrieval 4.1.
+Impacts are BM25's ratio r = tf / (tf + norm), quantised to 1..255: q bounds r from above and q - 1
+from below. The index stores them for default parameters and the segment's own mean length; for
+others the bounds are widened by a factor, or the impacts computed again (`view.py`).
+
+Impact-ordered and quantised postings: Anh, de Kretser and Moffat, "Vector-space ranking with
+effective early termination" (2001).
+
+Spec: retrieval 4.1.1.
 """
 
 from __future__ import annotations
@@ -18,9 +27,10 @@ from ibidem.retrieve.numbers import Float64s
 from ibidem.retrieve.protocol import Bools, Term
 
 if TYPE_CHECKING:
-    from ibidem.retrieve.lexical.view import LexicalView, Statistics
+    from ibidem.retrieve.lexical.statistics import Statistics
+    from ibidem.retrieve.lexical.view import LexicalView
 
-LEVELS = 255
+IMPACT_MAX = 255
 _DOWN = 1.0 - 2.0**-40
 _NO_SLOTS = np.zeros(0, np.uint32)
 _NO_BYTES = np.zeros(0, np.uint8)
@@ -30,75 +40,84 @@ Impacts = npt.NDArray[np.uint8]
 
 
 @record
-class Piece:
-    """The part of a term that lies in one segment."""
+class SegmentPostings:
+    """The part of a term's postings that lies in one segment."""
 
     first: int
-    """Where its postings begin among the term's, and `last` where they end."""
+    """Its postings are [first, last) of the merged ones."""
     last: int
     start: int
-    """Where the segment's slots begin, and `stop` where they end."""
+    """The segment's slots are [start, stop)."""
     stop: int
     dense: Impacts | None
-    """(stop - start,) the impacts by row, 0 for rows without the term; None where not kept."""
+    """(stop - start,) impacts by row, 0 for rows without the term; None where not stored."""
 
 
 @record
 class Contributions:
-    """What a term adds to the scores of the view's rows, for one weight."""
+    """What the postings of a term add to the scores of the view's documents, for one weight."""
 
     slots: Slots
-    """(m,) uint32 ascending, rows of the view only."""
+    """(m,) uint32 ascending; rows outside the view are left out."""
     values: Float64s
-    """(m,) the gain of each, canonical."""
-    top: float
-    """The largest."""
-    most: float
-    """None is above this but those of `exceptions`."""
+    """(m,) the canonical contribution of each."""
+    maximum: float
+    """The largest of `values`, 0.0 where there are none."""
+    bound: float
+    """None of `values` is above this, but for those of `exceptions`."""
     exceptions: Slots
-    """The slots of those, ascending."""
+    """The slots with a value above `bound`, ascending."""
 
 
 @record
 class TermBounds:
-    """What bounds the postings of a term, one byte each."""
+    """Bounds of the BM25 ratio of each posting of a term, from one byte each."""
 
     impacts: Impacts
-    """(m,): a posting's ratio is at most `width` / 255 times its impact."""
-    width: float
-    spread: float
-    """And at least `width` · `spread` / 255 times its impact less one."""
-    top: float
+    """(m,): a posting's ratio is at most `scale` * impact / 255."""
+    scale: float
+    lower_factor: float
+    """And at least `scale` * `lower_factor` * (impact - 1) / 255."""
+    ratio_max: float
     """No posting's ratio is above this."""
-    pieces: tuple[Piece, ...]
+    segments: tuple[SegmentPostings, ...]
     """The postings by segment."""
 
 
 class MergedPostings:
-    """A term over all segments; its columns are put together when they are first asked for."""
+    """A term over all segments; columns are concatenated when they are first asked for."""
 
-    __slots__ = ("_bounds", "_frequencies", "_slots", "count", "frequency", "gains", "idf", "parts")
+    __slots__ = (
+        "_bounds",
+        "_frequencies",
+        "_slots",
+        "contributions",
+        "count",
+        "frequency",
+        "idf",
+        "parts",
+    )
 
     def __init__(
         self, parts: Sequence[tuple[int, int, Term]], count: int, frequency: int, idf: float
     ) -> None:
         self.parts = parts
-        """By segment that has it: its place, its first slot, and the term there."""
+        """By segment that has it: the segment's index, its first slot, and the term there."""
         self.count = count
-        """The number of postings, dead rows included."""
+        """The number of postings, those outside the view included."""
         self.frequency = frequency
-        """Documents of the view that have the term."""
+        """df: documents of the view that have the term."""
         self.idf = idf
-        """0.0 where none has."""
-        self.gains: dict[float, Contributions | None] = {}
-        """By weight, what was made for it; None where it was only asked for."""
+        """0.0 where no document has it."""
+        self.contributions: dict[float, Contributions | None] = {}
+        """By weight; None where a weight was asked for once and nothing was cached."""
         self._slots: Slots | None = None
         self._frequencies: npt.NDArray[np.unsignedinteger] | None = None
         self._bounds: TermBounds | None = None
 
     @property
     def slots(self) -> Slots:
-        """(m,) uint32 ascending, dead rows included."""
+        """(m,) uint32 ascending, rows outside the view included."""
         if self._slots is None:
             found = [
                 part.rows + np.uint32(start) if start else part.rows
@@ -109,7 +128,7 @@ class MergedPostings:
 
     @property
     def frequencies(self) -> npt.NDArray[np.unsignedinteger]:
-        """(m,): how often each row has it."""
+        """(m,) how often each row has the term."""
         if self._frequencies is None:
             found = [part.frequencies for _, _, part in self.parts]
             self._frequencies = found[0] if len(found) == 1 else np.concatenate([_NO_BYTES, *found])
@@ -118,13 +137,13 @@ class MergedPostings:
     def bounds(
         self, lexical_view: LexicalView, statistics: Statistics, k1: float, b: float
     ) -> TermBounds:
-        """Returns the bounds of its postings, for what it was made for."""
+        """Returns the bounds of its ratios, for the k1 and b that it is cached under."""
         if self._bounds is None:
             self._bounds = _bounds(lexical_view, statistics, self.parts, k1, b)
         return self._bounds
 
-    def has(self, slots: Slots) -> Bools:
-        """Returns which of some slots have the term."""
+    def contains(self, slots: Slots) -> Bools:
+        """Returns (n,) which of some slots have the term."""
         if not self.count:
             return np.zeros(slots.shape[0], np.bool_)
         mine = self.slots
@@ -132,11 +151,11 @@ class MergedPostings:
         return found
 
     def frequencies_at(self, slots: Slots, out: Float64s) -> None:
-        """Writes how often each of some slots has the term."""
+        """Writes how often each of (n,) slots has the term, 0 for never, to `out`."""
         mine = self.slots
-        places = mine.searchsorted(slots)
-        has = mine.take(places, mode="clip") == slots
-        np.multiply(self.frequencies.take(places, mode="clip"), has, out=out)
+        postings = mine.searchsorted(slots)
+        found = mine.take(postings, mode="clip") == slots
+        np.multiply(self.frequencies.take(postings, mode="clip"), found, out=out)
 
 
 def _bounds(
@@ -146,43 +165,49 @@ def _bounds(
     k1: float,
     b: float,
 ) -> TermBounds:
-    pieces: list[Piece] = []
+    segments: list[SegmentPostings] = []
     impacts: list[Impacts] = [_NO_BYTES]
-    high, low, top, last = 1.0, 1.0, 0.0, 0
-    every = lexical_view.widths(statistics, k1, b)
+    high, low, ratio_max, last = 1.0, 1.0, 0.0, 0
+    ratio_bounds = lexical_view.ratio_bounds(statistics, k1, b)
     for index, start, part in parts:
-        segment, widths, known = lexical_view.segments[index], every[index], part.impacts
+        segment, ratio, stored = lexical_view.segments[index], ratio_bounds[index], part.impacts
         first, last = last, last + part.rows.shape[0]
-        is_new = widths is None or known is None
+        is_computed = ratio is None or stored is None
         stop = start + segment.ordinals.shape[0]
-        pieces.append(Piece(first, last, start, stop, None if is_new else part.dense))
-        if widths is None or known is None:
+        segments.append(
+            SegmentPostings(first, last, start, stop, None if is_computed else part.dense)
+        )
+        if ratio is None or stored is None:
             lengths = segment.lengths[part.rows]
-            made = _impacts(part, shares(lengths, statistics.mean_length, k1, b))
-            impacts.append(made)
-            top = max(top, float(made.max()) / LEVELS)
+            computed = _impacts(part, length_norms(lengths, statistics.mean_length, k1, b))
+            impacts.append(computed)
+            ratio_max = max(ratio_max, float(computed.max()) / IMPACT_MAX)
         else:
-            impacts.append(known)
-            low, high = min(low, widths[0]), max(high, widths[1])
-            top = max(top, widths[1] * part.top / LEVELS)
-    joined = impacts[1] if len(parts) == 1 else np.concatenate(impacts)
-    return TermBounds(joined, high, low / high, min(1.0, top), tuple(pieces))
+            impacts.append(stored)
+            low, high = min(low, ratio[0]), max(high, ratio[1])
+            ratio_max = max(ratio_max, ratio[1] * part.top / IMPACT_MAX)
+    merged = impacts[1] if len(parts) == 1 else np.concatenate(impacts)
+    return TermBounds(merged, high, low / high, min(1.0, ratio_max), tuple(segments))
 
 
-def shares(lengths: npt.NDArray[np.unsignedinteger], mean: float, k1: float, b: float) -> Float64s:
-    """Returns k1 · ((1 - b) + b · (length / mean)) of each length, step by step."""
-    share = lengths.astype(np.float64)
-    share /= mean
-    share *= b
-    share += 1.0 - b
-    share *= k1
-    return share
+def length_norms(
+    lengths: npt.NDArray[np.unsignedinteger], mean: float, k1: float, b: float
+) -> Float64s:
+    """Returns norm(x) = k1 * ((1 - b) + b * (length / mean)) of each length, step by step."""
+    norms = lengths.astype(np.float64)
+    norms /= mean
+    norms *= b
+    norms += 1.0 - b
+    norms *= k1
+    return norms
 
 
-def _impacts(part: Term, share: Float64s) -> Impacts:
-    """Returns impacts for what the share of each posting is here, as the index makes them."""
+def _impacts(part: Term, norms: Float64s) -> Impacts:
+    """Returns the (m,) impacts of postings whose documents have these norms, as the index rounds
+    them.
+    """
     ratio = part.frequencies.astype(np.float64)
-    ratio /= share + ratio
-    ratio *= LEVELS * _DOWN
+    ratio /= norms + ratio
+    ratio *= IMPACT_MAX * _DOWN
     found: Impacts = np.floor(ratio).astype(np.uint8) + np.uint8(1)
     return found

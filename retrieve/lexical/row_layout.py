@@ -1,9 +1,17 @@
-"""Rows of lexical segments side by side, in columns that outlive a snapshot.
+"""Slots: one address space for the rows of all lexical segments, kept from snapshot to snapshot.
 
-After a commit a snapshot has the segments of the one before, but for the last ones. Their rows keep
-their places here and only what is new is written behind them, so the first question after a commit
-pays for what the commit changed. No place is used twice, since an older snapshot may still be read;
-once a fifth of them belongs to nobody, the next snapshot gets new columns.
+Problem: an index has many segments, and a query wants one array of document lengths and one of
+ordinals; concatenating them for each snapshot makes the first question after a commit cost as much
+as the repository is large. Idea: append-only columns that snapshots share. A *slot* is the position
+of a row in them. After a commit the segments of the last snapshot keep their slots, and only new
+segments are appended.
+
+Invariant: a slot is never used twice within one set of columns, since an older snapshot may still
+be read. Segments that are gone leave unused slots behind; once the columns are full, or more than
+about a fifth is unused, the next snapshot gets new columns and older ones keep theirs.
+
+Cost: 8 bytes a row, and per commit the rows of its new segments. With one segment nothing is
+copied.
 """
 
 from __future__ import annotations
@@ -18,59 +26,56 @@ import numpy.typing as npt
 
 from ibidem.objects.forking import ForkLock
 from ibidem.objects.record import record
+from ibidem.retrieve.lexical import tuning
 from ibidem.retrieve.protocol import LexicalSegment, Ordinals
 
 Lengths = npt.NDArray[np.uint32]
 T = TypeVar("T", bound=np.generic)
 
-_SLACK_ROWS = 8_192
-"""Places that may lie idle however small a snapshot is: the tails of some commits."""
-_SHARE = 4
-"""Beside one in so many."""
-_SPARE_MAX = 2
-
 
 @record
-class RowPlaces:
-    """Where the rows of some segments are."""
+class RowLayout:
+    """The slots of one snapshot's rows. The arrays are shared and must not be changed."""
 
     starts: Mapping[str, int]
-    """By name of the segment, the place of its first row; the others follow."""
+    """By name of the segment, the slot of its first row; the others follow."""
     size: int
-    """No place is beyond it; not every one below it is taken."""
+    """One more than the largest slot in use; slots below it may be unused."""
     lengths: Lengths
-    """(size,) Those of rows that are not of these segments mean nothing."""
+    """(size,) terms of each row. Unused slots hold anything."""
     ordinals: Ordinals
-    """(size,) Likewise; they can be larger than any of the snapshot."""
-    spare: ArrayPool
-    """Zeros for whoever needs some for a while."""
+    """(size,) of each row's node. Unused slots hold anything, even unknown ordinals."""
+    zeros_pool: ArrayPool
+    """Zeroed arrays of at least `size` for accumulators and marks."""
 
 
 class ArrayPool:
-    """Arrays of zeros, lent to one user at a time."""
+    """Zeroed arrays of one size, each lent to one user at a time."""
 
-    __slots__ = ("_kept", "_size")
+    __slots__ = ("_free", "_size")
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._kept: defaultdict[np.dtype[Any], list[npt.NDArray[Any]]] = defaultdict(list)
+        self._free: defaultdict[np.dtype[Any], list[npt.NDArray[Any]]] = defaultdict(list)
 
-    def take(self, kind: type[T]) -> npt.NDArray[T]:
-        """Returns zeros of some kind, (size,). Fresh ones cost only the pages that are touched."""
+    def acquire(self, dtype: type[T]) -> npt.NDArray[T]:
+        """Returns zeros of a type, (size,). A new array costs only the pages that are touched."""
         try:
-            return self._kept[np.dtype(kind)].pop()
+            return self._free[np.dtype(dtype)].pop()
         except IndexError:
-            return np.zeros(self._size, kind)
+            return np.zeros(self._size, dtype)
 
-    def give(self, array: npt.NDArray[Any]) -> None:
-        """Takes zeros back."""
-        kept = self._kept[array.dtype]
-        if len(kept) < _SPARE_MAX:
-            kept.append(array)
+    def release(self, array: npt.NDArray[Any]) -> None:
+        """Takes back an array, which must be all zeros again."""
+        free = self._free[array.dtype]
+        if len(free) < tuning.ACCUMULATORS_KEPT:
+            free.append(array)
 
 
-class RowLayout:
-    """Grows by the segments that it has not seen; kept with the largest segment."""
+class SharedColumns:
+    """Lengths and ordinals of many snapshots' segments; cached with the largest segment. Thread-
+    safe.
+    """
 
     __slots__ = ("_columns", "_lock")
 
@@ -78,56 +83,60 @@ class RowLayout:
         self._lock = ForkLock()
         self._columns = _Columns(0)
 
-    def places(self, segments: Sequence[LexicalSegment]) -> RowPlaces:
-        """Returns where the rows of a snapshot's segments are."""
-        rows = sum(_rows(one) for one in segments)
+    def layout(self, segments: Sequence[LexicalSegment]) -> RowLayout:
+        """Returns the slots of a snapshot's segments, after appending those that are new."""
+        rows = sum(_rows(segment) for segment in segments)
         with self._lock:
             columns = self._columns
-            new = [one for one in segments if one.name not in columns.starts]
-            room = rows + rows // _SHARE + _SLACK_ROWS
-            if columns.used + sum(map(_rows, new)) > min(room, columns.lengths.shape[0]):
-                # Who has the old ones keeps them.
-                columns = self._columns = _Columns(room)
-                new = list(segments)
-            for one in new:
-                columns.add(one)
-            starts = {one.name: columns.starts[one.name] for one in segments}
-            size = max((starts[one.name] + _rows(one) for one in segments), default=0)
-            both = columns.lengths[:size], columns.ordinals[:size]
-            return RowPlaces(MappingProxyType(starts), size, *both, columns.spare)
+            added = [segment for segment in segments if segment.name not in columns.starts]
+            capacity = rows + rows // tuning.SLACK_SHARE + tuning.SLACK_ROWS
+            if columns.used + sum(map(_rows, added)) > min(capacity, columns.lengths.shape[0]):
+                # Older snapshots keep the columns that they have.
+                columns = self._columns = _Columns(capacity)
+                added = list(segments)
+            for segment in added:
+                columns.add(segment)
+            starts = {segment.name: columns.starts[segment.name] for segment in segments}
+            size = max((starts[segment.name] + _rows(segment) for segment in segments), default=0)
+            lengths, ordinals = columns.lengths[:size], columns.ordinals[:size]
+            return RowLayout(MappingProxyType(starts), size, lengths, ordinals, columns.zeros_pool)
 
 
 class _Columns:
-    """Columns of one size, filled from the beginning."""
+    """Columns of a fixed capacity, filled from the front."""
 
-    __slots__ = ("lengths", "ordinals", "spare", "starts", "used")
+    __slots__ = ("lengths", "ordinals", "starts", "used", "zeros_pool")
 
-    def __init__(self, room: int) -> None:
-        self.lengths: Lengths = np.empty(room, np.uint32)
-        self.ordinals: Ordinals = np.empty(room, np.uint32)
-        self.spare = ArrayPool(room)
+    def __init__(self, capacity: int) -> None:
+        self.lengths: Lengths = np.empty(capacity, np.uint32)
+        self.ordinals: Ordinals = np.empty(capacity, np.uint32)
+        self.zeros_pool = ArrayPool(capacity)
         self.starts: dict[str, int] = {}
         self.used = 0
 
     def add(self, segment: LexicalSegment) -> None:
-        """Writes a segment's rows behind the others; it has a start once they are there."""
+        """Appends a segment's rows, and lists it in `starts` once they are written."""
         start, self.used = self.used, self.used + _rows(segment)
         self.lengths[start : self.used] = segment.lengths
         self.ordinals[start : self.used] = segment.ordinals
         self.starts[segment.name] = start
 
 
-def places_of(segments: Sequence[LexicalSegment]) -> RowPlaces:
-    """Returns where the rows of a snapshot's segments are; one segment stays where it is."""
+def row_layout_of(segments: Sequence[LexicalSegment]) -> RowLayout:
+    """Returns the slots of a snapshot's segments."""
     if len(segments) == 1:
-        (one,) = segments
-        rows = _rows(one)
-        spare: ArrayPool = one.cache.setdefault("spare sums", ArrayPool(rows))
-        return RowPlaces(MappingProxyType({one.name: 0}), rows, one.lengths, one.ordinals, spare)
+        (segment,) = segments
+        rows = _rows(segment)
+        zeros_pool: ArrayPool = segment.cache.setdefault("zeroed arrays", ArrayPool(rows))
+        return RowLayout(
+            MappingProxyType({segment.name: 0}), rows, segment.lengths, segment.ordinals, zeros_pool
+        )
     if not segments:
-        return RowLayout().places(())
-    joint: RowLayout = max(segments, key=_rows).cache.setdefault("joint rows", RowLayout())
-    return joint.places(segments)
+        return SharedColumns().layout(())
+    shared: SharedColumns = max(segments, key=_rows).cache.setdefault(
+        "shared lexical columns", SharedColumns()
+    )
+    return shared.layout(segments)
 
 
 def _rows(segment: LexicalSegment) -> int:

@@ -1,16 +1,24 @@
-"""The lexical rows of a view as one plane, over all segments.
+"""The lexical rows of a view: which documents count, and the posting lists over all segments.
 
-A *slot* is the place of a row among those of all segments, see `retrieve/lexical/row_layout.py`.
-Statistics are those of the view's nodes that have text; what they cost follows what is dead or
-hidden, not what is there. A term is joined over the segments when it is first asked for, and
-remembered; with one segment nothing is copied.
+Problem: a caller's view hides some documents (tombstones, trust, erasures), and N, df, mean length
+and the posting lists must be those of the view, without reading what is not hidden. Idea: each
+segment stores its totals, and only the rows outside the view are subtracted. Posting lists of one
+term are merged over segments when a query first asks for it, and cached; hidden rows stay in the
+lists and are excluded by starting their sum at -inf.
+
+A *slot* is the position of a row in the columns of `retrieve/lexical/row_layout.py`, which number
+the rows of all segments through.
+
+Invariant: nothing here depends on how rows are divided into segments. Cost: proportional to the
+rows that are hidden, then to the postings of the terms that are asked for; with one segment nothing
+is copied.
 
 Spec: retrieval 4.1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import field
 
 import numpy as np
@@ -18,212 +26,149 @@ import numpy.typing as npt
 
 from ibidem.objects.record import record
 from ibidem.retrieve.filter import NodeSet, cached
+from ibidem.retrieve.lexical import tuning
 from ibidem.retrieve.lexical.postings import MergedPostings, Slots
-from ibidem.retrieve.lexical.row_layout import RowPlaces, places_of
+from ibidem.retrieve.lexical.row_layout import RowLayout, row_layout_of
+from ibidem.retrieve.lexical.statistics import Statistics
 from ibidem.retrieve.numbers import Float32s, ln_ratio
 from ibidem.retrieve.protocol import Bools, LexicalSegment, Ordinals, Term
 
-_SPREAD_MAX = 1.25
-"""A segment whose impacts are further off than this for the view gets new ones."""
-_BYTES_KEPT, _TERMS_KEPT = 48_000_000, 16_384
-"""What a plane remembers of terms."""
-_POSTING_BYTES = 6
-"""A slot, a frequency and an impact."""
-_FEW_SHARE = 16
-"""Rows of a segment that do not count are listed where they are at most one in so many."""
-_CHUNK = 1 << 14
-"""Rows looked at in one go: they stay in a near cache."""
 _MINUS_INFINITY = np.uint32(0xFF800000)
 """The bits of the float32."""
 
-Width = tuple[float, float] | None
-"""Bounds of a ratio divided by the one that an impact was made for; None where these say too
-little."""
-
-
-@record
-class Statistics:
-    """What BM25 knows of a collection: the view's nodes that have at least one term."""
-
-    documents: int
-    terms: int
-    """Their lengths, added up."""
-    longest: int
-    """No row is longer."""
-    masks: Mapping[str, Bools]
-    """By name of the segment, the rows that count; those where all do are left out."""
-    gone: Mapping[str, npt.NDArray[np.intp]]
-    """Likewise the rows that do not, ascending, where these are few."""
-
-    @property
-    def mean_length(self) -> float:
-        """The average length, rounded once."""
-        return self.terms / self.documents
+RatioBounds = tuple[float, float] | None
+"""The smallest and the largest quotient of a posting's ratio for the query's k1, b and mean length
+by its ratio for those of the segment's impacts; None where they are too far apart to be of use.
+"""
 
 
 @record
 class LexicalView:
-    """The lexical rows of a view."""
+    """The lexical rows of a view, by slot, and a cache of its terms."""
 
     segments: Sequence[LexicalSegment]
     """In the order of their slots."""
     starts: tuple[int, ...]
     """By segment, its first slot."""
-    places: RowPlaces
-    inside: Bools | None
-    """(slots,) whether a slot's row is in the view; None where all are. Never changed."""
-    _empty: list[Float32s] = field(default_factory=list)
-    _spare: list[Float32s] = field(default_factory=list)
+    layout: RowLayout
+    in_view: Bools | None
+    """(slots,) whether the row of a slot is in the view; None where all are. Never changed."""
+    _initial_sums: list[Float32s] = field(default_factory=list)
+    _free_sums: list[Float32s] = field(default_factory=list)
     _terms: dict[tuple[str, float, float], MergedPostings] = field(default_factory=dict)
-    _kept: list[int] = field(default_factory=lambda: [0])
-    _widths: dict[tuple[float, float], list[Width]] = field(default_factory=dict)
+    _cached_bytes: list[int] = field(default_factory=lambda: [0])
+    _ratio_bounds: dict[tuple[float, float], list[RatioBounds]] = field(default_factory=dict)
 
     @property
     def lengths(self) -> npt.NDArray[np.uint32]:
-        """(slots,)"""
-        return self.places.lengths
+        """(slots,) terms of each row."""
+        return self.layout.lengths
 
     @property
     def ordinals(self) -> Ordinals:
-        """(slots,)"""
-        return self.places.ordinals
+        """(slots,) of each row's node."""
+        return self.layout.ordinals
 
     @property
     def size(self) -> int:
-        """No slot is beyond it."""
-        return self.places.size
+        """The number of slots."""
+        return self.layout.size
 
     @property
-    def empty(self) -> Float32s | None:
-        """(slots,) what sums start from: 0 in the view, -inf outside; None where all are in it."""
-        if self.inside is not None and not self._empty:
-            made = np.empty(self.size, np.float32)
-            np.multiply(~self.inside, _MINUS_INFINITY, out=made.view(np.uint32))
-            self._empty.append(made)
-        return self._empty[0] if self._empty else None
+    def initial_sums(self) -> Float32s | None:
+        """(slots,) what accumulators start from: 0 in the view, -inf outside; None where all are in
+        it.
+        """
+        if self.in_view is not None and not self._initial_sums:
+            sums = np.empty(self.size, np.float32)
+            # The bits of 0.0 or of -inf, by row: one multiplication instead of a masked write.
+            np.multiply(~self.in_view, _MINUS_INFINITY, out=sums.view(np.uint32))
+            self._initial_sums.append(sums)
+        return self._initial_sums[0] if self._initial_sums else None
 
-    def seen(self, slots: Slots) -> Slots:
+    def visible(self, slots: Slots) -> Slots:
         """Returns those of some slots that are in the view."""
-        return slots if self.inside is None else slots[self.inside[slots]]
+        return slots if self.in_view is None else slots[self.in_view[slots]]
 
-    def take(self) -> Float32s:
-        """Returns sums that nobody else uses, as at the start; (slots,) or longer."""
-        empty = self.empty
-        if empty is None:
-            return self.places.spare.take(np.float32)
+    def acquire_sums(self) -> Float32s:
+        """Returns accumulators for one user, equal to `initial_sums` (or zeros); (slots,) or
+        longer.
+        """
+        initial_sums = self.initial_sums
+        if initial_sums is None:
+            return self.layout.zeros_pool.acquire(np.float32)
         try:
-            return self._spare.pop()
+            return self._free_sums.pop()
         except IndexError:
-            return empty.copy()
+            return initial_sums.copy()
 
-    def give(self, sums: Float32s) -> None:
-        """Takes sums back, as they were."""
-        if self.inside is None:
-            self.places.spare.give(sums)
-        elif len(self._spare) < 2:
-            self._spare.append(sums)
+    def release_sums(self, sums: Float32s) -> None:
+        """Takes accumulators back, which must be as they were acquired."""
+        if self.in_view is None:
+            self.layout.zeros_pool.release(sums)
+        elif len(self._free_sums) < tuning.ACCUMULATORS_KEPT:
+            self._free_sums.append(sums)
 
-    def reset(self, sums: Float32s) -> None:
-        """Makes sums what they were when taken."""
-        empty = self.empty
-        if empty is None:
+    def reset_sums(self, sums: Float32s) -> None:
+        """Makes accumulators what they were when acquired."""
+        initial_sums = self.initial_sums
+        if initial_sums is None:
             sums.fill(0.0)
         else:
-            np.copyto(sums, empty)
+            np.copyto(sums, initial_sums)
 
-    def widths(self, statistics: Statistics, k1: float, b: float) -> list[Width]:
-        """Returns by segment what its impacts are widened by for a query's parameters."""
-        found = self._widths.get((k1, b))
+    def ratio_bounds(self, statistics: Statistics, k1: float, b: float) -> list[RatioBounds]:
+        """Returns, by segment, how far its impacts are off for a query's parameters."""
+        found = self._ratio_bounds.get((k1, b))
         if found is None:
-            found = [_width(segment, statistics, k1, b) for segment in self.segments]
-            if len(self._widths) >= 64:
-                self._widths.clear()
-            self._widths[k1, b] = found
+            found = [_ratio_bounds_of(segment, statistics, k1, b) for segment in self.segments]
+            if len(self._ratio_bounds) >= tuning.RATIO_BOUNDS_CACHED_MAX:
+                self._ratio_bounds.clear()
+            self._ratio_bounds[k1, b] = found
         return found
 
     def term(self, text: str, statistics: Statistics, k1: float, b: float) -> MergedPostings:
-        """Returns a term; one that no row has is empty."""
+        """Returns the postings of a term over all segments; empty where no row has it."""
         found = self._terms.get((text, k1, b))
         if found is None:
-            found = _join(self, statistics, text)
-            self.keep(_POSTING_BYTES * found.count)
+            found = _merge_postings(self, statistics, text)
+            self.charge(tuning.POSTING_BYTES * found.count)
             self._terms[text, k1, b] = found
         return found
 
-    def keep(self, size_bytes: int) -> None:
-        """Learns that something of some size is about to be remembered with a term."""
-        if len(self._terms) >= _TERMS_KEPT or self._kept[0] > _BYTES_KEPT:
+    def charge(self, size_bytes: int) -> None:
+        """Counts bytes that are about to be cached with a term, and empties a full cache."""
+        if (
+            len(self._terms) >= tuning.TERM_CACHE_TERMS
+            or self._cached_bytes[0] > tuning.TERM_CACHE_BYTES
+        ):
             self._terms.clear()
-            self._kept[0] = 0
-        self._kept[0] += size_bytes
-
-
-def statistics_of(view: NodeSet, *, include_tombstoned: bool) -> Statistics:
-    """Returns the statistics of a view, computed once a snapshot."""
-
-    def build() -> Statistics:
-        documents = terms = longest = 0
-        masks: dict[str, Bools] = {}
-        gone: dict[str, npt.NDArray[np.intp]] = {}
-        for segment in view.snapshot.lexical:
-            counted = segment.counted
-            documents, terms = documents + counted[0], terms + counted[1]
-            longest = max(longest, counted[2])
-            mask = view.mask(segment)
-            out = 0 if mask is None else mask.shape[0] - int(np.count_nonzero(mask))
-            if mask is None or out == 0:
-                continue
-            masks[segment.name] = mask
-            if out * _FEW_SHARE < mask.shape[0]:
-                gone[segment.name] = np.flatnonzero(~mask)
-                lengths = segment.lengths[gone[segment.name]]
-                left_out = int(np.count_nonzero(lengths)), int(lengths.sum(dtype=np.uint64))
-            else:
-                is_full = counted[0] == mask.shape[0]
-                left_out = _left_out(segment.lengths, ~mask, out if is_full else None)
-            documents, terms = documents - left_out[0], terms - left_out[1]
-        return Statistics(documents, terms, longest, masks, gone)
-
-    return cached(view.snapshot, ("lexical", include_tombstoned), build)
-
-
-def _left_out(
-    lengths: npt.NDArray[np.uint32], rows: Bools, documents: int | None
-) -> tuple[int, int]:
-    """Returns how many documents some rows are, where that is not known, and their terms."""
-    held = np.empty(_CHUNK, np.uint32)
-    count = terms = 0
-    for start in range(0, rows.shape[0], _CHUNK):
-        part = rows[start : start + _CHUNK]
-        kept = np.multiply(lengths[start : start + _CHUNK], part, out=held[: part.shape[0]])
-        if documents is None:
-            count += int(np.count_nonzero(kept))
-        terms += int(np.add.reduce(kept, dtype=np.uint64))
-    return count if documents is None else documents, terms
+            self._cached_bytes[0] = 0
+        self._cached_bytes[0] += size_bytes
 
 
 def lexical_view_of(
     view: NodeSet, statistics: Statistics, *, include_tombstoned: bool
 ) -> LexicalView:
-    """Returns the plane of a view, made once a snapshot."""
+    """Returns the lexical rows of a view, built once a snapshot."""
 
     def build() -> LexicalView:
-        places = places_of(view.snapshot.lexical)
-        starts = places.starts
+        layout = row_layout_of(view.snapshot.lexical)
+        starts = layout.starts
         segments = sorted(view.snapshot.lexical, key=lambda one: starts[one.name])
-        inside = None
+        in_view = None
         if statistics.masks and len(segments) == 1:
-            (inside,) = statistics.masks.values()
+            (in_view,) = statistics.masks.values()
         elif statistics.masks:
-            inside = np.ones(places.size, np.bool_)
+            in_view = np.ones(layout.size, np.bool_)
             for name, mask in statistics.masks.items():
-                inside[starts[name] : starts[name] + mask.shape[0]] = mask
-        return LexicalView(segments, tuple(starts[one.name] for one in segments), places, inside)
+                in_view[starts[name] : starts[name] + mask.shape[0]] = mask
+        return LexicalView(segments, tuple(starts[one.name] for one in segments), layout, in_view)
 
-    return cached(view.snapshot, ("plane", include_tombstoned), build)
+    return cached(view.snapshot, ("lexical view", include_tombstoned), build)
 
 
-def _join(lexical_view: LexicalView, statistics: Statistics, text: str) -> MergedPostings:
+def _merge_postings(lexical_view: LexicalView, statistics: Statistics, text: str) -> MergedPostings:
     parts: list[tuple[int, int, Term]] = []
     count = frequency = 0
     for index, (segment, start) in enumerate(
@@ -236,15 +181,18 @@ def _join(lexical_view: LexicalView, statistics: Statistics, text: str) -> Merge
             count += size
             frequency += size
             if segment.name in statistics.masks:
-                frequency -= _gone(statistics, segment.name, part)
+                frequency -= _postings_outside(statistics, segment.name, part)
     idf = ln_ratio(2 * statistics.documents + 2, 2 * frequency + 1) if frequency else 0.0
     return MergedPostings(parts, count, frequency, idf)
 
 
-def _width(segment: LexicalSegment, statistics: Statistics, k1: float, b: float) -> Width:
-    """Returns bounds of a ratio here divided by the one that the segment's impacts are made for.
+def _ratio_bounds_of(
+    segment: LexicalSegment, statistics: Statistics, k1: float, b: float
+) -> RatioBounds:
+    """Returns how far the impacts of a segment are off for a query's k1, b and mean length.
 
-    None where they are too far apart, or the segment has no impacts.
+    r / r' is a mediant of two quotients that do not depend on the posting, and so lies between
+    them. None where the bounds are too far apart to prune with, or the segment has no impacts.
 
     Spec: retrieval 4.1.1.
     """
@@ -254,11 +202,11 @@ def _width(segment: LexicalSegment, statistics: Statistics, k1: float, b: float)
     known, weight, mean = segment.reference
     ratios = (1.0 + known * (1.0 - weight)) / (1.0 + k1 * (1.0 - b)), known * weight / mean / slope
     low, high = min(1.0, *ratios) * (1.0 - 2.0**-30), max(1.0, *ratios) * (1.0 + 2.0**-30)
-    return None if high > low * _SPREAD_MAX else (low, high)
+    return None if high > low * tuning.RATIO_SPREAD_MAX else (low, high)
 
 
-def _gone(statistics: Statistics, name: str, part: Term) -> int:
-    """Returns how many postings of a segment with a mask belong to rows that do not count."""
+def _postings_outside(statistics: Statistics, name: str, part: Term) -> int:
+    """Returns how many postings of a term in one segment belong to rows outside the view."""
     mask, gone = statistics.masks[name], statistics.gone.get(name)
     if part.dense is not None and gone is not None and gone.shape[0] < part.rows.shape[0]:
         return int(np.count_nonzero(part.dense[gone]))

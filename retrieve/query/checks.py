@@ -1,4 +1,5 @@
-"""Checks of single options: the value in its one form, or an error that names the option.
+"""Checks of single options: the value in its one form, or an error that names the option. What an
+option takes is in the table `options.py`.
 
 Booleans are no integers here, NaN and infinities are no numbers, and -0.0 is 0.0.
 
@@ -7,12 +8,56 @@ Spec: retrieval 3.3.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 import numpy as np
 
 from ibidem.objects.errors import InvalidInputError
 from ibidem.retrieve.numbers import Float32s
+from ibidem.retrieve.query.options import COUNT_MAX, DEFAULT, OPTIONS, defaults, members
 
-COUNT_MAX = 2**53
+Check = Callable[[str, object], Any]
+"""From the name of an option and what was given to its one form."""
+
+
+def option(name: str, value: object) -> Any:
+    """Returns the value of an option that is a number, a boolean or a text, by the table."""
+    one = OPTIONS[name]
+    if value is None and one.none:
+        return one.default if one.none == DEFAULT else None
+    return present(name, value)
+
+
+def present(name: str, value: object) -> Any:
+    """Returns the value of such an option, None refused."""
+    one = OPTIONS[name]
+    if one.choices:
+        return choice(name, value, one.choices)
+    return _BY_TYPE[one.type](name, value)
+
+
+def parts(name: str, form: Mapping[str, Any], **own: Check) -> dict[str, Any]:
+    """Returns the options inside a mapping, checked; each must be there.
+
+    Args:
+        own: by key, the checks of those that the table alone does not describe.
+    """
+    return {one.key: own.get(one.key, option)(one.name, form[one.key]) for one in members(name)}
+
+
+def filled(name: str, value: object) -> dict[str, Any] | None:
+    """Returns the options inside a mapping with their defaults, unchecked; True is an empty one,
+    None and False are none."""
+    if value is None or value is False:
+        return None
+    known = defaults(name)
+    given = {} if value is True else value
+    if not isinstance(given, Mapping) or not set(given) <= set(known):
+        raise InvalidInputError(
+            f"{name}: got {show(value)}, expected True or a mapping of {', '.join(known)}"
+        )
+    return {**known, **given}
 
 
 def float32s(option: str, values: object) -> Float32s:
@@ -49,13 +94,13 @@ def count(option: str, value: object, *, low: int = 0, high: int = COUNT_MAX) ->
     return value
 
 
-def number(option: str, value: object, *, high: float) -> float:
-    """Returns a float from 0 to `high`."""
+def number(option: str, value: object, *, low: float = 0.0, high: float) -> float:
+    """Returns a float from `low` to `high`."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise InvalidInputError(f"{option}: got {show(value)}, expected a number")
-    if not 0.0 <= value <= high:
+    if not low <= value <= high:
         raise InvalidInputError(
-            f"{option}: got {show(value)}, expected a number from 0 to {high:g}"
+            f"{option}: got {show(value)}, expected a number from {low:g} to {high:g}"
         )
     return float(value) + 0.0
 
@@ -76,6 +121,16 @@ def flag(option: str, value: object) -> bool:
     return value
 
 
+def choice(option: str, value: object, choices: tuple[str, ...]) -> str:
+    """Returns one of some texts."""
+    if not isinstance(value, str) or value not in choices:
+        expected = (
+            " or ".join(map(repr, choices)) if len(choices) == 2 else f"one of {', '.join(choices)}"
+        )
+        raise InvalidInputError(f"{option}: got {show(value)}, expected {expected}")
+    return value
+
+
 def name(option: str, value: object) -> str:
     """Returns a text that is not empty and valid Unicode."""
     if not isinstance(value, str) or not value:
@@ -87,3 +142,22 @@ def name(option: str, value: object) -> str:
             f"{option}: got a lone surrogate, expected valid Unicode"
         ) from error
     return value
+
+
+def _count(name: str, value: object) -> int:
+    one = OPTIONS[name]
+    return count(name, value, low=int(one.low), high=int(one.high))
+
+
+def _number(name: str, value: object) -> float:
+    one = OPTIONS[name]
+    return number(name, value, low=one.low, high=one.high)
+
+
+_BY_TYPE: Mapping[str, Check] = {
+    "int": _count,
+    "int | datetime": _count,
+    "float": _number,
+    "bool": flag,
+    "str": name,
+}

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 from types import MappingProxyType
+from typing import Any, Self
 
 from ibidem.objects.block import empty
 from ibidem.objects.config import Config
@@ -15,12 +16,13 @@ from ibidem.objects.errors import CorruptError, InvalidInputError
 from ibidem.objects.record import record
 from ibidem.retrieve.identity_cache import IdentityCache
 from ibidem.retrieve.query import checks
+from ibidem.retrieve.query.options import OPTIONS
 
 LANES = ("lexical", "dense", "sparse", "graph", "community")
 """Every lane, in the order in which fusion adds them."""
 
 RRF_K = 60.0
-FUSIONS = ("rrf", "weighted_rrf", "convex", "score_normalised")
+FUSIONS = OPTIONS["fusion"].choices
 SCORED = ("convex", "score_normalised")
 """Those that look at scores; the others look at ranks."""
 
@@ -57,6 +59,15 @@ class Fusion:
                     hint="leave a lane out by not giving its query",
                 )
 
+    def form(self) -> dict[str, Any]:
+        """Returns the canonical form."""
+        return {"name": self.name, "k": self.k, "weights": dict(self.weights)}
+
+    @classmethod
+    def from_form(cls, form: Mapping[str, Any]) -> Self:
+        """Returns the fusion of a canonical form."""
+        return cls(form["name"], form["k"], checked_weights(form["weights"]))
+
     def weight(self, lane: str) -> float:
         """Returns the weight of a lane."""
         return self.weights.get(lane, 1.0)
@@ -91,7 +102,7 @@ def resolve_fusion(
         )
     if weights is None:
         weights = own.weights if chosen == own.name else {}
-    damping = own.k if k is None else checks.number("rrf_k", k, high=1e9)
+    damping = own.k if k is None else checks.present("rrf_k", k)
     return Fusion(chosen, damping, checked_weights(weights))
 
 
@@ -100,7 +111,7 @@ def _configured(config: Config) -> Fusion:
     try:
         return Fusion(
             checks.name("fusion", given.get("name", "rrf")),
-            checks.number("rrf_k", given.get("k", RRF_K), high=1e9),
+            checks.present("rrf_k", given.get("k", RRF_K)),
             checked_weights(given.get("weights", {})),
         )
     except InvalidInputError as error:
@@ -118,7 +129,9 @@ def checked_weights(weights: object) -> Mapping[str, float]:
         )
     return MappingProxyType(
         {
-            checks.name("weights", lane): checks.number(f"weights.{lane}", weight, high=1e9)
+            checks.name("weights", lane): checks.number(
+                f"weights.{lane}", weight, high=OPTIONS["weights"].high
+            )
             for lane, weight in sorted(weights.items())
         }
     )

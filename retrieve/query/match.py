@@ -15,24 +15,22 @@ from typing import Any
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.record import record
 from ibidem.retrieve.query import checks
+from ibidem.retrieve.query.options import default, defaults
 
 OR, AND = "or", "and"
-FUZZY_WEIGHT, FUZZY_TERMS, FUZZY_LENGTH = 0.5, 20, 4
-FUZZY_WEIGHT_MIN = 0.01
-FUZZY_TERMS_MAX, FUZZY_LENGTH_MAX = 100, 100
 
 
 @record
 class Fuzzy:
     """How terms at edit distance 1 count."""
 
-    weight: float = FUZZY_WEIGHT
+    weight: float = default("fuzzy.weight")
     """What their gain is multiplied with."""
-    terms: int = FUZZY_TERMS
+    terms: int = default("fuzzy.terms")
     """How many of them a term of the query brings in at most."""
-    length: int = FUZZY_LENGTH
+    length: int = default("fuzzy.length")
     """Shorter terms of the query bring in none; in characters."""
-    rare: int | None = None
+    rare: int | None = default("fuzzy.rare")
     """Terms of the query that this many documents have bring in none; None: all do."""
 
     def form(self) -> dict[str, Any]:
@@ -45,8 +43,8 @@ class Fuzzy:
 class Match:
     """The lexical options of a query."""
 
-    operator: str = OR
-    phrases: bool = False
+    operator: str = default("operator")
+    phrases: bool = default("phrases")
     fuzzy: Fuzzy | None = None
 
     def form(self) -> dict[str, Any]:
@@ -58,18 +56,12 @@ class Match:
 def resolve_match(operator: object, phrases: object, fuzzy: object) -> Match:
     """Returns the options of a person, checked.
 
-    Args:
-        operator: `or` or `and`.
-        phrases: a boolean.
-        fuzzy: True for the defaults, False or None for no, or a map of some of `weight` (0.01 to
-            1), `terms` (1 to 100), `length` (1 to 100) and `rare` (from 1).
-
     Raises:
         InvalidInputError: something else was given; the message names it.
     """
-    if operator not in (OR, AND):
-        raise InvalidInputError(f"operator: got {checks.show(operator)}, expected 'or' or 'and'")
-    return Match(str(operator), checks.flag("phrases", phrases), _fuzzy(fuzzy))
+    return Match(
+        checks.option("operator", operator), checks.option("phrases", phrases), _fuzzy(fuzzy)
+    )
 
 
 def match_of_form(form: object) -> Match:
@@ -88,22 +80,10 @@ def _fuzzy(fuzzy: object) -> Fuzzy | None:
         raise InvalidInputError(
             f"fuzzy: got {checks.show(fuzzy)}, expected True, False or a map of options"
         )
-    unknown = sorted(str(name) for name in set(fuzzy) - {"weight", "terms", "length", "rare"})
+    known = defaults("fuzzy")
+    unknown = sorted(str(name) for name in set(fuzzy) - set(known))
     if unknown:
         raise InvalidInputError(
             f"fuzzy.{unknown[0]}: got an unknown option, expected weight, terms, length or rare"
         )
-    weight = checks.number("fuzzy.weight", fuzzy.get("weight", FUZZY_WEIGHT), high=1.0)
-    if weight < FUZZY_WEIGHT_MIN:
-        raise InvalidInputError(
-            f"fuzzy.weight: got {weight!r}, expected a number from {FUZZY_WEIGHT_MIN} to 1"
-        )
-    terms = fuzzy.get("terms", FUZZY_TERMS)
-    length = fuzzy.get("length", FUZZY_LENGTH)
-    rare = fuzzy.get("rare")
-    return Fuzzy(
-        weight,
-        checks.count("fuzzy.terms", terms, low=1, high=FUZZY_TERMS_MAX),
-        checks.count("fuzzy.length", length, low=1, high=FUZZY_LENGTH_MAX),
-        None if rare is None else checks.count("fuzzy.rare", rare, low=1),
-    )
+    return Fuzzy(**checks.parts("fuzzy", {**known, **fuzzy}))

@@ -10,10 +10,9 @@ Spec: retrieval 3.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field
-from typing import TYPE_CHECKING, Any, Self
-
-import numpy as np
+from dataclasses import field, fields
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from ibidem.objects import codec
 from ibidem.objects.config import Config
@@ -22,9 +21,10 @@ from ibidem.objects.record import record
 from ibidem.retrieve.access.policy import TrustContext, checked_trust, policy_of
 from ibidem.retrieve.diversity import Mmr, resolve_mmr
 from ibidem.retrieve.graph import option as graph_option
-from ibidem.retrieve.query import checks, predicate, rare_options
-from ibidem.retrieve.query.fusion import Fusion, checked_weights, resolve_fusion
+from ibidem.retrieve.query import checks, predicate
+from ibidem.retrieve.query.fusion import Fusion, resolve_fusion
 from ibidem.retrieve.query.match import OR, Match, match_of_form, resolve_match
+from ibidem.retrieve.query.options import DEFAULT, OF_QUERY, OF_RECALL, default
 from ibidem.retrieve.query.predicate import Predicate
 from ibidem.retrieve.query.validity import Valid, resolve_valid
 from ibidem.retrieve.query.vector import (
@@ -34,22 +34,17 @@ from ibidem.retrieve.query.vector import (
     checked_vector,
 )
 from ibidem.retrieve.rerank import Rerank, resolve_rerank
-from ibidem.retrieve.tokens import TokenEstimator, checked_digest, checked_estimator
+from ibidem.retrieve.tokens import checked_digest, checked_estimator
 
 if TYPE_CHECKING:
     from ibidem.retrieve.context.option import PackOptions
+    from ibidem.retrieve.query.signature import QueryOptions
     from ibidem.retrieve.recall.option import Recall
 
 SEMANTICS = 1
 """The version of every rule that decides an answer."""
 
-DEPTH_DEFAULT, DEPTH_MAX = 100, 100_000
-LIMIT_DEFAULT = 10
 TEXT_BYTES_MAX = 65_536
-LABELS_MAX = 1000
-ADJACENCY_MAX = 1000
-"""Edges that a rendering shows in each direction."""
-K1_DEFAULT, B_DEFAULT = 1.2, 0.7
 _FUSION = Fusion()
 _MATCH = Match()
 
@@ -67,22 +62,22 @@ class Query:
     sparse: QuerySparse | None = None
     graph: graph_option.Graph | None = None
     community: graph_option.Community | None = None
-    depth: int = DEPTH_DEFAULT
+    depth: int = default("depth")
     """How many nodes each lane returns."""
-    limit: int | None = LIMIT_DEFAULT
-    token_budget: int | None = None
-    content_chars: int = 0
-    adjacency: int = 0
+    limit: int | None = default("limit")
+    token_budget: int | None = default("token_budget")
+    content_chars: int = default("content_chars")
+    adjacency: int = default("adjacency")
     """How many edges a rendering shows in each direction."""
-    include_tombstoned: bool = False
+    include_tombstoned: bool = default("include_tombstoned")
     fusion: Fusion = _FUSION
-    k1: float = K1_DEFAULT
-    b: float = B_DEFAULT
+    k1: float = default("k1")
+    b: float = default("b")
     match: Match = _MATCH
     """What a document must have beside one of the text's terms."""
     rerank: Rerank | None = None
     mmr: Mmr | None = None
-    estimator: str = "heuristic"
+    estimator: str = default("estimator")
     estimator_digest: bytes | None = None
     """The identity of an estimator whose name does not say it all, 32 bytes."""
     packs: PackOptions | None = None
@@ -106,46 +101,11 @@ class Query:
 
     def form(self) -> dict[str, Any]:
         """Returns the canonical form: every field, the last three only where they are asked for."""
-        vector, sparse = self.vector, self.sparse
-        asked = {"packs": self.packs, "recall": self.recall, "trust": self.trust}
-        return {
-            **{name: part.form() for name, part in asked.items() if part is not None},
-            "kind": "query",
-            "v": 1,
-            "semantics": self.semantics,
-            "text": self.text,
-            "labels": list(self.labels),
-            "where": None if self.where is None else self.where.form(),
-            "valid": None if self.valid is None else self.valid.form(),
-            "vector": None if vector is None else {"model": vector.model, "data": vector.data},
-            "sparse": None
-            if sparse is None
-            else {
-                "vocab": sparse.vocab,
-                "tokens": list(sparse.tokens),
-                "weights": list(sparse.weights),
-            },
-            "graph": graph_option.form(self.graph),
-            "community": graph_option.form(self.community),
-            "depth": self.depth,
-            "limit": self.limit,
-            "token_budget": self.token_budget,
-            "content_chars": self.content_chars,
-            "adjacency": self.adjacency,
-            "include_tombstoned": self.include_tombstoned,
-            "fusion": {
-                "name": self.fusion.name,
-                "k": self.fusion.k,
-                "weights": dict(self.fusion.weights),
-            },
-            "k1": self.k1,
-            "b": self.b,
-            "match": self.match.form(),
-            "rerank": None if self.rerank is None else self.rerank.form(),
-            "mmr": None if self.mmr is None else self.mmr.form(),
-            "estimator": self.estimator,
-            "estimator_digest": self.estimator_digest,
-        }
+        kind = {"kind": "query", "v": 1, "semantics": self.semantics}
+        written = {name: _written(getattr(self, name)) for name in _READERS}
+        optional = {name: _written(getattr(self, name)) for name in _OPTIONAL_READERS}
+        given = {name: value for name, value in optional.items() if value is not None}
+        return {**given, **kind, **written}
 
     def encode(self) -> bytes:
         """Returns the canonical bytes, made once: the answer and its receipt both hold them."""
@@ -185,114 +145,53 @@ class Query:
         return query
 
 
-def resolve(
-    config: Config,
-    *,
-    text: str | None = None,
-    label: str | Iterable[str] | None = None,
-    where: Mapping[str, object] | Predicate | None = None,
-    valid_at: int | None = None,
-    valid_missing: str | None = None,
-    vector: tuple[str, Any] | None = None,
-    sparse: tuple[str, Any, Any] | None = None,
-    graph: Mapping[str, object] | None = None,
-    community: Mapping[str, object] | None = None,
-    depth: int = DEPTH_DEFAULT,
-    limit: int | None = LIMIT_DEFAULT,
-    token_budget: int | None = None,
-    content_chars: int = 0,
-    adjacency: int = 0,
-    include_tombstoned: bool = False,
-    fusion: str | None = None,
-    rrf_k: float | None = None,
-    weights: Mapping[str, float] | None = None,
-    k1: float | None = None,
-    b: float | None = None,
-    operator: str = "or",
-    phrases: bool = False,
-    fuzzy: bool | Mapping[str, float] | None = None,
-    rerank: object = None,
-    rerank_text: str | None = None,
-    rerank_depth: int | None = None,
-    mmr: Mapping[str, float] | None = None,
-    estimator: str | TokenEstimator = "heuristic",
-    packs: Mapping[str, object] | None = None,
-    trust: TrustContext | None = None,
-    **more: Any,
-) -> Query:
+def resolve(config: Config, **given: Unpack[QueryOptions]) -> Query:
     """Returns the query that a person's options mean under a root's configuration.
 
     Args:
-        config: gives the defaults of `fusion`, `rrf_k`, `weights`, `k1` and `b`.
-        text: ranks by its terms; blank text counts as none.
-        label: one label or several, any of which will do.
-        where: conditions on properties, see `predicate`.
-        valid_at: keeps nodes that hold at a time, microseconds since 1970 UTC, see `validity`.
-        valid_missing: whether nodes that say nothing about time `pass` (the default) or `drop`.
-        vector: (model, (d,) numbers).
-        sparse: (vocabulary, tokens, weights), tokens in any order, none twice.
-        graph: what edges lead to counts too: `{"mode": "ppr" | "decay", ...}`, see `graph.option`.
-        community: what belongs together with the best nodes counts too; see `graph.option`.
-        depth: how many nodes each lane returns.
-        limit: how many items are returned at most, None for all.
-        token_budget: how many tokens they may cost together, None for any.
-        content_chars: how many characters of a node's content are shown.
-        adjacency: how many edges of a node are shown in each direction.
-        include_tombstoned: whether nodes that a tombstone hides count as well.
-        fusion: `rrf`, `weighted_rrf`, `convex` or `score_normalised`.
-        rrf_k: the damping constant of the first two.
-        weights: by lane, for all but the first.
-        k1: BM25's saturation. b: BM25's length normalisation.
-        operator: whether a document needs one of the text's terms, `or`, or all of them, `and`.
-        phrases: whether what the text has in double quotes must occur as it stands.
-        fuzzy: whether terms at edit distance 1 count as well; see `match`.
-        rerank: a reranker, or anything with its `name` and `digest`; see `rerank`.
-        rerank_text: what it compares with, the query's text unless given.
-        rerank_depth: how many of the fused order it scores, 25 unless given.
-        mmr: `{"lambda": 0.7, "depth": 40}` or a part of it; see `mmr`.
-        estimator: the token estimator, or the name of one without a digest.
-        packs: asks for packs of nodes and not for nodes; see `packs.option`.
-        trust: what the caller may see; required where the root has a trust policy, see `trust`.
-        more: the options of `recall.option`; others are refused.
+        config: gives the defaults of `fusion`, `rrf_k` and `weights`.
+        given: some of `options.OF_QUERY`.
 
     Raises:
         InvalidInputError: an option is unknown, or of the wrong type or size; the message names it.
     """
-    recall = rare_options.recall(more, resolve.__kwdefaults__ or {}) if more else None
+    unknown = given.keys() - OF_QUERY.keys()
+    if unknown:
+        names = ", ".join(sorted(OF_QUERY))
+        raise InvalidInputError(f"{min(unknown)}: got an unknown option, expected one of {names}")
+    recall = _recall({name: value for name, value in given.items() if name in OF_RECALL})
+    asked: dict[str, Any] = {**_DEFAULTS, **given}
+    text, vector, sparse = asked["text"], asked["vector"], asked["sparse"]
+    packs = asked["packs"]
     lane_text = _query_text(text)
-    condition = None if where is None else predicate.parse(where)
+    condition = _some(predicate.parse)(asked["where"])
     if condition == predicate.And(()):
         condition = None
-    counter, counter_digest = checked_estimator(estimator)
+    counter, counter_digest = checked_estimator(asked["estimator"])
     has_ranker = lane_text is not None or vector is not None or sparse is not None
     query = Query(
         text=lane_text,
-        labels=_labels(label),
+        labels=_labels(asked["label"]),
         where=condition,
-        valid=resolve_valid(valid_at, valid_missing),
-        vector=None if vector is None else checked_vector(vector),
-        sparse=None if sparse is None else checked_sparse(sparse),
-        graph=None if graph is None else graph_option.graph(graph),
-        community=None if community is None else graph_option.community(community),
-        depth=checks.count("depth", depth, low=1, high=DEPTH_MAX),
-        limit=None if limit is None else checks.count("limit", limit),
-        token_budget=None if token_budget is None else checks.count("token_budget", token_budget),
-        content_chars=checks.count("content_chars", content_chars),
-        adjacency=checks.count("adjacency", adjacency, high=ADJACENCY_MAX),
-        include_tombstoned=checks.flag("include_tombstoned", include_tombstoned),
-        fusion=resolve_fusion(config, fusion, rrf_k, weights),
-        k1=checks.number("k1", K1_DEFAULT if k1 is None else k1, high=1000.0),
-        b=checks.number("b", B_DEFAULT if b is None else b, high=1.0),
-        match=resolve_match(operator, phrases, fuzzy),
-        rerank=resolve_rerank(rerank, lane_text, rerank_text, rerank_depth),
-        mmr=resolve_mmr(mmr, has_ranker=has_ranker),
+        valid=resolve_valid(asked["valid_at"], asked["valid_missing"]),
+        vector=_some(checked_vector)(vector),
+        sparse=_some(checked_sparse)(sparse),
+        graph=_some(graph_option.graph)(asked["graph"]),
+        community=_some(graph_option.community)(asked["community"]),
+        fusion=resolve_fusion(config, asked["fusion"], asked["rrf_k"], asked["weights"]),
+        match=resolve_match(asked["operator"], asked["phrases"], asked["fuzzy"]),
+        rerank=resolve_rerank(
+            asked["rerank"], lane_text, asked["rerank_text"], asked["rerank_depth"]
+        ),
+        mmr=resolve_mmr(asked["mmr"], has_ranker=has_ranker),
         estimator=counter,
         estimator_digest=counter_digest,
-        packs=None if packs is None else rare_options.packs(packs),
+        packs=_some(_packs)(packs),
         recall=recall,
-        trust=checked_trust(policy_of(config), trust),
+        trust=checked_trust(policy_of(config), asked["trust"]),
+        **{name: checks.option(name, asked[name]) for name in _SIMPLE},
     )
-    is_blank = query.packs is not None and text is not None
+    is_blank = packs is not None and text is not None
     if not query.has_ranker and not query.is_narrowed and not is_blank:
         raise InvalidInputError(
             "text: got nothing to look for, "
@@ -332,7 +231,7 @@ def _fields(form: dict[str, Any]) -> dict[str, Any]:
         InvalidInputError: a field is missing or not of its form; the message begins with its name.
     """
     found: dict[str, Any] = {}
-    for name, read in (*_READERS.items(), *_SELDOM_READERS.items()):
+    for name, read in (*_READERS.items(), *_OPTIONAL_READERS.items()):
         if name not in form:
             if name in _READERS:
                 raise InvalidInputError(f"{name}: got nothing, expected the field")
@@ -373,24 +272,13 @@ def _labels(label: str | Iterable[str] | None) -> tuple[str, ...]:
     if not isinstance(label, Iterable):
         raise InvalidInputError(f"label: got {checks.show(label)}, expected a text or several")
     labels = [label] if isinstance(label, str) else list(label)
-    if len(labels) > LABELS_MAX:
+    most = int(OF_QUERY["label"].high)
+    if len(labels) > most:
         raise InvalidInputError(
-            f"label: got {len(labels)}, expected at most {LABELS_MAX}",
+            f"label: got {len(labels)}, expected at most {most}",
             kind=ErrorKind.LIMIT_EXCEEDED,
         )
     return tuple(sorted({checks.name("label", one) for one in labels}))
-
-
-def _vector(form: dict[str, Any]) -> QueryVector:
-    return checked_vector((form["model"], np.frombuffer(form["data"], "<f4")))
-
-
-def _sparse(form: dict[str, Any]) -> QuerySparse:
-    return checked_sparse((form["vocab"], form["tokens"], form["weights"]))
-
-
-def _fusion(form: dict[str, Any]) -> Fusion:
-    return Fusion(form["name"], form["k"], checked_weights(form["weights"]))
 
 
 def _some(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -398,38 +286,72 @@ def _some(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda value: None if value is None else read(value)
 
 
-def _count(name: str, **bounds: int) -> Callable[[Any], int]:
-    return lambda value: checks.count(name, value, **bounds)
+def _written(value: Any) -> Any:
+    """Returns the canonical form of a field."""
+    if isinstance(value, tuple):
+        return list(value)
+    return value.form() if hasattr(value, "form") else value
 
 
-_READERS: Mapping[str, Callable[[Any], Any]] = {
+def _packs(given: Mapping[str, object]) -> PackOptions:
+    # Few questions ask for packs or recall, and loading a module takes longer than most answers.
+    from ibidem.retrieve.context.option import resolve_packs
+
+    return resolve_packs(given)
+
+
+def _packs_of_form(form: Any) -> PackOptions:
+    from ibidem.retrieve.context.option import PackOptions
+
+    return PackOptions.from_form(form)
+
+
+def _recall(given: Mapping[str, Any]) -> Recall | None:
+    if not given:
+        return None
+    from ibidem.retrieve.recall.option import resolve_recall
+
+    return resolve_recall(**given)
+
+
+def _recall_of_form(form: Any) -> Recall:
+    from ibidem.retrieve.recall.option import Recall
+
+    return Recall.from_form(form)
+
+
+_DEFAULTS = {
+    name: None if option.none == DEFAULT else option.default for name, option in OF_QUERY.items()
+}
+_COMPOSED: Mapping[str, Callable[[Any], Any]] = {
     "text": _query_text,
     "labels": _labels,
     "where": _some(predicate.from_form),
     "valid": _some(Valid.from_form),
-    "vector": _some(_vector),
-    "sparse": _some(_sparse),
+    "vector": _some(QueryVector.from_form),
+    "sparse": _some(QuerySparse.from_form),
     "graph": _some(graph_option.graph),
     "community": _some(graph_option.community),
-    "depth": _count("depth", low=1, high=DEPTH_MAX),
-    "limit": _some(_count("limit")),
-    "token_budget": _some(_count("token_budget")),
-    "content_chars": _count("content_chars"),
-    "adjacency": _count("adjacency", high=ADJACENCY_MAX),
-    "include_tombstoned": lambda value: checks.flag("include_tombstoned", value),
-    "fusion": _fusion,
-    "k1": lambda value: checks.number("k1", value, high=1000.0),
-    "b": lambda value: checks.number("b", value, high=1.0),
+    "fusion": Fusion.from_form,
     "match": match_of_form,
     "rerank": _some(Rerank.from_form),
     "mmr": _some(Mmr.from_form),
-    "estimator": lambda value: checks.name("estimator", value),
+    "estimator": partial(checks.name, "estimator"),
     "estimator_digest": checked_digest,
 }
-"""By field of the canonical form, what reads it."""
-_SELDOM_READERS: Mapping[str, Callable[[Any], Any]] = {
-    "packs": rare_options.packs_of_form,
-    "recall": rare_options.recall_of_form,
+"""By field of the canonical form, what reads it, where the table of options does not say it all."""
+_OPTIONAL_READERS: Mapping[str, Callable[[Any], Any]] = {
+    "packs": _packs_of_form,
+    "recall": _recall_of_form,
     "trust": TrustContext.from_form,
 }
 """Of the fields that are there only where they are asked for."""
+_FIELDS = tuple(one.name for one in fields(Query) if one.init and one.name != "semantics")
+_SIMPLE = tuple(name for name in _FIELDS if name not in _COMPOSED and name not in _OPTIONAL_READERS)
+"""Fields that hold the value of an option."""
+_READERS: Mapping[str, Callable[[Any], Any]] = {
+    name: _COMPOSED.get(name) or partial(checks.option, name)
+    for name in _FIELDS
+    if name not in _OPTIONAL_READERS
+}
+"""Of all other fields."""

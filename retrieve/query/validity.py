@@ -15,11 +15,10 @@ from typing import Any, Self
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.record import record
 from ibidem.retrieve.query import checks
+from ibidem.retrieve.query.options import default
 from ibidem.retrieve.query.predicate import And, Between, Equal, Exists, Not, Or, Predicate
 
 FROM, TO = "valid_from", "valid_to"
-MISSING = ("pass", "drop")
-TIME_MAX = 2**63 - 1
 
 
 @record
@@ -28,7 +27,7 @@ class Valid:
 
     at: int
     """Microseconds since 1970 UTC."""
-    missing: str = "pass"
+    missing: str = default("valid_missing")
     """Whether nodes that say nothing about time `pass` or `drop`."""
 
     def form(self) -> dict[str, Any]:
@@ -38,11 +37,8 @@ class Valid:
     @classmethod
     def checked(cls, at: object, missing: object) -> Self:
         """Returns the option; raises `InvalidInputError` that names what is wrong."""
-        if missing not in MISSING or not isinstance(missing, str):
-            raise InvalidInputError(
-                f"valid_missing: got {checks.show(missing)}, expected 'pass' or 'drop'"
-            )
-        return cls(checks.count("valid_at", at, low=-TIME_MAX - 1, high=TIME_MAX), missing)
+        wanted = checks.option("valid_missing", missing)
+        return cls(checks.present("valid_at", at), wanted)
 
     @classmethod
     def from_form(cls, form: Mapping[str, Any]) -> Self:
@@ -65,7 +61,7 @@ def resolve_valid(at: object, missing: object) -> Valid | None:
                 f"valid_missing: got {checks.show(missing)} without valid_at, expected both"
             )
         return None
-    return Valid.checked(at, "pass" if missing is None else missing)
+    return Valid.checked(at, missing)
 
 
 def _open_or(name: str, bound: Predicate) -> Predicate:

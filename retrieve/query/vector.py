@@ -5,6 +5,9 @@ Spec: retrieval 3.3.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from ibidem.objects.errors import ErrorKind, InvalidInputError
@@ -30,6 +33,15 @@ class QueryVector:
         """The number of components."""
         return len(self.data) // 4
 
+    def form(self) -> dict[str, Any]:
+        """Returns the canonical form."""
+        return {"model": self.model, "data": self.data}
+
+    @classmethod
+    def from_form(cls, form: Mapping[str, Any]) -> QueryVector:
+        """Returns the vector of a canonical form."""
+        return checked_vector((form["model"], np.frombuffer(form["data"], "<f4")))
+
     def array(self) -> Float32s:
         """Returns the components, (d,) float32."""
         return np.frombuffer(self.data, "<f4").astype(np.float32)
@@ -43,6 +55,19 @@ class QuerySparse:
     tokens: tuple[int, ...]
     weights: tuple[float, ...]
     """Each a float32."""
+
+    def form(self) -> dict[str, Any]:
+        """Returns the canonical form."""
+        return {
+            "vocab": self.vocab,
+            "tokens": list(self.tokens),
+            "weights": list(self.weights),
+        }
+
+    @classmethod
+    def from_form(cls, form: Mapping[str, Any]) -> QuerySparse:
+        """Returns the vector of a canonical form."""
+        return checked_sparse((form["vocab"], form["tokens"], form["weights"]))
 
 
 def checked_vector(vector: object) -> QueryVector:

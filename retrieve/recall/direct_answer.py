@@ -18,14 +18,12 @@ from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.record import record
 from ibidem.retrieve.query import checks
+from ibidem.retrieve.query.options import default
 from ibidem.retrieve.recall.words import words
 
 PERMILLE = 1000
-OVERLAP_DEFAULT, IMPORTANCE_DEFAULT, MARGIN_DEFAULT = 550, 700, 150
-BUCKETS_DEFAULT = ("conventions", "decisions", "entities", "principles", "runbooks")
 CANDIDATES_MAX = 100
 _STOP = frozenset(("the", "and", "for", "with", "from", "into", "that", "this", "why", "did"))
-_KNOWN = ("overlap", "importance", "margin", "buckets", "entities")
 
 
 class Reason(StrEnum):
@@ -54,13 +52,13 @@ class Label(StrEnum):
 class Direct:
     """Asks for a direct answer; shares are whole permille, so that margins are exact."""
 
-    overlap: int = OVERLAP_DEFAULT
+    overlap: int = default("direct.overlap")
     """Of the question's words, so many must be in the node."""
-    importance: int = IMPORTANCE_DEFAULT
-    margin: int = MARGIN_DEFAULT
+    importance: int = default("direct.importance")
+    margin: int = default("direct.margin")
     """By so much the best must lead."""
-    buckets: tuple[str, ...] = BUCKETS_DEFAULT
-    entities: tuple[str, ...] = ()
+    buckets: tuple[str, ...] = default("direct.buckets")
+    entities: tuple[str, ...] = default("direct.entities")
     """What the question is about, where that is known."""
 
     def form(self) -> dict[str, Any]:
@@ -76,13 +74,7 @@ class Direct:
     @classmethod
     def from_form(cls, form: Mapping[str, Any]) -> Self:
         """Returns the option of a canonical form."""
-        return cls(
-            checks.count("direct.overlap", form["overlap"], high=PERMILLE),
-            checks.count("direct.importance", form["importance"], high=PERMILLE),
-            checks.count("direct.margin", form["margin"], high=PERMILLE),
-            _names("direct.buckets", form["buckets"]),
-            _names("direct.entities", form["entities"]),
-        )
+        return cls(**checks.parts("direct", form, buckets=_names, entities=_names))
 
 
 @record
@@ -104,15 +96,8 @@ class DirectAnswer:
 
 def resolve_direct(given: object) -> Direct | None:
     """Returns the option that a person gave: True, or a mapping of parts of it."""
-    if given is None or given is False:
-        return None
-    if given is True:
-        given = {}
-    if not isinstance(given, Mapping) or not set(given) <= set(_KNOWN):
-        raise InvalidInputError(
-            f"direct: got {checks.show(given)}, expected True or a mapping of {', '.join(_KNOWN)}"
-        )
-    return Direct.from_form({**Direct().form(), **given})
+    parts = checks.filled("direct", given)
+    return None if parts is None else Direct.from_form(parts)
 
 
 def direct_answer(
@@ -163,8 +148,8 @@ def _filtered(candidates: Iterable[Node], option: Direct) -> tuple[list[Node], t
     if entities:
         steps.append((Label.ENTITY, lambda node: _is_about(node, entities)))
     left, labels = list(candidates), []
-    for label, passes in steps:
-        kept = [node for node in left if passes(node)]
+    for label, keeps in steps:
+        kept = [node for node in left if keeps(node)]
         if len(kept) < len(left):
             labels.append(label)
         left = kept

@@ -12,13 +12,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Self
 
-from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.record import record
 from ibidem.retrieve.query import checks
-from ibidem.retrieve.recall.words import LETTERS_MIN, words
+from ibidem.retrieve.query.options import default
+from ibidem.retrieve.recall.words import words
 
-QUERIES_DEFAULT, QUERIES_MAX = 4, 20
-SAFE_DEFAULT = 3
 _WORDS_MAX = 6
 _STOP = frozenset(
     (
@@ -27,17 +25,16 @@ _STOP = frozenset(
         "with",
     )
 )
-_KNOWN = {"queries": QUERIES_DEFAULT, "letters_min": LETTERS_MIN, "safe": SAFE_DEFAULT}
 
 
 @record
 class Expansion:
     """Asks for shorter forms of the question as well."""
 
-    queries: int = QUERIES_DEFAULT
+    queries: int = default("expansion.queries")
     """How many texts are asked at most, the question among them."""
-    letters_min: int = LETTERS_MIN
-    safe: int = SAFE_DEFAULT
+    letters_min: int = default("expansion.letters_min")
+    safe: int = default("expansion.safe")
     """So many of the best that the question itself found stay above what only a form found."""
 
     def form(self) -> dict[str, Any]:
@@ -47,29 +44,19 @@ class Expansion:
     @classmethod
     def from_form(cls, form: Mapping[str, Any]) -> Self:
         """Returns the option of a canonical form."""
-        return cls(
-            checks.count("expansion.queries", form["queries"], low=1, high=QUERIES_MAX),
-            checks.count("expansion.letters_min", form["letters_min"], low=1, high=100),
-            checks.count("expansion.safe", form["safe"], low=1, high=100_000),
-        )
+        return cls(**checks.parts("expansion", form))
 
 
 def resolve_expansion(given: object) -> Expansion | None:
     """Returns the option that a person gave: True, or a mapping of parts of it."""
-    if given is None or given is False:
-        return None
-    if given is True:
-        given = {}
-    if not isinstance(given, Mapping) or not set(given) <= set(_KNOWN):
-        parts = ", ".join(_KNOWN)
-        raise InvalidInputError(
-            f"expansion: got {checks.show(given)}, expected True or a mapping of {parts}"
-        )
-    return Expansion.from_form({**_KNOWN, **given})
+    parts = checks.filled("expansion", given)
+    return None if parts is None else Expansion.from_form(parts)
 
 
 def expansions(
-    text: str, queries: int = QUERIES_DEFAULT, letters_min: int = LETTERS_MIN
+    text: str,
+    queries: int = default("expansion.queries"),
+    letters_min: int = default("expansion.letters_min"),
 ) -> list[str]:
     """Returns the texts that are asked, the question first.
 

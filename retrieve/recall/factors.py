@@ -15,16 +15,15 @@ from typing import Any, Self
 import numpy as np
 
 from ibidem.objects.cid import CommitCid
+from ibidem.objects.constants import TIME_MAX
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.record import record
 from ibidem.retrieve.numbers import Float64s
 from ibidem.retrieve.query import checks
-from ibidem.retrieve.query.validity import TIME_MAX
+from ibidem.retrieve.query.options import default
 from ibidem.retrieve.recall.feedback import halved
 
-DAY = 86_400_000_000
-RECENCY_DEFAULT = {"property": "time", "half_life": 7 * DAY, "weight": 0.2}
 IMPORTANCE_DEFAULT = "importance"
 IMPORTANCE_MIDDLE, IMPORTANCE_GAIN = 0.4, 0.25
 
@@ -35,10 +34,10 @@ class Recency:
 
     as_of: int
     """Microseconds since 1970 UTC, as all times."""
-    property: str = "time"
+    property: str = default("recency.property")
     """Holds a node's time; without one a node is neither lifted nor lowered."""
-    half_life: int = 7 * DAY
-    weight: float = 0.2
+    half_life: int = default("recency.half_life")
+    weight: float = default("recency.weight")
     """The part of the score that ages."""
 
     def form(self) -> dict[str, Any]:
@@ -53,12 +52,8 @@ class Recency:
     @classmethod
     def from_form(cls, form: Mapping[str, Any]) -> Self:
         """Returns the option of a canonical form."""
-        return cls(
-            checks.count("recency.as_of", form["as_of"], high=TIME_MAX),
-            checks.name("recency.property", form["property"]),
-            checks.count("recency.half_life", form["half_life"], low=1, high=TIME_MAX),
-            checks.number("recency.weight", form["weight"], high=1.0),
-        )
+        as_of = checks.count("recency.as_of", form["as_of"], high=TIME_MAX)
+        return cls(as_of, **checks.parts("recency", form))
 
     def factor(self, node: Node) -> float:
         """Returns the factor of one node."""
@@ -97,7 +92,7 @@ class Worth:
 
     notes: CommitCid | None
     as_of: int
-    half_life: int | None = None
+    half_life: int | None = default("worth.half_life")
 
 
 Opinions = Mapping[str, Mapping[NodeId, float]]

@@ -9,15 +9,14 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 from ibidem.objects.cid import Cid, CommitCid
+from ibidem.objects.constants import TIME_MAX
 from ibidem.objects.errors import CorruptError, InvalidInputError
 from ibidem.objects.record import record
 from ibidem.retrieve.query import checks
-from ibidem.retrieve.query.validity import TIME_MAX
 from ibidem.retrieve.recall.direct_answer import Direct, resolve_direct
 from ibidem.retrieve.recall.expansion import Expansion, resolve_expansion
 from ibidem.retrieve.recall.factors import (
     IMPORTANCE_DEFAULT,
-    RECENCY_DEFAULT,
     Feedback,
     Importance,
     Recency,
@@ -93,16 +92,6 @@ def resolve_recall(
 ) -> Recall | None:
     """Returns the options that a person gave, None where they gave none.
 
-    Args:
-        expansion: True, or a mapping; see `expansion.py`.
-        recency: True, or a mapping of `property`, `half_life` (microseconds) and `weight`.
-        importance: True, or the property that holds it.
-        feedback: True where votes count.
-        worth: True, or a mapping of `half_life`, where outcomes count.
-        direct: True, or a mapping; see `direct`.
-        as_of: the time that ages are measured from, where some are.
-        notes: the state of the notes, where votes or outcomes count; None before the first.
-
     Raises:
         InvalidInputError: an option is of the wrong form, or needs a time that is not given.
     """
@@ -121,12 +110,8 @@ def resolve_recall(
     return None if found == Recall() else found
 
 
-RECALL_OPTIONS = tuple(sorted(resolve_recall.__kwdefaults__ or {}))
-"""The names of the options of `resolve_recall`."""
-
-
 def _recency(given: object, as_of: int | None) -> Recency | None:
-    parts = _parts("recency", given, RECENCY_DEFAULT)
+    parts = checks.filled("recency", given)
     if parts is None:
         return None
     return Recency.from_form({**parts, "as_of": _needed("recency", "as_of", as_of)})
@@ -145,7 +130,7 @@ def _feedback(given: object, notes: CommitCid | None) -> Feedback | None:
 
 
 def _worth(given: object, notes: CommitCid | None, as_of: int | None) -> Worth | None:
-    parts = _parts("worth", given, {"half_life": None})
+    parts = checks.filled("worth", given)
     if parts is None:
         return None
     times = _worth_times(_needed("worth", "as_of", as_of), parts["half_life"])
@@ -155,22 +140,8 @@ def _worth(given: object, notes: CommitCid | None, as_of: int | None) -> Worth |
 def _worth_times(as_of: object, half_life: object) -> tuple[int, int | None]:
     return (
         checks.count("worth.as_of", as_of, high=TIME_MAX),
-        None
-        if half_life is None
-        else checks.count("worth.half_life", half_life, low=1, high=TIME_MAX),
+        checks.option("worth.half_life", half_life),
     )
-
-
-def _parts(name: str, given: object, known: Mapping[str, Any]) -> dict[str, Any] | None:
-    if given is None or given is False:
-        return None
-    if given is True:
-        given = {}
-    if not isinstance(given, Mapping) or not set(given) <= set(known):
-        raise InvalidInputError(
-            f"{name}: got {checks.show(given)}, expected True or a mapping of {', '.join(known)}"
-        )
-    return {**known, **given}
 
 
 def _needed(name: str, other: str, value: Any) -> Any:

@@ -16,7 +16,7 @@ from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.record import record
 from ibidem.objects.text import node_text
-from ibidem.retrieve.answer.result import LaneScore
+from ibidem.retrieve.answer.lane_score import LaneScore
 from ibidem.retrieve.budget import Reader
 from ibidem.retrieve.filter import Universe
 from ibidem.retrieve.fuse import Fused

@@ -44,10 +44,10 @@ def scrub(environment: Environment, *, timeout_seconds: float) -> int:
             )
         time.sleep(_PAUSE_SECONDS)
     path = environment.path / DATA_FILE
-    report = check_pages(path, TABLES)
-    if report.faults:
-        raise CorruptError(f"{path}: {report.faults[0]}", hint="run 'repo fsck'")
     try:
+        report = check_pages(path, TABLES)
+        if report.faults:
+            raise CorruptError(f"{path}: {report.faults[0]}", hint="run 'repo fsck'")
         with path.open("r+b", buffering=0) as file:
             size = os.fstat(file.fileno()).st_size
             done = sum(_blank(file, span, size) for span in report.slack)

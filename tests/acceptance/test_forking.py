@@ -144,7 +144,7 @@ layouts = [
     one
     for segment in repo.at("HEAD").snapshot().state.segments()
     for one in segment.cache.values()
-    if type(one).__name__ == "RowLayout"
+    if type(one).__name__ == "SharedColumns"
 ]
 assert layouts
 for lock in (index._lock, repo.store._lock, gc_pause._lock, changes._LOCK, layouts[0]._lock):

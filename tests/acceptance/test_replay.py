@@ -18,7 +18,7 @@ import pytest
 
 import ibidem
 from ibidem.repo.repository import Repository
-from ibidem.repo.runs.bundle import write_refs
+from ibidem.repo.sync.export import write_refs
 from ibidem.repo.sync.integrate import import_car
 
 HERE = Path(__file__).parent

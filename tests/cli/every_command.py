@@ -23,6 +23,9 @@ RECORDS = b"""{"node": {"name": "a", "ntype": "Person", "key": "ada", "props": {
 not a record
 """
 
+RFC_8032_KEY = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a"
+"""The public key of the first example there; a key has to be a point that can sign."""
+
 
 def session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     found: dict[str, list[dict[str, Any]]] = {}
@@ -188,8 +191,8 @@ def _reads(run: Callable[..., dict[str, Any]]) -> None:
 
 def _keeps(run: Callable[..., dict[str, Any]], folder: Path) -> None:
     """Signs, checks, collects and erases, with something in every field."""
-    public = run("key", "generate", "ada")["public"]
-    run("key", "trust", "bob", public[::-1], "--may-erase")
+    run("key", "generate", "ada")
+    run("key", "trust", "bob", RFC_8032_KEY, "--may-erase")
     run("key", "require", "heads/")
     run("key", "require")
     run("key", "require", "heads/")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -163,6 +165,22 @@ def test_a_documents_text_is_given_back_byte_for_byte(notes: Run, data: Data, tm
     for document in data("query", "--label", "Document")["nodes"]:
         source = (tmp_path / document["props"]["source"]).read_bytes()
         assert notes("get", document["id"], "--text").stdout_bytes == source
+        for option in ("--text", "--content"):
+            refused = notes("get", document["id"], option, "--json", code=2)
+            assert "not with --json" in refused.stderr + refused.stdout
+
+
+def test_a_terminal_gets_a_text_without_what_steers_it(monkeypatch: pytest.MonkeyPatch):
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stdout", terminal)
+    import_module("ibidem.cli.get")._write("a\x1b[2J\u202eb\rc\nd".encode())
+    shown = terminal.getvalue()
+    assert shown.splitlines()[-1] == "d"
+    assert not set("\x1b\r\u202e") & set(shown)
 
 
 def test_log_show_and_diff_agree_on_an_edit(notes: Run, data: Data, tmp_path: Path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -136,3 +137,11 @@ def test_models_on_disk_are_found_by_folder(tmp_path: Path):
     assert isinstance(embedder(session, f"onnx:{tmp_path}"), OnnxEmbedder)
     kind = SentenceTransformersEmbedder
     assert isinstance(embedder(session, f"sentence-transformers:{tmp_path}"), kind)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have other folders")
+@pytest.mark.parametrize("environment", [{}, {"XDG_DATA_HOME": ""}, {"XDG_DATA_HOME": "relative"}])
+def test_without_a_data_folder_models_are_in_that_of_the_user(environment, monkeypatch):
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    folder = models_folder(Session(environment=environment))
+    assert folder == Path.home() / ".local" / "share" / "ibidem" / "models"

@@ -20,7 +20,7 @@ import ibidem
 from ibidem.cli.main import COMMANDS, cli
 from ibidem.memory.conversation.conversations import Conversations
 from ibidem.memory.graph import GraphMemory, Record
-from ibidem.objects.node import Child
+from ibidem.objects.child import Child
 from ibidem.objects.printable import printable, printable_json
 from ibidem.repo.repository import Repository
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import dag_cbor
 import pytest
 from click.testing import Result
 
@@ -153,3 +154,14 @@ def test_keys_sign_and_are_trusted_no_more(notes: Run, data: Data) -> None:
 @pytest.mark.parametrize("command", ["fsck", "gc", "erase", "verify", "key"])
 def test_every_help_has_an_example(run: Run, command: str) -> None:
     assert "Example" in run(command, "--help").stdout
+
+
+def test_a_deep_check_ends_with_12_where_two_libraries_disagree(
+    notes: Run, data: Data, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes("fsck", "--deep")
+    monkeypatch.setattr(dag_cbor, "encode", lambda _: b"")
+    assert {fault["kind"] for fault in data("fsck", "--deep", code=12)["faults"]} == {
+        "disagreement"
+    }
+    notes("fsck")

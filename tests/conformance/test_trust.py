@@ -18,7 +18,7 @@ from ibidem.objects import codec
 from ibidem.objects.cid import CommitCid
 from ibidem.objects.derive import event_node_id
 from ibidem.objects.ids import NodeId
-from ibidem.repo.notes import Event
+from ibidem.repo.events import Event
 from ibidem.retrieve.access.policy import TrustContext, TrustPolicy, decide
 
 from . import mini_codec, mini_reader

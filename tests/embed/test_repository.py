@@ -194,6 +194,23 @@ def test_the_root_does_not_depend_on_the_batches(tmp_path: Path):
     assert len(roots) == 1
 
 
+def test_a_batch_holds_no_more_text_than_it_may(
+    repo: ibidem.Repository, monkeypatch: pytest.MonkeyPatch
+):
+    class Counting(Letters):
+        def embed(self, texts: Sequence[str]) -> np.ndarray:
+            batches.append(len(texts))
+            return super().embed(texts)
+
+    batches: list[int] = []
+    add(repo, *(f"{number} " + "long text " * 10 for number in range(7)))
+    monkeypatch.setattr("ibidem.repo.retrieval.embedding.BATCH_CHARS", 200)
+    report = repo.embed(Counting())
+    assert report.embedded_count == report.wanting_count == sum(batches)
+    assert max(batches) == 2
+    assert len(report.commits) == len(batches) > 2
+
+
 def test_a_question_ranks_by_the_model_and_replays_without_it(repo: ibidem.Repository):
     add(repo, "abba", "zoo", "xyz")
     repo.embed(Letters())

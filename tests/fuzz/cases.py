@@ -222,7 +222,7 @@ class Taken:
             self.child.fault("memory" if error == "MemoryError" else "untyped", shown, error, trace)
         elif code not in exits.MEANINGS or code == exits.INTERRUPTED:
             self.child.fault("exit", shown, f"status {code}", "")
-        elif name not in _RAW and not ("--content" in arguments and "get" in arguments):
+        elif name not in _RAW and not ("get" in arguments and _PRINTED.intersection(arguments)):
             self._check_said(shown, arguments, code, out, err)
         return code, out, err
 
@@ -260,6 +260,8 @@ class Taken:
 
 _INCLUDED = ("--include", "notes", "--include", "runs", "--include", "receipts")
 _RAW = frozenset(("completion",))
+_PRINTED = frozenset(("--content", "--text"))
+"""Options of `get` that print what is kept as it is, where that is no terminal."""
 
 
 def _kind(out: str) -> str:

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ibidem.objects.blocks import WriteBatch
+from ibidem.objects.child import Child
 from ibidem.objects.cid import RootCid, TreeCid
 from ibidem.objects.config import Config, Model
 from ibidem.objects.edge import Edge
 from ibidem.objects.ids import EdgeId, NodeId
-from ibidem.objects.node import Child, Node, split_content
+from ibidem.objects.node import Node, split_content
 from ibidem.objects.root import Root
 from ibidem.objects.text import text_digest
 from ibidem.objects.tombstone import Tombstone

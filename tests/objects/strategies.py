@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
+from ibidem.objects.child import Child
 from ibidem.objects.cid import BlobCid, Cid
 from ibidem.objects.derive import edge_id, node_id
 from ibidem.objects.edge import Edge
 from ibidem.objects.ids import NodeId
-from ibidem.objects.node import Child, Node
+from ibidem.objects.node import Node
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)

@@ -7,11 +7,12 @@ import tracemalloc
 
 import pytest
 
+from ibidem.objects.child import Child
 from ibidem.objects.constants import DOCUMENT_BYTES_MAX, DOCUMENT_DEPTH_MAX
 from ibidem.objects.derive import node_id
 from ibidem.objects.errors import CorruptError, ErrorKind
 from ibidem.objects.location import Measure, Measures, Part, source_text
-from ibidem.objects.node import Child, Node
+from ibidem.objects.node import Node
 
 
 def section(name, *children, tail=""):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import FrozenInstanceError, replace
 
 import pytest
 
 from ibidem.objects import codec
+from ibidem.objects.child import Child
 from ibidem.objects.cid import (
     BlobCid,
     Cid,
@@ -33,14 +35,17 @@ from ibidem.objects.derive import edge_id, node_id
 from ibidem.objects.edge import Edge
 from ibidem.objects.erasure import Erasure
 from ibidem.objects.errors import CorruptError, FormatError, InvalidInputError
-from ibidem.objects.node import Child, Node, join_content, split_content
+from ibidem.objects.fields import TABLES
+from ibidem.objects.node import Node, join_content, split_content
 from ibidem.objects.operation import Operation
 from ibidem.objects.receipt import ReceiptBlock
-from ibidem.objects.root import Root
+from ibidem.objects.root import FAMILIES, Root
 from ibidem.objects.step import Step
 from ibidem.objects.text import text_digest
 from ibidem.objects.tombstone import Tombstone
+from ibidem.objects.tree import EMPTY_TREE
 from ibidem.objects.vector import Sparse, Vector
+from ibidem.objects.verify import VALUES as CLASSES
 from ibidem.objects.verify import read_foreign
 from ibidem.objects.view import Ref, View
 
@@ -304,3 +309,27 @@ def test_content_is_split_and_joined(size):
         assert all(BlobCid.of(block) == cid for cid, block in blocks.items())
         assert all(len(blocks[cid]) == 1 << 20 for cid in held[:-1])
     Node(A, "Document", content=held).encode()
+
+
+def test_every_field_of_a_table_is_one_of_its_class():
+    for kind, cls in CLASSES.items():
+        names = {one.name for one in dataclasses.fields(cls)} - {"extra"}
+        assert names == TABLES[kind].names, kind
+    assert CLASSES.keys() == TABLES.keys()
+
+
+def test_the_families_of_a_root_are_its_trees():
+    assert {family.name for family in FAMILIES} == set(TABLES["root"].links)
+    assert {family.kind for family in FAMILIES} <= CLASSES.keys()
+    assert {family.name for family in FAMILIES if family.is_named} == {"vectors", "sparse"}
+    assert ROOT.tree("nodes") == ROOT.tree("nodes", "") == TREE
+    assert ROOT.tree("vectors", "m") == ROOT.tree("sparse", "v") == OTHER
+    assert ROOT.tree("vectors", "unknown") == EMPTY_TREE
+    assert list(ROOT.families().items()) == [
+        (("nodes", ""), TREE),
+        (("edges", ""), TREE),
+        (("tombstones", ""), TREE),
+        (("conflicts", ""), TREE),
+        (("vectors", "m"), OTHER),
+        (("sparse", "v"), OTHER),
+    ]

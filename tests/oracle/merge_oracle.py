@@ -66,6 +66,10 @@ class Merge:
             self.tombstone(key)
         for kind in ("vectors", "sparse"):
             self.families(kind, names if kind == "vectors" else {1: {}, 2: {}})
+        models = self.out.config["models"]
+        for name in {*self.out.vectors} - {*models}:
+            sides = [side.config["models"] for side in self.sides[1:]]
+            (models[name],) = (side[name] for side in sides if name in side)
         return self.out
 
     def all_ids(self, name: str) -> set[bytes]:

@@ -14,7 +14,8 @@ from ibidem.objects.errors import CorruptError, InvalidInputError, ReplayError
 from ibidem.objects.node import Node
 from ibidem.objects.text import text_digest
 from ibidem.objects.vector import Vector
-from ibidem.retrieve.answer.receipt import Receipt, receipt_of
+from ibidem.retrieve.answer.answer import receipt_of
+from ibidem.retrieve.answer.receipt import Receipt
 from ibidem.retrieve.answer.warning import WARNINGS_MAX, WarningCode
 from ibidem.retrieve.dense.lane import canonical_scores
 from ibidem.retrieve.diversity import diversify

@@ -16,7 +16,8 @@ from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node, split_content
 from ibidem.objects.text import text_digest
 from ibidem.objects.vector import Sparse, Vector
-from ibidem.retrieve.answer.receipt import Receipt, receipt_of
+from ibidem.retrieve.answer.answer import receipt_of
+from ibidem.retrieve.answer.receipt import Receipt
 from ibidem.retrieve.answer.warning import WarningCode
 from ibidem.retrieve.pipeline import execute
 from ibidem.retrieve.query.query import resolve

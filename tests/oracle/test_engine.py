@@ -8,7 +8,8 @@ import pytest
 
 from ibidem.index.index import Index
 from ibidem.objects.node import Node
-from ibidem.retrieve.answer.receipt import Receipt, receipt_of
+from ibidem.retrieve.answer.answer import receipt_of
+from ibidem.retrieve.answer.receipt import Receipt
 from ibidem.retrieve.pipeline import execute
 from ibidem.retrieve.protocol import Snapshot
 from ibidem.retrieve.query.query import Query, resolve

@@ -7,9 +7,10 @@ import random
 from dataclasses import replace
 from typing import Any
 
+from ibidem.objects.child import Child
 from ibidem.objects.ids import NodeId
 from ibidem.objects.location import CONTAINERS, size_of, source_text
-from ibidem.objects.node import Child, Node
+from ibidem.objects.node import Node
 from ibidem.objects.root import Root
 from ibidem.retrieve.access.policy import (
     ALL_SCOPES,

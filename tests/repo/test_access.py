@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import ibidem
+from ibidem.objects.child import Child
 from ibidem.objects.errors import ErrorKind, InvalidInputError
 from ibidem.objects.ids import NodeId
-from ibidem.objects.node import Child
 from ibidem.repo.repository import Repository
 from ibidem.retrieve.access.policy import ALL, TrustContext, TrustPolicy
 

@@ -11,6 +11,7 @@ from ibidem.objects.ids import NodeId
 from ibidem.repo.history.compare import MoveKind
 from ibidem.repo.history.diff_format import cause_lines, move_lines
 from ibidem.repo.repository import Repository
+from ibidem.repo.revision import Revision
 
 QUESTION = "how do retries back off"
 
@@ -154,7 +155,7 @@ def test_compare_that_may_not_ask_further_names_a_stretch(history: tuple[Reposit
 
     repo, _ = history
     found = compare_revisions(
-        repo, "HEAD~60", "HEAD", lambda at: at.retrieve(QUESTION), evaluations_max=2
+        repo, "HEAD~60", "HEAD", lambda graph: Revision(graph).retrieve(QUESTION), evaluations_max=2
     )
     assert found.evaluations_count <= 4
     assert sum(cause.commits_count for cause in found.causes) > len(found.causes)

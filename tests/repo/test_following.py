@@ -10,7 +10,7 @@ import pytest
 import ibidem
 from ibidem.index.index import Index
 from ibidem.objects.cid import RootCid
-from ibidem.repo import reader
+from ibidem.repo import core
 from ibidem.repo.repository import Repository
 
 
@@ -46,7 +46,7 @@ def test_who_only_commits_does_not_wait_for_the_index(repo: Repository) -> None:
 def test_a_large_commit_waits_for_who_asks(
     repo: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reader, "FOLLOWED_BLOCKS_MAX", 2)
+    monkeypatch.setattr(core, "FOLLOWED_BLOCKS_MAX", 2)
     commit(repo, "a first text")
     repo.retrieve("text")
     assert not repo.index.is_remembered(commit(repo, "one text", "two texts", "three texts"))

@@ -8,7 +8,7 @@ import pytest
 
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
-from ibidem.repo.notes import Event
+from ibidem.repo.events import Event
 from ibidem.repo.repository import Repository
 
 A, B = NodeId(bytes(15) + b"a"), NodeId(bytes(15) + b"b")

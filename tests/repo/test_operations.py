@@ -84,7 +84,7 @@ def test_the_log_only_grows_and_its_numbers_go_on(repo: Repository) -> None:
         "init",
     ]
     assert log[1].author == "ada"
-    assert [state.view.seq for state in repo._operations.history()] == [3, 2, 1, 0]
+    assert [state.view.seq for state in repo.operation_log.history()] == [3, 2, 1, 0]
 
 
 def test_undone_commits_can_still_be_named(repo: Repository) -> None:
@@ -132,7 +132,7 @@ def test_an_unknown_field_does_not_hide_what_a_new_commit_needs(
         return replace(state.view, refs=refs.changed(state.view, {"heads/main": new.cid}, buffer))
 
     with pytest.raises(NotFoundError) as caught:
-        repo._operations.change(moved, author="", time=None, description="by hand")
+        repo.operation_log.change(moved, author="", time=None, description="by hand")
     assert caught.value.kind is ErrorKind.BLOCK_NOT_FOUND
     assert repo.head == first
 

@@ -11,7 +11,7 @@ import pytest
 
 import ibidem
 from ibidem.objects.errors import IbidemError, InvalidInputError, NotFoundError, StorageError
-from ibidem.repo.maintenance.fsck import fsck_folder
+from ibidem.repo.maintenance.folder import fsck_folder
 from ibidem.repo.repository import Repository
 from ibidem.repo.sync.files import read_token, token_in
 from ibidem.repo.sync.remotes import RemoteAddress, address_of

@@ -14,6 +14,7 @@ import pytest
 
 import ibidem
 from ibidem.objects.blocks import WriteBatch
+from ibidem.objects.child import Child
 from ibidem.objects.config import Config
 from ibidem.objects.derive import node_id, ref_key
 from ibidem.objects.errors import (
@@ -26,7 +27,6 @@ from ibidem.objects.errors import (
     StorageError,
 )
 from ibidem.objects.location import Location
-from ibidem.objects.node import Child
 from ibidem.objects.tree import mutate
 from ibidem.repo import refs
 from ibidem.repo.repository import Repository
@@ -133,7 +133,7 @@ def test_a_damaged_head_is_noticed(repo: Repository) -> None:
 def test_a_ref_under_the_key_of_another_is_noticed(repo: Repository) -> None:
     with repo.transaction() as tx:
         tx.add_node("Doc", key="a")
-    view = repo._operations.state().view
+    view = repo.operation_log.state().view
     buffer = WriteBatch(repo.store)
     ref = refs.read(buffer, view, "heads/main")
     assert ref is not None

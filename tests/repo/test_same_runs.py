@@ -14,7 +14,7 @@ from ibidem.memory.graph import GraphMemory, Record, RecordType
 from ibidem.memory.recall.feedback import vote
 from ibidem.objects.errors import ConflictError
 from ibidem.objects.ids import NodeId
-from ibidem.repo.notes import Event
+from ibidem.repo.events import Event
 from ibidem.repo.repository import Repository
 
 from .conftest import EPOCH

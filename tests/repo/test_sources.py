@@ -11,14 +11,16 @@ from dataclasses import replace
 
 import pytest
 
+from ibidem.memory.recall.recall import Disclosure, recall
 from ibidem.objects import codec
 from ibidem.objects.blocks import WriteBatch
+from ibidem.objects.child import Child
 from ibidem.objects.cid import BlobCid, Cid, CommitCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.derive import node_id
 from ibidem.objects.errors import CorruptError, ErrorKind, IbidemError, InvalidInputError
 from ibidem.objects.ids import NodeId
-from ibidem.objects.node import Child, Node
+from ibidem.objects.node import Node
 from ibidem.objects.root import Root
 from ibidem.objects.tree import EMPTY_TREE, build
 from ibidem.objects.view import View
@@ -99,7 +101,7 @@ def written(repo: Repository, *nodes: bytes) -> CommitCid:
         moved = refs.changed(state.view, {"heads/main": commit.cid}, buffer)
         return replace(state.view, refs=moved)
 
-    repo._operations.change(make, author="", time=1, description="written below the gate")
+    repo.operation_log.change(make, author="", time=1, description="written below the gate")
     return commit.cid
 
 
@@ -205,3 +207,61 @@ def test_what_quotes_an_oversized_node_is_erased_with_it(repo: Repository):
     quoting = [step.cid for step in repo.recorded("agent").steps if step.action == "event"]
     repo.erase([node_id("", "x")])
     assert not any(map(repo.store.has, quoting))
+
+
+def in_circle(*types: str) -> list[Node]:
+    """Nodes of these types, each of which lists the next one, and the last one the first."""
+    ids = [node_id("", at) for at in range(len(types))]
+    listed = [Child(child, "", 5, 0) for child in (*ids[1:], ids[0])]
+    return [
+        Node(ids[at], ntype, summary="retry", key=("", at), children=(listed[at],))
+        for at, ntype in enumerate(types)
+    ]
+
+
+CIRCLES = [("Doc",), ("Section",), ("Doc", "Note"), ("Section", "Doc"), ("Document", "A", "B")]
+
+
+@pytest.mark.parametrize("types", CIRCLES, ids=" ".join)
+def test_nodes_that_contain_themselves_are_refused(
+    repo: Repository, forge: Forge, types: tuple[str, ...]
+):
+    nodes = in_circle(*types)
+    refused(repo, sent(forge, [node.encode() for node in nodes]))
+    tx = repo.transaction()
+    for at, node in enumerate(nodes):
+        tx.add_node(node.ntype, summary="retry", namespace="", key=at, children=node.children)
+    with pytest.raises(InvalidInputError, match="contains itself"):
+        tx.publish()
+
+
+@pytest.mark.parametrize("types", CIRCLES, ids=" ".join)
+def test_nodes_that_contain_themselves_cost_no_answer(repo: Repository, types: tuple[str, ...]):
+    nodes = in_circle(*types)
+    written(repo, *(node.encode() for node in nodes))
+    faults = repo.fsck().faults
+    assert {fault.kind for fault in faults} == {FaultKind.MALFORMED}
+    assert {fault.cid for fault in faults} == {node.cid for node in nodes}
+    assert all("contains itself" in fault.detail for fault in faults)
+    at = repo.at()
+    found = repo.retrieve("retry").items
+    assert {item.node.id for item in found} == {node.id for node in nodes}
+    for item in found:
+        place = at.locate(item.node.id)
+        assert place is None or place.document_id == nodes[0].id
+    assert at.packs("retry").packs
+    for level in Disclosure:
+        assert recall(repo, "retry", disclosure=level).texts
+
+
+def test_what_stands_too_deep_has_no_place(repo: Repository):
+    ids = [node_id("", at) for at in range(80)]
+    nodes = [
+        Node(ids[at], "Deep", summary="retry", key=("", at), children=(Child(below, "", 5, 0),))
+        for at, below in enumerate(ids[1:])
+    ]
+    written(repo, *(node.encode() for node in nodes))
+    at = repo.at()
+    assert at.locate(ids[-2]) is None
+    assert repo.retrieve("retry", limit=100).items
+    assert at.packs("retry", limit=100).packs

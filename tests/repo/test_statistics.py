@@ -39,9 +39,9 @@ def test_the_logs_are_counted_in_entries_and_bytes(tmp_path: Path) -> None:
 
 def test_a_collection_bounds_the_log_of_operations_unless_told_otherwise() -> None:
     with ibidem.init(clock=lambda: 0) as repo:
-        state = repo._operations.state()
+        state = repo.operation_log.state()
         for _ in range(OPERATIONS_KEPT + 20):
-            state = repo._operations.publish(
+            state = repo.operation_log.publish(
                 state, state.view, WriteBatch(repo.store), author="", time=0, description="nothing"
             )
         assert repo.collect_garbage(keep_operations=None).operation_count == 0

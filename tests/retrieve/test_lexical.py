@@ -19,8 +19,9 @@ from ibidem.objects.root import Root
 from ibidem.objects.tombstone import Tombstone
 from ibidem.objects.tree import EMPTY_TREE, build
 from ibidem.retrieve.filter import universe
-from ibidem.retrieve.lexical import bm25, exhaustive, lane, maxscore
+from ibidem.retrieve.lexical import bm25, exhaustive, lane, tuning
 from ibidem.retrieve.lexical import view as lexical_view
+from ibidem.retrieve.lexical.statistics import statistics_of
 from ibidem.retrieve.query.query import resolve
 from ibidem.store.memory import MemoryStore
 
@@ -52,7 +53,7 @@ class Collection:
         """Returns what scoring every row gives."""
         query = resolve(CONFIG, **options)
         everything = universe(self.snapshot, query)
-        statistics = lexical_view.statistics_of(everything.view, include_tombstoned=False)
+        statistics = statistics_of(everything.view, include_tombstoned=False)
         rows = lexical_view.lexical_view_of(everything.view, statistics, include_tombstoned=False)
         words = query.text.split()
         terms = bm25.weighted(
@@ -65,7 +66,7 @@ class Collection:
                 for segment, start in zip(rows.segments, rows.starts, strict=True)
             ]
         )
-        every = rows.seen(every)
+        every = rows.visible(every)
         every = every[everything.scope.flags()[rows.ordinals[every]]]
         scores, has = scorer.scores(every)
         ids = self.snapshot.node_ids(rows.ordinals[every])
@@ -107,22 +108,22 @@ def random_batches(rng):
 def tuned(request, monkeypatch):
     """Thresholds such that small collections take every path."""
     if request.param in ("always looking", "dense columns"):
-        monkeypatch.setattr(exhaustive, "_POSTINGS_MAX", -1)
-        monkeypatch.setattr(maxscore, "_WORTH", 0)
-        monkeypatch.setattr(maxscore, "_FEW", 0)
+        monkeypatch.setattr(tuning, "EXHAUSTIVE_POSTINGS_MAX", -1)
+        monkeypatch.setattr(tuning, "CHECK_POSTINGS_MIN", 0)
+        monkeypatch.setattr(tuning, "REFINE_ROWS", 0)
+        monkeypatch.setattr(tuning, "LOOKUP_COST", 0 if request.param == "always looking" else 16)
         monkeypatch.setattr(
-            maxscore, "_LOOK_UP_COST", 0 if request.param == "always looking" else 16
+            tuning, "COLUMN_SHARE", 1 if request.param == "always looking" else 10_000
         )
-        monkeypatch.setattr(maxscore, "_SHARE", 1 if request.param == "always looking" else 10_000)
     if request.param == "dense columns":
         monkeypatch.setattr(index_impacts, "DENSE_ROWS_MIN", 1)
     if request.param == "all postings":
-        monkeypatch.setattr(exhaustive, "_POSTINGS_MAX", -1)
-        monkeypatch.setattr(exhaustive, "_TERMS_MANY", 1)
+        monkeypatch.setattr(tuning, "EXHAUSTIVE_POSTINGS_MAX", -1)
+        monkeypatch.setattr(tuning, "MANY_TERMS_MIN", 1)
     if request.param == "many exceptions":
-        monkeypatch.setattr(exhaustive, "_NEW_MAX", 20)
-        monkeypatch.setattr(exhaustive, "_SPLIT_MIN", 2)
-        monkeypatch.setattr(exhaustive, "_EXCEPTIONS", 2)
+        monkeypatch.setattr(tuning, "EXHAUSTIVE_NEW_POSTINGS_MAX", 20)
+        monkeypatch.setattr(tuning, "EXCEPTION_POSTINGS_MIN", 2)
+        monkeypatch.setattr(tuning, "EXCEPTION_SHARE", 2)
 
 
 def agree(collection, **options):
@@ -183,12 +184,12 @@ def test_accumulators_come_back_clean():
         assert collection.top(text=text, where={"place": {"lt": 250}}) == first
     query = resolve(CONFIG, text="w1")
     view = universe(collection.snapshot, query).view
-    statistics = lexical_view.statistics_of(view, include_tombstoned=False)
+    statistics = statistics_of(view, include_tombstoned=False)
     rows = lexical_view.lexical_view_of(view, statistics, include_tombstoned=False)
-    assert rows.empty is not None
-    assert np.array_equal(rows.take(), rows.empty)
+    assert rows.initial_sums is not None
+    assert np.array_equal(rows.acquire_sums(), rows.initial_sums)
     for kind in (np.float32, np.float64, np.bool_):
-        assert not rows.places.spare.take(kind).any()
+        assert not rows.layout.zeros_pool.acquire(kind).any()
 
 
 def test_an_older_snapshot_answers_the_same_beside_newer_ones(tuned):
@@ -205,7 +206,7 @@ def test_an_older_snapshot_answers_the_same_beside_newer_ones(tuned):
 
 
 def test_few_rows_are_scored(monkeypatch):
-    monkeypatch.setattr(exhaustive, "_POSTINGS_MAX", -1)
+    monkeypatch.setattr(tuning, "EXHAUSTIVE_POSTINGS_MAX", -1)
     rng = random.Random(1)
     collection = Collection([[" ".join(words(rng, 30)) for _ in range(3000)]])
     scored = []
@@ -222,15 +223,16 @@ def test_few_rows_are_scored(monkeypatch):
 def test_few_rows_are_summed(monkeypatch):
     rng = random.Random(1)
     collection = Collection([[" ".join(words(rng, 30)) for _ in range(3000)]])
-    summed, marked = exhaustive._summed, []
+    summed, marked = exhaustive._accumulate, []
 
-    def counted(lexical_view, scope, parts, whole, depth):
+    def counted(lexical_view, scope, parts, essential, depth):
         marked.extend(
-            len(one.slots if place in whole else one.exceptions) for place, one in enumerate(parts)
+            len(one.slots if place in essential else one.exceptions)
+            for place, one in enumerate(parts)
         )
-        return summed(lexical_view, scope, parts, whole, depth)
+        return summed(lexical_view, scope, parts, essential, depth)
 
-    monkeypatch.setattr(exhaustive, "_summed", counted)
+    monkeypatch.setattr(exhaustive, "_accumulate", counted)
     agree(collection, text="w2 w58 w59 w60", depth=10)
     marked.clear()
     collection.top(text="w2 w58 w59 w60", depth=10)
@@ -239,18 +241,18 @@ def test_few_rows_are_summed(monkeypatch):
 
 @pytest.fixture
 def made(monkeypatch):
-    """How many postings each making of gains was for."""
-    sizes, build = [], bm25.Scorer.gains
+    """The number of postings of each computation of contributions."""
+    sizes, build = [], bm25.Scorer.contributions
     monkeypatch.setattr(
         bm25.Scorer,
-        "gains",
+        "contributions",
         lambda self, slots, *rest: (sizes.append(len(slots)), build(self, slots, *rest))[1],
     )
     return sizes
 
 
-def test_the_gains_of_many_postings_are_made_the_second_time(made, monkeypatch):
-    monkeypatch.setattr(exhaustive, "_NEW_MAX", 100)
+def test_contributions_of_many_postings_are_computed_the_second_time(made, monkeypatch):
+    monkeypatch.setattr(tuning, "EXHAUSTIVE_NEW_POSTINGS_MAX", 100)
     rng = random.Random(2)
     collection = Collection([[" ".join(words(rng, 30)) for _ in range(600)]])
     for expected in (0, 2, 2):

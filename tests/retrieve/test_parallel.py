@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from ibidem.retrieve.dense import parallel
-from ibidem.retrieve.dense.parallel import shared
+from ibidem.retrieve.dense.parallel import map_shared
 
 
 @pytest.fixture(params=[1, 2, 4])
@@ -17,7 +17,7 @@ def workers(request, monkeypatch):
 
 @pytest.mark.parametrize("count", [0, 1, 2, 500])
 def test_results_are_in_the_order_of_the_tasks(workers, count):
-    assert shared(lambda task: task * task, range(count)) == [n * n for n in range(count)]
+    assert map_shared(lambda task: task * task, range(count)) == [n * n for n in range(count)]
 
 
 def test_an_error_is_raised(workers):
@@ -27,7 +27,7 @@ def test_an_error_is_raised(workers):
         return task
 
     with pytest.raises(ValueError, match="399"):
-        shared(work, range(400))
+        map_shared(work, range(400))
 
 
 def test_helpers_that_get_stuck_are_not_waited_for(monkeypatch):
@@ -42,6 +42,6 @@ def test_helpers_that_get_stuck_are_not_waited_for(monkeypatch):
             stuck.wait(300)
         return -task
 
-    assert shared(work, range(20)) == [-task for task in range(20)]
+    assert map_shared(work, range(20)) == [-task for task in range(20)]
     assert not go_on.is_set()
     go_on.set()

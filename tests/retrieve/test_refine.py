@@ -42,7 +42,7 @@ def test_the_best_are_left(metric, dim, kind):
     for query in [row for row in rows[:: max(1, len(rows) // 8)] if row.any()]:
         scores = canonical_scores(rows, query, metric)
         for depth in (1, 10, 30):
-            found = Refinement.of(everything(segments)).refined(QuerySide.of(query, metric), depth)
+            found = Refinement.of(everything(segments)).refine(QuerySide.of(query, metric), depth)
             best = np.flatnonzero(scores >= np.sort(scores)[-depth])
             assert set(best.tolist()) <= set(found.ordinals.tolist())
 
@@ -54,4 +54,4 @@ def test_float32_leaves_few_of_ordinary_rows(monkeypatch):
     rows = rng.standard_normal((2_000, 64)).astype(np.float32)
     segment = FloatSegment(rows, np.arange(2_000, dtype=np.uint32))
     side = QuerySide.of(rng.standard_normal(64).astype(np.float32), "cosine")
-    assert 10 <= Refinement.of(everything([segment])).refined(side, 10).size <= 12
+    assert 10 <= Refinement.of(everything([segment])).refine(side, 10).size <= 12

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ibidem.retrieve.lexical import row_layout
-from ibidem.retrieve.lexical.row_layout import places_of
+from ibidem.retrieve.lexical import tuning
+from ibidem.retrieve.lexical.row_layout import row_layout_of
 
 
 @dataclass
@@ -26,18 +26,18 @@ def segment(name, first, count):
 
 
 def check(segments):
-    places = places_of(segments)
+    layout = row_layout_of(segments)
     for one in segments:
-        start = places.starts[one.name]
+        start = layout.starts[one.name]
         span = slice(start, start + len(one.ordinals))
-        assert np.array_equal(places.ordinals[span], one.ordinals)
-        assert np.array_equal(places.lengths[span], one.lengths)
-    spans = sorted((places.starts[one.name], len(one.ordinals)) for one in segments)
+        assert np.array_equal(layout.ordinals[span], one.ordinals)
+        assert np.array_equal(layout.lengths[span], one.lengths)
+    spans = sorted((layout.starts[one.name], len(one.ordinals)) for one in segments)
     ends = [start + count for start, count in spans]
     assert all(end <= start for end, (start, _) in zip(ends, spans[1:], strict=False))
-    assert places.size == max(ends, default=0)
-    assert places.spare.take(np.float32).shape[0] >= places.size
-    return places
+    assert layout.size == max(ends, default=0)
+    assert layout.zeros_pool.acquire(np.float32).shape[0] >= layout.size
+    return layout
 
 
 def test_one_segment_is_not_copied():
@@ -53,27 +53,27 @@ def test_a_new_tail_leaves_the_others_in_place():
     assert np.shares_memory(before.lengths, after.lengths)
     assert before.starts["b"] == after.starts["b"]
     assert after.starts["longer tail"] >= before.size
-    assert before.spare is after.spare
+    assert before.zeros_pool is after.zeros_pool
     assert np.array_equal(before.ordinals[-5:], np.arange(13000, 13005))
 
 
 def test_what_is_left_unused_is_given_up(monkeypatch):
-    monkeypatch.setattr(row_layout, "_SLACK_ROWS", 10)
+    monkeypatch.setattr(tuning, "SLACK_ROWS", 10)
     first, second = segment("a", 0, 100), segment("b", 100, 60)
     older = check([first, second])
-    memory = {id(older.spare)}
+    pools = [older.zeros_pool]  # held, so that no two have one address
     for number in range(1, 30):
-        places = check([first, second, segment(f"tail {number}", 160, number)])
-        memory.add(id(places.spare))
-        assert places.size <= (160 + number) * 5 // 4 + 10
-    assert len(memory) > 3
+        layout = check([first, second, segment(f"tail {number}", 160, number)])
+        pools.append(layout.zeros_pool)
+        assert layout.size <= (160 + number) * 5 // 4 + 10
+    assert len(set(map(id, pools))) > 3
     assert np.array_equal(older.ordinals[:100], first.ordinals)
 
 
 def test_spare_zeros_are_lent_to_one_at_a_time():
-    spare = check([segment("a", 0, 9)]).spare
-    one, other = spare.take(np.float32), spare.take(np.float32)
+    spare = check([segment("a", 0, 9)]).zeros_pool
+    one, other = spare.acquire(np.float32), spare.acquire(np.float32)
     assert one is not other
-    spare.give(one)
-    assert spare.take(np.float64).dtype == np.float64
-    assert spare.take(np.float32) is one
+    spare.release(one)
+    assert spare.acquire(np.float64).dtype == np.float64
+    assert spare.acquire(np.float32) is one

@@ -10,8 +10,7 @@ import pytest
 
 from ibidem.index.segments import codes
 from ibidem.index.segments.codes import encode_rows
-from ibidem.retrieve.dense import kernel, parallel
-from ibidem.retrieve.dense import scan as module
+from ibidem.retrieve.dense import kernel, parallel, tuning
 from ibidem.retrieve.dense.bounds import QuerySide
 from ibidem.retrieve.dense.lane import canonical_scores
 from ibidem.retrieve.dense.quantizers import CODES, FLOATS
@@ -51,7 +50,7 @@ def test_intervals_hold_the_canonical_score(name, metric, dim):
     sides = [QuerySide.of(query, metric) for query in queries_of(rows)]
     everything = [rows.shape[0]] * len(sides)
     for side, found in zip(
-        sides, scan(parts, sides, everything, PASSES[name], gives_up=False), strict=True
+        sides, scan(parts, sides, everything, PASSES[name], may_give_up=False), strict=True
     ):
         seen = 0
         for kept in found:
@@ -75,7 +74,7 @@ def test_intervals_beside_a_centre_hold_the_canonical_score(metric, dim, centred
     queries = [row for row in rows[:12] if row.any()]
     queries += [*odd, rng.standard_normal(dim).astype(np.float32)]
     sides = [QuerySide.of(query, metric) for query in queries]
-    scanned = scan(parts, sides, [len(rows)] * len(sides), CODES, gives_up=False)
+    scanned = scan(parts, sides, [len(rows)] * len(sides), CODES, may_give_up=False)
     for side, found in zip(sides, scanned, strict=True):
         assert sum(one.positions.shape[0] for one in found) == len(rows)
         for kept in found:
@@ -97,7 +96,7 @@ def test_every_row_among_the_best_is_kept_beside_a_centre(metric, dim, centred):
         segments = segments_of(rows, layout)
         parts = [SegmentRows(segment, mask=mask[segment.ordinals]) for segment in segments]
         for count in (1, len(sides)):  # one query, and a batch, go different ways
-            found = scan(parts, sides[:count], [10] * count, CODES, gives_up=False)
+            found = scan(parts, sides[:count], [10] * count, CODES, may_give_up=False)
             for side, one in zip(sides, found, strict=False):
                 values = canonical_scores(rows, side.query, metric)
                 least = np.sort(values[mask])[::-1][9]
@@ -112,7 +111,7 @@ def test_codes_beside_a_centre_tell_near_duplicates_apart(kind):
     rows = (centre + rng.standard_normal((40_001, 64)) * 1e-3).astype(np.float32)
     query = rows[-1] if kind == "themselves" else rng.standard_normal(64).astype(np.float32)
     parts = [SegmentRows(segment) for segment in segments_of(rows[:-1], 2)]
-    (kept,) = scan(parts, [QuerySide.of(query, "cosine")], [10], CODES, gives_up=True)
+    (kept,) = scan(parts, [QuerySide.of(query, "cosine")], [10], CODES, may_give_up=True)
     assert sum(one.positions.shape[0] for one in kept) < 600
 
 
@@ -136,7 +135,7 @@ def test_every_row_among_the_best_is_kept(name, metric, dim, share):
                 mask = wanted[segment.ordinals]
                 at = {"mask": mask} if form == "mask" else {"positions": np.flatnonzero(mask)}
                 parts.append(SegmentRows(segment, **at))
-            found = scan(parts, sides, depths, PASSES[name], gives_up=False)
+            found = scan(parts, sides, depths, PASSES[name], may_give_up=False)
             for number, (side, depth) in enumerate(zip(sides, depths, strict=True)):
                 values = scores.setdefault(number, canonical_scores(rows, side.query, metric))
                 least = np.sort(values[wanted])[::-1][:depth][-1]
@@ -158,7 +157,7 @@ def test_zero_rows_that_tie_with_the_last_wanted_are_kept(name, metric, count):
     rows[::3] = 0.0
     side = QuerySide.of(np.abs(rng.standard_normal(16)).astype(np.float32), metric)
     for parts in ([SegmentRows(s) for s in segments_of(rows, layout)] for layout in (1, 3)):
-        for found in scan(parts, [side] * count, [10] * count, PASSES[name], gives_up=False):
+        for found in scan(parts, [side] * count, [10] * count, PASSES[name], may_give_up=False):
             kept = {int(o) for part in found for o in part.segment.ordinals[part.positions]}
             assert set(range(0, len(rows), 3)) <= kept
 
@@ -175,7 +174,7 @@ def test_bounds_of_a_first_chunk_hold_in_any_order(metric):
         least = np.sort(scores)[-40]
         for count in (1, 6):
             sides = [QuerySide.of(query, metric)] * count
-            for found in scan(parts, sides, [40] * count, CODES, gives_up=True):
+            for found in scan(parts, sides, [40] * count, CODES, may_give_up=True):
                 kept = [one.segment.ordinals[one.positions] for one in found]
                 assert set(np.flatnonzero(scores[order] >= least)) <= set(np.concatenate(kept))
 
@@ -183,8 +182,8 @@ def test_bounds_of_a_first_chunk_hold_in_any_order(metric):
 @pytest.mark.parametrize("name", PASSES)
 @pytest.mark.parametrize("count", [1, 40])
 def test_threads_that_share_a_scan_find_what_one_finds(name, count, monkeypatch):
-    monkeypatch.setattr(module, "_CHUNK_ROWS", 2_048)
-    monkeypatch.setattr(module, "_SHARED_PRODUCTS", 1_024)
+    monkeypatch.setattr(tuning, "CHUNK_ROWS_MAX", 2_048)
+    monkeypatch.setattr(tuning, "SHARED_CHUNK_PRODUCTS_MIN", 1_024)
     rng = np.random.default_rng(9)
     rows = rng.standard_normal((70_000, 16)).astype(np.float32)
     rows[::7] = adversarial(rng, 16)[np.arange(10_000) % 120]
@@ -194,7 +193,7 @@ def test_threads_that_share_a_scan_find_what_one_finds(name, count, monkeypatch)
     for workers in (1, 3):
         monkeypatch.setattr(parallel, "WORKERS", workers)
         parts = [SegmentRows(segment) for segment in segments_of(rows, 2)]
-        scanned = scan(parts, sides, [10] * count, PASSES[name], gives_up=False)
+        scanned = scan(parts, sides, [10] * count, PASSES[name], may_give_up=False)
         found.append([[one.positions.tolist() for one in kept] for kept in scanned])
     assert found[0] == found[1]
 
@@ -204,7 +203,7 @@ def test_codes_leave_few_of_ordinary_rows():
     rows = rng.standard_normal((20_000, 64)).astype(np.float32)
     side = QuerySide.of(rng.standard_normal(64).astype(np.float32), "cosine")
     (kept,) = scan(
-        [SegmentRows(s) for s in segments_of(rows, 1)], [side], [10], CODES, gives_up=True
+        [SegmentRows(s) for s in segments_of(rows, 1)], [side], [10], CODES, may_give_up=True
     )
     assert sum(one.positions.shape[0] for one in kept) < 60
 
@@ -216,8 +215,8 @@ def test_a_query_is_given_up_where_codes_do_not_tell_rows_apart(monkeypatch):
     rows += rng.standard_normal(rows.shape).astype(np.float32) * np.float32(1e-5)
     sides = [QuerySide.of(rng.standard_normal(8).astype(np.float32), "cosine")] * 2
     parts = [SegmentRows(segment) for segment in segments_of(rows, 2)]
-    assert scan(parts, sides, [10, 10], CODES, gives_up=True) == [None, None]
-    fine = scan(parts, sides, [10, 10], FLOATS, gives_up=False)
+    assert scan(parts, sides, [10, 10], CODES, may_give_up=True) == [None, None]
+    fine = scan(parts, sides, [10, 10], FLOATS, may_give_up=False)
     assert 10 <= sum(one.positions.shape[0] for one in fine[0]) < 35_000
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from blake3 import blake3
 
 import ibidem
 from ibidem.repo.repository import Repository
+from ibidem.retrieve.answer.answer import AnswerKind
 
 
 @pytest.fixture
@@ -34,6 +36,19 @@ def test_an_answer_is_a_sequence_of_what_it_holds(repo: Repository) -> None:
         assert held[2] in answer
         with pytest.raises(IndexError):
             answer[4]
+
+
+def test_an_answer_says_what_its_items_are(repo: Repository) -> None:
+    result, packs = repo.retrieve("tea"), repo.packs("tea")
+    assert (result.kind, packs.kind) == (AnswerKind.NODES, AnswerKind.PACKS)
+    assert (result.packs, packs.packs) == ((), packs.items)
+    for answer in (result, packs):
+        assert answer.tokens_used == sum(item.tokens for item in answer)
+        assert answer.receipt is not None
+        for item, kept in zip(answer, answer.receipt.items, strict=True):
+            best = item.hits[0]
+            assert (kept.id, kept.cid, kept.score) == (best.id, best.cid, item.score)
+            assert kept.digest == blake3(item.rendered.encode()).digest()
 
 
 def test_an_empty_answer_is_false_and_still_an_answer(repo: Repository) -> None:

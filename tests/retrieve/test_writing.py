@@ -13,6 +13,7 @@ from ibidem.objects.cid import Cid, NodeCid, RootCid
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
+from ibidem.retrieve.answer.answer import Answer, receipt_of
 from ibidem.retrieve.answer.cbor_writer import (
     array_of,
     bytes_of,
@@ -25,8 +26,8 @@ from ibidem.retrieve.answer.cbor_writer import (
     text_of,
 )
 from ibidem.retrieve.answer.drops import Drop, DropReason, Drops
-from ibidem.retrieve.answer.receipt import receipt_of
-from ibidem.retrieve.answer.result import Item, LaneScore, Result
+from ibidem.retrieve.answer.item import Item
+from ibidem.retrieve.answer.lane_score import LaneScore
 from ibidem.retrieve.lane import LaneStatus
 from ibidem.retrieve.query.query import Query
 
@@ -129,7 +130,7 @@ def test_items_of_answers_and_receipts_are_as_the_codec_writes_them(rows):
     )
     counts, status = {"limit": 3, "budget": 0}, {"lexical": LaneStatus.OK}
     query = Query("words")
-    result = Result(RootCid.of(b""), query, items, 7, 9, Drops(), counts, (), status)
+    result = Answer[Item](RootCid.of(b""), query, items, 7, 9, Drops(), counts, (), status)
     form = codec.decode(result.to_bytes())
     assert codec.encode(form) == result.to_bytes()
     assert form["query"] == codec.decode(query.encode())

@@ -15,11 +15,11 @@ import pytest
 
 import ibidem
 from ibidem.memory.recall.feedback import vote
+from ibidem.objects.child import Child
 from ibidem.objects.derive import node_id
 from ibidem.objects.errors import InvalidInputError
-from ibidem.objects.node import Child
 from ibidem.retrieve.context.option import EdgeWalk, PackOptions
-from ibidem.retrieve.query.query import resolve
+from ibidem.retrieve.query.options import OF_QUERY, OF_RECALL
 
 from .test_search import run
 from .texts import COMMITTED, clock, paragraphs, repository, write
@@ -297,7 +297,7 @@ def told(repo: Any, name: str, options: dict[str, Any]) -> Any:
 
 
 def test_x12_every_option_has_an_effect():
-    known = set(resolve.__kwdefaults__) | OF_PACKS
+    known = OF_QUERY.keys() - OF_RECALL | OF_PACKS
     assert set(EFFECTS) == known, "an option without a fixture here"
     repo = rich()
     without = {

@@ -9,9 +9,9 @@ import pytest
 
 import ibidem
 from ibidem.index.analysis import analyse
+from ibidem.objects.child import Child
 from ibidem.objects.derive import node_id
 from ibidem.objects.errors import InvalidInputError, ReplayError
-from ibidem.objects.node import Child
 from ibidem.retrieve.context.window import Aim, absorb, coalesce, fitting
 
 from .texts import clock, hit_places, paragraphs, places, ranges, repository, write

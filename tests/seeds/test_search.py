@@ -297,7 +297,7 @@ def test_pk29_what_is_missing_or_damaged_is_named(tmp_path):
         block = repo.store.get(root)
         repo.store.delete([root])
         with pytest.raises(NotFoundError, match=str(root)):
-            ibidem.repo.revision.Revision(repo, root, None)
+            ibidem.repo.graph.Graph(repo, root, None)
         repo.store.put({root: block})
         assert repo.resolve("HEAD") == head
     data = tmp_path / ".ibidem" / "blocks"

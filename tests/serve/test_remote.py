@@ -27,7 +27,7 @@ from ibidem.repo.sync.http_client import HttpRemote
 from ibidem.repo.sync.remotes import RemoteAddress
 from ibidem.serve.guard import Guard, hosts_of
 from ibidem.serve.listener import CONNECTIONS_MAX
-from ibidem.serve.remote import RemoteServer
+from ibidem.serve.remote import RemoteApplication, RemoteServer
 
 TOKEN = "a-token-of-forty-characters-0123456789ab"
 PATIENCE_SECONDS = 120
@@ -528,3 +528,17 @@ def test_hosts_with_a_port_stand_as_they_are():
     assert "repo.example:1" in hosts_of("127.0.0.1", 1, ("repo.example",))
     with pytest.raises(IbidemError):
         Guard("short", frozenset())
+
+
+def test_a_fault_of_the_server_is_told(
+    server: RemoteServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise KeyError("words of the repository")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RemoteApplication, "answer", broken)
+        status, body = asked(server)
+    assert status == 500
+    assert codec.decode(body)["message"] == "the server failed: KeyError"
+    assert asked(server)[0] == 200

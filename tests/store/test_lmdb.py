@@ -300,3 +300,34 @@ def test_a_network_file_system_is_refused(tmp_path: Path, monkeypatch: pytest.Mo
     with pytest.raises(StorageError, match="nfs4"):
         LmdbStore.create(tmp_path / "blocks")
     assert list(tmp_path.iterdir()) == []
+
+
+OUT_OF_FILES = """
+import os, resource, sys
+from pathlib import Path
+from ibidem.objects.errors import StorageError
+from ibidem.store.lmdb.store import LmdbStore
+from ibidem.store.testing import blocks_of
+seen = set()
+with LmdbStore.create(Path(sys.argv[1])) as store:
+    blocks = blocks_of(*(os.urandom(900) for _ in range(20)))
+    store.put(blocks)
+    store.scrub()
+    store.delete(list(blocks))
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    for limit in range(3, 16):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+        try:
+            store.scrub()
+            seen.add("done")
+        except StorageError:
+            seen.add("refused")
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (64, hard))
+assert seen == {"done", "refused"}, seen
+"""
+
+
+def test_overwriting_without_a_free_file_descriptor_is_a_storage_error(tmp_path: Path) -> None:
+    pytest.importorskip("resource")
+    run_python(OUT_OF_FILES, str(tmp_path / "store"))

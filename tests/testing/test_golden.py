@@ -28,4 +28,19 @@ def test_an_option_that_a_plain_question_has_not_is_kept(
         Golden("notes", {"tea": check}).write(tmp_path / "notes.golden")
         (found,) = read(tmp_path / "notes.golden").checks.values()
         assert found.query == check.query
-        assert recheck(repo, repo.at(), found) == []
+        assert recheck(repo, repo.graph(), found) == []
+
+
+@pytest.mark.parametrize("asked", [{"feedback": True}, {"worth": True}])
+def test_the_notes_that_count_are_kept(tmp_path: Path, asked: dict[str, bool]) -> None:
+    with ibidem.init("memory:") as repo:
+        with repo.transaction() as tx:
+            tea = tx.add_node("Note", summary="pour tea")
+        repo.notes().reinforce(tea, actor="ada")
+        check = record("tea", repo.retrieve("tea", **asked), Mode.of("exact").form())
+        assert check.query.recall is not None
+        assert check.query.recall.notes is not None
+        Golden("notes", {"tea": check}).write(tmp_path / "notes.golden")
+        (found,) = read(tmp_path / "notes.golden").checks.values()
+        assert found.query == check.query
+        assert recheck(repo, repo.graph(), found) == []

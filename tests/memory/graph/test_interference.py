@@ -16,12 +16,12 @@ import pytest
 import ibidem
 from ibidem.memory.graph import GraphMemory, Record
 from ibidem.memory.graph.answer import GraphAnswer
+from ibidem.objects.child import Child
 from ibidem.objects.cid import Cid, RootCid
 from ibidem.objects.edge import Edge
 from ibidem.objects.errors import InvalidInputError, NotFoundError
 from ibidem.objects.ids import EdgeId, NodeId
-from ibidem.objects.node import Child
-from ibidem.repo.notes import Event
+from ibidem.repo.events import Event
 from ibidem.repo.repository import Repository
 from ibidem.retrieve.access.policy import (
     ALL,

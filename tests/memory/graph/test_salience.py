@@ -12,7 +12,7 @@ from ibidem.memory.graph import GraphMemory
 from ibidem.memory.graph.salience import salience
 from ibidem.objects.errors import InvalidInputError, NotFoundError
 from ibidem.objects.ids import NodeId
-from ibidem.repo.notes import Event
+from ibidem.repo.events import Event
 
 from .conftest import DAY, EPOCH, HOUR, record
 

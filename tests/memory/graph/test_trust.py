@@ -11,7 +11,7 @@ import pytest
 from ibidem.memory.graph import GraphMemory, Record
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
 from ibidem.objects.ids import EdgeId, NodeId
-from ibidem.repo.access import RestrictedRevision
+from ibidem.repo.access import RestrictedGraph
 from ibidem.repo.repository import Repository
 from ibidem.retrieve.access.policy import (
     ALL,
@@ -199,7 +199,7 @@ def test_a_receipt_says_who_asked_and_is_replayed_for_them(guarded: GraphMemory)
     assert result.receipt.query.trust == LOW
     guarded.add(record(text="tea again"))
     assert repo.replay(result.receipt).to_bytes() == result.to_bytes()
-    assert isinstance(repo.at(trust=LOW), RestrictedRevision)
+    assert isinstance(repo.graph(trust=LOW), RestrictedGraph)
 
 
 def test_other_callers_do_not_share_a_view(guarded: GraphMemory):

@@ -12,7 +12,7 @@ import ibidem
 from ibidem.ingest.ingest import ingest_text
 from ibidem.memory.recall.feedback import not_useful, vote
 from ibidem.objects.errors import InvalidInputError
-from ibidem.repo.notes import VOTE
+from ibidem.repo.events import VOTE
 from ibidem.repo.repository import Repository
 from ibidem.retrieve.recall.factors import adjusted
 from ibidem.retrieve.recall.feedback import feedback_percent, not_useful_percent

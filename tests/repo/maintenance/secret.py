@@ -2,27 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from ibidem.objects import fields
+from ibidem.objects.child import Child
+from ibidem.objects.derive import node_id
 from ibidem.objects.ids import NodeId
+from ibidem.objects.table import Type
 from ibidem.repo.repository import Repository
 
 from .conftest import SECRET
 
+_HARMLESS = node_id("", "harmless")
+_SAYING: dict[Type, Callable[[str], Any]] = {
+    fields.TEXT: lambda text: text,
+    fields.CONTENT: lambda text: text.encode(),
+    fields.MAP: lambda text: {"where": [text, {"deep": text}]},
+    fields.CHILDREN: lambda text: (Child(_HARMLESS, text, len("harmless"), 0),),
+    fields.KEY: lambda text: text,
+}
+"""What says a text in a field of each type, as `Transaction.add_node` takes it; the type of a new
+field that may hold words belongs here."""
+
+
+def said_in_fields(text: str) -> dict[str, Any]:
+    """Returns, for each field of a node that may hold words, a value that says a text."""
+    return {one.name: _SAYING[one.type](text) for one in fields.NODE.fields if one.text}
+
 
 def add_secret(repo: Repository, *, key: str = "secret") -> NodeId:
     with repo.transaction(author="ada", message="told") as tx:
+        other = tx.add_node("Doc", summary="harmless", key="harmless")
         found = tx.add_node(
             "Doc",
-            summary=f"about {SECRET}",
-            context_sentence=SECRET,
-            content=(SECRET * 400).encode(),
-            props={"where": [SECRET, {"deep": SECRET}]},
-            key=key,
+            **said_in_fields(SECRET) | {"content": (SECRET * 400).encode(), "key": key},
         )
-        other = tx.add_node("Doc", summary="harmless", key="harmless")
         tx.add_edge(other, "cites", found, props={"quote": f"{SECRET} too"})
         tx.set_vector(found, model="m", vector=np.full(4, 0.123456789, np.float32))
         tx.set_vector(other, model="m", vector=np.ones(4, np.float32))

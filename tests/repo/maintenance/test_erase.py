@@ -10,6 +10,10 @@ import pytest
 
 import ibidem
 from ibidem.ingest.ingest import ingest_text
+from ibidem.objects.blocks import WriteBatch
+from ibidem.objects.cid import ConflictCid
+from ibidem.objects.derive import node_id
+from ibidem.objects.erasure import Erasure
 from ibidem.objects.errors import (
     ErasedError,
     ErrorKind,
@@ -17,14 +21,21 @@ from ibidem.objects.errors import (
     NotFoundError,
     ReplayError,
 )
+from ibidem.objects.fields import NODE
 from ibidem.objects.ids import NodeId
+from ibidem.objects.node import Node
+from ibidem.objects.table import Field, Table, Type
 from ibidem.objects.text import text_digest
-from ibidem.repo.erasure.redacted_revision import RedactedRevision
-from ibidem.repo.maintenance.fsck import fsck_folder
+from ibidem.objects.tree import build
+from ibidem.repo.erasure import find_copies
+from ibidem.repo.erasure.guard import Erased
+from ibidem.repo.maintenance.cleaned import entries_of_erased
+from ibidem.repo.maintenance.folder import fsck_folder
 from ibidem.repo.repository import Repository
+from ibidem.repo.transaction.changeset import CONFLICTS
 
 from .conftest import SECRET, fill
-from .secret import NEEDLES, add_secret, places_of
+from .secret import NEEDLES, add_secret, places_of, said_in_fields
 
 
 def test_no_byte_of_it_is_in_any_file(tmp_path: Path) -> None:
@@ -49,6 +60,40 @@ def test_no_byte_of_it_is_in_any_file(tmp_path: Path) -> None:
     assert fsck_folder(tmp_path).is_clean
     assert fsck_folder(tmp_path).erased_count > 3
     assert places_of(tmp_path, *NEEDLES) == []
+
+
+@pytest.mark.parametrize("name", said_in_fields(SECRET))
+def test_what_quotes_any_field_of_it_goes_too(tmp_path: Path, name: str) -> None:
+    with ibidem.init(tmp_path) as repo:
+        with repo.transaction() as tx:
+            tx.add_node("Doc", summary="harmless", key="harmless")
+            secret = tx.add_node("Doc", **{"key": "k", name: said_in_fields(SECRET)[name]})
+        with repo.run("desk") as run:
+            run.event("model", "what is it?", lambda: f"they say {SECRET}")
+        assert places_of(tmp_path, SECRET.encode())
+        repo.erase(secret)
+        assert places_of(tmp_path, SECRET.encode()) == []
+
+
+def test_a_field_that_is_new_in_the_table_is_erased(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = Type(texts=lambda value: (word.encode() for word in value))
+    table = Table("node", *NODE.fields, Field("words", words, optional=True))
+    monkeypatch.setattr(find_copies, "NODE", table)
+    with ibidem.init(tmp_path) as repo:
+        with repo.transaction() as tx:
+            secret = tx._add(
+                Node(node_id("", "k"), "Doc", key=("", "k"), extra={"words": {SECRET: 1}}),
+                {},
+                may_replace=False,
+            )
+        with repo.run("desk") as run:
+            run.event("model", "what is it?", lambda: f"they say {SECRET}")
+        assert places_of(tmp_path, SECRET.encode())
+        repo.erase(secret)
+        assert places_of(tmp_path, SECRET.encode()) == []
+        assert repo.fsck().is_clean
 
 
 def test_cached_embeddings_of_its_texts_go(tmp_path: Path) -> None:
@@ -96,12 +141,11 @@ def test_an_old_head_answers_as_if_it_had_been_invisible_where_that_is_allowed(
     old = repo.head
     repo.erase(secret, reason="asked")
     partial = repo.at(old, allow_erased=True)
-    assert isinstance(partial, RedactedRevision)
     assert {erasure.node for erasure in partial.erasures} == {secret}
     assert [item.node.summary for item in partial.retrieve("harmless").items] == ["harmless"]
     assert not partial.retrieve(SECRET).items
     assert len(partial.query()) == 1
-    assert not isinstance(repo.at(allow_erased=True), RedactedRevision)
+    assert repo.at(allow_erased=True).erasures == ()
 
 
 def test_it_comes_back_by_no_way(repo: Repository) -> None:
@@ -250,3 +294,15 @@ def test_bad_ids_change_nothing(repo: Repository, ids: list[NodeId]) -> None:
     with pytest.raises((InvalidInputError, NotFoundError)):
         repo.erase(ids)
     assert repo.view.cid == before
+
+
+def test_a_conflict_that_is_erased_itself_need_not_be_read(repo: Repository) -> None:
+    """A copy may come with an erasure that names the block of a conflict, and without the block."""
+    with repo.transaction() as tx:
+        node = tx.add_node("Doc", summary="kept")
+    lost = ConflictCid.of(b"a block that is nowhere")
+    erasure = Erasure(node_id("", "gone"), (lost,))
+    buffer = WriteBatch(repo.store)
+    root = replace(repo.at().root, conflicts=build([(node.raw, lost)], buffer))
+    erased = Erased((erasure,), {lost.raw: erasure}, {erasure.node.raw: erasure})
+    assert entries_of_erased(buffer, root, erased).trees[CONFLICTS] == {node.raw: None}

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import dag_cbor
 import numpy as np
 import pytest
 
@@ -18,8 +19,7 @@ from ibidem.objects.node import Node
 from ibidem.objects.root import Root
 from ibidem.objects.tree import EMPTY_TREE, Tree, mutate
 from ibidem.objects.tree.block import encode as encode_tree
-from ibidem.repo.maintenance.fsck import fsck_folder
-from ibidem.repo.maintenance.repair import repair_folder
+from ibidem.repo.maintenance.folder import fsck_folder, repair_folder
 from ibidem.repo.maintenance.report import FaultKind, FsckReport
 from ibidem.repo.repository import Repository
 
@@ -316,3 +316,28 @@ def test_a_snapshot_of_other_rows_than_its_root_has_is_found(folder: Path) -> No
         assert list(row_problems(held, repo.at().root, repo.store)) == []
         problems = list(row_problems(held, repo.at("v1").root, repo.store))
     assert any("nodes" in problem for problem in problems)
+
+
+def test_a_deep_check_reports_what_a_second_library_reads_differently(
+    repo: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(repo)
+    assert repo.fsck(is_deep=True).is_clean
+    block_count = sum(not cid.is_raw for cid in repo.store.cids())
+    chosen = next(cid for cid in repo.store.cids() if not cid.is_raw)
+    read, seen = dag_cbor.decode, []
+
+    def decode(block: bytes) -> object:
+        seen.append(Cid.of(block))
+        return {"kind": "another"} if seen[-1] == chosen else read(block)
+
+    monkeypatch.setattr(dag_cbor, "decode", decode)
+    report = repo.fsck(is_deep=True)
+    assert len(seen) == block_count
+    assert [(fault.kind, fault.cid) for fault in report.faults] == [
+        (FaultKind.DISAGREEMENT, chosen)
+    ]
+    assert not report.is_data_whole
+    seen.clear()
+    assert repo.fsck().is_clean
+    assert not seen

@@ -16,7 +16,7 @@ from ibidem.objects.cid import Cid
 from ibidem.repo.bootstrap import bootstrapped
 from ibidem.repo.repository import Repository
 from ibidem.repo.sync.fetch_push import chosen
-from ibidem.repo.sync.remote import LocalRemote
+from ibidem.repo.sync.local_remote import LocalRemote
 from ibidem.store.memory import MemoryStore
 
 from .conftest import fill
@@ -136,7 +136,7 @@ def test_who_is_overtaken_between_two_reads_sees_the_newer_state(
 def test_who_is_overtaken_at_the_first_look_looks_again(repo: Repository, block: str) -> None:
     store = repo.store
     assert isinstance(store, Trapped)
-    state = repo._operations.state()
+    state = repo.operation_log.state()
     store.trap = state.cid if block == "operation" else state.operation.view
     store.happening = lambda: overtake(repo)
     assert other_of(repo).view.seq > state.view.seq

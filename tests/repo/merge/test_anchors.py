@@ -11,6 +11,7 @@ MERGING = "tests/repo/merge/test_merging.py::"
 MANY = "tests/repo/merge/test_many_merges.py::"
 LEVELS = "tests/repo/merge/test_levels.py::"
 POLICIES = "tests/repo/merge/test_policies.py::"
+REBASE = "tests/repo/merge/test_rebase.py::"
 DOCUMENTS = "tests/repo/merge/test_documents.py::"
 FORGOTTEN = "tests/repo/test_forgotten.py::"
 CITED = {
@@ -43,6 +44,7 @@ CITED = {
     "7-b": MERGING + "test_two_models_of_one_name_are_both_kept",
     "7-c": "tests/oracle/test_merge.py::test_two_policies_merge_field_by_field_or_are_refused",
     "7-d": POLICIES + "test_two_names_of_a_property_are_refused_and_nothing_changes",
+    "7-e": REBASE + "test_a_model_comes_with_the_vectors_of_a_commit_that_is_made_again",
     "8-a": MERGING + "test_properties_merge_one_by_one",
     "8-b": MANY + "test_criss_cross_histories_take_both_bases_into_account",
     "8-c": MANY + "test_deep_criss_cross_is_bounded",

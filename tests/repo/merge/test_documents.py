@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 import ibidem
 from ibidem.ingest.draft import document_id
 from ibidem.ingest.ingest import ingest_text
+from ibidem.objects.child import Child
 from ibidem.objects.errors import NotFoundError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.location import own_size
-from ibidem.objects.node import Child, Node
+from ibidem.objects.node import Node
 from ibidem.objects.tree import Tree
 from ibidem.repo.repository import Repository
 

@@ -296,7 +296,7 @@ def test_every_block_of_a_merge_is_needed(repo: Repository) -> None:
     before = set(repo.store.cids())
     commit = repo.merge("side").commit
     assert commit is not None
-    state = repo._operations.state()
+    state = repo.operation_log.state()
     reached = {state.cid}
     waiting = [state.cid]
     while waiting:

@@ -77,3 +77,34 @@ def test_the_first_commit_can_be_reverted(repo: Repository) -> None:
     done = repo.revert("HEAD")
     assert done.conflicts == ()
     assert list(repo.at().nodes()) == []
+
+
+def test_a_model_comes_with_the_vectors_of_a_commit_that_is_made_again(repo: Repository) -> None:
+    with on(repo, "side") as tx:
+        tx.set_vector(A, model="new", vector=[1.0, 0.0])
+    with on(repo, "side") as tx:
+        tx.set_vector(B, model="new", vector=[0.0, 1.0])
+    known = repo.at("side").config.models["new"]
+    repo.switch("main")
+    repo.cherry_pick("side")
+    assert repo.at().config.models["new"] == known
+    assert repo.at().vector(B, "new") is not None
+    assert repo.fsck().faults == ()
+
+
+def test_a_model_stays_where_what_brought_it_is_taken_back_and_vectors_are_left(
+    repo: Repository,
+) -> None:
+    with on(repo, "main") as tx:
+        tx.set_vector(A, model="new", vector=[1.0, 0.0])
+    first = repo.resolve("main")
+    with on(repo, "main") as tx:
+        tx.set_vector(B, model="new", vector=[0.0, 1.0])
+    repo.revert(first)
+    assert repo.at().vector(A, "new") is None
+    assert repo.at().vector(B, "new") is not None
+    assert "new" in repo.at().config.models
+    assert repo.fsck().faults == ()
+    repo.revert(repo.resolve("main~1"))
+    assert "new" not in repo.at().root.vectors
+    assert repo.fsck().faults == ()

@@ -11,8 +11,8 @@ import pytest
 import ibidem
 from ibidem.objects.errors import IbidemError
 from ibidem.repo.repository import Repository
-from ibidem.repo.runs.bundle import write_refs
 from ibidem.repo.runs.compare import check, differences
+from ibidem.repo.sync.export import write_refs
 from ibidem.repo.sync.integrate import import_car
 
 

@@ -281,3 +281,12 @@ def test_what_feedback_and_time_counted_is_taken_from_the_recording(repo: Reposi
         tx.add_node("Note", summary="advice", key="late")
     with run.replay() as replay:
         assert asking(replay) == live
+
+
+def test_a_name_that_could_not_travel_with_its_number_is_refused(repo: Repository) -> None:
+    with pytest.raises(InvalidInputError, match="run"), repo.run("x" * 254):
+        pass
+    assert not list(repo.runs())
+    with repo.run("x" * 253) as run:
+        run.retrieve("x")
+    assert run.name == "x" * 253 + "/1"

@@ -7,7 +7,6 @@ is a typed error that hides none of its neighbours.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -26,8 +25,8 @@ from ibidem.objects.root import Root
 from ibidem.objects.tree import EMPTY_TREE, build
 from ibidem.objects.view import View
 from ibidem.repo import refs
+from ibidem.repo.events import Event
 from ibidem.repo.maintenance.report import FaultKind
-from ibidem.repo.notes import Event
 from ibidem.repo.operation_log import LogHead
 from ibidem.repo.repository import Repository
 from ibidem.repo.sync.messages import Bundle, Tip, container
@@ -76,7 +75,7 @@ def written(repo: Repository, name: str, target: Cid, blocks: Blocks) -> None:
         moved = refs.changed(state.view, {name: cls(target.raw)}, buffer)
         return replace(state.view, refs=moved)
 
-    repo._operations.change(make, author="", time=1, description="written below the gate")
+    repo.operation_log.change(make, author="", time=1, description="written below the gate")
 
 
 def refused(repo: Repository, name: str, target: Cid, blocks: Blocks) -> IbidemError:
@@ -227,16 +226,6 @@ NOT_CANONICAL = {
     "deep": b"\x81" * 500 + b"\0",
     "deeper": b"\x81" * 4000 + b"\0",
 }
-
-
-@pytest.fixture(params=["cbor2", "cbrrr"])
-def engine(request: pytest.FixtureRequest) -> Iterator[str]:
-    before = codec.engine_name()
-    if request.param == "cbrrr":
-        pytest.importorskip("cbrrr")
-    codec.use_engine(request.param)
-    yield request.param
-    codec.use_engine(before)
 
 
 @pytest.mark.parametrize("name", NOT_CANONICAL)

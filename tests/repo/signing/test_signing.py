@@ -21,7 +21,7 @@ from ibidem.objects.errors import (
     NotFoundError,
 )
 from ibidem.objects.ids import NodeId
-from ibidem.repo.maintenance.fsck import fsck_folder
+from ibidem.repo.maintenance.folder import fsck_folder
 from ibidem.repo.repository import Repository
 from ibidem.repo.signing.key import SigningKey, signer_of
 from ibidem.repo.signing.keyring import Keyring, TrustedKey, parse_public
@@ -313,3 +313,17 @@ def test_names_and_keys_are_not_confused(repo: Repository) -> None:
         repo.keyring.private()
     with pytest.raises(InvalidInputError):
         parse_public("00")
+
+
+@pytest.mark.parametrize("public", [*SMALL_ORDER, b"\xff" * 32, b"short"])
+def test_a_key_under_which_nothing_can_be_signed_is_not_trusted(
+    repo: Repository, public: bytes
+) -> None:
+    before = repo.keyring.trust()
+    with pytest.raises(InvalidInputError):
+        repo.keyring.add(TrustedKey("bob", public))
+    with pytest.raises(InvalidInputError):
+        parse_public(public.hex())
+    assert repo.keyring.trust() == before
+    known = before.keys["ada"].public
+    assert parse_public(known.hex()) == known

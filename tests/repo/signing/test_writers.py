@@ -121,10 +121,13 @@ def files(folder: Path) -> list[Path]:
     return sorted(path for place in places for path in place.iterdir() if path.name != "lock")
 
 
-def test_a_private_key_that_a_crash_left_is_named_with_what_to_do(tmp_path: Path) -> None:
+def test_a_private_key_that_a_crash_left_becomes_the_key_when_it_is_generated_again(
+    tmp_path: Path,
+) -> None:
     with ibidem.init(tmp_path) as repo:
-        public = repo.keyring.generate("ada").public
+        left = repo.keyring.generate("ada")
         (tmp_path / ".ibidem" / "keys" / "trusted").unlink()
-        with pytest.raises(IbidemError, match="'ada' has a private key here") as caught:
+        assert repo.keyring.generate("ada") == left
+        assert repo.keyring.trust().keys["ada"].public == left.public
+        with pytest.raises(IbidemError, match="'ada' exists"):
             repo.keyring.generate("ada")
-        assert f"repo key trust ada {public.hex()} --may-erase" in str(caught.value.hint)

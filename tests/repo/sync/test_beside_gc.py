@@ -10,9 +10,9 @@ from ibidem.objects.cid import CommitCid
 from ibidem.objects.tree import Tree
 from ibidem.repo.operation_log import OperationLog
 from ibidem.repo.repository import Repository
-from ibidem.repo.sync import remote
+from ibidem.repo.sync import local_remote
 from ibidem.repo.sync.have_set import HaveSet, have_set
-from ibidem.repo.sync.remote import LocalRemote
+from ibidem.repo.sync.local_remote import LocalRemote
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def given_up(
             assert not theirs.store.has(gone[0])
         return known
 
-    monkeypatch.setattr(remote, "have_set", read)
+    monkeypatch.setattr(local_remote, "have_set", read)
     yield gone
     assert gone
 

@@ -219,3 +219,11 @@ def test_a_declared_length_reserves_no_memory():
 
 
 CID_AND_RAW = 36 + (1 << 20)
+
+
+def test_an_archive_of_another_system_is_refused_by_codec_and_hash():
+    foreign = b"\x01\x70\x12\x20" + bytes(32)
+    head = b"\xa2\x65roots\x81\xd8\x2a\x58\x25\x00" + foreign + b"\x67version\x01"
+    for data in (varint(len(head)) + head, HEADER + varint(37) + foreign + b"x"):
+        with pytest.raises(CorruptError, match="codec dag-pb, hash sha2-256 of 32 bytes"):
+            read(data)

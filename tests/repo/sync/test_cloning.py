@@ -8,7 +8,7 @@ import pytest
 
 import ibidem
 from ibidem.objects.errors import InvalidInputError, NotFoundError
-from ibidem.repo.sync.remote import LocalRemote
+from ibidem.repo.sync.local_remote import LocalRemote
 
 from .conftest import filled
 from .exchanging import Pair, answer, edit

@@ -10,9 +10,9 @@ import pytest
 import ibidem
 from ibidem.objects.errors import ConflictError, ErrorKind, InvalidInputError, NotFoundError
 from ibidem.objects.tree import verify
-from ibidem.repo.notes import Event
+from ibidem.repo.events import Event
 from ibidem.repo.repository import Repository
-from ibidem.repo.sync.remote import LocalRemote
+from ibidem.repo.sync.local_remote import LocalRemote
 from ibidem.repo.sync.report import Move
 
 from .exchanging import Pair, answer, edit, how, key_id
@@ -142,8 +142,8 @@ def test_a_remote_that_was_rolled_back_is_refused_unless_forced(pair: Pair):
 
 def test_a_push_that_was_decided_on_an_older_state_is_refused(pair: Pair):
     """The ref went on and came back: its target is as before, its count is not."""
+    from ibidem.repo.sync.local_remote import LocalRemote
     from ibidem.repo.sync.messages import Push, Update
-    from ibidem.repo.sync.remote import LocalRemote
 
     ours, theirs = pair
     ours.pull()
@@ -229,7 +229,7 @@ def test_push_of_several_refs_is_all_or_nothing(pair: Pair):
 
 def test_what_was_forgotten_stays_forgotten(pair: Pair, tmp_path: Path):
     ours, theirs = pair
-    hidden = next(iter(theirs.at()._tree(("tombstones", "")).keys()))
+    hidden = next(iter(theirs.graph()._tree(("tombstones", "")).keys()))
     ours.pull()
     theirs.export(tmp_path / "all.car")
     with (

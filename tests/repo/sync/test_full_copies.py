@@ -127,7 +127,7 @@ MADE: list[Callable[[Repository, View, WriteBatch], Made]] = [
 
 def as_made(repo: Repository, made: Callable[[Repository, View, WriteBatch], Made]) -> OperationCid:
     """Puts one more operation at the end of the log, as nothing here would make it."""
-    state, buffer = repo._operations.state(), WriteBatch(repo.store)
+    state, buffer = repo.operation_log.state(), WriteBatch(repo.store)
     follows = replace(state.view, seq=state.view.seq + 1, previous=state.operation.view)
     view, fields = made(repo, follows, buffer)
     buffer.put(view.cid, view.encode())

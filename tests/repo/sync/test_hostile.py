@@ -23,9 +23,9 @@ from ibidem.objects.errors import (
 from ibidem.objects.tree import EMPTY_TREE
 from ibidem.repo.repository import Repository
 from ibidem.repo.sync.car import CarLimits, car_header, car_section
+from ibidem.repo.sync.local_remote import LocalRemote
 from ibidem.repo.sync.messages import Push, Update
 from ibidem.repo.sync.names import check_ref, check_remote
-from ibidem.repo.sync.remote import LocalRemote
 from ibidem.repo.sync.remotes import address_of
 
 from .conftest import filled

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from ibidem.objects import codec
+from ibidem.objects.child import Child
 from ibidem.objects.cid import BlobCid, Cid, CommitCid, RootCid, TreeCid
 from ibidem.objects.conflict import Conflict
 from ibidem.objects.derive import node_id
@@ -19,7 +20,7 @@ from ibidem.objects.errors import (
     FormatError,
     NotFoundError,
 )
-from ibidem.objects.node import Child, Node
+from ibidem.objects.node import Node
 from ibidem.objects.root import Root
 from ibidem.objects.tree import EMPTY_TREE
 from ibidem.objects.tree.block import encode

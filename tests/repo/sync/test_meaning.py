@@ -15,6 +15,7 @@ import pytest
 import ibidem
 from ibidem.objects import codec
 from ibidem.objects.blocks import WriteBatch
+from ibidem.objects.child import Child
 from ibidem.objects.cid import Cid, CommitCid, RootCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.config import Config, Model
@@ -23,7 +24,7 @@ from ibidem.objects.derive import edge_id, node_id
 from ibidem.objects.edge import Edge
 from ibidem.objects.errors import CorruptError, ErrorKind
 from ibidem.objects.ids import NodeId
-from ibidem.objects.node import Child, Node
+from ibidem.objects.node import Node
 from ibidem.objects.root import Root
 from ibidem.objects.tombstone import Tombstone
 from ibidem.objects.tree import Tree, mutate
@@ -31,9 +32,9 @@ from ibidem.objects.vector import Sparse, Vector
 from ibidem.repo.bootstrap import bootstrapped
 from ibidem.repo.repository import Repository
 from ibidem.repo.sync.fetch_push import fetch
+from ibidem.repo.sync.local_remote import LocalRemote
 from ibidem.repo.sync.messages import Push, Update
 from ibidem.repo.sync.missing_blocks import root_needs
-from ibidem.repo.sync.remote import LocalRemote
 from ibidem.store.memory import MemoryStore
 
 from .conftest import filled

@@ -16,8 +16,8 @@ from ibidem.repo import refs
 from ibidem.repo.maintenance.report import FaultKind
 from ibidem.repo.operation_log import LogHead
 from ibidem.repo.repository import Repository
+from ibidem.repo.sync.local_remote import LocalRemote
 from ibidem.repo.sync.messages import Bundle, Push, Tip, Update, container
-from ibidem.repo.sync.remote import LocalRemote
 
 from .conftest import filled
 from .forging import Blocks, Forge, state
@@ -47,7 +47,7 @@ def point(repo: Repository, name: str, target: Cid) -> None:
     def make(state: LogHead, buffer: WriteBatch):
         return replace(state.view, refs=refs.changed(state.view, {name: cid}, buffer))
 
-    repo._operations.change(make, author="", time=0, description=f"point {name}")
+    repo.operation_log.change(make, author="", time=0, description=f"point {name}")
 
 
 def drop(repo: Repository, name: str) -> None:
@@ -65,7 +65,7 @@ def drop(repo: Repository, name: str) -> None:
         def make(state: LogHead, buffer: WriteBatch):
             return replace(state.view, refs=refs.changed(state.view, {name: None}, buffer))
 
-        repo._operations.change(make, author="", time=0, description="drop")
+        repo.operation_log.change(make, author="", time=0, description="drop")
 
 
 def file_of(refs_of: dict[str, Cid], blocks: Blocks) -> io.BytesIO:

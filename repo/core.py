@@ -1,26 +1,28 @@
-"""What can be asked of an open repository: where it stands, its answers and its index.
+"""An open repository below its public face: the store and what is kept beside it.
 
-The half of `Repository` that changes no graph. Opening reads a small file and one cell; whatever
-grows is read when it is asked for, and readers never wait.
+`Repository` is the face; nothing here or below imports it. Opening reads a small file and one cell,
+whatever grows is read when it is needed, and readers never wait.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from ibidem.objects.cid import Cid, CommitCid, RootCid, TreeCid
+from ibidem.objects.cid import CommitCid, RootCid, TreeCid
 from ibidem.objects.commit import Commit
+from ibidem.objects.edge import Edge
 from ibidem.objects.errors import (
+    ErasedError,
     ErrorKind,
     NotFoundError,
 )
-from ibidem.objects.ids import NodeId
-from ibidem.objects.tree import EMPTY_TREE
-from ibidem.repo import refs, revspec
-from ibidem.repo.erasure.guard import ErasureGuard
+from ibidem.objects.ids import EdgeId, NodeId
+from ibidem.objects.tree import EMPTY_TREE, Tree
+from ibidem.repo import revspec
+from ibidem.repo.erasure.guard import ErasureGuard, sweep_index
 from ibidem.repo.operation_log import ORIGIN_CELL, LogHead, OperationLog
 from ibidem.repo.receipts.log import ReceiptLog
 from ibidem.repo.refs import HEADS, TAGS
@@ -31,40 +33,35 @@ if TYPE_CHECKING:
     from ibidem.embed.protocol import Embedder
     from ibidem.index.index import Index
     from ibidem.index.snapshot import Snapshot
-    from ibidem.objects.ids import EdgeId
+    from ibidem.objects.blocks import Source
     from ibidem.objects.node import Node
     from ibidem.objects.root import Root
     from ibidem.objects.view import View
-    from ibidem.repo.history.bisect import Bisection
-    from ibidem.repo.history.compare import Comparison
-    from ibidem.repo.history.log import Change
-    from ibidem.repo.notes import Log
-    from ibidem.repo.retrieval.retrieve import Retriever
-    from ibidem.repo.revision import Revision
+    from ibidem.repo.events import Log
+    from ibidem.repo.graph import Graph
     from ibidem.repo.signing.key import SigningKey
-    from ibidem.repo.statistics import LogStats, RepositoryStats
+    from ibidem.repo.signing.keyring import Keyring
     from ibidem.retrieve.access.policy import TrustContext
-    from ibidem.retrieve.answer.receipt import Receipt
-    from ibidem.retrieve.answer.result import Result
-    from ibidem.retrieve.answer.sealed import SealedReceipt
     from ibidem.store.protocol import Store
 
 Clock = Callable[[], int]
 T = TypeVar("T")
+SCANNED_MAX = 256
+"""Up to so many edges are read one by one; an index of them would cost more to open."""
 FOLLOWED_BLOCKS_MAX = 1_024
 """A commit of more blocks waits for who asks to be indexed: it would take noticeably longer."""
 
 
-class Reader(Closing):
-    """An open repository, as far as it is only read; a context manager that closes it."""
+class Core(Closing):
+    """A store with its log, guard, keys and index; a context manager that closes it."""
 
     def __init__(self, store: Store, folder: Path | None, clock: Clock) -> None:
         self.store = store
         self.folder = folder
         """The `.ibidem` folder; None in memory."""
         self.receipts = ReceiptLog(None if folder is None else folder / "receipts")
-        self._operations = OperationLog(store, clock)
-        self.guard = ErasureGuard(self._operations)
+        self.operation_log = OperationLog(store, clock)
+        self.guard = ErasureGuard(self.operation_log)
         """Knows what was erased; the store asks it."""
         store.guard = self.guard
         self.embedders: dict[str, Embedder] = {}
@@ -74,10 +71,11 @@ class Reader(Closing):
         self.signing_key: SigningKey | None = None
         """Signs the commits that are made through this object; see `sign_with`."""
         self._vector_cache: VectorCache | None = None
+        self._keyring: Keyring | None = None
         self._index: tuple[TreeCid, Index] | None = None
         """With the erasures that it was made after."""
         self._head: tuple[LogHead, CommitCid | None] | None = None
-        self._revision: tuple[CommitCid, Revision] | None = None
+        self._graph: tuple[CommitCid, Graph] | None = None
         self._is_asked = False
         """Whether a snapshot was asked for since the last commit through this object."""
         self._asked: tuple[Root, RootCid] | None = None
@@ -95,12 +93,12 @@ class Reader(Closing):
     @property
     def view(self) -> View:
         """Every ref as it stands now."""
-        return self._operations.state().view
+        return self.operation_log.state().view
 
     @property
     def current_branch(self) -> str:
         """The current branch."""
-        return self._operations.state().view.head.removeprefix(HEADS)
+        return self.operation_log.state().view.head.removeprefix(HEADS)
 
     @property
     def head(self) -> CommitCid | None:
@@ -117,7 +115,7 @@ class Reader(Closing):
         Raises:
             NotFoundError: kind `revision-not-found`, or `ambiguous`.
         """
-        found = self._operations.retry_if_collected(lambda: self._resolved(rev))
+        found = self.operation_log.retry_if_collected(lambda: self._resolved(rev))
         if found is None and not missing_ok:
             raise NotFoundError(
                 f"revision {rev!r}: the branch has no commits yet",
@@ -129,53 +127,54 @@ class Reader(Closing):
     def _resolved(self, rev: object) -> CommitCid | None:
         """Returns the commit that a revision names; the head's is known while its state lasts."""
         if rev != revspec.HEAD:
-            return revspec.resolve(self._operations, rev)
-        state = self._operations.state()
+            return revspec.resolve(self.operation_log, rev)
+        state = self.operation_log.state()
         if self._head is None or self._head[0] is not state:
-            self._head = state, revspec.resolve(self._operations, rev)
+            self._head = state, revspec.resolve(self.operation_log, rev)
         return self._head[1]
 
-    def at(
-        self,
-        rev: object = revspec.HEAD,
-        *,
-        trust: TrustContext | None = None,
-        allow_erased: bool = False,
-    ) -> Revision:
+    def graph(self, rev: object = revspec.HEAD, *, trust: TrustContext | None = None) -> Graph:
         """Returns the graph at a revision, or of a root given by its RootCid, read-only.
 
         Args:
-            trust: who asks; where the root has a trust policy, nothing is told without.
-            allow_erased: answers as if nodes that were erased since had been invisible; a
-                revision that has some is a `RedactedRevision` and says which in `erasures`.
+            trust: the caller; a root with a trust policy is not read without.
         """
-        if allow_erased:
-            from ibidem.repo.erasure.redacted_revision import without_erased
-
-            partial = without_erased(self, self.at(rev))
-            return partial if trust is None else partial.seen_by(trust)
         if trust is not None:
-            return self.at(rev).seen_by(trust)
-        from ibidem.repo.revision import Revision
+            return self.graph(rev).seen_by(trust)
+        from ibidem.repo.graph import Graph
 
         if isinstance(rev, RootCid):
-            return Revision(self, rev, None)
+            return Graph(self, rev, None)
         found = self.resolve(rev, missing_ok=True)
         if found is None:
-            return Revision(self, RootCid(self.store.cell(ORIGIN_CELL) or b""), None)
-        last = self._revision
+            return Graph(self, RootCid(self.store.cell(ORIGIN_CELL) or b""), None)
+        last = self._graph
         if last is None or last[0] != found:
             commit = Commit.decode(self.store.get(found))
-            last = self._revision = (found, Revision(self, commit.root, commit))
+            last = self._graph = (found, Graph(self, commit.root, commit))
         return last[1]
+
+    def of_head(self, ask: Callable[[Graph], T]) -> T:
+        """Returns what a question makes of the graph at the head.
+
+        It is asked of the new head where the head moved and blocks of the old one were erased or
+        collected meanwhile.
+        """
+        head = self.graph()
+        try:
+            return ask(head)
+        except NotFoundError:
+            if self.graph().root_cid == head.root_cid:
+                raise
+        return self.of_head(ask)
 
     def branches(self) -> dict[str, CommitCid]:
         """Returns the branches that have commits, by name."""
-        return refs.listed_now(self._operations, HEADS)
+        return self.operation_log.targets(HEADS)
 
     def tags(self) -> dict[str, CommitCid]:
         """Returns the tags, by name."""
-        return refs.listed_now(self._operations, TAGS)
+        return self.operation_log.targets(TAGS)
 
     def commit_at(self, rev: object = revspec.HEAD) -> Commit:
         """Returns the commit that a revision names."""
@@ -183,128 +182,7 @@ class Reader(Closing):
         assert found is not None, "BUG: resolve returned None"
         return Commit.decode(self.store.get(found))
 
-    def log(self, rev: object = revspec.HEAD) -> Iterator[Commit]:
-        """Yields the commits behind a revision, newest first; none on a branch without commits."""
-        from ibidem.repo.history import log
-
-        return log.commits(self.store, self.resolve(rev, missing_ok=True))
-
-    def diff(self, before: object, after: object = revspec.HEAD) -> Iterator[Change]:
-        """Yields what differs between two revisions, by family and id."""
-        from ibidem.repo.history import log
-
-        return log.changes(self.store, self.at(before).root, self.at(after).root)
-
-    def stats(self, rev: object = revspec.HEAD) -> RepositoryStats:
-        """Returns what the repository and one of its revisions hold, in numbers."""
-        from ibidem.repo import statistics
-
-        return statistics.repository_stats(self, rev)
-
-    def log_stats(self) -> LogStats:
-        """Returns how large the logs of receipts and of operations are, and what bounds them."""
-        from ibidem.repo import statistics
-
-        return statistics.log_stats(self)
-
-    # -- asking --------------------------------------------------------------------------------
-
-    def retrieve(self, text: str | None = None, **options: Any) -> Result:
-        """Returns the ranked answer at the head; `retrieve.query.resolve` lists the options.
-
-        With `model=` or `embedder=`, the text is embedded and ranks by closeness too.
-        """
-        return self._of_head(lambda head: head.retrieve(text, **options))
-
-    def retriever(self, rev: object = revspec.HEAD) -> Retriever:
-        """Returns a question to put together step by step."""
-        from ibidem.repo.retrieval.retrieve import Retriever
-
-        return Retriever(self.at(rev).retrieve)
-
-    def query(self, **options: Any) -> list[Node]:
-        """Returns every node at the head with a label and properties, by id."""
-        return self._of_head(lambda head: head.query(**options))
-
-    def _of_head(self, ask: Callable[[Revision], T]) -> T:
-        """Returns what is said of the head; of the next one where this was erased from or given up
-        before all of it was read."""
-        head = self.at()
-        try:
-            return ask(head)
-        except NotFoundError:
-            if self.at().root_cid == head.root_cid:
-                raise
-        return self._of_head(ask)
-
-    def replay(self, receipt: Receipt | SealedReceipt | Cid | str, **options: Any) -> Result:
-        """Asks again what a receipt says was asked; raises `ReplayError` unless the bytes agree.
-
-        `estimator=` gives the one that counted, where its recorded name does not find it; `text=`
-        and `key=` open a sealed receipt; `at=` asks another revision. See
-        `repo/receipts/replay.py`.
-        """
-        from ibidem.repo.receipts import replay
-
-        return replay.replay(self, receipt, **options)
-
-    def compare(
-        self,
-        text: str | None = None,
-        *,
-        before: object,
-        after: object = revspec.HEAD,
-        **options: Any,
-    ) -> Comparison:
-        """Returns how the answer to one question differs between two revisions, and why."""
-        from ibidem.repo.history.compare import compare_revisions
-
-        return compare_revisions(self, before, after, lambda at: at.retrieve(text, **options))
-
-    def bisect(
-        self,
-        text: str | None = None,
-        *,
-        expect: NodeId,
-        rank_max: int | None = None,
-        good: object = None,
-        bad: object = revspec.HEAD,
-        **options: Any,
-    ) -> Bisection:
-        """Returns the first commit whose answer lacks a node, or has it below a rank.
-
-        Args:
-            text: what is asked; `options` as for `retrieve`.
-            expect: the node. rank_max: the last rank that will do, None for any.
-            good: a revision whose answer has it; None for wherever the node came to be.
-            bad: the last revision to consider.
-        """
-        from ibidem.repo.history.bisect import bisect_node
-
-        def ask(at: Revision) -> Result:
-            return at.retrieve(text, **options)
-
-        return bisect_node(self, ask, expect, rank_max=rank_max, good=good, bad=bad)
-
-    def reindex(self, *, compact: bool = False) -> None:
-        """Builds the index of the head from nothing; no data is affected.
-
-        Args:
-            compact: keeps what the index has, merges its small segments and drops its dead rows.
-        """
-        self._revision = None
-        if compact:
-            self._of_head(lambda head: self._indexing(lambda index: index.compact(head.root_cid)))
-        else:
-            self.index.forget()
-            self._of_head(lambda head: self._indexing(lambda index: index.build(head.root_cid)))
-
-    def index_counts(self) -> tuple[int, int]:
-        """Returns how many nodes the index answers for at the head, and how many there are."""
-        found = self.at()
-        return len(found.snapshot().live), self.stats().node_count - self.stats().tombstone_count
-
-    # -- for the rooms above and beside --------------------------------------------------------
+    # -- what is kept beside the store ---------------------------------------------------------
 
     @property
     def vector_cache(self) -> VectorCache:
@@ -317,6 +195,19 @@ class Reader(Closing):
         return self._vector_cache
 
     @property
+    def keyring(self) -> Keyring:
+        """The keys of this copy: private ones, and those that it trusts."""
+        if self._keyring is None:
+            from ibidem.repo.signing.keyring import Keyring
+
+            self._keyring = Keyring(None if self.folder is None else self.folder / "keys")
+        return self._keyring
+
+    def key_for(self, sign: str | bool | None) -> SigningKey | None:
+        """Returns the private key that a call asks for, that of `sign_with` where it says None."""
+        return self.signing_key if sign is None else self.keyring.chosen(sign)
+
+    @property
     def index(self) -> Index:
         """The index of this repository."""
         erasures = self.view.erasures
@@ -327,8 +218,6 @@ class Reader(Closing):
             self.drop_index()
             folder = self.index_folder
             if erasures != EMPTY_TREE and self.folder is not None:
-                from ibidem.repo.erasure.destroy import sweep_index
-
                 with suppress(OSError):  # who erases removes it, and takes no error for success
                     sweep_index(self.folder / "index", folder)
             self._index = (erasures, Index(folder, self.store))
@@ -338,7 +227,7 @@ class Reader(Closing):
         """Lets go of everything derived that is held in memory; files stay, and none is added."""
         if self._index is not None:
             self._index[1].wait()
-        self._revision = None
+        self._graph = None
         self._index = None
 
     @property
@@ -367,13 +256,26 @@ class Reader(Closing):
             self._is_asked = False
             # The commit is made, whatever comes of this; who asks next is told.
             with suppress(Exception):
-                head = self.at()
+                head = self.graph()
                 near = self._parents(head.commit)
                 self._indexing(lambda index: index.prepare(head.root_cid, near=near))
 
+    def reindex(self, *, compact: bool = False) -> None:
+        """Builds the index of the head from nothing; no data is affected.
+
+        Args:
+            compact: keeps what the index has, merges its small segments and drops its dead rows.
+        """
+        self._graph = None
+        if compact:
+            self.of_head(lambda head: self._indexing(lambda index: index.compact(head.root_cid)))
+        else:
+            self.index.forget()
+            self.of_head(lambda head: self._indexing(lambda index: index.build(head.root_cid)))
+
     def _indexing(self, work: Callable[[Index], T]) -> T:
         # The head's snapshot stays remembered, however many old revisions are asked.
-        self.index.pin([self.at().root_cid])
+        self.index.pin([self.graph().root_cid])
         try:
             return work(self.index)
         finally:
@@ -386,6 +288,8 @@ class Reader(Closing):
         parents = () if commit is None else commit.parents
         return [Commit.decode(self.store.get(parent)).root for parent in parents]
 
+    # -- nodes and edges -----------------------------------------------------------------------
+
     def content_of(self, node: Node) -> bytes | None:
         """Returns the whole content of a node, None when it has none."""
         content = node.content
@@ -395,8 +299,6 @@ class Reader(Closing):
 
     def incident(self, root_cid: RootCid | None, root: Root, id: NodeId) -> Iterable[EdgeId]:  # noqa: A002
         """Returns the ids of the edges that begin or end at a node of a root."""
-        from ibidem.repo import node_edges
-
         if root.edges == EMPTY_TREE:
             return ()
         if root_cid is None:
@@ -404,15 +306,46 @@ class Reader(Closing):
             if self._asked is None or self._asked[0] is not root:
                 self._asked = root, root.cid
             root_cid = self._asked[1]
-        return node_edges.incident_edges(self, root_cid, root, (id,))
+        return self._incident(root_cid, root, (id,))
 
     def incident_to(self, root_cid: RootCid, nodes: Sequence[bytes]) -> list[bytes]:
         """Returns the ids of the edges of a root here that begin or end at some nodes, by id."""
         from ibidem.objects.root import Root
-        from ibidem.repo import node_edges
 
         root = Root.decode(self.store.get(root_cid))
         if root.edges == EMPTY_TREE:
             return []
         ids = [NodeId(raw) for raw in nodes]
-        return [edge.raw for edge in node_edges.incident_edges(self, root_cid, root, ids)]
+        return [edge.raw for edge in self._incident(root_cid, root, ids)]
+
+    def _incident(self, root_cid: RootCid, root: Root, ids: Sequence[NodeId]) -> list[EdgeId]:
+        """Returns the ids of the edges at some nodes, ascending: the edges are read one by one
+        while a root has few, else looked up in the index."""
+        if len(Tree(self.store, root.edges)) > SCANNED_MAX:
+            # A root from before an erasure has no index; what is left of it can still be read.
+            with suppress(ErasedError):
+                found = self.graph(root_cid).asked(lambda snapshot: _ends_at(snapshot, ids))
+                return [EdgeId(raw) for raw in sorted(found)]
+        return _scanned(self.store, root, set(ids))
+
+
+def _scanned(source: Source, root: Root, wanted: set[NodeId]) -> list[EdgeId]:
+    found = []
+    for key, cid in Tree(source, root.edges).items():
+        try:
+            edge = Edge.decode(source.get(cid))
+        except ErasedError:
+            continue
+        if edge.src in wanted or edge.dst in wanted:
+            found.append(EdgeId(key))
+    return found
+
+
+def _ends_at(snapshot: Snapshot, ids: Sequence[NodeId]) -> set[bytes]:
+    found: set[bytes] = set()
+    for id_ in ids:
+        ordinal = snapshot.ordinal(id_)
+        if ordinal is not None:
+            for side in (snapshot.outgoing(ordinal), snapshot.incoming(ordinal)):
+                found.update(row.tobytes() for row in side.edge_ids)
+    return found

@@ -12,37 +12,32 @@ from typing import TYPE_CHECKING, Any
 
 from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, RootCid
+from ibidem.repo.core import Core
+from ibidem.repo.graph import Graph
 from ibidem.repo.maintenance.cleaned import entries_of_erased
-from ibidem.repo.reader import Reader
-from ibidem.repo.revision import Revision
 from ibidem.repo.transaction.changeset import NODES, applied
 
 if TYPE_CHECKING:
-    from ibidem.objects.erasure import Erasure
     from ibidem.store.protocol import Store
 
 
-class RedactedRevision(Revision):
-    """A revision without what was erased from it; `erasures` names what is left out."""
-
-    erasures: tuple[Erasure, ...] = ()
-
-
-def without_erased(repository: Reader, revision: Revision) -> Revision:
-    """Returns a revision without the entries that were erased; itself where it has none."""
-    erased = repository.guard.erased()
-    edits = entries_of_erased(repository.store, revision.root, erased)
+def without_erased(graph: Graph) -> Graph:
+    """Returns a graph without the entries that were erased, which its `erasures` names; itself
+    where it has none."""
+    core = graph.core
+    erased = core.guard.erased()
+    edits = entries_of_erased(core.store, graph.root, erased)
     gone = edits.of(NODES)
     if not gone:
-        return revision
-    buffer = WriteBatch(repository.store)
-    root = applied(revision.root, edits, buffer)
+        return graph
+    buffer = WriteBatch(core.store)
+    root = applied(graph.root, edits, buffer)
     block = root.encode()
     root_cid = RootCid.of(block)
     buffer.put(root_cid, block)
-    reader = Reader(_Overlay(repository.store, buffer.new), None, lambda: 0)
-    reader.embedders = repository.embedders
-    partial = RedactedRevision(reader, root_cid, revision.commit)
+    overlaid = Core(_Overlay(core.store, buffer.new), None, lambda: 0)
+    overlaid.embedders = core.embedders
+    partial = Graph(overlaid, root_cid, graph.commit)
     partial.erasures = tuple(each for each in erased.erasures if each.node.raw in gone)
     return partial
 

@@ -1,0 +1,54 @@
+"""Options of the command line made of the table of a question's options, and what they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+import click
+
+from ibidem.retrieve.query.options import Option
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+_TYPES: Mapping[str, type] = {"int": int, "float": float}
+
+
+def added(options: Iterable[Option]) -> Callable[[Function], Function]:
+    """Returns what adds the flags of some options to a command, in order."""
+    flags = [_option(one) for one in options]
+
+    def add(function: Function) -> Function:
+        for flag in reversed(flags):
+            function = flag(function)
+        return function
+
+    return add
+
+
+def taken(options: Iterable[Option], given: dict[str, Any]) -> dict[str, Any]:
+    """Takes some options out of the parameters of a command; returns those that were given, by the
+    names that the library has for them."""
+    found = {one.name: given.pop(one.flag.parameter) for one in options if one.flag is not None}
+    # 0 is a number here, and equal to False.
+    return {
+        name: value
+        for name, value in found.items()
+        if value is not None and value is not False and value != ()
+    }
+
+
+def _option(one: Option) -> Callable[[Function], Function]:
+    flag = one.flag
+    assert flag is not None, f"BUG: {one.name} has no flag"
+    help_text = (flag.help or one.help).format(default=one.default) + "."
+    if flag.is_switch:
+        return click.option(flag.name, is_flag=True, help=help_text)
+    shown = {"default": one.default, "show_default": True} if flag.shows_default else {}
+    return click.option(
+        flag.name,
+        type=click.Choice(one.choices) if one.choices else _TYPES.get(one.type),
+        multiple=flag.is_many,
+        metavar=flag.metavar,
+        help=help_text,
+        **shown,
+    )

@@ -1,0 +1,66 @@
+"""Checking and repairing the repository in a folder, whatever state it is in."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ibidem.objects.errors import CorruptError
+from ibidem.repo.core import Core
+from ibidem.repo.maintenance.file_checks import check_layout
+from ibidem.repo.maintenance.fsck import UNREAD, fsck
+from ibidem.repo.maintenance.repair import repair
+from ibidem.repo.maintenance.report import FaultKind, FsckReport
+from ibidem.repo.opening import FOLDER, check_format, open_core
+
+if TYPE_CHECKING:
+    from ibidem.repo.maintenance.block_checks import Progress
+
+
+def fsck_folder(
+    path: str | os.PathLike[str], *, is_deep: bool = False, progress: Progress | None = None
+) -> FsckReport:
+    """Checks the repository in a folder, whatever state it is in, and opens it only if that is
+    safe.
+
+    Args:
+        is_deep: as in `fsck`.
+
+    Raises:
+        NotFoundError: kind `repository-not-found`.
+        FormatError: a newer program made it.
+        CorruptError: the file `format` is damaged.
+        StorageError: the disk refuses.
+    """
+    check_format(Path(path) / FOLDER)
+    faults, page_count = check_layout(Path(path) / FOLDER)
+    if faults:
+        return FsckReport(tuple(faults), (UNREAD,), counts={"page": page_count})
+    with open_core(path, Core, finish_erasing=False) as opened:
+        return fsck(opened, is_deep=is_deep, progress=progress)
+
+
+def repair_folder(
+    path: str | os.PathLike[str],
+    report: FsckReport,
+    source: str | os.PathLike[str] | None,
+    *,
+    progress: Progress | None = None,
+) -> FsckReport:
+    """Mends the repository in a folder, with blocks from the repository in another one.
+
+    Raises:
+        CorruptError: the layout of the store's file is damaged, which nothing can mend in place.
+        NotFoundError: there is no repository in `source`.
+    """
+    if any(fault.kind is FaultKind.PAGE for fault in report.faults):
+        raise CorruptError(
+            "blocks/data.mdb: its layout is damaged and cannot be mended in place",
+            hint="clone the repository again from another copy, or restore a backup",
+        )
+    with ExitStack() as stack:
+        opened = stack.enter_context(open_core(path, Core, finish_erasing=False))
+        blocks = None if source is None else stack.enter_context(open_core(source, Core)).store
+        return repair(opened, report, blocks, progress=progress)

@@ -1,0 +1,225 @@
+"""Answers: what was found, what it cost, what was left out and why, and all of that as text.
+
+One type answers every question; `kind` says what its items are. An answer is encoded canonically,
+so two answers are equal where their bytes are. The explanation takes every number from the answer
+and computes none.
+
+Spec: retrieval 9, packs 7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import field
+from enum import StrEnum
+from types import MappingProxyType
+from typing import TYPE_CHECKING, TypeVar
+
+from blake3 import blake3
+
+from ibidem.objects import codec
+from ibidem.objects.block import EMPTY
+from ibidem.objects.cid import CommitCid, ResultCid, RootCid
+from ibidem.objects.record import record
+from ibidem.retrieve.answer.cbor_writer import NULL, array_of, count_of, link_of, map_of, text_of
+from ibidem.retrieve.answer.drops import Drop, Drops
+from ibidem.retrieve.answer.item import AnswerItem
+from ibidem.retrieve.answer.receipt import Receipt, ReceiptItem
+from ibidem.retrieve.answer.tuple_sequence import TupleSequence
+from ibidem.retrieve.answer.warning import Warning  # noqa: A004
+from ibidem.retrieve.lane import LaneStatus
+from ibidem.retrieve.query.query import Query
+from ibidem.retrieve.rerank import RerankRecord, RerankStatus
+
+if TYPE_CHECKING:
+    from ibidem.retrieve.recall.direct_answer import DirectAnswer
+
+AnyItem = TypeVar("AnyItem", bound=AnswerItem, covariant=True)
+_DROPS_SHOWN = 10
+
+
+class AnswerKind(StrEnum):
+    """What the items of an answer are: the kind of its block."""
+
+    NODES = "result"
+    PACKS = "packs"
+
+
+_ITEMS = {AnswerKind.NODES: "items", AnswerKind.PACKS: "packs"}
+"""The field of the block that holds the items."""
+
+
+@record
+class Answer(TupleSequence[AnyItem]):
+    """The answer to one query over one root, a sequence of its items."""
+
+    root: RootCid
+    query: Query
+    items: tuple[AnyItem, ...]
+    """In rank order."""
+    tokens_used: int
+    candidates_seen: int
+    """Nodes in the union of the lanes' tops, or all matches where nothing ranks."""
+    dropped: Drops
+    """Items left out, each by its best node, in rank order, the first DROPS_LISTED_MAX."""
+    dropped_counts: Mapping[str, int]
+    """By reason, all of them; every reason is present."""
+    warnings: tuple[Warning, ...]
+    status: Mapping[str, LaneStatus | RerankStatus]
+    """By lane, those that ran; `rerank` too where it was asked for."""
+    rerank: RerankRecord | None = None
+    """What the reranker said, which a replay takes in its place; None where none was asked for."""
+    direct: DirectAnswer | None = None
+    """Whether one node answers alone, where that was asked."""
+    receipt: Receipt | None = field(default=None, compare=False, repr=False)
+    """What replays the answer; the repository puts it here. No part of `to_bytes()`."""
+
+    @property
+    def _listed(self) -> tuple[AnyItem, ...]:
+        return self.items
+
+    @property
+    def kind(self) -> AnswerKind:
+        """What the items are, which the query decides."""
+        return AnswerKind.NODES if self.query.packs is None else AnswerKind.PACKS
+
+    @property
+    def packs(self) -> tuple[AnyItem, ...]:
+        """The items where they are packs; none in an answer of nodes."""
+        return self.items if self.kind is AnswerKind.PACKS else ()
+
+    @property
+    def tokens_budget(self) -> int | None:
+        """The budget that was asked for."""
+        return self.query.token_budget
+
+    @property
+    def dropped_total(self) -> int:
+        """How many items were left out."""
+        return sum(self.dropped_counts.values())
+
+    @property
+    def cid(self) -> ResultCid:
+        """The identity of the answer: the hash of `to_bytes()`."""
+        return ResultCid.of(self.to_bytes())
+
+    def explain(self) -> str:
+        """Returns the answer as text for a person: lanes, ranks, scores, drops and warnings."""
+        return "\n".join(_lines(self)) + "\n"
+
+    def to_bytes(self) -> bytes:
+        """Returns the canonical bytes, DAG-CBOR of any length.
+
+        Spec: retrieval 9.2, packs 7.
+        """
+        counts = {reason: count_of(count) for reason, count in self.dropped_counts.items()}
+        fields = {
+            "kind": text_of(self.kind),
+            "v": count_of(1),
+            "root": link_of(self.root),
+            "query": self.query.encode(),
+            _ITEMS[self.kind]: array_of(item.encode() for item in self.items),
+            "tokens_used": count_of(self.tokens_used),
+            "tokens_budget": count_of(self.query.token_budget),
+            "candidates_seen": count_of(self.candidates_seen),
+            "dropped": self.dropped.written(),
+            "dropped_counts": map_of(counts),
+            "warnings": array_of(codec.encode(warning.form()) for warning in self.warnings),
+            "status": map_of({lane: text_of(status) for lane, status in self.status.items()}),
+            "rerank": NULL if self.rerank is None else codec.encode(self.rerank.form()),
+        }
+        if self.direct is not None:
+            fields["direct"] = codec.encode(self.direct.form())
+        return map_of(fields)
+
+
+def receipt_of(
+    answer: Answer[AnswerItem],
+    *,
+    commit: CommitCid | None = None,
+    notes_head: CommitCid | None = None,
+    models: Mapping[str, bytes] = EMPTY,
+) -> Receipt:
+    """Returns the receipt of an answer.
+
+    Args:
+        answer: of any kind; of each item the receipt keeps the best node and the text's digest.
+        commit: the commit whose root was asked, where one was.
+        notes_head: the commit whose notes counted, where some did.
+        models: digests of the models of the query's vectors, where they are known.
+    """
+    return Receipt(
+        root=answer.root,
+        query=answer.query,
+        result=answer.cid,
+        items=tuple(map(_receipt_item, answer.items)),
+        commit=commit,
+        notes_head=notes_head,
+        models=MappingProxyType(dict(models)),
+        rerank=answer.rerank,
+    )
+
+
+def _receipt_item(item: AnswerItem) -> ReceiptItem:
+    best = item.hits[0]
+    digest = blake3(item.rendered.encode()).digest()
+    return ReceiptItem(best.id, best.cid, item.score, digest, best.lanes)
+
+
+def _lines(answer: Answer[AnswerItem]) -> Iterator[str]:
+    is_packs = answer.kind is AnswerKind.PACKS
+    yield f"root {answer.root}"
+    yield from _pack_options(answer.query) if is_packs else _options(answer.query)
+    for lane, status in answer.status.items():
+        yield f"lane {lane}: {status}"
+    seen, count, tokens = answer.candidates_seen, len(answer), f"{answer.tokens_used} tokens"
+    if is_packs:
+        yield f"{seen} hits, {count} packs, {tokens}"
+    else:
+        yield from _reordering(answer)
+        yield f"{seen} candidates, {count} items"
+        yield tokens
+    for place, item in enumerate(answer, 1):
+        yield from item.explain(place)
+    for reason, left_out in answer.dropped_counts.items():
+        if left_out:
+            yield f"{left_out} {'packs ' if is_packs else ''}left out by {reason}"
+    yield from () if is_packs else map(_drop_line, answer.dropped[:_DROPS_SHOWN])
+    for warning in answer.warnings:
+        about = "" if is_packs else _subject(warning)
+        yield f"warning {warning.code}: {warning.message}{about}"
+
+
+def _options(query: Query) -> Iterator[str]:
+    budget = "no budget" if query.token_budget is None else f"budget {query.token_budget}"
+    limit = "no limit" if query.limit is None else f"limit {query.limit}"
+    yield f"fusion {query.fusion.name}, depth {query.depth}, {limit}, {budget}"
+    if query.valid is not None:
+        yield f"valid at {query.valid.at}, without a time: {query.valid.missing}"
+
+
+def _pack_options(query: Query) -> Iterator[str]:
+    options = query.packs
+    assert options is not None, "BUG: packs without their options"
+    yield f"expand {options.expand}, merge {options.merge}, rank {options.rank}"
+
+
+def _reordering(answer: Answer[AnswerItem]) -> Iterator[str]:
+    query, direct = answer.query, answer.direct
+    if query.rerank is not None:
+        yield f"rerank by {query.rerank.name!r}, depth {query.rerank.depth}"
+    if query.mmr is not None:
+        yield f"mmr lambda {query.mmr.share!r}, depth {query.mmr.depth}"
+    if direct is not None:
+        node = "" if direct.node is None else f" {direct.node}"
+        yield f"direct answer: {direct.reason}{node}"
+
+
+def _drop_line(drop: Drop) -> str:
+    cost = "" if drop.tokens is None else f", {drop.tokens} tokens"
+    return f"   {drop.id} score {drop.score!r}, {drop.reason}{cost}"
+
+
+def _subject(warning: Warning) -> str:
+    subject = "" if warning.subject is None else f" ({warning.subject!r})"
+    return subject if warning.count is None else f"{subject}: {warning.count}"

@@ -1,0 +1,126 @@
+"""What an answer holds: anything that was ranked, rendered and fitted into the budget.
+
+An answer of nodes holds `Item`s, one of packs holds those of `retrieve/context/pack.py`. Another
+kind of answer needs a class with the attributes of `AnswerItem`, and a name in `answer.AnswerKind`.
+
+Spec: retrieval 9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
+from typing import Protocol
+
+from ibidem.objects.block import empty
+from ibidem.objects.cid import NodeCid
+from ibidem.objects.ids import ID_BYTES, NodeId
+from ibidem.objects.node import Node
+from ibidem.objects.record import record
+from ibidem.retrieve.answer.cbor_writer import (
+    LINK_HEAD,
+    count_of,
+    head_of,
+    keys_of,
+    real_of,
+    text_of,
+)
+from ibidem.retrieve.answer.lane_score import LaneScore, encode_lanes
+
+_ID, _CID, _LANES, _SCORE, _TOKENS, _RENDERED = keys_of(
+    *("id", "cid", "lanes", "score", "tokens", "rendered")
+)
+_ID += head_of(2, ID_BYTES)
+_CID += LINK_HEAD
+
+
+class RankedNode(Protocol):
+    """A node with its score."""
+
+    @property
+    def id(self) -> NodeId:
+        """The node's id."""
+
+    @property
+    def cid(self) -> NodeCid:
+        """The node's value."""
+
+    @property
+    def score(self) -> float:
+        """The score it was ranked by."""
+
+    @property
+    def lanes(self) -> Mapping[str, LaneScore]:
+        """What each lane said about it."""
+
+
+class AnswerItem(Protocol):
+    """One item of an answer."""
+
+    @property
+    def hits(self) -> Sequence[RankedNode]:
+        """The ranked nodes that it stands for, best first, at least one."""
+
+    @property
+    def score(self) -> float:
+        """The score it was ranked by."""
+
+    @property
+    def rendered(self) -> str:
+        """Its text, which the budget counted."""
+
+    @property
+    def tokens(self) -> int:
+        """What the text costs."""
+
+    def encode(self) -> bytes:
+        """Returns the canonical bytes."""
+
+    def explain(self, place: int) -> Iterator[str]:
+        """Yields the lines of the answer's explanation about it; `place` counts from 1."""
+
+
+@record
+class Item:
+    """A node that was returned."""
+
+    node: Node
+    cid: NodeCid
+    score: float
+    rendered: str
+    tokens: int
+    lanes: Mapping[str, LaneScore]
+    paths: Mapping[str, tuple[NodeId, ...]] = field(default_factory=empty, compare=False)
+    """By lane that walked edges, a shortest way from a seed to this node. No part of
+    `to_bytes()`."""
+
+    @property
+    def id(self) -> NodeId:
+        """The node's id."""
+        return self.node.id
+
+    @property
+    def hits(self) -> tuple[Item]:
+        """The node itself."""
+        return (self,)
+
+    def encode(self) -> bytes:
+        """Returns the canonical bytes."""
+        return b"".join(
+            (
+                *(_ID, self.node.id.raw, _CID, self.cid.raw, _LANES, encode_lanes(self.lanes)),
+                *(_SCORE, real_of(self.score), _TOKENS, count_of(self.tokens)),
+                *(_RENDERED, text_of(self.rendered)),
+            )
+        )
+
+    def explain(self, place: int) -> Iterator[str]:
+        """Yields its score, and what each lane said about it."""
+        yield f"{place}. {self.node.id} score {self.score!r} tokens {self.tokens}"
+        for name, lane in self.lanes.items():
+            yield (
+                f"   {name}: rank {lane.rank}, score {lane.score!r}, "
+                f"contributes {lane.contribution!r}"
+            )
+            if name in self.paths:
+                yield f"      from {' to '.join(str(node) for node in self.paths[name])}"

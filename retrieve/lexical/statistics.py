@@ -1,0 +1,87 @@
+"""What BM25 knows of a collection: how many nodes of a view have text, and how much.
+
+The segments have counted their rows, so the cost follows the rows that are hidden, not all rows.
+
+Spec: retrieval 4.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from ibidem.objects.record import record
+from ibidem.retrieve.filter import NodeSet, cached
+from ibidem.retrieve.lexical import tuning
+from ibidem.retrieve.protocol import Bools
+
+
+@record
+class Statistics:
+    """What BM25 knows of a collection: the view's nodes that have at least one term."""
+
+    documents: int
+    terms: int
+    """Their lengths, added up."""
+    longest: int
+    """No row is longer."""
+    masks: Mapping[str, Bools]
+    """By name of the segment, the rows that count; those where all do are left out."""
+    gone: Mapping[str, npt.NDArray[np.intp]]
+    """Likewise the rows that do not, ascending, where these are few."""
+
+    @property
+    def mean_length(self) -> float:
+        """The average length, rounded once."""
+        return self.terms / self.documents
+
+
+def statistics_of(view: NodeSet, *, include_tombstoned: bool) -> Statistics:
+    """Returns the statistics of a view, computed once a snapshot."""
+
+    def build() -> Statistics:
+        documents = terms = longest = 0
+        masks: dict[str, Bools] = {}
+        gone: dict[str, npt.NDArray[np.intp]] = {}
+        for segment in view.snapshot.lexical:
+            counted = segment.counted
+            documents, terms = documents + counted[0], terms + counted[1]
+            longest = max(longest, counted[2])
+            mask = view.mask(segment)
+            out = 0 if mask is None else mask.shape[0] - int(np.count_nonzero(mask))
+            if mask is None or out == 0:
+                continue
+            masks[segment.name] = mask
+            if out * tuning.ABSENT_LIST_SHARE < mask.shape[0]:
+                gone[segment.name] = np.flatnonzero(~mask)
+                lengths = segment.lengths[gone[segment.name]]
+                left_out = int(np.count_nonzero(lengths)), int(lengths.sum(dtype=np.uint64))
+            else:
+                is_full = counted[0] == mask.shape[0]
+                left_out = _left_out(segment.lengths, ~mask, out if is_full else None)
+            documents, terms = documents - left_out[0], terms - left_out[1]
+        return Statistics(documents, terms, longest, masks, gone)
+
+    return cached(view.snapshot, ("lexical", include_tombstoned), build)
+
+
+def _left_out(
+    lengths: npt.NDArray[np.uint32], rows: Bools, documents: int | None
+) -> tuple[int, int]:
+    """Returns how many of some rows are documents, unless it is given, and the sum of their
+    lengths.
+
+    Chunks stay in a near cache, so the rows are not copied.
+    """
+    step = tuning.LENGTHS_CHUNK_ROWS
+    held = np.empty(step, np.uint32)
+    count = terms = 0
+    for start in range(0, rows.shape[0], step):
+        part = rows[start : start + step]
+        kept = np.multiply(lengths[start : start + step], part, out=held[: part.shape[0]])
+        if documents is None:
+            count += int(np.count_nonzero(kept))
+        terms += int(np.add.reduce(kept, dtype=np.uint64))
+    return count if documents is None else documents, terms

@@ -1,0 +1,64 @@
+"""The options of a question as type checkers see them: names and types of the table `options.py`.
+
+A test compares the two. No program loads this module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, TypedDict
+
+from ibidem.objects.cid import CommitCid
+from ibidem.retrieve.access.policy import TrustContext
+from ibidem.retrieve.query.predicate import Predicate
+from ibidem.retrieve.rerank import Reranker
+from ibidem.retrieve.tokens import TokenEstimator
+
+
+class SharedOptions(TypedDict, total=False):
+    """Those that are the same for `resolve` and for a question to a repository."""
+
+    text: str | None
+    label: str | Iterable[str] | None
+    where: Mapping[str, object] | Predicate | None
+    include_tombstoned: bool
+    vector: tuple[str, Any] | None
+    sparse: tuple[str, Any, Any] | None
+    operator: str
+    phrases: bool
+    fuzzy: bool | Mapping[str, float] | None
+    k1: float | None
+    b: float | None
+    graph: Mapping[str, object] | None
+    community: Mapping[str, object] | None
+    valid_missing: str | None
+    fusion: str | None
+    rrf_k: float | None
+    weights: Mapping[str, float] | None
+    rerank: Reranker | None
+    rerank_text: str | None
+    rerank_depth: int | None
+    mmr: Mapping[str, float] | None
+    expansion: bool | Mapping[str, Any] | None
+    recency: bool | Mapping[str, Any] | None
+    importance: bool | str | None
+    feedback: bool | None
+    worth: bool | Mapping[str, Any] | None
+    direct: bool | Mapping[str, Any] | None
+    adjacency: int
+    content_chars: int
+    estimator: str | TokenEstimator
+    token_budget: int | None
+    depth: int
+    limit: int | None
+    packs: Mapping[str, object] | None
+    trust: TrustContext | None
+
+
+class QueryOptions(SharedOptions, total=False):
+    """What `resolve` takes."""
+
+    valid_at: int | None
+    """Microseconds since 1970 UTC, as `as_of`."""
+    as_of: int | None
+    notes: CommitCid | None
