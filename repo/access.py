@@ -97,12 +97,12 @@ class RestrictedGraph(UnrestrictedGraph):
         """Returns those of some nodes that are seen and not hidden, without the parts that are
         not."""
         wanted = [check_id("id", id_, NodeId) for id_ in ids]
-        places = self.asked(lambda snapshot: {id_: snapshot.ordinal(id_) for id_ in wanted})
-        seen = {id_: place for id_, place in places.items() if place is not None}
-        found = super().find_nodes(seen)
+        ordinals = self.asked(lambda snapshot: {id_: snapshot.ordinal(id_) for id_ in wanted})
+        visible = {id_: ordinal for id_, ordinal in ordinals.items() if ordinal is not None}
+        found = super().find_nodes(visible)
         return self.asked(
             lambda snapshot: {
-                id_: self._read(snapshot, seen[id_]) if node.children else node
+                id_: self._read(snapshot, visible[id_]) if node.children else node
                 for id_, node in found.items()
             }
         )

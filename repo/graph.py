@@ -100,13 +100,13 @@ class Graph:
         self._check_open()
         wanted = [check_id("id", id_, NodeId) for id_ in dict.fromkeys(ids)]
         keys = [id_.raw for id_ in wanted]
-        places = zip(
+        entries = zip(
             wanted,
             self._tree(NODES).get_many(keys),
             self._tree(TOMBSTONES).get_many(keys),
             strict=True,
         )
-        cids = {id_: cid for id_, cid, hidden in places if cid is not None and hidden is None}
+        cids = {id_: cid for id_, cid, hidden in entries if cid is not None and hidden is None}
         blocks = self._store.get_many(cids.values()) if cids else []
         return dict(zip(cids, map(Node.decode, blocks), strict=True))
 

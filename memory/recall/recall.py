@@ -133,17 +133,17 @@ def _texts(
     found: dict[str, None] = {}
     sources: set[NodeId] = set()
     size = 0
-    places = at.locate_many([item.node.id for item in result.items])
-    for item, place in zip(result.items, places, strict=True):
-        if place is not None and place.document_id in sources:
+    locations = at.locate_many([item.node.id for item in result.items])
+    for item, location in zip(result.items, locations, strict=True):
+        if location is not None and location.document_id in sources:
             continue
         shown = item.rendered
-        if place is not None:
+        if location is not None:
             with suppress(CorruptError, NotFoundError):  # one document does not cost the answer
-                source = at.document(place.document_id)
+                source = at.document(location.document_id)
                 if size + len(source) <= DOCUMENT_BYTES_MAX:
                     shown, size = source, size + len(source)
-                    sources.add(place.document_id)
+                    sources.add(location.document_id)
         found[shown] = None
     return list(found)
 

@@ -95,7 +95,7 @@ class Tree:
         ascending = [keys[index] for index in order]
         leaves: Iterator[Block] = iter((top,))
         for _ in range(top.level):
-            leaves = self._children(_places(leaves, ascending), BATCH_BLOCKS)
+            leaves = self._children(_children_of(leaves, ascending), BATCH_BLOCKS)
         at = 0
         for leaf in leaves:
             stop = bisect_right(ascending, leaf.last, at)
@@ -178,17 +178,17 @@ class Tree:
                 raise _wrong_width(bound, top)
         blocks: Iterator[Block] = iter((top,))
         for _ in range(top.level):
-            blocks = self._children(_places_between(blocks, start, stop), at_once)
+            blocks = self._children(_children_between(blocks, start, stop), at_once)
         for leaf in blocks:
             low = 0 if start is None or not leaf.size else leaf.find(start)
             high = leaf.size if stop is None or not leaf.size else leaf.find(stop)
             if low < high:
                 yield leaf, low, high
 
-    def _children(self, places: Iterable[tuple[Block, int]], at_once: int) -> Iterator[Block]:
-        """Yields the children at some places of their parents, `at_once` of them read in the first
+    def _children(self, references: Iterable[tuple[Block, int]], at_once: int) -> Iterator[Block]:
+        """Yields the children that parents refer to, `at_once` of them read in the first
         batch and four times as many in each that follows, for those who want only the first."""
-        rest = iter(places)
+        rest = iter(references)
         while some := list(islice(rest, at_once)):
             at_once = min(4 * at_once, BATCH_BLOCKS)
             raws = [block.cid(index) for block, index in some]
@@ -198,7 +198,7 @@ class Tree:
                 [raw for raw, block in zip(raws, known, strict=True) if block is None],
             )
             for (parent, index), raw, child in zip(some, raws, known, strict=True):
-                yield child or self._keep(next(read), parent, index, raw)
+                yield child or self._checked(next(read), parent, index, raw)
 
     def _load_top(self) -> Block:
         self._top = load(self._source, self.cid.raw)
@@ -206,9 +206,9 @@ class Tree:
 
     def _read(self, parent: Block, index: int, raw: bytes) -> Block:
         """Reads a child."""
-        return self._keep(load(self._source, raw), parent, index, raw)
+        return self._checked(load(self._source, raw), parent, index, raw)
 
-    def _keep(self, child: Block, parent: Block, index: int, raw: bytes) -> Block:
+    def _checked(self, child: Block, parent: Block, index: int, raw: bytes) -> Block:
         """Checks a child, and keeps it when it is an inner block: few are, and all share them."""
         check_child(child, raw, parent.level - 1, parent.key_list[index])
         if child.level:
@@ -235,7 +235,7 @@ def load_many(source: Source, raws: Sequence[bytes]) -> Iterator[Block]:
     return (load(fetched, raw) for raw in raws)
 
 
-def _places(blocks: Iterable[Block], keys: Sequence[bytes]) -> Iterator[tuple[Block, int]]:
+def _children_of(blocks: Iterable[Block], keys: Sequence[bytes]) -> Iterator[tuple[Block, int]]:
     """Yields where the children stand that may hold some of the ascending `keys`."""
     at = 0
     for block in blocks:
@@ -244,7 +244,7 @@ def _places(blocks: Iterable[Block], keys: Sequence[bytes]) -> Iterator[tuple[Bl
             at = bisect_right(keys, block.key_list[index], at)
 
 
-def _places_between(
+def _children_between(
     blocks: Iterable[Block], start: bytes | None, stop: bytes | None
 ) -> Iterator[tuple[Block, int]]:
     """Yields where the children stand that may hold keys with start <= key < stop."""

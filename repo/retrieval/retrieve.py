@@ -70,15 +70,15 @@ def retrieve_many(
     Args:
         questions: the options of each.
     """
-    asked = [_ask_nodes(repository, revision, options) for options in questions]
-    queries = [one.query for one in asked]
+    prepared = [_ask_nodes(repository, revision, options) for options in questions]
+    queries = [one.query for one in prepared]
     get = repository.store.get
     tops = revision.asked(
         lambda snapshot: dense_tops(snapshot, queries, lambda cid: Node.decode(get(cid)))
     )
     results = [
         _checked(one, _of_nodes(execute_asked(repository, revision, one, dense=top)))
-        for one, top in zip(asked, tops, strict=True)
+        for one, top in zip(prepared, tops, strict=True)
     ]
     return [_with_receipt(repository, revision, result) for result in results]
 

@@ -100,9 +100,9 @@ class PendingGraph:
         """Reads stored nodes and all that stands below them, one level in one batch, and keeps them
         until the next call; what cannot be read is left for whoever asks for it."""
         self._ahead.clear()
-        level, seen = {id_.raw for id_ in ids}, set[bytes]()
+        level, visited = {id_.raw for id_ in ids}, set[bytes]()
         while level:
-            seen |= level
+            visited |= level
             keys = sorted(level - self.edits.of(NODES).keys())
             keys = keys[: _AHEAD_NODES_MAX - len(self._ahead)]
             try:
@@ -112,7 +112,7 @@ class PendingGraph:
             except IbidemError:
                 return
             self._ahead.update(zip(cids, nodes, strict=True))
-            level = {child.id.raw for node in nodes for child in node.children} - seen
+            level = {child.id.raw for node in nodes for child in node.children} - visited
 
     def stage(self, family: Family, raw: bytes, value: Staged) -> None:
         """Puts a value at a key, whatever is there."""

@@ -54,5 +54,5 @@ def test_a_question_reads_blocks_in_batches(tmp_path: Path) -> None:
         head.locate_many([item.node.id for item in result.items])
         reads[limit] = asked, store.read_count - asked
     assert reads[16][0] == reads[10][0] == reads[1][0]
-    height = head._tree(("nodes", "")).height
+    height = head.graph._tree(("nodes", "")).height
     assert max(located for _, located in reads.values()) <= 2 + 2 * height
