@@ -139,13 +139,14 @@ def _sparse(snapshot: Snapshot) -> Iterator[tuple[Any, Any]]:
             ids, live = _rows(snapshot, segment)
             for row in np.flatnonzero(live).tolist():
                 gathered[ids[row], segment.cid_digests[row].tobytes()] = {}
-            for token in segment.part.segment["token.keys"].tolist():
-                rows, weights = segment.postings(token) or ((), ())
-                for row, weight in zip(rows, weights, strict=True):
-                    if live[row]:
-                        gathered[ids[row], segment.cid_digests[row].tobytes()][token] = float(
-                            weight
-                        )
+            column = inverted(segment.part.segment, "token")
+            assert column.values is not None, "BUG: tokens have weights"
+            tokens = np.repeat(segment.part.segment["token.keys"], column.counts())
+            for token, row, weight in zip(
+                tokens.tolist(), column.rows.tolist(), column.values.tolist(), strict=True
+            ):
+                if live[row]:
+                    gathered[ids[row], segment.cid_digests[row].tobytes()][token] = weight
         yield from (((vocab, *key), found) for key, found in gathered.items())
 
 
