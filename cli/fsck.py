@@ -106,8 +106,7 @@ def _show(report: FsckReport) -> None:
         output.say(f"{output.faint('note'.ljust(9))} {text}")
     read = f"{output.plural(report.block_count, 'block')}, {report.size_bytes:,} bytes"
     output.say(
-        f"read {read}; nothing needs {report.unreachable_count:,} of them, "
-        f"{report.erased_count:,} erased"
+        f"read {read}; {report.unreachable_count:,} unreferenced, {report.erased_count:,} erased"
     )
     if report.is_clean:
         output.say("everything is whole")

@@ -1,4 +1,4 @@
-"""`repo gc`: deletes what nothing needs any more."""
+"""`repo gc`: deletes unreferenced blocks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ibidem.cli.session import Session, author_option, common_options, pass_sess
 def command(
     session: Session, *, dry_run: bool, keep_operations: int | None, author: str | None
 ) -> None:
-    """Delete the blocks that nothing needs any more
+    """Delete unreferenced blocks
 
     What a branch, a tag, a kept receipt, a run, the stage or an operation of the log leads to
     stays. The log is bounded here: operations before the newest N are given up, and what only they
