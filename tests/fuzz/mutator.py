@@ -37,6 +37,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from multiprocessing import Pipe, Process
 from pathlib import Path
 from typing import Any
@@ -263,19 +264,28 @@ def seeds_of(seed: int, job: int = 0, jobs: int = 1) -> Iterator[str]:
 
 
 def search_in_jobs(
-    seed: int, *, jobs: int, seconds: float, save: Path | None, found: dict[str, bytes]
+    seed: int,
+    *,
+    jobs: int,
+    seconds: float,
+    save: Path | None,
+    found: dict[str, bytes],
+    cases_max: int | None = None,
 ) -> Tally:
-    """Runs cases for some seconds in several processes."""
+    """Runs cases for some seconds in several processes, the first `cases_max` of the seed at most
+    (a multiple of `jobs`)."""
     warm()
     until = time.monotonic() + seconds
+    each_max = None if cases_max is None else cases_max // jobs
     if jobs == 1:
-        return search(found, seeds_of(seed), until=until, save=save)
+        return search(found, islice(seeds_of(seed), each_max), until=until, save=save)
     tally, pipes, workers = Tally(), [], []
     for job in range(jobs):
         receiver, sender = Pipe(duplex=False)
 
         def job_of(job: int = job, sender: Any = sender) -> None:
-            sender.send(search(found, seeds_of(seed, job, jobs), until=until, save=save))
+            seeds = islice(seeds_of(seed, job, jobs), each_max)
+            sender.send(search(found, seeds, until=until, save=save))
 
         worker = Process(target=job_of)
         worker.start()
