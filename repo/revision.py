@@ -201,7 +201,7 @@ class Revision:
         return retrieve.retrieve_many(self.graph.core, self.graph, questions)
 
     def packs(self, text: str | None = None, **options: Any) -> Answer[Pack]:
-        """Returns hits with what stands around them; `repo.packing.packs` has the options."""
+        """Returns hits with what stands around them; `repo.retrieval.context` has the options."""
         from ibidem.repo.retrieval import context
 
         return context.packs(self.graph.core, self.graph, text, **options)
@@ -226,7 +226,7 @@ class Revision:
         return context.verify(self.graph.core, citation, trust=self.trust)
 
     def query(self, **options: Any) -> list[Node]:
-        """Returns the nodes that meet `label`, `where` and other conditions of `querying.page`.
+        """Returns the nodes that meet `label`, `where` and other conditions of `listing.page`.
 
         By id, or as `order_by` says; `limit`, `offset` and `after` take a part of them.
         """
@@ -250,7 +250,7 @@ class Revision:
         path: Iterable[str | tuple[str, str]],
         **options: Any,
     ) -> list[Path]:
-        """Returns every way from nodes along edges of given types; see `querying.paths`."""
+        """Returns every way from nodes along edges of given types; see `listing.paths`."""
         from ibidem.repo.retrieval import listing
 
         return listing.paths(self.graph, starts, path, **options)

@@ -9,9 +9,10 @@ from ibidem.repo.retrieval.retrieve import answered, ask
 from ibidem.repo.retrieval.token_estimators import estimator_of
 from ibidem.retrieve.answer.answer import Answer, AnswerKind
 from ibidem.retrieve.context.assemble import shown_text
-from ibidem.retrieve.context.option import EDGES, LIMIT_DEFAULT, SCORE, EdgeWalk, PackOptions
+from ibidem.retrieve.context.option import EDGES, SCORE, EdgeWalk, PackOptions
 from ibidem.retrieve.context.pack import Pack, pack_cid
 from ibidem.retrieve.context.prompt import Citation, CitedSpan, Prompt, assemble, cited_digest
+from ibidem.retrieve.query.options import LIMIT_OF_PACKS
 from ibidem.retrieve.tokens import HEURISTIC
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def ask_packs(
     revision: Graph,
     text: str | None = None,
     *,
-    limit: int | None = LIMIT_DEFAULT,
+    limit: int | None = LIMIT_OF_PACKS,
     rank: str = SCORE,
     **options: Any,
 ) -> PreparedQuery:

@@ -20,14 +20,12 @@ from typing import Any, Self
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.record import record
 from ibidem.retrieve.query import checks
-from ibidem.retrieve.query.options import LIMIT_OF_PACKS, OF_PACKS, default
+from ibidem.retrieve.query.options import OF_PACKS, default
 
 NEIGHBORS, SECTION, EDGES = "neighbors", "section", "edges"
 ABSORB, COALESCE = "absorb", "coalesce"
 SKIP, STOP = "skip", "stop"
 SCORE, NONE = "score", "none"
-
-LIMIT_DEFAULT = LIMIT_OF_PACKS
 
 
 @record
