@@ -27,7 +27,8 @@ from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.root import Root
 from ibidem.objects.tree import mutate
-from ibidem.repo.history.log_graph import LogGraph, children_first
+from ibidem.repo.history.ancestry import children_first
+from ibidem.repo.history.log_graph import LogGraph
 from ibidem.repo.repository import Repository
 
 BATCH = 500

@@ -18,7 +18,7 @@ from pathlib import Path
 import ibidem
 from ibidem.objects.cid import CommitCid
 from ibidem.objects.commit import Commit
-from ibidem.repo.merge.ancestry import is_ancestor, merge_bases
+from ibidem.repo.history.ancestry import is_ancestor, merge_bases
 
 CHANGED = 10
 REPEATS = 7

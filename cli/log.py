@@ -90,7 +90,8 @@ def _drawn(
     store: Store, start: CommitCid | None, limit: int | None, *, oneline: bool
 ) -> tuple[list[str], list[Commit]]:
     from ibidem.objects.commit import Commit
-    from ibidem.repo.history.log_graph import LogGraph, children_first
+    from ibidem.repo.history.ancestry import children_first
+    from ibidem.repo.history.log_graph import LogGraph
 
     graph = LogGraph()
     lines: list[str] = []

@@ -57,7 +57,7 @@ class MergeApi(Core):
 
     def merge_bases(self, one: object, other: object) -> tuple[CommitCid, ...]:
         """Returns the best common ancestors of two revisions, ascending; none of strangers."""
-        from ibidem.repo.merge.ancestry import merge_bases
+        from ibidem.repo.history.ancestry import merge_bases
 
         return merge_bases(self.store, self._commit_of(one), self._commit_of(other))
 

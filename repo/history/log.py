@@ -7,25 +7,26 @@ the fields and properties that differ.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from heapq import heappop, heappush
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from ibidem.objects import codec
 from ibidem.objects.block import Block
-from ibidem.objects.cid import Cid, CommitCid, RootCid
-from ibidem.objects.commit import Commit
+from ibidem.objects.cid import Cid
 from ibidem.objects.edge import Edge
-from ibidem.objects.errors import CorruptError
 from ibidem.objects.ids import EdgeId, NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.record import record
 from ibidem.objects.root import Root
 from ibidem.objects.tombstone import Tombstone
 from ibidem.objects.tree import diff
+from ibidem.repo.history.ancestry import newest_first, read_commit
 from ibidem.repo.transaction.changeset import families, tree_of
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
+    from ibidem.objects.cid import CommitCid
+    from ibidem.objects.commit import Commit
 
 
 @record
@@ -52,47 +53,11 @@ class Change:
         return "removed" if self.after is None else "changed"
 
 
-class CommitEnds(NamedTuple):
-    """What a commit hangs on, for those who walk over many and need no more."""
-
-    root: RootCid
-    parents: tuple[CommitCid, ...]
-    time: int
-
-
-def ends_of(source: Source, cid: CommitCid) -> CommitEnds:
-    """Returns the root, the parents and the time of a commit, whose hash the store has checked.
-
-    Raises:
-        CorruptError: the block is no commit.
-    """
-    fields = codec.decode(source.get(cid))
-    if not isinstance(fields, dict) or fields.get("kind") != Commit.KIND:
-        raise CorruptError(f"block {cid}: got no commit, expected one")
-    parents = tuple(CommitCid(parent.raw) for parent in fields.get("parents", ()))
-    return CommitEnds(RootCid(fields["root"].raw), parents, fields["time"])
-
-
 def commits(source: Source, start: CommitCid | None) -> Iterator[Commit]:
-    """Yields a commit and everything behind it, each once, reading one commit at a time.
-
-    Of the commits whose child was yielded, the one with the latest time comes next, then the
-    smaller CID; so a straight history comes in its own order, whatever its clocks said.
-    """
-    if start is None:
-        return
-    seen = {start.raw}
-    waiting: list[tuple[int, bytes, Commit]] = []
-    commit = Commit.decode(source.get(start))
-    heappush(waiting, (-commit.time, start.raw, commit))
-    while waiting:
-        commit = heappop(waiting)[2]
+    """Yields a commit and everything behind it, each once, in the order of `newest_first`."""
+    starts = () if start is None else (start,)
+    for _, commit in newest_first(partial(read_commit, source), starts):
         yield commit
-        for parent in commit.parents:
-            if parent.raw not in seen:
-                seen.add(parent.raw)
-                found = Commit.decode(source.get(parent))
-                heappush(waiting, (-found.time, parent.raw, found))
 
 
 def changes(source: Source, before: Root, after: Root) -> Iterator[Change]:

@@ -10,44 +10,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
-from ibidem.objects.cid import CommitCid
-from ibidem.repo.history.log import CommitEnds, ends_of
-
 if TYPE_CHECKING:
-    from ibidem.objects.blocks import Source
-
-
-def children_first(
-    source: Source, start: CommitCid | None
-) -> Iterator[tuple[CommitCid, CommitEnds]]:
-    """Yields a commit and everything behind it, no commit before one of its children.
-
-    All commits are read before the first is yielded; of those that may come, the latest does.
-    """
-    commits: dict[CommitCid, CommitEnds] = {}
-    waiting_children: dict[CommitCid, int] = {}
-    todo = [] if start is None else [start]
-    while todo:
-        cid = todo.pop()
-        if cid in commits:
-            continue
-        commit = commits[cid] = ends_of(source, cid)
-        for parent in commit.parents:
-            waiting_children[parent] = waiting_children.get(parent, 0) + 1
-            todo.append(parent)
-    ready = [] if start is None else [(-commits[start].time, start.raw)]
-    while ready:
-        cid = CommitCid(heappop(ready)[1])
-        commit = commits[cid]
-        yield cid, commit
-        for parent in commit.parents:
-            waiting_children[parent] -= 1
-            if not waiting_children[parent]:
-                heappush(ready, (-commits[parent].time, parent.raw))
+    from ibidem.objects.cid import CommitCid
+    from ibidem.repo.history.ancestry import CommitEnds
 
 
 class LogGraph:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ibidem.objects.blocks import WriteBatch
@@ -18,7 +19,7 @@ from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.record import record
 from ibidem.repo import refs
 from ibidem.repo.arguments import CommitInfo, commit_of
-from ibidem.repo.history.log_graph import children_first
+from ibidem.repo.history.ancestry import is_ancestor, newest_first, parents_first, read_commit
 from ibidem.repo.refs import HEADS, TAGS
 
 if TYPE_CHECKING:
@@ -62,13 +63,13 @@ def squash(
         ref = refs.read(buffer, state.view, full_name)
         if ref is None:
             raise InvalidInputError(f"branch: {full_name!r} has no commits to fold")
-        behind = [cid for cid, _ in children_first(buffer, ref.target)]
-        if base is not None and base not in behind[1:]:
+        head = CommitCid(ref.target.raw)
+        if base is not None and (base == head or not is_ancestor(buffer, base, head)):
             raise InvalidInputError(
                 f"base: got {base}, expected a commit behind the branch",
                 hint="run 'repo log' to see the commits behind it",
             )
-        tip = Commit.decode(buffer.get(ref.target))
+        tip = read_commit(buffer, head)
         parents = () if base is None else (base,)
         said = replace(signature, message=signature.message or tip.message)
         commit = commit_of(said, tip.root, parents, operations.time(signature.time))
@@ -144,15 +145,10 @@ class _Plan:
     """Which commits come after the first one, itself included, oldest first."""
 
     def __init__(self, source: Source, first: CommitCid, tips: list[CommitCid]) -> None:
-        self._commits: dict[CommitCid, Commit] = {}
-        for tip in tips:
-            if tip not in self._commits:
-                for cid, _ in children_first(source, tip):
-                    self._commits[cid] = Commit.decode(source.get(cid))
+        self._commits = dict(newest_first(partial(read_commit, source), tips))
         self._first = first
         self.after: dict[CommitCid, Commit] = {}
-        for cid in self._parents_first():
-            commit = self._commits[cid]
+        for cid, commit in parents_first(self._commits).items():
             if cid == first or any(parent in self.after for parent in commit.parents):
                 self.after[cid] = commit
 
@@ -176,27 +172,7 @@ class _Plan:
 
     def count_behind(self, tips: list[CommitCid]) -> int:
         """Returns how many commits some tips lead to, themselves included."""
-        seen: set[CommitCid] = set()
-        todo = list(tips)
-        while todo:
-            cid = todo.pop()
-            if cid not in seen:
-                seen.add(cid)
-                todo.extend(self._commits[cid].parents)
-        return len(seen)
-
-    def _parents_first(self) -> list[CommitCid]:
-        found: dict[CommitCid, None] = {}
-        for start in self._commits:
-            todo = [start]
-            while todo:
-                cid = todo[-1]
-                missing = [p for p in self._commits[cid].parents if p not in found]
-                if cid in found or not missing:
-                    found[todo.pop()] = None
-                else:
-                    todo.extend(missing)
-        return list(found)
+        return sum(1 for _ in newest_first(self._commits.__getitem__, tips))
 
 
 def _put(commit: Commit, buffer: WriteBatch) -> CommitCid:

@@ -8,7 +8,6 @@ costs the way to one node, or the difference of two trees.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 from ibidem.objects import codec
@@ -23,7 +22,8 @@ from ibidem.objects.root import Root
 from ibidem.objects.tree import EMPTY_TREE, diff
 from ibidem.objects.tree.block import load
 from ibidem.repo.argument_checks import check_id
-from ibidem.repo.history.log import CommitEnds, commits, ends_of
+from ibidem.repo.history.ancestry import CommitEnds, newest_first, read_ends
+from ibidem.repo.history.log import commits
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
@@ -61,29 +61,10 @@ def touching(source: Source, start: CommitCid | None, touched: Touched) -> Itera
         yield from commits(source, start)
         return
     states = NodeStates(source)
-    for cid, ends in _newest_first(states, start):
+    for cid, ends in newest_first(states.ends, () if start is None else (start,)):
         befores = [states.tree(states.ends(parent).root) for parent in ends.parents]
         if _differs(states, touched, befores or [EMPTY_TREE], states.tree(ends.root)):
             yield Commit.decode(source.get(cid))
-
-
-def _newest_first(
-    states: NodeStates, start: CommitCid | None
-) -> Iterator[tuple[CommitCid, CommitEnds]]:
-    seen: set[CommitCid] = set()
-    waiting: list[tuple[int, bytes]] = []
-    following: tuple[CommitCid, ...] = () if start is None else (start,)
-    while following or waiting:
-        for cid in following:
-            if cid not in seen:
-                seen.add(cid)
-                heappush(waiting, (-states.ends(cid).time, cid.raw))
-        if not waiting:
-            return
-        cid = CommitCid(heappop(waiting)[1])
-        ends = states.ends(cid)
-        yield cid, ends
-        following = ends.parents
 
 
 class NodeStates:
@@ -100,7 +81,7 @@ class NodeStates:
         """Returns the root, the parents and the time of a commit."""
         found = self._ends.get(commit)
         if found is None:
-            found = ends_of(self.source, commit)
+            found = read_ends(self.source, commit)
             self._ends[commit] = found
         return found
 

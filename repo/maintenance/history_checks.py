@@ -13,17 +13,18 @@ from typing import TYPE_CHECKING
 
 from ibidem.objects import codec
 from ibidem.objects.cid import Cid, CommitCid, RootCid
-from ibidem.objects.commit import Commit
 from ibidem.objects.errors import CorruptError, FormatError, IbidemError, NotFoundError
 from ibidem.objects.root import Root
 from ibidem.objects.tree import EMPTY_TREE, diff
 from ibidem.objects.verify import VALUES
+from ibidem.repo.history.ancestry import parents_first, read_commit
 from ibidem.repo.maintenance.report import Fault
 from ibidem.repo.root_check import RootCheck
 from ibidem.repo.sync.missing_blocks import VALUE_KINDS
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
+    from ibidem.objects.commit import Commit
 
 _UNREADABLE = (NotFoundError, CorruptError, FormatError)
 _READ = frozenset(("edge", "conflict", "vector", "sparse"))
@@ -85,28 +86,9 @@ class HistoryCheck:
 
 def in_order(source: Source, commits: Iterable[bytes]) -> Iterator[tuple[CommitCid, Commit]]:
     """Yields commits by CID, each after its parents; unreadable ones are left out."""
-    found: dict[bytes, Commit] = {}
+    found: dict[CommitCid, Commit] = {}
     for raw in commits:
-        try:
-            found[raw] = Commit.decode(source.get(CommitCid(raw)))
-        except IbidemError:
-            continue
-    done: set[bytes] = set()
-    for start in found:
-        waiting = [start]
-        while waiting:
-            raw = waiting[-1]
-            if raw in done:
-                waiting.pop()
-                continue
-            missing = [
-                parent.raw
-                for parent in found[raw].parents
-                if parent.raw in found and parent.raw not in done
-            ]
-            if missing:
-                waiting.extend(missing)
-                continue
-            done.add(raw)
-            waiting.pop()
-            yield CommitCid(raw), found[raw]
+        with suppress(IbidemError):
+            cid = CommitCid(raw)
+            found[cid] = read_commit(source, cid)
+    yield from parents_first(found).items()

@@ -1,9 +1,9 @@
-"""Merging: three ways over roots, common ancestors, and what is built on the two.
+"""Merging: three ways over roots, the base of two commits, and what is built on the two.
 
 Spec: merge.
 """
 
-from ibidem.repo.merge.ancestry import common_root, is_ancestor, merge_bases
+from ibidem.repo.merge.base import common_root
 from ibidem.repo.merge.three_way import merge_roots
 
-__all__ = ["common_root", "is_ancestor", "merge_bases", "merge_roots"]
+__all__ = ["common_root", "merge_roots"]

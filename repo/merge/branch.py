@@ -14,8 +14,9 @@ from ibidem.objects.root import Root
 from ibidem.repo.arguments import CommitInfo, commit_of
 from ibidem.repo.erasure.guard import read_erased
 from ibidem.repo.history import log
+from ibidem.repo.history.ancestry import merge_bases
 from ibidem.repo.maintenance.cleaned import cleaned_commit
-from ibidem.repo.merge.ancestry import merge_bases, merged_root
+from ibidem.repo.merge.base import merged_root
 from ibidem.repo.merge.conflicts import OpenConflict, open_conflicts
 from ibidem.repo.merge.three_way import merge_roots
 from ibidem.repo.refs import HEADS

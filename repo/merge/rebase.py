@@ -21,8 +21,8 @@ from ibidem.objects.record import record
 from ibidem.objects.root import Root
 from ibidem.repo.arguments import CommitInfo, commit_of
 from ibidem.repo.erasure.guard import read_erased
+from ibidem.repo.history.ancestry import merge_bases
 from ibidem.repo.maintenance.cleaned import cleaned_commit
-from ibidem.repo.merge.ancestry import merge_bases
 from ibidem.repo.merge.branch import Outcome, changed_between
 from ibidem.repo.merge.conflicts import OpenConflict
 from ibidem.repo.merge.three_way import merge_roots

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ibidem.objects.cid import CommitCid
@@ -16,7 +17,7 @@ from ibidem.objects.commit import Commit
 from ibidem.objects.erasure import Erasure
 from ibidem.objects.errors import ErrorKind, IbidemError, InvalidInputError
 from ibidem.objects.record import record
-from ibidem.repo.history import log
+from ibidem.repo.history.ancestry import newest_first, read_commit
 from ibidem.repo.signing.key import signer_of
 
 if TYPE_CHECKING:
@@ -74,8 +75,8 @@ class Verifier:
 
     def history(self, start: CommitCid) -> Iterator[Verdict]:
         """Yields the verdict of a commit and of everything behind it, newest first."""
-        for commit in log.commits(self._source, start):
-            yield self.verdict(commit.cid, commit)
+        for cid, commit in newest_first(partial(read_commit, self._source), (start,)):
+            yield self.verdict(cid, commit)
 
     def _known_good(self, key: TrustedKey) -> frozenset[bytes]:
         """Returns the commits behind those that were named when the key was revoked."""
@@ -84,7 +85,8 @@ class Verifier:
             cids: set[bytes] = set()
             for head in key.good_heads:
                 try:
-                    cids.update(commit.cid.raw for commit in log.commits(self._source, head))
+                    read = partial(read_commit, self._source)
+                    cids.update(cid.raw for cid, _ in newest_first(read, (head,)))
                 except IbidemError:
                     continue  # not here: nothing can be known to be behind it
             found = self._good[key.name] = frozenset(cids)

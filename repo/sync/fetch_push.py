@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from ibidem.objects.cid import Cid, CommitCid
 from ibidem.objects.errors import ConflictError, ErrorKind, NotFoundError
 from ibidem.repo import refs
-from ibidem.repo.sync.ancestry import common_commits
 from ibidem.repo.sync.erasures import (
     SentErasures,
     erasures_of,
@@ -26,6 +25,7 @@ from ibidem.repo.sync.erasures import (
 from ibidem.repo.sync.have_set import HaveSet, have_set
 from ibidem.repo.sync.messages import Bundle, Push, Tip, Update
 from ibidem.repo.sync.names import ALWAYS, ASKED, NOTES, check_ref, prefixes, tracking
+from ibidem.repo.sync.negotiation import common_commits
 from ibidem.repo.sync.pack import Pack
 from ibidem.repo.sync.receive import comes_after, how_to_move, intake
 from ibidem.repo.sync.remote import Blocks, Remote

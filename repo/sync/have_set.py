@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ibidem.objects.cid import Cid, CommitCid, RootCid
 from ibidem.objects.tree import Tree
 from ibidem.objects.view import Ref, View
-from ibidem.repo.sync.ancestry import Reachable, commits_between
+from ibidem.repo.history.ancestry import Reachable, commits_between
 from ibidem.repo.sync.missing_blocks import Records, records_behind, split_targets
 from ibidem.repo.view_check import is_target
 

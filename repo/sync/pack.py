@@ -15,7 +15,7 @@ from ibidem.objects.blocks import Source
 from ibidem.objects.cid import CID_BYTES, Cid
 from ibidem.objects.errors import NotFoundError
 from ibidem.objects.tree.block import EMPTY_TREE, EMPTY_TREE_BLOCK
-from ibidem.repo.sync.ancestry import commits_between
+from ibidem.repo.history.ancestry import commits_between
 from ibidem.repo.sync.missing_blocks import needs_of, records_behind, split_targets
 
 _BATCH_BLOCKS = 256

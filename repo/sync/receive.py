@@ -19,10 +19,9 @@ from ibidem.objects.cid import Cid, CommitCid
 from ibidem.objects.erasure import Erasure
 from ibidem.objects.errors import ConflictError, CorruptError, ErrorKind, InvalidInputError
 from ibidem.repo import refs
-from ibidem.repo.merge import is_ancestor
+from ibidem.repo.history.ancestry import Reachable, is_ancestor
 from ibidem.repo.notes import NOTES, damaged_events
 from ibidem.repo.signing.verify import check_signed
-from ibidem.repo.sync.ancestry import Reachable
 from ibidem.repo.sync.erasures import SentErasures, is_erased_in, judged, trust_of
 from ibidem.repo.sync.have_set import HaveSet, have_set
 from ibidem.repo.sync.inspection import Accepted, Inspection

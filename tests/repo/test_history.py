@@ -5,17 +5,20 @@ from __future__ import annotations
 import itertools
 import random
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
 import ibidem
 from ibidem.ingest.ingest import ingest_text
-from ibidem.objects.cid import CommitCid
+from ibidem.objects.blocks import WriteBatch
+from ibidem.objects.cid import Cid, CommitCid, RootCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.errors import InvalidInputError, NotFoundError
 from ibidem.objects.ids import NodeId
+from ibidem.repo.history.ancestry import children_first, newest_first, read_commit
 from ibidem.repo.history.bisect import bisect_commits
-from ibidem.repo.history.log_graph import LogGraph, children_first
+from ibidem.repo.history.log_graph import LogGraph
 from ibidem.repo.repository import Repository
 
 
@@ -181,6 +184,65 @@ def test_every_commit_is_drawn_once_and_after_its_children(repo: Repository):
     for cid, commit in children_first(repo.store, made[-1]):
         assert all(places[parent] > places[cid] for parent in commit.parents)
     assert sum("*" in line for line in drawn(repo, made[-1])) == len(order)
+
+
+class Counting:
+    """Blocks, with the CIDs of those that were read."""
+
+    def __init__(self) -> None:
+        self.blocks = WriteBatch()
+        self.read: set[Cid] = set()
+
+    def get(self, cid: Cid) -> bytes:
+        self.read.add(cid)
+        return self.blocks.get(cid)
+
+    def commit(self, *parents: CommitCid, time: int) -> CommitCid:
+        made = Commit(RootCid.of(b""), parents, time=time, message=str(len(self.blocks.new)))
+        self.blocks.put(made.cid, made.encode())
+        return made.cid
+
+
+def latest_child_first(source: Counting, start: CommitCid) -> list[CommitCid]:
+    """The definition: of all commits whose children were listed, the latest."""
+    commits = dict(newest_first(partial(read_commit, source.blocks), [start]))
+    found: list[CommitCid] = []
+    while len(found) < len(commits):
+        waiting = {p for cid in commits if cid not in found for p in commits[cid].parents}
+        ready = commits.keys() - waiting - set(found)
+        found.append(min(ready, key=lambda cid: (-commits[cid].time, cid.raw)))
+    return found
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_drawn_order_is_that_of_the_definition_on_random_histories(seed: int):
+    choose = random.Random(seed)
+    source, made = Counting(), []
+    for number in range(choose.randrange(1, 30)):
+        width = choose.choice((1, 1, 1, 2, 3)) if choose.random() < 0.9 else 0
+        recent = made[-choose.choice((2, 6)) :]
+        parents = choose.sample(recent, min(width, len(recent)))
+        time = number if seed % 2 else choose.randrange(9)
+        made.append(source.commit(*parents, time=time))
+    order = [cid for cid, _ in children_first(source, made[-1])]
+    assert order == latest_child_first(source, made[-1])
+
+
+@pytest.mark.parametrize("length", [50, 5_000])
+def test_the_newest_commits_are_listed_and_drawn_without_reading_the_rest(length: int):
+    source = Counting()
+    tip = source.commit(time=0)
+    for number in range(length):
+        tip = source.commit(tip, time=number)
+    for order in (newest_first(partial(read_commit, source), [tip]), children_first(source, tip)):
+        source.read.clear()
+        assert len(list(itertools.islice(order, 10))) == 10
+        assert len(source.read) == 10
+    left, right = source.commit(tip, time=length), source.commit(tip, time=length)
+    merged = source.commit(left, right, time=length)
+    source.read.clear()
+    assert len(list(itertools.islice(children_first(source, merged), 10))) == 10
+    assert len(source.read) == 10
 
 
 def test_squash_folds_commits_and_keeps_the_state(told):

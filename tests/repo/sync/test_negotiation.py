@@ -1,4 +1,4 @@
-"""Which commits lie between: against sets of all ancestors, for any shape and any clocks."""
+"""What one history lacks of another, and how that is found out: against sets of all ancestors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import CommitCid, RootCid
 from ibidem.objects.commit import Commit
-from ibidem.repo.sync.ancestry import Reachable, commits_between, common_commits, parents_first
+from ibidem.repo.history.ancestry import Reachable, commits_between, parents_first
+from ibidem.repo.sync.negotiation import common_commits
 
 ROOT = RootCid.of(b"")
 

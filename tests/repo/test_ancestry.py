@@ -9,7 +9,8 @@ import pytest
 from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, CommitCid, RootCid
 from ibidem.objects.commit import Commit
-from ibidem.repo.merge.ancestry import common_root, is_ancestor, merge_bases
+from ibidem.repo.history.ancestry import is_ancestor, merge_bases
+from ibidem.repo.merge import common_root
 
 
 class History:

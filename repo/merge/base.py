@@ -1,0 +1,60 @@
+"""The base of a merge: the root of what two commits have in common.
+
+Spec: merge 8.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ibidem.objects.cid import CommitCid, RootCid
+from ibidem.repo.erasure.guard import NOTHING_ERASED, Erased
+from ibidem.repo.history.ancestry import lowest_common, merge_bases, read_commit
+from ibidem.repo.merge.three_way import merge_roots
+
+if TYPE_CHECKING:
+    from ibidem.objects.blocks import Source, WriteBatch
+
+VIRTUAL_DEPTH_MAX = 16
+"""How many times the base of a merge may itself be merged; then the lowest ancestor has to do."""
+
+
+def common_root(
+    source: Source,
+    ours: CommitCid,
+    theirs: CommitCid,
+    buffer: WriteBatch,
+    *,
+    erased: Erased = NOTHING_ERASED,
+) -> RootCid | None:
+    """Returns the root that a merge of two commits takes as its base.
+
+    That of the common ancestor; of several, their merge, made in the same way; None of none.
+
+    Args:
+        buffer: gets the blocks of a base that is no commit's root; nobody needs them afterwards.
+        erased: as `merge_roots` takes it.
+
+    Spec: merge 8.
+    """
+    return merged_root(source, merge_bases(source, ours, theirs), buffer, erased=erased)
+
+
+def merged_root(
+    source: Source,
+    bases: tuple[CommitCid, ...],
+    buffer: WriteBatch,
+    depth_max: int = VIRTUAL_DEPTH_MAX,
+    *,
+    erased: Erased = NOTHING_ERASED,
+) -> RootCid | None:
+    """Returns the root of a commit, or of several as `common_root` merges them; None of none."""
+    if not bases:
+        return None
+    root = read_commit(source, bases[0]).root
+    for position, other in enumerate(bases[1:] if depth_max else (), 1):
+        common = lowest_common(source, bases[:position], (other,))
+        before = merged_root(source, common, buffer, depth_max - 1, erased=erased)
+        second = read_commit(source, other).root
+        root = merge_roots(source, before, root, second, buffer, is_base=True, erased=erased)
+    return root

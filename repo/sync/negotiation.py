@@ -1,0 +1,67 @@
+"""Which commits two repositories have in common: the other side is asked about few, in few rounds.
+
+Spec: sync 7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from ibidem.objects.cid import CommitCid
+from ibidem.repo.history.ancestry import commits_between
+
+if TYPE_CHECKING:
+    from ibidem.objects.blocks import Source
+    from ibidem.objects.commit import Commit
+
+Ask = Callable[[Sequence[CommitCid]], set[CommitCid]]
+ASKED_PER_ROUND = 256
+ROUNDS_MAX = 8
+
+
+def common_commits(
+    source: Source, tips: Iterable[CommitCid], ask: Ask, *, hint: Iterable[CommitCid] = ()
+) -> list[CommitCid]:
+    """Returns commits that both sides have, ascending: what was asked about and is known there.
+
+    Args:
+        tips: what is here.
+        ask: returns which of some commits are known there.
+        hint: commits among these that are known there already.
+    """
+    starts = list(dict.fromkeys(tips))
+    known = set(hint)
+    first = [cid for cid in starts if cid not in known][:ASKED_PER_ROUND]
+    known |= ask(first) & set(first) if first else set()
+    unknown = set(first) - known
+    for _ in range(ROUNDS_MAX):
+        open_commits = _open(commits_between(source, starts, known), unknown)
+        if not open_commits:
+            break
+        asked = _chosen(open_commits)
+        answered = ask(asked) & set(asked)
+        known |= answered
+        unknown |= set(asked) - answered
+    return sorted(known)
+
+
+def _open(commits: dict[CommitCid, Commit], unknown: set[CommitCid]) -> list[CommitCid]:
+    """Returns what is not settled, newest first; what comes after an unknown one is unknown."""
+    found: list[CommitCid] = []
+    for cid, commit in commits.items():  # parents before children
+        if cid in unknown or not unknown.isdisjoint(commit.parents):
+            unknown.add(cid)
+        else:
+            found.append(cid)
+    found.reverse()
+    return found
+
+
+def _chosen(commits: list[CommitCid]) -> list[CommitCid]:
+    if len(commits) <= ASKED_PER_ROUND:
+        return commits
+    half = ASKED_PER_ROUND // 2
+    places = {1 << power for power in range(len(commits).bit_length() - 1)}
+    places |= {at * len(commits) // half for at in range(half)}
+    return [commits[at] for at in sorted(places)]
