@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from ibidem.objects.commit import Commit
     from ibidem.objects.ids import NodeId
-    from ibidem.repo.history.bisect import Bisection, CommitBisection
+    from ibidem.repo.history.bisect import Bisection
     from ibidem.repo.repository import Repository
 
 
@@ -140,7 +140,7 @@ def run(
       repo bisect run --good v1 -- ./check.sh
       repo bisect run -- sh -c 'repo query --label Rule --count | grep -q "^12 "'
     """
-    from ibidem.repo.history.bisect import bisect_commits
+    from ibidem.repo.history.bisect import bisect
 
     with session.open() as repository:
         if repository.folder is None:
@@ -155,20 +155,10 @@ def run(
             }
             return _ended_well(arguments, environment)
 
-        found = bisect_commits(repository, holds, good=good, bad=bad)
+        found = bisect(repository, holds, good=good, bad=bad)
     if session.json:
-        output.emit(
-            "bisect-run",
-            {
-                "suspects": [shapes.commit_json(commit) for commit in found.suspects],
-                "last_good": None if found.last_good is None else str(found.last_good.cid),
-                "commit_count": found.commits_count,
-                "evaluation_count": len(found.steps),
-                "steps": [
-                    {"commit": str(step.commit.cid), "holds": step.holds} for step in found.steps
-                ],
-            },
-        )
+        suspects = [shapes.commit_json(commit) for commit in found.suspects]
+        output.emit("bisect-run", {"suspects": suspects, **_search_json(found, found.last_holding)})
     else:
         output.say(*_run_lines(found))
     context.exit(exits.OK if found.suspects else exits.FAILED)
@@ -199,7 +189,7 @@ def _ended_well(arguments: tuple[str, ...], environment: dict[str, str]) -> bool
     return None if code == _UNTESTABLE else code == 0
 
 
-def _run_lines(found: CommitBisection) -> list[str]:
+def _run_lines(found: Bisection) -> list[str]:
     from ibidem.repo.history.diff_format import commit_line
 
     asked = output.faint(
@@ -214,11 +204,17 @@ def _run_lines(found: CommitBisection) -> list[str]:
 
 
 def _json(found: Bisection) -> dict[str, Any]:
-    first, last, cause = found.first_bad, found.last_good, found.cause
+    first, cause = found.first_bad, found.cause
     return {
         "first_bad": None if first is None else shapes.commit_json(first),
-        "last_good": None if last is None else str(last.cid),
         "cause": None if cause is None else answer_diff.cause_json(cause),
+        **_search_json(found, found.last_good),
+    }
+
+
+def _search_json(found: Bisection, last: Commit | None) -> dict[str, Any]:
+    return {
+        "last_good": None if last is None else str(last.cid),
         "commit_count": found.commits_count,
         "evaluation_count": found.evaluations_count,
         "steps": [{"commit": str(step.commit.cid), "holds": step.holds} for step in found.steps],

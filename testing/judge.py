@@ -5,23 +5,26 @@ A failure says first what moved, then which commit moved it, then which bytes di
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ibidem.objects.errors import InvalidInputError
-from ibidem.repo.history.bisect import search
-from ibidem.repo.history.compare import Ask, MoveKind, compare, first_parents, placed
+from ibidem.repo.history.ancestry import first_parents, read_ends
+from ibidem.repo.history.bisect import search_answers
+from ibidem.repo.history.compare import Ask, MoveKind, compare, placed
 from ibidem.repo.history.diff_format import cause_lines, commit_line, move_lines
 from ibidem.retrieve.answer.answer import Answer
 from ibidem.retrieve.answer.item import Item
 from ibidem.testing.golden import Check, answer_digest, question_form
 
 if TYPE_CHECKING:
-    from ibidem.objects.commit import Commit
+    from ibidem.objects.cid import CommitCid
     from ibidem.repo.core import Core
     from ibidem.repo.graph import Graph
+    from ibidem.repo.history.ancestry import CommitEnds
 
 
 class ModeName(StrEnum):
@@ -155,28 +158,26 @@ def responsible(
         ]
     if at.commit is None:
         return ["no commit can be named: this revision has none"]
-    line = first_parents(repository, at.commit.cid)
+    line = dict(first_parents(partial(read_ends, repository.store), at.commit.cid))
+    cids = list(line)
     weakest = _weakest(check, result, mode)
     good = _recorded_at(check, line)
     bad = 0
     if good is None:
-        bad, good = _nearest(
-            lambda one: weakest.accepts(check, ask(repository.graph(one.cid))), line
-        )
+        bad, good = _nearest(lambda one: weakest.accepts(check, ask(repository.graph(one))), cids)
     if good is None:
         return ["no commit can be named: no earlier one that was asked gives the recorded answer"]
-    candidates = line[bad:good][::-1]
-    found = search(
+    found = search_answers(
         repository,
         ask,
         lambda one: weakest.accepts(check, one),
-        candidates,
-        line[good],
+        cids[bad:good][::-1],
+        cids[good],
         is_last_bad=True,
     )
     if found.first_bad is None or found.cause is None:
         return ["no commit can be named: every commit that was asked gives the recorded answer"]
-    back = next(index for index, commit in enumerate(line) if commit.cid == found.first_bad.cid)
+    back = cids.index(found.first_bad.cid)
     distance = "the newest commit" if back == 0 else f"{back} back"
     first, *rest = cause_lines(repository.store, [found.cause])
     assert first == f"commit {commit_line(found.first_bad)}", "BUG: another commit is explained"
@@ -194,14 +195,16 @@ def _weakest(check: Check, result: Answer[Item], mode: Mode) -> Mode:
     return mode
 
 
-def _recorded_at(check: Check, line: list[Commit]) -> int | None:
-    by_commit = (index for index, commit in enumerate(line) if commit.cid == check.commit)
-    by_root = (index for index, commit in enumerate(line) if commit.root == check.root)
+def _recorded_at(check: Check, line: Mapping[CommitCid, CommitEnds]) -> int | None:
+    by_commit = (index for index, cid in enumerate(line) if cid == check.commit)
+    by_root = (index for index, ends in enumerate(line.values()) if ends.root == check.root)
     found = next(by_commit, None)
     return next(by_root, None) if found is None else found
 
 
-def _nearest(holds: Callable[[Commit], bool], line: list[Commit]) -> tuple[int, int | None]:
+def _nearest(
+    holds: Callable[[CommitCid], bool], line: Sequence[CommitCid]
+) -> tuple[int, int | None]:
     """Returns the last place that fails and the first that holds, 1, 2, 4, ... back."""
     bad, step = 0, 1
     while bad < len(line) - 1:

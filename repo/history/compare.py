@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from ibidem.objects.cid import CommitCid, NodeCid
@@ -20,12 +21,14 @@ from ibidem.objects.ids import NodeId
 from ibidem.objects.record import record
 from ibidem.objects.root import Root
 from ibidem.repo.history import log
+from ibidem.repo.history.ancestry import first_parents, read_commit, read_ends
 from ibidem.repo.history.log import Change
 from ibidem.retrieve.answer.answer import Answer
 from ibidem.retrieve.answer.item import Item
 from ibidem.retrieve.answer.lane_score import LaneScore
 
 if TYPE_CHECKING:
+    from ibidem.objects.blocks import Source
     from ibidem.repo.core import Core
     from ibidem.repo.graph import Graph
 
@@ -172,93 +175,96 @@ def compare_revisions(
     old, new = ask(ends[0]), ask(ends[1])
     moves = compare(placed(old), placed(new))
     comparison = Comparison(old, new, moves)
-    commits = [end.commit for end in ends]
-    if all(move.kind is MoveKind.SAME for move in moves) or None in commits:
+    one, other = (end.commit for end in ends)
+    if all(move.kind is MoveKind.SAME for move in moves) or one is None or other is None:
         return comparison
-    left, right = (first_parents(repository, commit.cid) for commit in commits if commit)
-    known = {commit.cid: index for index, commit in enumerate(left)}
-    shared = next((index for index, commit in enumerate(right) if commit.cid in known), None)
-    if shared is None:
+    lines = _up_to_common(repository.store, one.cid, other.cid)
+    if lines is None:
         return Comparison(old, new, moves, is_related=False)
-    base = known[right[shared].cid]
-    search = Search(repository, ask, is_ranking=_ranking(old) != _ranking(new))
-    search.know(left[0], old)
-    search.know(right[0], new)
+    answers = Answers(repository, ask, {lines[0][0]: old, lines[1][0]: new})
+    is_ranking = _ranking(old) != _ranking(new)
     causes = [
         cause
-        for stretch in (left[base::-1], right[shared::-1])
-        for cause in search.causes(stretch, evaluations_max)
+        for line in lines
+        for cause in _causes(answers, line[::-1], evaluations_max, is_ranking=is_ranking)
     ]
-    return Comparison(old, new, moves, tuple(causes), search.evaluations_count)
+    return Comparison(old, new, moves, tuple(causes), answers.evaluations_count)
 
 
-def first_parents(repository: Core, start: CommitCid) -> list[Commit]:
-    """Returns a commit and its first parents, newest first."""
-    found = [repository.commit_at(start)]
-    while found[-1].parents:
-        found.append(Commit.decode(repository.store.get(found[-1].parents[0])))
-    return found
+def _up_to_common(
+    source: Source, before: CommitCid, after: CommitCid
+) -> tuple[list[CommitCid], list[CommitCid]] | None:
+    """Returns two commits, each with its first parents up to the first that both have; None where
+    there is none."""
+    read = partial(read_ends, source)
+    lines: tuple[dict[CommitCid, int], dict[CommitCid, int]] = ({}, {})
+    for pair in zip_longest(first_parents(read, before), first_parents(read, after)):
+        for step, line, other in zip(pair, lines, lines[::-1], strict=True):
+            if step is None:
+                continue
+            line[step[0]] = len(line)
+            if step[0] in other:
+                left, right = (list(each)[: each[step[0]] + 1] for each in lines)
+                return left, right
+    return None
 
 
-def explain_step(
-    repository: Core, before: Commit, after: Commit, answers: tuple[Answer[Item], Answer[Item]]
-) -> Cause:
-    """Returns what one commit did to an answer, and what it changed.
+class Answers:
+    """The answers to one question at commits; each commit is asked once."""
 
-    Args:
-        repository: where the commits are.
-        before: the commit before it. after: the commit.
-        answers: at both.
-    """
-    moves = compare(placed(answers[0]), placed(answers[1]))
-    return _cause(repository, before, after, 1, moves)
+    def __init__(
+        self, repository: Core, ask: Ask, known: Mapping[CommitCid, Answer[Item]] | None = None
+    ) -> None:
+        self.repository = repository
+        self._ask = ask
+        self._answers = dict(known or {})
+        self.evaluations_count = 0
 
-
-@dataclass(slots=True)
-class Search:
-    """Looks for the commits at which an answer changes; each is asked once."""
-
-    repository: Core
-    ask: Ask
-    is_ranking: bool
-    """Whether only which items come and in which order counts, and no score."""
-    evaluations_count: int = 0
-    _answers: dict[CommitCid, Answer[Item]] = field(default_factory=dict)
-
-    def know(self, commit: Commit, answer: Answer[Item]) -> None:
-        """Takes an answer that is known already."""
-        self._answers[commit.cid] = answer
-
-    def answer(self, commit: Commit) -> Answer[Item]:
+    def at(self, commit: CommitCid) -> Answer[Item]:
         """Returns the answer at a commit."""
-        found = self._answers.get(commit.cid)
+        found = self._answers.get(commit)
         if found is None:
             self.evaluations_count += 1
-            found = self._answers[commit.cid] = self.ask(self.repository.graph(commit.cid))
+            found = self._answers[commit] = self._ask(self.repository.graph(commit))
         return found
 
-    def causes(self, stretch: Sequence[Commit], evaluations_max: int) -> Iterator[Cause]:
-        """Yields the causes in a stretch of commits, oldest first, each the parent of the next."""
-        waiting, found = deque([(0, len(stretch) - 1)]), []
-        while waiting:
-            start, stop = waiting.popleft()
-            if start == stop or self._key(stretch[start]) == self._key(stretch[stop]):
-                continue
-            if stop - start == 1 or self.evaluations_count >= evaluations_max:
-                found.append((start, stop))
-                continue
-            middle = (start + stop) // 2
-            waiting.extend(((start, middle), (middle, stop)))
-        for start, stop in sorted(found):
-            before, after = stretch[start], stretch[stop]
-            moves = compare(placed(self.answer(before)), placed(self.answer(after)))
-            yield _cause(self.repository, before, after, stop - start, moves)
+    def cause(self, before: CommitCid, after: CommitCid, *, commits_count: int = 1) -> Cause:
+        """Returns what a commit, or a stretch of them, did to the answer, and what it changed.
 
-    def _key(self, commit: Commit) -> object:
-        answer = self.answer(commit)
-        if self.is_ranking:
-            return _ranking(answer)
-        return placed(answer)
+        Args:
+            before: the commit before it. after: the commit, or the last of them.
+        """
+        source = self.repository.store
+        one, other = read_commit(source, before), read_commit(source, after)
+        moves = compare(placed(self.at(before)), placed(self.at(after)))
+        return _cause(source, one, other, commits_count, moves)
+
+
+def _causes(
+    answers: Answers, stretch: Sequence[CommitCid], evaluations_max: int, *, is_ranking: bool
+) -> Iterator[Cause]:
+    """Yields the causes in a stretch of commits, oldest first, each the parent of the next.
+
+    Args:
+        is_ranking: whether only which items come and in which order counts, and no score.
+    """
+
+    def key(commit: CommitCid) -> object:
+        answer = answers.at(commit)
+        return _ranking(answer) if is_ranking else placed(answer)
+
+    waiting, found = deque([(0, len(stretch) - 1)]), []
+    while waiting:
+        start, stop = waiting.popleft()
+        if start == stop or key(stretch[start]) == key(stretch[stop]):
+            continue
+        if stop - start == 1 or answers.evaluations_count >= evaluations_max:
+            found.append((start, stop))
+            continue
+        middle = (start + stop) // 2
+        waiting.extend(((start, middle), (middle, stop)))
+    for start, stop in sorted(found):
+        yield answers.cause(stretch[start], stretch[stop], commits_count=stop - start)
 
 
 def _ranking(result: Answer[Item]) -> tuple[NodeId, ...]:
@@ -266,9 +272,8 @@ def _ranking(result: Answer[Item]) -> tuple[NodeId, ...]:
 
 
 def _cause(
-    repository: Core, before: Commit, after: Commit, count: int, moves: Sequence[Move]
+    source: Source, before: Commit, after: Commit, count: int, moves: Sequence[Move]
 ) -> Cause:
-    source = repository.store
     moved = tuple(move for move in moves if move.kind is not MoveKind.SAME)
     strong = {move.id for move in moved if not _is_only_rescored(move)}
     near: list[Change] = []
@@ -277,7 +282,7 @@ def _cause(
     old, new = (Root.decode(source.get(commit.root)) for commit in (before, after))
     for change in log.changes(source, old, new):
         total += 1
-        if _touches(repository, change, strong):
+        if _touches(source, change, strong):
             near.append(change)
         elif len(rest) < CHANGES_LISTED_MAX:
             rest.append(change)
@@ -291,10 +296,10 @@ def _is_only_rescored(move: Move) -> bool:
     return move.kind is MoveKind.RESCORED and move.before.cid == move.after.cid
 
 
-def _touches(repository: Core, change: Change, ids: set[NodeId]) -> bool:
+def _touches(source: Source, change: Change, ids: set[NodeId]) -> bool:
     if isinstance(change.id, NodeId):
         return change.id in ids
     cid = change.after or change.before
     assert cid is not None, "BUG: a change with neither side"
-    edge = Edge.decode(repository.store.get(cid))
+    edge = Edge.decode(source.get(cid))
     return edge.src in ids or edge.dst in ids

@@ -6,8 +6,12 @@ from math import ceil, log2
 
 import pytest
 
+from ibidem.objects.blocks import Source
+from ibidem.objects.cid import CommitCid
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
+from ibidem.repo.history import bisect, compare
+from ibidem.repo.history.ancestry import CommitEnds, read_ends
 from ibidem.repo.history.compare import MoveKind
 from ibidem.repo.history.diff_format import cause_lines, move_lines
 from ibidem.repo.repository import Repository
@@ -52,6 +56,28 @@ def test_bisect_asks_no_more_than_the_logarithm(history: tuple[Repository, NodeI
     assert found.first_bad == repo.commit_at("HEAD~37")
     assert found.commits_count == 37 + distance
     assert found.evaluations_count <= ceil(log2(found.commits_count + 1))
+
+
+def test_bisect_and_compare_read_back_no_further_than_they_have_to(
+    history: tuple[Repository, NodeId], monkeypatch: pytest.MonkeyPatch
+):
+    repo, wanted = history
+    read: list[CommitCid] = []
+
+    def counting(source: Source, cid: CommitCid) -> CommitEnds:
+        read.append(cid)
+        return read_ends(source, cid)
+
+    monkeypatch.setattr(bisect, "read_ends", counting)
+    monkeypatch.setattr(compare, "read_ends", counting)
+    repo.bisect(QUESTION, expect=wanted, good="HEAD~5")
+    assert len(read) == 6
+    repo.branch("side", at="HEAD~3")
+    with repo.transaction(branch="side") as tx:
+        tx.add_node("Note", summary="Retries back off, they say.")
+    read.clear()
+    assert repo.compare(QUESTION, before="side", after="HEAD").is_related
+    assert len(read) == 8
 
 
 def test_bisect_says_that_an_expectation_still_holds(repo: Repository):

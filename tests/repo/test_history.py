@@ -17,7 +17,7 @@ from ibidem.objects.commit import Commit
 from ibidem.objects.errors import InvalidInputError, NotFoundError
 from ibidem.objects.ids import NodeId
 from ibidem.repo.history.ancestry import children_first, newest_first, read_commit
-from ibidem.repo.history.bisect import bisect_commits
+from ibidem.repo.history.bisect import bisect
 from ibidem.repo.history.log_graph import LogGraph
 from ibidem.repo.repository import Repository
 
@@ -324,7 +324,7 @@ def test_bisection_finds_the_first_bad_commit_or_those_that_it_can_be(repo: Repo
         number = int(commit.message)
         return None if number in blind else number < first_bad
 
-    found = bisect_commits(repo, holds)
+    found = bisect(repo, holds)
     bad = [number for number in range(count) if number >= first_bad and number not in blind]
     if not bad:
         assert found.suspects == ()
