@@ -8,6 +8,7 @@ join and part words. There is one list of them for all that the program writes.
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 
 _INVISIBLE = (
     "\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff"
@@ -43,6 +44,17 @@ def printable_json(text: str) -> str:
     """Returns JSON with the unsafe characters that JSON lets stand in a text as its own escapes:
     another spelling of the same value."""
     return _UNSAFE_IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def moment(microseconds: int, *, seconds_only: bool = False) -> str:
+    """Returns a time in UTC as ISO 8601, to the second where it is whole, or where that will do;
+    one that no calendar has as the number that it is."""
+    seconds, rest = divmod(microseconds, 1_000_000)
+    fraction = f".{rest:06d}" if rest and not seconds_only else ""
+    try:
+        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S") + fraction + "Z"
+    except (ValueError, OverflowError, OSError):
+        return f"{microseconds} us"
 
 
 def _escape(match: re.Match[str]) -> str:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ibidem.store.protocol import Store
 
 _MARKS = {"added": "+", "removed": "-", "changed": "~"}
-_FAMILIES = {"nodes": "node", "edges": "edge", "vectors": "vector", "sparse": "sparse vector"}
+_TEXT_CHARACTERS = 50
 
 
 def change_json(change: Change) -> dict[str, Any]:
@@ -46,38 +46,27 @@ def change_lines(store: Store, changes: Sequence[Change], *, limit: int | None =
 
 def summary(changes: Sequence[Change]) -> str:
     """Returns what changed in one clause."""
+    from ibidem.repo.history.diff_format import noun
+
     counts = Counter((change.family, change.action) for change in changes)
     if not counts:
         return "no difference"
     parts = [
-        f"{output.plural(count, _FAMILIES.get(family, 'tombstone'))} {action}"
+        f"{output.plural(count, noun(family))} {action}"
         for (family, action), count in sorted(counts.items())
     ]
     return ", ".join(parts)
 
 
 def _line(store: Store, change: Change) -> str:
-    noun = _FAMILIES.get(change.family, "tombstone")
-    name = f" {output.one_line(change.name)}" if change.name else ""
-    touched = [*change.fields, *(f"props.{key}" for key in change.properties)]
-    what = f"  ({output.one_line(', '.join(touched), width=100)})" if touched else ""
-    line = f"{_MARKS[change.action]} {noun} {change.id}{name}"
+    from ibidem.repo.history.diff_format import describe
+
+    found = describe(store, change, width=_TEXT_CHARACTERS)
+    line = f"{_MARKS[change.action]} {found.name}"
     if change.action != "changed":
         line = output.good(line) if change.action == "added" else output.bad(line)
-    return line + _described(store, change) + output.faint(what)
-
-
-def _described(store: Store, change: Change) -> str:
-    """Returns the type and the beginning of the text of a node, the type and ends of an edge."""
-    from ibidem.objects.edge import Edge
-    from ibidem.objects.node import Node
-
-    cid = change.after or change.before
-    assert cid is not None, "BUG: a change with neither side"
-    if change.family == "nodes":
-        node = Node.decode(store.get(cid))
-        return f"  {output.one_line(node.ntype)}  {output.one_line(node.summary or '', width=50)}"
-    if change.family == "edges":
-        edge = Edge.decode(store.get(cid))
-        return f"  {edge.src} {output.one_line(edge.etype)} {edge.dst}"
-    return ""
+    if found.label:
+        line += f"  {found.label}  {found.text or ''}"
+    elif found.text is not None:
+        line += f"  {found.text}"
+    return line + output.faint(f"  ({found.touched})" if found.touched else "")

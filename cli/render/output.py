@@ -12,11 +12,11 @@ import json
 import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 import click
 
+from ibidem.objects.printable import moment as moment
 from ibidem.objects.printable import one_line as one_line
 from ibidem.objects.printable import printable, printable_json, printable_line
 
@@ -38,16 +38,6 @@ def plural(count: int, noun: str) -> str:
     if count != 1:
         noun = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
     return f"{count:,} {noun}"
-
-
-def moment(microseconds: int) -> str:
-    """Returns a time in UTC as ISO 8601, to the second where it is whole."""
-    seconds, rest = divmod(microseconds, 1_000_000)
-    fraction = f".{rest:06d}" if rest else ""
-    try:
-        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S") + fraction + "Z"
-    except (ValueError, OverflowError, OSError):
-        return f"{microseconds} us"
 
 
 def table(rows: Sequence[Sequence[str]], *, indent: str = "") -> list[str]:

@@ -1,4 +1,5 @@
-"""Differences between answers as lines for a person: what moved, by how much, and who moved it.
+"""Differences as lines for a person: what moved in an answer and by how much, what changed in the
+graph, and who did it.
 
 Text that comes out of a repository is escaped: a title can neither steer a terminal nor end a line.
 """
@@ -6,12 +7,11 @@ Text that comes out of a repository is escaped: a title can neither steer a term
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ibidem.objects.edge import Edge
 from ibidem.objects.node import Node
-from ibidem.objects.printable import one_line
+from ibidem.objects.printable import moment, one_line
 from ibidem.repo.history.compare import Cause, Move, MoveKind, Placed
 
 if TYPE_CHECKING:
@@ -23,6 +23,19 @@ if TYPE_CHECKING:
 TITLE_CHARACTERS = 60
 CHANGES_SHOWN = 5
 _NOUNS = {"nodes": "node", "edges": "edge", "vectors": "vector", "sparse": "sparse vector"}
+
+
+class Described(NamedTuple):
+    """A change of the graph in words, safe to print."""
+
+    name: str
+    """What it is: its noun, its id, and the model of a vector."""
+    touched: str
+    """The fields and properties that differ, empty for none."""
+    label: str
+    """The label of a node, empty for anything else."""
+    text: str | None
+    """The beginning of a node's summary, the ends and the label of an edge; None for none."""
 
 
 def move_lines(moves: Sequence[Move]) -> list[str]:
@@ -43,9 +56,8 @@ def cause_lines(source: Source, causes: Iterable[Cause]) -> list[str]:
 def commit_line(commit: Commit) -> str:
     """Returns a commit on one line: its CID, its message, who and when."""
     message = one_line(commit.message.partition("\n")[0], width=TITLE_CHARACTERS) or "no message"
-    return (
-        f"{commit.cid} {message!r} by {one_line(commit.author) or 'nobody'}, {_moment(commit.time)}"
-    )
+    author = one_line(commit.author) or "nobody"
+    return f"{commit.cid} {message!r} by {author}, {moment(commit.time, seconds_only=True)}"
 
 
 def _move_lines(move: Move) -> Iterator[str]:
@@ -92,24 +104,37 @@ def _cause_lines(source: Source, cause: Cause) -> Iterator[str]:
 
 def change_line(source: Source, change: Change) -> str:
     """Returns a change of the graph on one line: what it is, what it says, what differs."""
+    found = describe(source, change, width=TITLE_CHARACTERS)
+    touched = f" ({found.touched})" if found.touched else ""
+    text = "" if found.text is None else f": {found.text!r}" if found.label else f": {found.text}"
+    return f"{found.name} {change.action}{touched}{text}"
+
+
+def describe(source: Source, change: Change, *, width: int) -> Described:
+    """Returns what a change of the graph is, in parts for a line; text of a node is cut."""
+    model = f" {one_line(change.name)}" if change.name else ""
+    name = f"{noun(change.family)} {change.id}{model}"
     touched = [*change.fields, *(f"props.{name}" for name in change.properties)]
-    what = f" ({one_line(', '.join(touched), width=100)})" if touched else ""
-    name = f" {one_line(change.name)}" if change.name else ""
-    said = _said(source, change)
-    noun = _NOUNS.get(change.family, "tombstone")
-    return f"{noun} {change.id}{name} {change.action}{what}{said}"
+    label, text = _text(source, change, width)
+    return Described(name, one_line(", ".join(touched), width=100), label, text)
 
 
-def _said(source: Source, change: Change) -> str:
+def noun(family: str) -> str:
+    """Returns what one thing of a family is called."""
+    return _NOUNS.get(family, "tombstone")
+
+
+def _text(source: Source, change: Change, width: int) -> tuple[str, str | None]:
     cid = change.after or change.before
     assert cid is not None, "BUG: a change with neither side"
     if change.family == "nodes":
-        summary = Node.decode(source.get(cid)).summary or ""
-        return f": {one_line(summary, width=TITLE_CHARACTERS)!r}" if summary else ""
+        node = Node.decode(source.get(cid))
+        summary = one_line(node.summary, width=width) if node.summary else None
+        return one_line(node.ntype), summary
     if change.family == "edges":
         edge = Edge.decode(source.get(cid))
-        return f": {edge.src} {one_line(edge.etype)} {edge.dst}"
-    return ""
+        return "", f"{edge.src} {one_line(edge.etype)} {edge.dst}"
+    return "", None
 
 
 def _title(item: Placed) -> str:
@@ -140,11 +165,3 @@ def _number(value: float | None) -> str:
 
 def _pair(before: str | None, after: str | None) -> str:
     return f"{before or '-'} -> {after or '-'}"
-
-
-def _moment(microseconds: int) -> str:
-    try:
-        moment = datetime.fromtimestamp(microseconds // 1_000_000, UTC)
-    except (ValueError, OverflowError, OSError):
-        return f"{microseconds} us"
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -281,10 +281,10 @@ class _Comparing:
 
 def _changes(source: WriteBatch, recorded: Root, now: Root) -> list[str]:
     """Returns what the graph has now where the recording has something else."""
+    changes = list(log.changes(source, recorded, now))
     lines = [
         f"now, against the recording: {change_line(source, change)}"
-        for change in log.changes(source, recorded, now)
+        for change in changes[:_CHANGES_SHOWN]
     ]
-    if len(lines) > _CHANGES_SHOWN:
-        lines[_CHANGES_SHOWN:] = [f"and {len(lines) - _CHANGES_SHOWN} more"]
-    return lines
+    more = len(changes) - len(lines)
+    return [*lines, f"and {more} more"] if more else lines
