@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property, partial
 from heapq import heappop, heappush
+from itertools import chain
 from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
 from ibidem.objects import codec
@@ -278,12 +279,9 @@ def _met(
         walk.paint(cids, colour)
     while walk.waiting_counts[_OURS] or walk.waiting_counts[_THEIRS]:
         walk.spread(walk.take()[0])
-    colours = walk.colours
-    reached = {cid for cids in starts.values() for cid in cids}
-    for raw, parents in walk.parents.items():
-        if colours[raw] != _BOTH:
-            reached.update(parents)
-    return {cid for cid in reached if colours[cid.raw] == _BOTH}
+    of_one_side = (cids for raw, cids in walk.parents.items() if walk.colours[raw] != _BOTH)
+    reached = chain(*starts.values(), chain.from_iterable(of_one_side))
+    return {cid for cid in reached if walk.colours[cid.raw] == _BOTH}
 
 
 # -- what one history lacks ------------------------------------------------------------------------

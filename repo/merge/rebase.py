@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ibidem.objects.blocks import WriteBatch
@@ -21,7 +22,7 @@ from ibidem.objects.record import record
 from ibidem.objects.root import Root
 from ibidem.repo.arguments import CommitInfo, commit_of
 from ibidem.repo.erasure.guard import read_erased
-from ibidem.repo.history.ancestry import merge_bases
+from ibidem.repo.history.ancestry import first_parents, merge_bases, read_commit
 from ibidem.repo.maintenance.cleaned import cleaned_commit
 from ibidem.repo.merge.branch import Outcome, changed_between
 from ibidem.repo.merge.conflicts import OpenConflict
@@ -167,16 +168,16 @@ def _unmoved(outcome: Outcome, now: Tip, erased: Erased) -> _Plan:
 def _own(source: WriteBatch, head: CommitCid | None, bases: tuple[CommitCid, ...]) -> list[Commit]:
     """Returns the commits from after a base to the head, the oldest first."""
     found: list[Commit] = []
-    cid = head
-    while cid is not None and cid not in bases:
-        commit = Commit.decode(source.get(cid))
+    line = () if head is None else first_parents(partial(read_commit, source), head)
+    for cid, commit in line:
+        if cid in bases:
+            break
         if len(commit.parents) > 1:
             raise InvalidInputError(
                 f"rebase: commit {cid} is a merge, which cannot be made again",
                 hint="use 'repo merge', or cherry-pick the commits one by one",
             )
         found.append(commit)
-        cid = commit.parents[0] if commit.parents else None
     return found[::-1]
 
 
