@@ -59,6 +59,7 @@ def figures(folder: Path, size: int, nodes: int) -> dict[str, float]:
         return {
             "log, newest 20": timed(repo, lambda: list(islice(repo.log(), 20))),
             "log, all of it": timed(repo, lambda: deque(repo.log(), 0)),
+            "log, newest 20 drawn": timed(repo, lambda: drawn(repo, 20)),
             "log, all drawn": timed(repo, lambda: drawn(repo)),
             "log of a node, newest change": timed(repo, lambda: next(repo.touching(node=edited))),
             "log of a node, all of it": timed(repo, lambda: deque(repo.touching(node=old), 0)),
@@ -87,9 +88,9 @@ def timed(repo: Repository, run: Callable[[], Any]) -> float:
     return best
 
 
-def drawn(repo: Repository) -> None:
+def drawn(repo: Repository, limit: int | None = None) -> None:
     graph = LogGraph()
-    for cid, commit in children_first(repo.store, repo.head):
+    for cid, commit in islice(children_first(repo.store, repo.head), limit):
         graph.draw(cid, commit)
 
 

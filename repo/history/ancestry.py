@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property, partial
 from heapq import heappop, heappush
 from itertools import chain
+from operator import index
 from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
 from ibidem.objects import codec
@@ -70,7 +71,7 @@ def read_ends(source: BlockReader, cid: CommitCid) -> CommitEnds:
         raise CorruptError(f"block {cid}: got no commit, expected one")
     try:
         parents = tuple(CommitCid(parent.raw) for parent in fields.get("parents", ()))
-        return CommitEnds(RootCid(fields["root"].raw), parents, fields["time"])
+        return CommitEnds(RootCid(fields["root"].raw), parents, index(fields["time"]))
     except (AttributeError, KeyError, TypeError):
         commit = Commit.decode(block)  # says what is wrong with it
         return CommitEnds(commit.root, commit.parents, commit.time)
@@ -104,20 +105,20 @@ class _Walk(Generic[C]):
 
     def paint(self, cids: Iterable[CommitCid], colour: int) -> None:
         """Adds a colour to commits, and to what is known to be behind them."""
-        stack = list(cids)
-        stack.reverse()
+        colours = self.colours
+        stack = list(cids)[::-1]
         while stack:
             cid = stack.pop()
             raw = cid.raw
-            before = self.colours.get(raw, 0)
+            before = colours.get(raw, 0)
             after = before | colour
             if after == before:
                 continue
             if not before:
                 commit = self._read(cid) if self._by_time else None
-                order = len(self.colours) if commit is None else -commit.time
+                order = len(colours) if commit is None else -commit.time
                 heappush(self._waiting, (order, raw, cid, commit))
-            self.colours[raw] = after
+            colours[raw] = after
             if raw in self.parents:
                 stack.extend(self.parents[raw])
                 continue

@@ -6,10 +6,12 @@ import random
 
 import pytest
 
+from ibidem.objects import codec
 from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, CommitCid, RootCid
 from ibidem.objects.commit import Commit
-from ibidem.repo.history.ancestry import is_ancestor, merge_bases
+from ibidem.objects.errors import CorruptError
+from ibidem.repo.history.ancestry import is_ancestor, merge_bases, read_ends
 from ibidem.repo.merge import common_root
 
 
@@ -128,3 +130,15 @@ def test_two_thousand_crossings_are_no_recursion_too_deep() -> None:
     for _ in range(2_000):
         one, other = history.commit(one, other), history.commit(other, one)
     assert len(merge_bases(history, one, other)) == 2
+
+
+@pytest.mark.parametrize(
+    "change", [{"time": "x"}, {"root": 1}, {"parents": [1]}, {"parents": 1}, {"kind": "root"}]
+)
+def test_a_commit_of_another_form_is_an_error_of_ours(change: dict[str, object]) -> None:
+    fields = codec.decode(Commit(RootCid.of(b""), time=1).encode())
+    block = codec.encode(fields | change)
+    source = WriteBatch()
+    source.put(CommitCid.of(block), block)
+    with pytest.raises(CorruptError):
+        read_ends(source, CommitCid.of(block))
