@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING
 from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, RootCid, TreeCid
 from ibidem.objects.config import Config
+from ibidem.objects.errors import ConflictError, CorruptError
 from ibidem.objects.links import links
 from ibidem.objects.root import Root
 from ibidem.objects.tree import EMPTY_TREE, EMPTY_TREE_BLOCK
 from ibidem.repo.erasure.guard import NOTHING_ERASED, Erased
 from ibidem.repo.maintenance.cleaned import cleaned_root
+from ibidem.repo.maintenance.source_check import SourceCheck, refuse_endless
 from ibidem.repo.merge.config import keep_models, merge_config, merge_map
 from ibidem.repo.merge.fields import Sensitivity
 from ibidem.repo.merge.graph import GraphMerge
@@ -55,7 +57,8 @@ def merge_roots(
             sides.
 
     Raises:
-        ConflictError: both sides changed the trust policy so that neither is stricter.
+        ConflictError: both sides changed the trust policy so that neither is stricter, or a node
+            would contain itself, or a source would be over the limits.
         NotFoundError: a block is missing.
 
     Spec: merge 1.
@@ -71,13 +74,27 @@ def merge_roots(
     else:
         before = NO_ROOT if base is None else Root.decode(work.get(base))
         roots = [Root.decode(work.get(cid)) for cid in (ours, theirs)]
-        block = _merged(before, roots[0], roots[1], work, is_base=is_base).encode()
+        merged = _merged(before, roots[0], roots[1], work, is_base=is_base)
+        if not is_base:
+            _check_sources(work, merged, roots)
+        block = merged.encode()
         root = RootCid.of(block)
         work.put(root, block)
         buffer.put(EMPTY_TREE, EMPTY_TREE_BLOCK)
     for cid, found in reachable(root, work.new).items():
         buffer.put(cid, found)
     return root
+
+
+def _check_sources(source: Source, merged: Root, sides: Iterable[Root]) -> None:
+    try:
+        for side in sides:
+            refuse_endless(SourceCheck(source), merged.nodes, side.nodes)
+    except CorruptError as error:
+        raise ConflictError(
+            f"the two sides together: {error}",
+            hint="take the part out of one of the lists on one side, and merge again",
+        ) from error
 
 
 def reachable(root: RootCid, blocks: Mapping[Cid, bytes]) -> dict[Cid, bytes]:
