@@ -57,8 +57,7 @@ def merge_roots(
             sides.
 
     Raises:
-        ConflictError: both sides changed the trust policy so that neither is stricter, or a node
-            would contain itself, or a source would be over the limits.
+        ConflictError: both sides changed the trust policy so that neither is stricter.
         NotFoundError: a block is missing.
 
     Spec: merge 1.
@@ -74,10 +73,7 @@ def merge_roots(
     else:
         before = NO_ROOT if base is None else Root.decode(work.get(base))
         roots = [Root.decode(work.get(cid)) for cid in (ours, theirs)]
-        merged = _merged(before, roots[0], roots[1], work, is_base=is_base)
-        if not is_base:
-            _check_sources(work, merged, roots)
-        block = merged.encode()
+        block = _merged(before, roots[0], roots[1], work, is_base=is_base).encode()
         root = RootCid.of(block)
         work.put(root, block)
         buffer.put(EMPTY_TREE, EMPTY_TREE_BLOCK)
@@ -86,15 +82,36 @@ def merge_roots(
     return root
 
 
-def _check_sources(source: Source, merged: Root, sides: Iterable[Root]) -> None:
+def merge_to_commit(
+    source: Source,
+    base: RootCid | None,
+    ours: RootCid,
+    theirs: RootCid,
+    buffer: WriteBatch,
+    *,
+    erased: Erased = NOTHING_ERASED,
+) -> RootCid:
+    """Returns the merge of two roots, once it is known to be one that a commit may have.
+
+    Raises:
+        ConflictError: as `merge_roots`; or lists that are well on each side are not so together.
+
+    Spec: merge 1-d.
+    """
+    merged = merge_roots(source, base, ours, theirs, buffer, erased=erased)
+    if merged in (ours, theirs):
+        return merged
+    work = _Both(buffer, source)
+    nodes, *sides = (Root.decode(work.get(cid)).nodes for cid in (merged, ours, theirs))
     try:
         for side in sides:
-            refuse_endless(SourceCheck(source), merged.nodes, side.nodes)
+            refuse_endless(SourceCheck(work), nodes, side)
     except CorruptError as error:
         raise ConflictError(
             f"the two sides together: {error}",
             hint="take the part out of one of the lists on one side, and merge again",
         ) from error
+    return merged
 
 
 def reachable(root: RootCid, blocks: Mapping[Cid, bytes]) -> dict[Cid, bytes]:

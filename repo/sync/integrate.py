@@ -23,7 +23,7 @@ from ibidem.repo import refs
 from ibidem.repo.arguments import CommitInfo, commit_of
 from ibidem.repo.erasure.guard import NOTHING_ERASED, Erased, read_erased
 from ibidem.repo.maintenance.cleaned import cleaned_commit
-from ibidem.repo.merge import common_root, merge_roots
+from ibidem.repo.merge import common_root, merge_to_commit
 from ibidem.repo.sync.erasures import SentErasures, is_erased_in
 from ibidem.repo.sync.fetch_push import Counted
 from ibidem.repo.sync.have_set import HaveSet
@@ -172,7 +172,7 @@ def _joined(
     scratch = WriteBatch(buffer)
     base = common_root(buffer, ours, theirs, scratch, erased=merger.erased)
     roots = [Commit.decode(buffer.get(side)).root for side in (ours, theirs)]
-    root = merge_roots(scratch, base, roots[0], roots[1], buffer, erased=merger.erased)
+    root = merge_to_commit(scratch, base, roots[0], roots[1], buffer, erased=merger.erased)
     said = merger.signature(f"merge {name.partition('/')[2]} of {merger.origin}")
     commit = commit_of(said, root, (ours, theirs), merger.time)
     buffer.put(commit.cid, commit.encode())
