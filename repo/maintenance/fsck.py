@@ -37,7 +37,7 @@ from ibidem.repo.maintenance.history_checks import HistoryCheck, in_order
 from ibidem.repo.maintenance.reachability import Link
 from ibidem.repo.maintenance.report import Fault, FaultKind, FsckReport
 from ibidem.repo.maintenance.source_check import SourceCheck
-from ibidem.repo.notes import NOTES, damaged_events
+from ibidem.repo.notes import damaged_events, is_notes
 from ibidem.repo.operation_log import ERASING_CELL
 from ibidem.repo.view_check import check_log, check_view
 
@@ -275,11 +275,15 @@ def _nodes(store: Store, root: RootCid) -> TreeCid:
 
 
 def _check_notes(repository: Core) -> Iterator[Fault]:
-    """Yields what stands at a head of notes and is no event."""
+    """Yields what stands at a head of notes, here or as seen at a remote, and is no event."""
+    told: set[Cid] = set()
     with suppress(IbidemError):  # told of by the walk
-        for name, target in refs.listed(repository.store, repository.view, NOTES).items():
-            for cid, said in damaged_events(repository.store, CommitCid(target.raw)):
-                yield Fault(FaultKind.MALFORMED, f"node {cid}", said, cid, NOTES + name)
+        targets = refs.listed(repository.store, repository.view, "")
+        for name in filter(is_notes, targets):
+            for cid, said in damaged_events(repository.store, CommitCid(targets[name].raw)):
+                if cid not in told:
+                    told.add(cid)
+                    yield Fault(FaultKind.MALFORMED, f"node {cid}", said, cid, name)
 
 
 def _check_rest(store: Store, walk: Walk) -> Iterator[Fault | None]:

@@ -31,7 +31,7 @@ from ibidem.repo.sync.messages import Bundle, Opened
 from ibidem.repo.sync.missing_blocks import kind_of
 from ibidem.repo.sync.names import NOTES, check_ref, tracking
 from ibidem.repo.sync.quarantine import Quarantine
-from ibidem.repo.sync.receive import Intake, check_policy, comes_after, how_to_move, sent_erasures
+from ibidem.repo.sync.receive import Intake, check_moves, comes_after, how_to_move, sent_erasures
 from ibidem.repo.sync.report import CopyReport, Move, RefMove
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def pull_into(
 
     Raises:
         NotFoundError: the remote has no branch of that name, as far as is known.
-        InvalidInputError: kind `unsigned`.
+        InvalidInputError: kind `unsigned`. CorruptError: as `check_moves`.
     """
     operations = repository.operation_log
     moves: list[RefMove] = []
@@ -128,7 +128,7 @@ def pull_into(
         changes = {move.name: move.after for move in moves if move.before != move.after}
         if not changes:
             return None
-        check_policy(repository, buffer, HaveSet(repository.store, state.view), changes)
+        check_moves(repository, buffer, HaveSet(repository.store, state.view), moves)
         return replace(state.view, refs=refs.changed(state.view, changes, buffer))
 
     operations.change(make, author=author, time=time, description=f"pull from {remote}")

@@ -21,6 +21,9 @@ from ibidem.objects.errors import (
 from ibidem.objects.node import Node
 from ibidem.objects.root import Root
 from ibidem.objects.tree import EMPTY_TREE, EMPTY_TREE_BLOCK, build, mutate
+from ibidem.objects.view import target_class
+from ibidem.repo import refs
+from ibidem.repo.operation_log import LogHead
 from ibidem.repo.repository import Repository
 from ibidem.repo.sync.local_remote import LocalRemote
 from ibidem.repo.sync.messages import Bundle, Push, Tip, Update, container
@@ -134,3 +137,13 @@ def on_top(repo: Repository, forge: Forge, **edits: dict[bytes, Cid | None]) -> 
     forge.blocks.update(buffer.new)
     made = RootCid(put(forge.blocks, replace(root, **trees).encode()).raw)
     return forge.commit(made, repo.commit_at().cid)
+
+
+def point(repo: Repository, name: str, target: Cid) -> None:
+    """Points a ref to a block without asking anybody what it is."""
+    cid = target_class(name)(target.raw)
+
+    def make(state: LogHead, buffer: WriteBatch):
+        return replace(state.view, refs=refs.changed(state.view, {name: cid}, buffer))
+
+    repo.operation_log.change(make, author="", time=0, description=f"point {name}")
