@@ -149,7 +149,7 @@ def _destroy(repository: Core, copies: Copies) -> None:
     store.scrub()
 
 
-def settings_quoting(folder: Path, copies: Copies) -> list[str]:
+def config_quoting(folder: Path, copies: Copies) -> list[str]:
     """Returns the files of settings beside the history that quote the nodes, by name: what a user
     wrote there is no copy of a node, and stays.
 

@@ -254,7 +254,7 @@ def _check_sources(store: Store, walk: Walk) -> Iterator[Fault]:
         return
     check = SourceCheck(store, lambda cids: [walk.parts.get(cid.raw) for cid in cids])
     roots: dict[bytes, RootCid] = {}
-    told: set[Cid] = set()
+    named: set[Cid] = set()
     for cid, commit in in_order(store, walk.by_kind["commit"]):
         roots[cid.raw] = commit.root
         bases = [roots[parent.raw] for parent in commit.parents if parent.raw in roots]
@@ -263,8 +263,8 @@ def _check_sources(store: Store, walk: Walk) -> Iterator[Fault]:
         with suppress(IbidemError):  # told of by the walk
             before = _nodes(store, bases[0]) if bases else EMPTY_TREE
             for node, error in check.check(_nodes(store, commit.root), before):
-                if node not in told:
-                    told.add(node)
+                if node not in named:
+                    named.add(node)
                     yield Fault(
                         FaultKind.MALFORMED, f"node {node}", str(error), node, f"commit {cid}"
                     )
@@ -276,13 +276,13 @@ def _nodes(store: Store, root: RootCid) -> TreeCid:
 
 def _check_notes(repository: Core) -> Iterator[Fault]:
     """Yields what stands at a head of notes, here or as seen at a remote, and is no event."""
-    told: set[Cid] = set()
+    named: set[Cid] = set()
     with suppress(IbidemError):  # told of by the walk
         targets = refs.listed(repository.store, repository.view, "")
         for name in filter(is_notes, targets):
             for cid, said in damaged_events(repository.store, CommitCid(targets[name].raw)):
-                if cid not in told:
-                    told.add(cid)
+                if cid not in named:
+                    named.add(cid)
                     yield Fault(FaultKind.MALFORMED, f"node {cid}", said, cid, name)
 
 

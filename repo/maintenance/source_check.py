@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
 
 _BATCH = 4096
-_KEPT_MAX = 1 << 16
+_KNOWN_MAX = 1 << 16
 """Parts whose measures stay known from one root to the next."""
 _CHILDREN = b"children"
 """In the block of a node that lists any."""
@@ -69,7 +69,7 @@ class SourceCheck:
             nodes: the tree of nodes of the root to check.
             before: that of the root that it follows on.
         """
-        if before != self._last or len(self._known) > _KEPT_MAX:
+        if before != self._last or len(self._known) > _KNOWN_MAX:
             self._known = KnownParts()
         self._last = None
         containers: dict[NodeId, Cid] = {}
@@ -91,7 +91,7 @@ class SourceCheck:
         waiting = iter(containers)
         is_well = True
         while chunk := list(islice(waiting, _BATCH)):
-            if len(self._known) > _KEPT_MAX:
+            if len(self._known) > _KNOWN_MAX:
                 self._known = KnownParts()
             for id_, error in self._known.problems(chunk, parts_of):
                 is_well = False
@@ -154,7 +154,7 @@ class KnownParts:
                 yield id_, error
 
 
-def refuse_endless(check: SourceCheck, nodes: TreeCid, before: TreeCid) -> None:
+def refuse_problems(check: SourceCheck, nodes: TreeCid, before: TreeCid) -> None:
     """Raises `CorruptError` for the first node that a check names."""
     for cid, error in check.check(nodes, before):
         raise CorruptError(f"node {cid}: {error}", kind=error.kind)

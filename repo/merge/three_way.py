@@ -21,7 +21,7 @@ from ibidem.objects.root import Root
 from ibidem.objects.tree import EMPTY_TREE, EMPTY_TREE_BLOCK
 from ibidem.repo.erasure.guard import NOTHING_ERASED, Erased
 from ibidem.repo.maintenance.cleaned import cleaned_root
-from ibidem.repo.maintenance.source_check import SourceCheck, refuse_endless
+from ibidem.repo.maintenance.source_check import SourceCheck, refuse_problems
 from ibidem.repo.merge.config import keep_models, merge_config, merge_map
 from ibidem.repo.merge.fields import Sensitivity
 from ibidem.repo.merge.graph import GraphMerge
@@ -105,7 +105,7 @@ def merge_to_commit(
     nodes, *sides = (Root.decode(work.get(cid)).nodes for cid in (merged, ours, theirs))
     try:
         for side in sides:
-            refuse_endless(SourceCheck(work), nodes, side)
+            refuse_problems(SourceCheck(work), nodes, side)
     except CorruptError as error:
         raise ConflictError(
             f"the two sides together: {error}",

@@ -19,7 +19,7 @@ from ibidem.objects.errors import CorruptError
 from ibidem.objects.root import Root
 from ibidem.objects.tree.block import EMPTY_TREE
 from ibidem.objects.verify import VALUES
-from ibidem.repo.maintenance.source_check import SourceCheck, refuse_endless
+from ibidem.repo.maintenance.source_check import SourceCheck, refuse_problems
 from ibidem.repo.root_check import Incident, RootCheck, refuse
 from ibidem.repo.runs.records import check_record
 from ibidem.repo.sync.ancestry import parents_first
@@ -188,4 +188,4 @@ class Inspection:
     def _end_root(self, bases: Mapping[RootCid, Root]) -> None:
         self._roots.end(bases)
         before = next((base.nodes for base in bases.values()), EMPTY_TREE)
-        refuse_endless(self._sources, self._nodes, before)
+        refuse_problems(self._sources, self._nodes, before)
