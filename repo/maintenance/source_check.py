@@ -1,10 +1,11 @@
 """Checks what single nodes cannot show of a document: that its source has an end.
 
 A part is read as the root has it, so that nodes that are each well may still stand for a source
-that contains itself, or for one without end, and one of them may have been there for long. So the
-parts that a root changes are measured together with all that stands below them, whichever commit
-that came with. Copies, commits, merges and `repo fsck` ask here, each root against the same one:
-that of the first parent.
+that contains itself, or for one without end, and one of them may have been there for long. Where
+the root before is well, only what a list names anew can lead back to it. So the parts that lists
+name anew are measured, each with all that stands below it, whichever commit that came with: a
+message more in a long thread costs one read. Copies, commits, merges and `repo fsck` ask here, each
+root against the same one: that of the first parent.
 
 Spec: format 5.1, 7; sync 5.
 """
@@ -43,11 +44,20 @@ def part_in(block: bytes) -> Part | None:
     return Part.of(node) if node is not None and node.children else None
 
 
+def named_anew(id_: NodeId, part: Part, before: Part | None) -> list[NodeId]:
+    """Returns what has to be measured where a node lists other parts than before: the node itself
+    where it listed none, otherwise what it did not list."""
+    if before is None:
+        return [id_]
+    known = {child.id for child in before.children}
+    return [child.id for child in part.children if child.id not in known]
+
+
 class SourceCheck:
     """Checks roots one after the other, each against one that was checked before it.
 
-    The cost is that of what changed and of what stands below it, which stays known for a root that
-    follows on the last one.
+    The cost is that of what lists name anew and of what stands below it, which stays known for a
+    root that follows on the last one.
     """
 
     def __init__(self, source: Source, parts_at: PartsAt | None = None) -> None:
@@ -62,8 +72,8 @@ class SourceCheck:
         self._known = KnownParts()
 
     def check(self, nodes: TreeCid, before: TreeCid) -> Iterator[tuple[Cid, CorruptError]]:
-        """Yields the CIDs of the nodes that contain themselves, and of those whose source is over
-        the limits, with why, among those that `nodes` has and `before` has not.
+        """Yields the CIDs of the nodes that name anew what contains itself or has a source over the
+        limits, with why.
 
         Args:
             nodes: the tree of nodes of the root to check.
@@ -72,15 +82,21 @@ class SourceCheck:
         if before != self._last or len(self._known) > _KNOWN_MAX:
             self._known = KnownParts()
         self._last = None
-        containers: dict[NodeId, Cid] = {}
+        starts: dict[NodeId, Cid] = {}
         changes = diff(self._source, before, nodes)
         while batch := list(islice(changes, _BATCH)):
             self._known.forget(NodeId(key) for key, _, _ in batch)
-            there = [(key, cid) for key, _, cid in batch if cid is not None]
-            parts = self._parts_at([cid for _, cid in there])
-            for (key, cid), part in zip(there, parts, strict=True):
-                if part is not None:
-                    containers[NodeId(key)] = cid
+            there = [(key, was, cid) for key, was, cid in batch if cid is not None]
+            parts = self._parts_at([cid for _, _, cid in there])
+            lists = [
+                (NodeId(key), was, cid, part)
+                for (key, was, cid), part in zip(there, parts, strict=True)
+                if part is not None
+            ]
+            old = iter(self._parts_at([was for _, was, _, _ in lists if was is not None]))
+            for id_, was, cid, part in lists:
+                for start in named_anew(id_, part, None if was is None else next(old)):
+                    starts.setdefault(start, cid)
         tree = Tree(self._source, nodes)
 
         def parts_of(ids: Sequence[NodeId]) -> Iterator[Part | None]:
@@ -88,14 +104,14 @@ class SourceCheck:
             found = iter(self._parts_at([cid for cid in cids if cid is not None]))
             return (None if cid is None else next(found) for cid in cids)
 
-        waiting = iter(containers)
+        waiting = iter(starts)
         is_well = True
         while chunk := list(islice(waiting, _BATCH)):
             if len(self._known) > _KNOWN_MAX:
                 self._known = KnownParts()
             for id_, error in self._known.problems(chunk, parts_of):
                 is_well = False
-                yield containers[id_], error
+                yield starts[id_], error
         if is_well:
             self._last = nodes
 

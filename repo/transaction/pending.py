@@ -31,7 +31,7 @@ from ibidem.objects.tree import EMPTY_TREE, Tree
 from ibidem.objects.tree.read import BATCH_BLOCKS
 from ibidem.objects.vector import Sparse, Vector
 from ibidem.repo.id_prefix import resolve_prefix
-from ibidem.repo.maintenance.source_check import KnownParts, part_in
+from ibidem.repo.maintenance.source_check import KnownParts, named_anew, part_in
 from ibidem.repo.transaction.changeset import (
     CONFLICTS,
     EDGES,
@@ -324,8 +324,31 @@ class PendingGraph:
                         found = Part.of(node) if node is not None and node.children else None
                 yield found
 
-        for _, error in KnownParts().problems([NodeId(raw) for raw in parts], parts_of):
+        before = self._stored_parts(parts)
+        starts = dict.fromkeys(
+            start
+            for raw, part in parts.items()
+            for start in named_anew(NodeId(raw), part, before.get(raw))
+        )
+        for _, error in KnownParts().problems(list(starts), parts_of):
             raise InvalidInputError(str(error), kind=_kind_of(error)) from error
+
+    def _stored_parts(self, ids: Iterable[bytes]) -> dict[bytes, Part | None]:
+        """What the base has of some nodes; what it lost or erased lists nothing."""
+        wanted = list(ids)
+        stored = self._tree(NODES).get_many(wanted) if wanted else []
+        there = {raw: cid for raw, cid in zip(wanted, stored, strict=True) if cid is not None}
+        try:
+            blocks = self._buffer.get_many(there.values())
+        except NotFoundError:
+            blocks = [self._block_or_nothing(cid) for cid in there.values()]
+        return dict(zip(there, map(part_in, blocks), strict=True))
+
+    def _block_or_nothing(self, cid: Cid) -> bytes:
+        try:
+            return self._buffer.get(cid)
+        except NotFoundError:
+            return b""
 
     def _text_digest(self, raw: bytes) -> bytes:
         digest = self._digests.get(raw)
