@@ -4,6 +4,6 @@ Spec: merge.
 """
 
 from ibidem.repo.merge.base import common_root
-from ibidem.repo.merge.three_way import merge_roots
+from ibidem.repo.merge.three_way import merge_roots, merge_to_commit
 
-__all__ = ["common_root", "merge_roots"]
+__all__ = ["common_root", "merge_roots", "merge_to_commit"]
