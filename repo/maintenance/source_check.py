@@ -2,10 +2,10 @@
 
 A part is read as the root has it, so that nodes that are each well may still stand for a source
 that contains itself, or for one without end, and one of them may have been there for long. Where
-the root before is well, only what a list names anew can lead back to it. So the parts that lists
-name anew are measured, each with all that stands below it, whichever commit that came with: a
-message more in a long thread costs one read. Copies, commits, merges and `repo fsck` ask here, each
-root against the same one: that of the first parent.
+the root before is well, only what a list did not name there can lead back to it. So the parts that
+are new in a list are measured, each with all that stands below it, whichever commit that came with:
+a message more in a long thread costs one read. Copies, commits, merges and `repo fsck` ask here,
+each root against the same one: that of the first parent.
 
 Spec: format 5.1, 7; sync 5.
 """
@@ -44,7 +44,7 @@ def part_in(block: bytes) -> Part | None:
     return Part.of(node) if node is not None and node.children else None
 
 
-def named_anew(id_: NodeId, part: Part, before: Part | None) -> list[NodeId]:
+def new_parts(id_: NodeId, part: Part, before: Part | None) -> list[NodeId]:
     """Returns what has to be measured where a node lists other parts than before: the node itself
     where it listed none, otherwise what it did not list."""
     if before is None:
@@ -56,8 +56,8 @@ def named_anew(id_: NodeId, part: Part, before: Part | None) -> list[NodeId]:
 class SourceCheck:
     """Checks roots one after the other, each against one that was checked before it.
 
-    The cost is that of what lists name anew and of what stands below it, which stays known for a
-    root that follows on the last one.
+    The cost is that of the parts that are new in lists and of what stands below them, which stays
+    known for a root that follows on the last one.
     """
 
     def __init__(self, source: Source, parts_at: PartsAt | None = None) -> None:
@@ -72,7 +72,7 @@ class SourceCheck:
         self._known = KnownParts()
 
     def check(self, nodes: TreeCid, before: TreeCid) -> Iterator[tuple[Cid, CorruptError]]:
-        """Yields the CIDs of the nodes that name anew what contains itself or has a source over the
+        """Yields the CIDs of nodes with a new part that contains itself or whose source is over the
         limits, with why.
 
         Args:
@@ -95,7 +95,7 @@ class SourceCheck:
             ]
             old = iter(self._parts_at([was for _, was, _, _ in lists if was is not None]))
             for id_, was, cid, part in lists:
-                for start in named_anew(id_, part, None if was is None else next(old)):
+                for start in new_parts(id_, part, None if was is None else next(old)):
                     starts.setdefault(start, cid)
         tree = Tree(self._source, nodes)
 
