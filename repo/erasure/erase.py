@@ -40,21 +40,14 @@ from ibidem.repo.erasure.destroy import Known, finish
 from ibidem.repo.erasure.find_copies import Copies, find_copies
 from ibidem.repo.erasure.guard import Erased, index_of, read_erased
 from ibidem.repo.maintenance.cleaned import cleaned_commit
-from ibidem.repo.operation_log import (
-    ERASES,
-    ERASING,
-    ERASING_CELL,
-    HEAD_CELL,
-    RETRIES_MAX,
-    is_overtaken,
-    lost_every_race,
-)
+from ibidem.repo.operation_log import ERASES, RETRIES_MAX, lost_every_race
+from ibidem.repo.state import ERASING, ERASING_CELL
 from ibidem.repo.transaction.changeset import between
 
 if TYPE_CHECKING:
     from ibidem.repo.core import Core
-    from ibidem.repo.operation_log import LogHead
     from ibidem.repo.signing.key import SigningKey
+    from ibidem.repo.state import State
     from ibidem.store.protocol import Store
 
 MOVED = ("heads/", "notes/")
@@ -145,21 +138,20 @@ class _Work:
 
     def run(self, given: Sequence[Erasure]) -> EraseReport:
         for _ in range(RETRIES_MAX):
-            head = self._store.cell(HEAD_CELL)
+            state = self._operations.state()
             try:
-                state = self._operations.state()
-                fields = self._repository.graph().config.fields
+                fields = self._repository.graph(state=state).config.fields
                 erased = read_erased(self._operations.store, state.view.erasures)
                 copies = find_copies(self._store, set(self._ids), fields)
-                self._check(copies, erased, given)
-                pending = self._store.cell(ERASING_CELL)
+                self._check(state, copies, erased, given)
+                pending = state.cells.get(ERASING_CELL)
                 erasures, commits, tree = self._publish(state, copies, erased, given, pending)
             except ConflictError as error:
                 if error.kind is not ErrorKind.HEAD_MOVED:
                     raise
                 continue
             except NotFoundError as error:
-                if not is_overtaken(self._store, head, error):
+                if not self._operations.is_overtaken(state, error):
                     raise
                 continue
             # What somebody else has begun, and may have left, is destroyed with the rest.
@@ -174,7 +166,9 @@ class _Work:
             )
         raise lost_every_race()
 
-    def _check(self, copies: Copies, erased: Erased, given: Sequence[Erasure]) -> None:
+    def _check(
+        self, state: State, copies: Copies, erased: Erased, given: Sequence[Erasure]
+    ) -> None:
         for id_ in self._ids:
             if not copies.cids[id_.raw] and id_.raw not in erased.nodes and not given:
                 raise NotFoundError(
@@ -182,7 +176,7 @@ class _Work:
                 )
         from ibidem.repo.transaction import stage
 
-        staged = stage.read(self._operations, self._operations.state().view.head)
+        staged = stage.read(self._store, state)
         if staged.is_empty:
             return
         changed = between(self._store, staged.begun.root, staged.root).trees
@@ -195,7 +189,7 @@ class _Work:
 
     def _publish(
         self,
-        state: LogHead,
+        state: State,
         copies: Copies,
         erased: Erased,
         given: Sequence[Erasure],
@@ -263,5 +257,5 @@ class _Work:
         return None if made == target else made
 
 
-def _refs(store: Store, state: LogHead) -> list[Ref]:
+def _refs(store: Store, state: State) -> list[Ref]:
     return [Ref.decode(store.get(cid)) for _, cid in Tree(store, state.view.refs).items()]

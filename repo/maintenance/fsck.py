@@ -36,7 +36,7 @@ from ibidem.repo.maintenance.reachability import Link
 from ibidem.repo.maintenance.report import Fault, FaultKind, FsckReport
 from ibidem.repo.maintenance.source_check import Compared, check_sources
 from ibidem.repo.notes import NOTES, damaged_events
-from ibidem.repo.operation_log import ERASING_CELL
+from ibidem.repo.state import ERASING_CELL
 from ibidem.repo.view_check import check_log, check_view
 
 if TYPE_CHECKING:

@@ -53,7 +53,7 @@ from ibidem.repo.view_check import has_wrong_ref
 if TYPE_CHECKING:
     from ibidem.objects.view import View
     from ibidem.repo.core import Core
-    from ibidem.repo.operation_log import LogHead
+    from ibidem.repo.state import LogEntry, State
     from ibidem.store.protocol import Store
 
 BATCH_BLOCKS = 10_000
@@ -182,7 +182,7 @@ def collect(
     )
 
 
-def _cut(repository: Core, keep: int | None) -> tuple[LogHead, int, OperationCid | None]:
+def _cut(repository: Core, keep: int | None) -> tuple[State, int, OperationCid | None]:
     """Returns the newest state, how many operations go before it, and which one is then the
     oldest; None where none go.
 
@@ -190,30 +190,30 @@ def _cut(repository: Core, keep: int | None) -> tuple[LogHead, int, OperationCid
     """
     operations = repository.operation_log
 
-    def read() -> tuple[list[LogHead], int]:
-        states = list(operations.history())
-        return states, _right_count(repository.store, states)
+    def read(state: State) -> tuple[State, list[LogEntry], int]:
+        entries = list(operations.history(state))
+        return state, entries, _right_count(repository.store, entries)
 
-    states, right = operations.retry_if_collected(read)
-    count = min(len(states) if keep is None else keep, right or len(states))
-    is_more = len(states) > count
-    return states[0], max(0, len(states) - count), states[count - 1].cid if is_more else None
+    state, entries, right = operations.retry_if_collected(read)
+    count = min(len(entries) if keep is None else keep, right or len(entries))
+    is_more = len(entries) > count
+    return state, max(0, len(entries) - count), entries[count - 1].cid if is_more else None
 
 
-def _right_count(store: Store, states: Sequence[LogHead]) -> int:
+def _right_count(store: Store, entries: Sequence[LogEntry]) -> int:
     """Returns how many of the newest operations have no ref that points to what its name does not
     say: nobody may go back to one that has, and once the ref is dropped nothing holds what it
     points to."""
     newer: View | None = None
-    for at, state in enumerate(states):
-        if has_wrong_ref(store, state.view, newer):
+    for at, entry in enumerate(entries):
+        if has_wrong_ref(store, entry.view, newer):
             return at
-        newer = state.view
-    return len(states)
+        newer = entry.view
+    return len(entries)
 
 
 def _is_cut(
-    repository: Core, state: LogHead, horizon: OperationCid, *, author: str, time: int | None
+    repository: Core, state: State, horizon: OperationCid, *, author: str, time: int | None
 ) -> bool:
     """Gives up what is before an operation, by an operation of its own; False: another came first.
 
@@ -229,7 +229,7 @@ def _is_cut(
             author=author,
             time=operations.time(time),
             description="give up older operations",
-            cells={HORIZON_CELL: (repository.store.cell(HORIZON_CELL), horizon.raw)},
+            cells={HORIZON_CELL: (state.cells.get(HORIZON_CELL), horizon.raw)},
         )
     except ConflictError as error:
         if error.kind is not ErrorKind.HEAD_MOVED:

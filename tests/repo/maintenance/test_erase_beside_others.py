@@ -18,8 +18,8 @@ from ibidem.index.snapshot_registry import SnapshotRegistry
 from ibidem.objects.ids import NodeId
 from ibidem.repo.erasure import destroy as destroying
 from ibidem.repo.erasure import erase as erasing
-from ibidem.repo.operation_log import ERASING_CELL
 from ibidem.repo.repository import Repository
+from ibidem.repo.state import ERASING_CELL
 
 from .conftest import SECRET
 from .secret import NEEDLES, add_secret, places_of
