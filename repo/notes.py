@@ -32,7 +32,7 @@ from ibidem.repo import refs
 from ibidem.repo.arguments import CommitInfo, checked_time, commit_info, commit_of
 from ibidem.repo.events import EVENT, OUTCOME, PENALIZE, REINFORCE, VOTE, Event, Log, checked_event
 from ibidem.repo.transaction.changeset import NODES, ChangeSet, laid_on
-from ibidem.repo.transaction.publish import move, retry_publish, tip
+from ibidem.repo.transaction.publish import move, tip
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
@@ -124,9 +124,7 @@ class Notes:
             checked_event(one)
         subject = message or f"{found[0].kind}, {len(found)} event{'s' * (len(found) != 1)}"
         signed = commit_info(author, subject, now, None, None)
-        return retry_publish(
-            self._operations, lambda state: self._add_on_head(state, found, signed, now)
-        )
+        return self._operations.retry(lambda state: self._add_on_head(state, found, signed, now))
 
     def reinforce(
         self,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -28,6 +29,7 @@ from ibidem.objects.record import record
 from ibidem.objects.view import Ref, View
 from ibidem.repo import refs
 from ibidem.repo.arguments import CommitInfo
+from ibidem.repo.retry import pause, queued
 from ibidem.repo.state import HEAD_CELL, HORIZON_CELL, LogEntry, State
 
 if TYPE_CHECKING:
@@ -218,30 +220,67 @@ class OperationLog:
         more: Mapping[Cid, bytes] | None = None,
     ) -> LogEntry:
         """Publishes the view that `make` returns, called again after a lost race; None: nothing."""
-        for _ in range(RETRIES_MAX):
-            state = self.state()
+        refused: list[ConflictError] = []
+
+        def attempt(state: State) -> LogEntry:
             buffer = WriteBatch(self.store)
             try:
                 view = make(state, buffer)
-            except NotFoundError as error:
-                if not self.is_overtaken(state, error):
-                    raise
-                continue
+            except ConflictError as error:
+                refused.append(error)
+                raise
             if view is None:
                 return state
-            try:
-                return self.publish(
-                    state,
-                    view,
-                    buffer,
-                    author=author,
-                    time=self.time(time),
-                    description=description,
-                    more=more,
-                )
-            except ConflictError as error:
-                if error.kind is not ErrorKind.HEAD_MOVED:
-                    raise
+            return self.publish(
+                state,
+                view,
+                buffer,
+                author=author,
+                time=self.time(time),
+                description=description,
+                more=more,
+            )
+
+        return self.retry(attempt, is_lost=lambda _: bool(refused))
+
+    def retry(
+        self,
+        attempt: Callable[[State], T],
+        *,
+        state: State | None = None,
+        is_lost: Callable[[State], bool] = lambda _: False,
+        is_queued: bool = True,
+    ) -> T:
+        """Returns what `attempt` returns, called again with a newer state after each lost race.
+
+        Args:
+            attempt: publishes on a state; it raises `ConflictError` of kind `head-moved` where
+                another writer came first.
+            state: what is tried first, where no other writer has the turn; by default the newest.
+            is_lost: tells of the state after a lost race that no retry can help.
+            is_queued: whether others wait meanwhile; not where an attempt reads the whole store.
+
+        Raises:
+            ConflictError: kind `head-moved`: no retry helped.
+        """
+        with queued(self.store) if is_queued else nullcontext(True) as is_free:
+            if state is None or not is_free:  # whoever had the turn has moved the head
+                state = self.state()
+            for losses in range(1, RETRIES_MAX + 1):
+                try:
+                    return attempt(state)
+                except NotFoundError as error:
+                    if not self.is_overtaken(state, error):
+                        raise
+                    pause(losses)
+                    state = self.state()
+                except ConflictError as error:
+                    if error.kind is not ErrorKind.HEAD_MOVED:
+                        raise
+                    pause(losses)
+                    state = self.state()
+                    if is_lost(state):
+                        raise
         raise lost_every_race()
 
     def undo(
@@ -292,14 +331,8 @@ class OperationLog:
         time: int | None,
         key: SigningKey | None,
     ) -> Restored:
-        for _ in range(RETRIES_MAX):
-            state = self.state()
-            try:
-                reverted, restored = self._chosen(choose, state, mark)
-            except NotFoundError as error:
-                if not self.is_overtaken(state, error):
-                    raise
-                continue
+        def attempt(state: State) -> Restored:
+            reverted, restored = self._chosen(choose, state, mark)
             description = f"{_VERBS[mark]} {reverted.operation.description}"
             now = self.time(time)
             buffer = WriteBatch(self.store)
@@ -309,22 +342,18 @@ class OperationLog:
             if mark == _UNDONE:
                 signature = CommitInfo(author, description, time, key=key)
                 view, nodes = self._with_tombstones(state, view, signature, now, buffer)
-            try:
-                made = self.publish(
-                    state,
-                    view,
-                    buffer,
-                    author=author,
-                    time=now,
-                    description=description,
-                    extra={mark: reverted.cid},
-                )
-            except ConflictError as error:
-                if error.kind is not ErrorKind.HEAD_MOVED:
-                    raise
-            else:
-                return Restored(made.operation, nodes)
-        raise lost_every_race()
+            made = self.publish(
+                state,
+                view,
+                buffer,
+                author=author,
+                time=now,
+                description=description,
+                extra={mark: reverted.cid},
+            )
+            return Restored(made.operation, nodes)
+
+        return self.retry(attempt)
 
     def _with_tombstones(
         self, before: State, after: View, signature: CommitInfo, time: int, buffer: WriteBatch

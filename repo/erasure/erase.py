@@ -24,8 +24,6 @@ from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, CommitCid, ErasureCid, TreeCid
 from ibidem.objects.erasure import Erasure
 from ibidem.objects.errors import (
-    ConflictError,
-    ErrorKind,
     InvalidInputError,
     NotFoundError,
 )
@@ -40,7 +38,7 @@ from ibidem.repo.erasure.destroy import Known, finish
 from ibidem.repo.erasure.find_copies import Copies, find_copies
 from ibidem.repo.erasure.guard import Erased, index_of, read_erased
 from ibidem.repo.maintenance.cleaned import cleaned_commit
-from ibidem.repo.operation_log import ERASES, RETRIES_MAX, lost_every_race
+from ibidem.repo.operation_log import ERASES
 from ibidem.repo.state import ERASING, ERASING_CELL
 from ibidem.repo.transaction.changeset import between
 
@@ -137,34 +135,30 @@ class _Work:
         self._key = key
 
     def run(self, given: Sequence[Erasure]) -> EraseReport:
-        for _ in range(RETRIES_MAX):
-            state = self._operations.state()
-            try:
-                fields = self._repository.graph(state=state).config.fields
-                erased = read_erased(self._operations.store, state.view.erasures)
-                copies = find_copies(self._store, set(self._ids), fields)
-                self._check(state, copies, erased, given)
-                pending = state.cells.get(ERASING_CELL)
-                erasures, commits, tree = self._publish(state, copies, erased, given, pending)
-            except ConflictError as error:
-                if error.kind is not ErrorKind.HEAD_MOVED:
-                    raise
-                continue
-            except NotFoundError as error:
-                if not self._operations.is_overtaken(state, error):
-                    raise
-                continue
-            # What somebody else has begun, and may have left, is destroyed with the rest.
-            finish(self._repository, Known(copies, tree) if pending is None else None)
-            return EraseReport(
-                tuple(self._ids),
-                tuple(erasure.cid for erasure in erasures),
-                sum(map(len, copies.cids.values())),
-                commits,
-                tuple(sorted(copies.shared)),
-                tuple(copies.elsewhere),
-            )
-        raise lost_every_race()
+        report, known = self._operations.retry(
+            lambda state: self._attempt(state, given), is_queued=False
+        )
+        finish(self._repository, known)
+        return report
+
+    def _attempt(self, state: State, given: Sequence[Erasure]) -> tuple[EraseReport, Known | None]:
+        """Publishes the erasure; returns also what is then left to destroy, as far as that is all:
+        what somebody else has begun, and may have left, is destroyed with the rest."""
+        fields = self._repository.graph(state=state).config.fields
+        erased = read_erased(self._store, state.view.erasures)
+        copies = find_copies(self._store, set(self._ids), fields)
+        self._check(state, copies, erased, given)
+        pending = state.cells.get(ERASING_CELL)
+        erasures, commits, tree = self._publish(state, copies, erased, given, pending)
+        report = EraseReport(
+            tuple(self._ids),
+            tuple(erasure.cid for erasure in erasures),
+            sum(map(len, copies.cids.values())),
+            commits,
+            tuple(sorted(copies.shared)),
+            tuple(copies.elsewhere),
+        )
+        return report, Known(copies, tree) if pending is None else None
 
     def _check(
         self, state: State, copies: Copies, erased: Erased, given: Sequence[Erasure]

@@ -19,7 +19,7 @@ from ibidem.repo.merge.ancestry import merge_bases, merged_root
 from ibidem.repo.merge.conflicts import OpenConflict, open_conflicts
 from ibidem.repo.merge.three_way import merge_roots
 from ibidem.repo.refs import HEADS
-from ibidem.repo.transaction.publish import Tip, move, retry_publish, tip
+from ibidem.repo.transaction.publish import Tip, move, tip
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
@@ -95,7 +95,7 @@ def merge_into(
         )
         return merged
 
-    return attempt(operations.state()) if is_dry_run else retry_publish(operations, attempt)
+    return attempt(operations.state()) if is_dry_run else operations.retry(attempt)
 
 
 def changed_between(

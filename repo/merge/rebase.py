@@ -29,7 +29,7 @@ from ibidem.repo.merge.three_way import merge_roots
 from ibidem.repo.merge.tombstones import with_tombstones
 from ibidem.repo.operation_log import OperationLog
 from ibidem.repo.state import State
-from ibidem.repo.transaction.publish import Tip, move, retry_publish, tip
+from ibidem.repo.transaction.publish import Tip, move, tip
 
 if TYPE_CHECKING:
     from ibidem.objects.ids import NodeId
@@ -242,7 +242,7 @@ def _run(
             )
         return done
 
-    return attempt(operations.state()) if is_dry_run else retry_publish(operations, attempt)
+    return attempt(operations.state()) if is_dry_run else operations.retry(attempt)
 
 
 def _report(source: WriteBatch, before: Root, plan: _Plan) -> Replanted:

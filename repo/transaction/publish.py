@@ -1,29 +1,22 @@
 """Publishing a change set: a commit on a branch by compare-and-swap, reconciled where the branch
 moved.
-
-Writers take turns where the store has turns, so that nobody loses every race. A writer that loses a
-race all the same waits before it tries again, for a random time from a range that doubles with
-every loss. Both decide when something is written, never what.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Mapping
 from dataclasses import replace
-from random import SystemRandom
-from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING
 
 from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, CommitCid, RootCid
 from ibidem.objects.commit import Commit
-from ibidem.objects.errors import ConflictError, ErrorKind, NotFoundError
+from ibidem.objects.errors import ConflictError
 from ibidem.objects.record import record
 from ibidem.objects.root import Root
 from ibidem.repo import refs
 from ibidem.repo.arguments import CommitInfo, commit_of
-from ibidem.repo.operation_log import RETRIES_MAX, OperationLog, lost_every_race
+from ibidem.repo.operation_log import OperationLog
 from ibidem.repo.state import State
 from ibidem.repo.transaction.changeset import ChangeSet
 from ibidem.repo.transaction.reconcile import RECORD, Reconciled, Reconciliation
@@ -31,71 +24,6 @@ from ibidem.repo.transaction.reconcile import RECORD, Reconciled, Reconciliation
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
     from ibidem.store.protocol import Swap
-
-
-FIRST_SECONDS = 0.0005
-LONGEST_SECONDS = 0.05
-_RANDOM = SystemRandom()
-Done = TypeVar("Done")
-
-
-@runtime_checkable
-class SupportsTurns(Protocol):
-    """A store whose writers can queue."""
-
-    def turn(self) -> AbstractContextManager[bool]:
-        """Holds the turn to publish; yields whether nobody else had it."""
-        ...
-
-
-def retry_publish(
-    operations: OperationLog,
-    attempt: Callable[[State], Done],
-    *,
-    state: State | None = None,
-    is_lost: Callable[[State], bool] = lambda _: False,
-) -> Done:
-    """Returns what `attempt` returns, called again with a newer state after each lost race.
-
-    Args:
-        operations: where `attempt` publishes.
-        attempt: publishes on a state; it raises `ConflictError` of kind `head-moved` where another
-            writer came first.
-        state: what is tried first, where no other writer has the turn; by default the newest.
-        is_lost: tells of the state after a lost race that no retry can help.
-
-    Raises:
-        ConflictError: kind `head-moved`: no retry helped.
-    """
-    with _turn(operations.store) as is_free:
-        if state is None or not is_free:  # whoever had the turn has moved the head
-            state = operations.state()
-        for losses in range(1, RETRIES_MAX + 1):
-            try:
-                return attempt(state)
-            except NotFoundError as error:
-                if not operations.is_overtaken(state, error):
-                    raise
-                pause(losses)
-                state = operations.state()
-            except ConflictError as error:
-                if error.kind is not ErrorKind.HEAD_MOVED:
-                    raise
-                pause(losses)
-                state = operations.state()
-                if is_lost(state):
-                    raise
-    raise lost_every_race()
-
-
-def pause(losses: int) -> None:
-    """Waits, after so many races lost in a row, from 1 on."""
-    longest = min(LONGEST_SECONDS, FIRST_SECONDS * 2.0 ** min(losses, 16))
-    time.sleep(_RANDOM.uniform(0.0, longest))
-
-
-def _turn(store: object) -> AbstractContextManager[bool]:
-    return store.turn() if isinstance(store, SupportsTurns) else nullcontext(True)
 
 
 @record
@@ -191,8 +119,7 @@ class BranchPublisher:
             ConflictError: the branch was deleted; or what `Reconciliation.on` refuses.
         """
         reconciliation = Reconciliation(self._operations.store, self.begun.root_cid, edits, blocks)
-        return retry_publish(
-            self._operations,
+        return self._operations.retry(
             lambda state: self._attempt(state, reconciliation),
             state=self.state,
             is_lost=self._is_cell_lost,

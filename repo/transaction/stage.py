@@ -17,7 +17,7 @@ from ibidem.objects.root import Root
 from ibidem.repo.arguments import CommitInfo
 from ibidem.repo.state import HEAD_CELL, STAGE_CELL, State
 from ibidem.repo.transaction.changeset import ChangeSet, between
-from ibidem.repo.transaction.publish import BranchPublisher, Tip, retry_publish, tip
+from ibidem.repo.transaction.publish import BranchPublisher, Tip, tip
 from ibidem.repo.transaction.reconcile import Reconciliation
 
 if TYPE_CHECKING:
@@ -116,8 +116,7 @@ class StagePublisher:
         """
         store = self._operations.store
         reconciliation = Reconciliation(store, self._begun.root_cid, edits, blocks)
-        retry_publish(
-            self._operations,
+        self._operations.retry(
             lambda state: self._attempt(state, reconciliation),
             state=self.state,
         )

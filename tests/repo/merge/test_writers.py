@@ -15,7 +15,6 @@ from ibidem.objects.errors import ConflictError, ErrorKind, InvalidInputError, N
 from ibidem.objects.node import Node
 from ibidem.repo.repository import Repository
 from ibidem.repo.state import State
-from ibidem.repo.transaction.publish import retry_publish
 from ibidem.store.testing import run_together
 
 BENCH = Path(__file__).resolve().parents[3] / "bench" / "writers.py"
@@ -142,7 +141,7 @@ def test_a_state_that_was_collected_meanwhile_is_a_lost_race() -> None:
         return "done"
 
     with ibidem.init("memory:") as repo, pytest.raises(NotFoundError):
-        retry_publish(repo.operation_log, attempt)
+        repo.operation_log.retry(attempt)
     assert calls == 2, "once more after the head moved, and no more while it stands"
 
 
