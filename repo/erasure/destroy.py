@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from ibidem.objects import codec
 from ibidem.objects.cid import Cid, TreeCid
-from ibidem.objects.errors import ConflictError, IbidemError, StorageError
+from ibidem.objects.errors import IbidemError, StorageError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.record import record
 from ibidem.repo.erasure.find_copies import Copies, find_copies
@@ -29,6 +29,7 @@ from ibidem.store.lock import writer_lock
 
 if TYPE_CHECKING:
     from ibidem.repo.core import Core
+    from ibidem.repo.state import State
 
 _LOCK = "blocks/erasing.lock"
 
@@ -107,18 +108,17 @@ def _all_traces(repository: Core) -> Copies:
 
 def _is_closed(repository: Core, done: TreeCid) -> bool:
     """Takes the mark away where no more was erased than is `done`; tells whether it is gone."""
-    store = repository.store
-    for _ in range(RETRIES_MAX):
-        state = repository.operation_log.state()
+
+    def attempt(state: State) -> bool:
         head, pending = state.cid.raw, state.cells.get(ERASING_CELL)
         if pending is None:
             return True
         if state.view.erasures != done:
             return False
-        with suppress(ConflictError):
-            store.publish({}, {HEAD_CELL: (head, head), ERASING_CELL: (pending, None)})
-            return True
-    raise lost_every_race()
+        repository.store.publish({}, {HEAD_CELL: (head, head), ERASING_CELL: (pending, None)})
+        return True
+
+    return repository.operation_log.retry(attempt)
 
 
 def _destroy(repository: Core, copies: Copies) -> None:

@@ -92,7 +92,11 @@ def commit(operations: OperationLog, signature: CommitInfo) -> Commit | None:
 
 def clear(operations: OperationLog) -> None:
     """Drops what is staged."""
-    operations.store.publish({}, {STAGE_CELL: (operations.store.cell(STAGE_CELL), None)})
+
+    def attempt(state: State) -> None:
+        operations.store.publish({}, {STAGE_CELL: (state.cells.get(STAGE_CELL), None)})
+
+    operations.retry(attempt)
 
 
 class StagePublisher:
