@@ -6,14 +6,14 @@ what.
 
 from __future__ import annotations
 
+import os
 import time
 from contextlib import AbstractContextManager, nullcontext
-from random import SystemRandom
 from typing import Protocol, runtime_checkable
 
 FIRST_SECONDS = 0.0005
 LONGEST_SECONDS = 0.05
-_RANDOM = SystemRandom()
+_RANDOM_BYTES = 4
 
 
 @runtime_checkable
@@ -34,4 +34,6 @@ def pause(losses: int) -> None:
     """Waits after so many races lost in a row, from 1 on: for a random time from a range that
     doubles with every loss."""
     longest = min(LONGEST_SECONDS, FIRST_SECONDS * 2.0 ** min(losses, 16))
-    time.sleep(_RANDOM.uniform(0.0, longest))
+    # `random` would be imported by every process, for the few that lose a race.
+    share = int.from_bytes(os.urandom(_RANDOM_BYTES), "big") / 256**_RANDOM_BYTES
+    time.sleep(share * longest)
