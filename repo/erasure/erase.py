@@ -34,7 +34,7 @@ from ibidem.objects.view import Ref
 from ibidem.repo import refs
 from ibidem.repo.argument_checks import check_id
 from ibidem.repo.arguments import CommitInfo
-from ibidem.repo.erasure.destroy import Known, finish
+from ibidem.repo.erasure.destroy import Known, config_quoting, finish
 from ibidem.repo.erasure.find_copies import Copies, find_copies
 from ibidem.repo.erasure.guard import Erased, index_of, read_erased
 from ibidem.repo.maintenance.cleaned import cleaned_commit
@@ -68,6 +68,8 @@ class EraseReport:
     """Content and vectors that other nodes have too; they stay."""
     elsewhere: tuple[tuple[str, Cid], ...] = ()
     """Kind and CID of blocks that say the same and stay, such as another node or a message."""
+    settings: tuple[str, ...] = ()
+    """Names of files with settings that say the same and stay, such as `local/remotes.json`."""
 
 
 def erase(
@@ -135,30 +137,34 @@ class _Work:
         self._key = key
 
     def run(self, given: Sequence[Erasure]) -> EraseReport:
-        report, known = self._operations.retry(
+        copies, erasures, commits, known = self._operations.retry(
             lambda state: self._attempt(state, given), is_queued=False
         )
         finish(self._repository, known)
-        return report
-
-    def _attempt(self, state: State, given: Sequence[Erasure]) -> tuple[EraseReport, Known | None]:
-        """Publishes the erasure; returns also what is then left to destroy, as far as that is all:
-        what somebody else has begun, and may have left, is destroyed with the rest."""
-        fields = self._repository.graph(state=state).config.fields
-        erased = read_erased(self._store, state.view.erasures)
-        copies = find_copies(self._store, set(self._ids), fields)
-        self._check(state, copies, erased, given)
-        pending = state.cells.get(ERASING_CELL)
-        erasures, commits, tree = self._publish(state, copies, erased, given, pending)
-        report = EraseReport(
+        folder = self._repository.folder
+        return EraseReport(
             tuple(self._ids),
             tuple(erasure.cid for erasure in erasures),
             sum(map(len, copies.cids.values())),
             commits,
             tuple(sorted(copies.shared)),
             tuple(copies.elsewhere),
+            () if folder is None else tuple(config_quoting(folder, copies)),
         )
-        return report, Known(copies, tree) if pending is None else None
+
+    def _attempt(
+        self, state: State, given: Sequence[Erasure]
+    ) -> tuple[Copies, list[Erasure], dict[str, CommitCid], Known | None]:
+        """Publishes the erasure; returns the copies, the erasures, the commits by ref, and what is
+        left to destroy, None where that is more: what somebody else has begun, and may have left,
+        is destroyed with the rest."""
+        fields = self._repository.graph(state=state).config.fields
+        erased = read_erased(self._store, state.view.erasures)
+        copies = find_copies(self._store, set(self._ids), fields)
+        self._check(state, copies, erased, given)
+        pending = state.cells.get(ERASING_CELL)
+        erasures, commits, tree = self._publish(state, copies, erased, given, pending)
+        return copies, erasures, commits, Known(copies, tree) if pending is None else None
 
     def _check(
         self, state: State, copies: Copies, erased: Erased, given: Sequence[Erasure]
