@@ -108,15 +108,6 @@ def commit_paths(
     """
     if not paths:
         return None, repository.commit_stage(author=author, message=message)
-    is_stage_empty = next(repository.staged_changes(), None) is None
-    # With nothing staged before, ingest and commit are one durable step.
-    started = (
-        repository.transaction(author=author, message=message)
-        if is_stage_empty
-        else repository.staging()
-    )
-    with started as tx:
+    with repository.transaction_on_stage(author=author, message=message) as tx:
         report = sources.ingest_paths(session, tx, paths, folder=folder, prune=prune, strict=strict)
-    if is_stage_empty:
-        return report, tx.commit
-    return report, repository.commit_stage(author=author, message=message)
+    return report, tx.commit

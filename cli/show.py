@@ -90,11 +90,9 @@ def _by_id(repository: Repository, session: Session, name: str, at: str) -> Show
 
 
 def _commit(repository: Repository, commit: Commit) -> Shown:
-    from ibidem.objects.cid import RootCid
-    from ibidem.repo.operation_log import ORIGIN_CELL
 
     # The first commit is compared with the empty state that the repository began as.
-    origin = RootCid(repository.store.cell(ORIGIN_CELL) or b"")
+    origin = repository.operation_log.state().origin
     found = list(repository.diff(commit.parents[0] if commit.parents else origin, commit.cid))
     value = {**shapes.commit_json(commit), "counts": changes.counts_json(found)}
     listed = changes.change_lines(repository.store, found, limit=_CHANGES_SHOWN)

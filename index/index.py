@@ -80,6 +80,8 @@ class Index:
             else SnapshotRegistry(Path(directory), is_read_only=is_read_only)
         )
         self._is_read_only = is_read_only
+        self.write_count = 0
+        """Snapshots that were written into the directory, or begun to be."""
         self._merger = MergeScheduler()
         self._open: dict[RootCid, Snapshot] = {}
         self._pinned: frozenset[RootCid] = frozenset()
@@ -287,6 +289,7 @@ class Index:
         """Makes a state on disk and remembers it; where the disk refuses, in memory."""
         registry = self._registry
         if registry is not None and not self._is_read_only:
+            self.write_count += 1
             try:
                 state = make(registry.segment_store)
                 registry.remember(state, pinned=self._pinned)

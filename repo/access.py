@@ -49,6 +49,7 @@ class UnrestrictedGraph(Graph):
         self.root_cid, self.commit, self.root = whole.root_cid, whole.commit, whole.root
         self.trust = trust
         self.core = whole.core
+        self._state = whole._state
         self._store = whole.core.store
         self._trees = {}
         self._snapshot = None

@@ -13,8 +13,9 @@ from ibidem.objects.root import Root
 from ibidem.objects.tree.block import EMPTY_TREE, EMPTY_TREE_BLOCK
 from ibidem.objects.view import View
 from ibidem.repo import refs
-from ibidem.repo.operation_log import HEAD_CELL, ORIGIN_CELL, OperationLog
+from ibidem.repo.operation_log import OperationLog
 from ibidem.repo.root_check import checked_config
+from ibidem.repo.state import HEAD_CELL, ORIGIN_CELL
 from ibidem.store.protocol import Store
 
 S = TypeVar("S", bound=Store)

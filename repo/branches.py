@@ -10,10 +10,11 @@ from ibidem.repo import refs
 from ibidem.repo.refs import HEADS
 
 if TYPE_CHECKING:
-    from ibidem.objects.blocks import WriteBatch
+    from ibidem.objects.blocks import Source, WriteBatch
     from ibidem.objects.cid import CommitCid
     from ibidem.objects.view import View
-    from ibidem.repo.operation_log import LogHead, OperationLog
+    from ibidem.repo.operation_log import OperationLog
+    from ibidem.repo.state import State
 
 
 def create(
@@ -28,7 +29,7 @@ def create(
     """Creates a branch or tag; raises `InvalidInputError` when there is one of that name."""
     full_name = prefix + refs.check_name(_noun(prefix), name)
 
-    def make(state: LogHead, buffer: WriteBatch) -> View:
+    def make(state: State, buffer: WriteBatch) -> View:
         if refs.read(buffer, state.view, full_name) is not None:
             raise InvalidInputError(
                 f"{_noun(prefix)}: {name!r} exists",
@@ -45,7 +46,7 @@ def delete(
     """Deletes a branch or tag; raises `NotFoundError` when there is none of that name."""
     full_name = prefix + refs.check_name(_noun(prefix), name)
 
-    def make(state: LogHead, buffer: WriteBatch) -> View:
+    def make(state: State, buffer: WriteBatch) -> View:
         if state.view.head == full_name:
             raise InvalidInputError(
                 f"branch: {name!r} is the current one", hint="switch to another one first"
@@ -61,7 +62,7 @@ def switch(operations: OperationLog, name: str, *, author: str, time: int | None
     """Makes another branch the current one; raises `NotFoundError` when there is none."""
     full_name = HEADS + refs.check_name("branch", name)
 
-    def make(state: LogHead, buffer: WriteBatch) -> View | None:
+    def make(state: State, buffer: WriteBatch) -> View | None:
         if state.view.head == full_name:
             return None
         if refs.read(buffer, state.view, full_name) is None:
@@ -72,16 +73,20 @@ def switch(operations: OperationLog, name: str, *, author: str, time: int | None
 
 
 def branch_of(operations: OperationLog, name: str | None) -> str:
-    """Returns the full name of a branch that exists, of the current one without a name."""
-    state = operations.state()
+    """Returns the full name of a branch that exists now, of the current one without a name."""
+    return operations.retry_if_collected(lambda state: branch_in(operations.store, state, name))
+
+
+def branch_in(source: Source, state: State, name: str | None) -> str:
+    """Returns the full name of a branch in a state, of the current one without a name.
+
+    Raises:
+        NotFoundError: there is no such branch.
+    """
     if name is None:
         return state.view.head
     full_name = HEADS + refs.check_name("branch", name)
-    is_current = full_name == state.view.head
-    found = is_current or operations.retry_if_collected(
-        lambda: refs.read(operations.store, operations.state().view, full_name)
-    )
-    if not found:
+    if full_name != state.view.head and refs.read(source, state.view, full_name) is None:
         raise no_ref(HEADS, name)
     return full_name
 

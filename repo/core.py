@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from ibidem.objects.cid import CommitCid, RootCid, TreeCid
+from ibidem.objects.cid import CommitCid, OperationCid, RootCid, TreeCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.edge import Edge
 from ibidem.objects.errors import (
@@ -23,9 +23,10 @@ from ibidem.objects.ids import EdgeId, NodeId
 from ibidem.objects.tree import EMPTY_TREE, Tree
 from ibidem.repo import revspec
 from ibidem.repo.erasure.guard import ErasureGuard, sweep_index
-from ibidem.repo.operation_log import ORIGIN_CELL, LogHead, OperationLog
+from ibidem.repo.operation_log import OperationLog
 from ibidem.repo.receipts.log import ReceiptLog
 from ibidem.repo.refs import HEADS, TAGS
+from ibidem.repo.state import State
 from ibidem.store.closing import Closing
 
 if TYPE_CHECKING:
@@ -72,10 +73,11 @@ class Core(Closing):
         """Signs the commits that are made through this object; see `sign_with`."""
         self._vector_cache: VectorCache | None = None
         self._keyring: Keyring | None = None
-        self._index: tuple[TreeCid, Index] | None = None
-        """With the erasures that it was made after."""
-        self._head: tuple[LogHead, CommitCid | None] | None = None
-        self._graph: tuple[CommitCid, Graph] | None = None
+        self._index: tuple[View, Index] | None = None
+        """With the newest view that was asked for, whose erasures it was made after."""
+        self._head: tuple[OperationCid, CommitCid | None] | None = None
+        self._graph: tuple[CommitCid, TreeCid, Graph] | None = None
+        """That of the commit last asked for, and after which erasures."""
         self._is_asked = False
         """Whether a snapshot was asked for since the last commit through this object."""
         self._asked: tuple[Root, RootCid] | None = None
@@ -115,7 +117,7 @@ class Core(Closing):
         Raises:
             NotFoundError: kind `revision-not-found`, or `ambiguous`.
         """
-        found = self.operation_log.retry_if_collected(lambda: self._resolved(rev))
+        found = self.operation_log.retry_if_collected(lambda state: self._resolved(state, rev))
         if found is None and not missing_ok:
             raise NotFoundError(
                 f"revision {rev!r}: the branch has no commits yet",
@@ -124,35 +126,46 @@ class Core(Closing):
             )
         return found
 
-    def _resolved(self, rev: object) -> CommitCid | None:
+    def _resolved(self, state: State, rev: object) -> CommitCid | None:
         """Returns the commit that a revision names; the head's is known while its state lasts."""
         if rev != revspec.HEAD:
-            return revspec.resolve(self.operation_log, rev)
-        state = self.operation_log.state()
-        if self._head is None or self._head[0] is not state:
-            self._head = state, revspec.resolve(self.operation_log, rev)
-        return self._head[1]
+            return revspec.resolve(self.operation_log, state, rev)
+        last = self._head
+        if last is None or last[0] != state.cid:
+            last = self._head = state.cid, revspec.resolve(self.operation_log, state, rev)
+        return last[1]
 
-    def graph(self, rev: object = revspec.HEAD, *, trust: TrustContext | None = None) -> Graph:
+    def graph(
+        self,
+        rev: object = revspec.HEAD,
+        *,
+        trust: TrustContext | None = None,
+        state: State | None = None,
+    ) -> Graph:
         """Returns the graph at a revision, or of a root given by its RootCid, read-only.
 
         Args:
             trust: the caller; a root with a trust policy is not read without.
+            state: what the revision is looked for in; by default the newest.
         """
-        if trust is not None:
-            return self.graph(rev).seen_by(trust)
+        found = self.operation_log.retry_if_collected(
+            lambda state: self._graph_in(state, rev), state=state
+        )
+        return found if trust is None else found.seen_by(trust)
+
+    def _graph_in(self, state: State, rev: object) -> Graph:
         from ibidem.repo.graph import Graph
 
         if isinstance(rev, RootCid):
-            return Graph(self, rev, None)
-        found = self.resolve(rev, missing_ok=True)
+            return Graph(self, rev, None, state=state)
+        found = self._resolved(state, rev)
         if found is None:
-            return Graph(self, RootCid(self.store.cell(ORIGIN_CELL) or b""), None)
-        last = self._graph
-        if last is None or last[0] != found:
+            return Graph(self, state.origin, None, state=state)
+        last, erasures = self._graph, state.view.erasures
+        if last is None or last[:2] != (found, erasures):
             commit = Commit.decode(self.store.get(found))
-            last = self._graph = (found, Graph(self, commit.root, commit))
-        return last[1]
+            last = self._graph = found, erasures, Graph(self, commit.root, commit, state=state)
+        return last[2]
 
     def of_head(self, ask: Callable[[Graph], T]) -> T:
         """Returns what a question makes of the graph at the head.
@@ -209,18 +222,24 @@ class Core(Closing):
 
     @property
     def index(self) -> Index:
-        """The index of this repository."""
-        erasures = self.view.erasures
-        if self._index is None or self._index[0] != erasures:
+        """The index of this repository, as of now."""
+        return self._index_after(self.view)
+
+    def _index_after(self, view: View) -> Index:
+        """Returns the index as of a view, or of a newer one that was asked for before."""
+        if self._index is None or self._index[0].seq < view.seq:
+            if self._index is not None and self._index[0].erasures == view.erasures:
+                self._index = view, self._index[1]
+                return self._index[1]
             # What was made before an erasure quotes what was erased: no process goes on with it.
             from ibidem.index.index import Index
 
             self.drop_index()
-            folder = self.index_folder
-            if erasures != EMPTY_TREE and self.folder is not None:
+            folder = self._index_folder(view)
+            if view.erasures != EMPTY_TREE and self.folder is not None:
                 with suppress(OSError):  # who erases removes it, and takes no error for success
                     sweep_index(self.folder / "index", folder)
-            self._index = (erasures, Index(folder, self.store))
+            self._index = view, Index(folder, self.store)
         return self._index[1]
 
     def drop_index(self) -> None:
@@ -233,17 +252,27 @@ class Core(Closing):
     @property
     def index_folder(self) -> Path | None:
         """Where the files of the index are, another place after each erasure; None in memory."""
+        return self._index_folder(self.view)
+
+    def _index_folder(self, view: View) -> Path | None:
         if self.folder is None:
             return None
-        erasures = self.view.erasures
         folder = self.folder / "index"
-        return folder if erasures == EMPTY_TREE else folder / f"after-{str(erasures)[-16:]}"
+        after = f"after-{str(view.erasures)[-16:]}"
+        return folder if view.erasures == EMPTY_TREE else folder / after
 
-    def snapshot(self, root_cid: RootCid, commit: Commit | None) -> Snapshot:
-        """Returns the index snapshot of a root; the roots of the commit's parents are near it."""
+    def snapshot(
+        self, root_cid: RootCid, commit: Commit | None, *, state: State | None = None
+    ) -> Snapshot:
+        """Returns the index snapshot of a root.
+
+        Args:
+            commit: one that has the root; those of its parents are near.
+            state: what the call works on; by default the newest.
+        """
         self._is_asked = True
         near = self._parents(commit)
-        return self._indexing(lambda index: index.snapshot(root_cid, near=near))
+        return self._indexing(lambda index: index.snapshot(root_cid, near=near), state=state)
 
     def index_after_commit(self, block_count: int) -> None:
         """Brings the index to the head after a small commit, where somebody has asked since the
@@ -256,9 +285,10 @@ class Core(Closing):
             self._is_asked = False
             # The commit is made, whatever comes of this; who asks next is told.
             with suppress(Exception):
-                head = self.graph()
+                state = self.operation_log.state()
+                head = self.graph(state=state)
                 near = self._parents(head.commit)
-                self._indexing(lambda index: index.prepare(head.root_cid, near=near))
+                self._indexing(lambda index: index.prepare(head.root_cid, near=near), state=state)
 
     def reindex(self, *, compact: bool = False) -> None:
         """Builds the index of the head from nothing; no data is affected.
@@ -273,15 +303,19 @@ class Core(Closing):
             self.index.forget()
             self.of_head(lambda head: self._indexing(lambda index: index.build(head.root_cid)))
 
-    def _indexing(self, work: Callable[[Index], T]) -> T:
+    def _indexing(self, work: Callable[[Index], T], *, state: State | None = None) -> T:
+        state = state or self.operation_log.state()
+        index = self._index_after(state.view)
         # The head's snapshot stays remembered, however many old revisions are asked.
-        self.index.pin([self.graph().root_cid])
+        index.pin([self.graph(state=state).root_cid])
+        write_count = index.write_count
         try:
-            return work(self.index)
+            return work(index)
         finally:
-            # Sweeps away what was just written where an erasure came first, whose own sweep may
-            # have been before. Where the erasure comes after this, so does its sweep.
-            _ = self.index
+            if index.write_count != write_count:
+                # Sweeps away what was just written where an erasure came first, whose own sweep
+                # may have been before. Where the erasure comes after this, so does its sweep.
+                _ = self.index
 
     def _parents(self, commit: Commit | None) -> list[RootCid]:
         """Returns the roots of a commit's parents."""

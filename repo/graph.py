@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ibidem.index.snapshot import Snapshot
     from ibidem.objects.erasure import Erasure
     from ibidem.repo.core import Core
+    from ibidem.repo.state import State
     from ibidem.retrieve.access.policy import TrustContext
 
 T = TypeVar("T")
@@ -46,11 +47,19 @@ class Graph:
     erasures: tuple[Erasure, ...] = ()
     """What is left out because it was erased since; see `repo/erasure/redacted_graph.py`."""
 
-    def __init__(self, core: Core, root_cid: RootCid, commit: Commit | None) -> None:
+    def __init__(
+        self, core: Core, root_cid: RootCid, commit: Commit | None, *, state: State | None = None
+    ) -> None:
+        """Reads the root.
+
+        Args:
+            state: what it was found in, which its snapshot is asked in; by default the newest.
+        """
         self.root_cid = root_cid
         self.commit = commit
         self.root = Root.decode(core.store.get(root_cid))
         self.core = core
+        self._state = state
         self._store = core.store
         self._trees: dict[Family, Tree] = {}
         self._snapshot: Snapshot | None = None
@@ -209,7 +218,7 @@ class Graph:
     def snapshot(self) -> Snapshot:
         """Returns the index snapshot of this root, made or advanced when it is not there."""
         if self._snapshot is None:
-            self._snapshot = self.core.snapshot(self.root_cid, self.commit)
+            self._snapshot = self.core.snapshot(self.root_cid, self.commit, state=self._state)
         return self._snapshot
 
     def asked(self, question: Callable[[Snapshot], T]) -> T:

@@ -32,12 +32,13 @@ from ibidem.repo import refs
 from ibidem.repo.arguments import CommitInfo, checked_time, commit_info, commit_of
 from ibidem.repo.events import EVENT, OUTCOME, PENALIZE, REINFORCE, VOTE, Event, Log, checked_event
 from ibidem.repo.transaction.changeset import NODES, ChangeSet, laid_on
-from ibidem.repo.transaction.publish import move, retry_publish, tip
+from ibidem.repo.transaction.publish import move, tip
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
     from ibidem.repo.core import Core
     from ibidem.repo.operation_log import OperationLog
+    from ibidem.repo.state import State
 
 NOTES = "notes/"
 _REMOTES = "remotes"
@@ -79,7 +80,13 @@ class Notes:
 
     def log(self) -> Log:
         """Returns the events as they stand now."""
-        return self._operations.retry_if_collected(lambda: self.at(self.head))
+        full_name = NOTES + self.space
+
+        def read(state: State) -> Log:
+            ref = refs.read(self._operations.store, state.view, full_name)
+            return self.at(None if ref is None else CommitCid(ref.target.raw))
+
+        return self._operations.retry_if_collected(read)
 
     def add(
         self,
@@ -118,7 +125,7 @@ class Notes:
             checked_event(one)
         subject = message or f"{found[0].kind}, {len(found)} event{'s' * (len(found) != 1)}"
         signed = commit_info(author, subject, now, None, None)
-        return retry_publish(self._operations.store, lambda: self._add_on_head(found, signed, now))
+        return self._operations.retry(lambda state: self._add_on_head(state, found, signed, now))
 
     def reinforce(
         self,
@@ -174,11 +181,12 @@ class Notes:
             raise InvalidInputError(f"ok: got {ok!r:.80}, expected True or False")
         return self._one(OUTCOME, target, 1.0 if ok else 0.0, actor, time)
 
-    def _add_on_head(self, events: Sequence[Event], signed: CommitInfo, time: int) -> CommitCid:
+    def _add_on_head(
+        self, state: State, events: Sequence[Event], signed: CommitInfo, time: int
+    ) -> CommitCid:
         """Adds events after all that are there; another writer who is first is read again."""
         operations, full_name = self._operations, NOTES + self.space
-        state = operations.state()
-        now = tip(operations, state, full_name)
+        now = tip(operations.store, state, full_name)
         buffer, edits = WriteBatch(operations.store), ChangeSet()
         last = Tree(operations.store, now.root.nodes).last
         place = 0 if last is None else 1 + int.from_bytes(last[:EVENT_PLACE_BYTES], "big")

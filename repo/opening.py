@@ -11,7 +11,7 @@ from typing import TypeVar
 from ibidem.objects.errors import CorruptError, ErrorKind, FormatError, NotFoundError
 from ibidem.repo.arguments import checked_path
 from ibidem.repo.core import Clock, Core
-from ibidem.repo.operation_log import ERASING_CELL
+from ibidem.repo.state import ERASING_CELL
 
 FOLDER = ".ibidem"
 LAYOUT_VERSION = 1

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ibidem.objects.blocks import WriteBatch
-from ibidem.objects.cid import Cid, OperationCid, RootCid, ViewCid
+from ibidem.objects.cid import Cid, OperationCid, ViewCid
 from ibidem.objects.errors import (
     ConflictError,
     CorruptError,
@@ -28,6 +29,8 @@ from ibidem.objects.record import record
 from ibidem.objects.view import Ref, View
 from ibidem.repo import refs
 from ibidem.repo.arguments import CommitInfo
+from ibidem.repo.retry import pause, queued
+from ibidem.repo.state import HEAD_CELL, HORIZON_CELL, LogEntry, State
 
 if TYPE_CHECKING:
     from ibidem.objects.ids import NodeId
@@ -36,18 +39,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-HEAD_CELL = "head"
-HORIZON_CELL = "horizon"
-"""Names the oldest operation that is kept, where `gc` gave up older ones."""
-ORIGIN_CELL = "origin"
-"""Names the root of a repository without commits: empty trees and the configuration."""
 OPERATIONS_KEPT = 10_000
 """How many of the newest operations `gc` keeps by default: months of undo for a person, and 4 MB of
 operations and views (350 bytes each, measured)."""
-ERASING_CELL = "erasing"
-"""There while an erasure is published and not everything of it is destroyed yet."""
-ERASING = b"1"
-"""The value of that cell."""
 RETRIES_MAX = 1000
 """Lost races in a row before giving up; each loss means that another writer got on."""
 
@@ -58,15 +52,6 @@ ERASES = "erases"
 LINK_FIELDS = (_UNDONE, _REDONE, ERASES)
 """Fields of operations that this program adds; each is a link."""
 _VERBS = {_UNDONE: "undo", _REDONE: "redo"}
-
-
-@record
-class LogHead:
-    """The repository at one moment: the last operation and its view."""
-
-    cid: OperationCid
-    operation: Operation
-    view: View
 
 
 @record
@@ -85,73 +70,94 @@ class OperationLog:
     def __init__(self, store: Store, clock: Callable[[], int]) -> None:
         self.store = store
         self._clock = clock
-        self._last: LogHead | None = None
+        self._last: LogEntry | None = None
 
-    def state(self) -> LogHead:
-        """Returns the newest state.
+    def state(self) -> State:
+        """Reads the newest state, all cells in one step.
 
         Raises:
-            CorruptError: the cell is missing or does not name an operation.
+            CorruptError: the cell `head` is missing or does not name an operation.
         """
-        value = self.store.cell(HEAD_CELL)
-        last = self._last
-        if last is not None and last.cid.raw == value:
-            return last
-        self._last = self.retry_if_collected(self._newest)
-        return self._last
+        for _ in range(RETRIES_MAX):
+            cells = self.store.cells()
+            head = cells.get(HEAD_CELL)
+            if head is None:
+                raise CorruptError("head: the cell is missing, expected the CID of an operation")
+            try:
+                last = self.entry(head)
+            except NotFoundError as error:
+                if not self._is_given_up(head, error):
+                    raise
+            else:
+                return State(last.cid, last.operation, last.view, cells)
+        raise lost_every_race()
 
-    def retry_if_collected(self, read: Callable[[], T]) -> T:
-        """Returns what `read` finds, called again where the state it read was given up meanwhile.
+    def entry(self, head: bytes) -> LogEntry:
+        """Returns the operation that a value of the cell `head` names; the newest is remembered."""
+        last = self._last
+        if last is None or last.cid.raw != head:
+            last = self._last = self.at(OperationCid(head))
+        return last
+
+    def at(self, cid: OperationCid) -> LogEntry:
+        """Returns an operation with its view."""
+        # Everything hangs on these two, so they are hashed again, which takes microseconds.
+        operation = Operation.decode(self.store.get(cid))
+        return LogEntry(cid, operation, View.decode(self.store.get(operation.view)))
+
+    def before(self, entry: LogEntry) -> LogEntry:
+        """Returns what an operation, not the first one, was made on."""
+        return self.at(entry.operation.parents[0])
+
+    def retry_if_collected(self, read: Callable[[State], T], *, state: State | None = None) -> T:
+        """Returns what `read` finds in a state, called again with a newer one where that was given
+        up meanwhile.
 
         `gc` deletes what only older operations held; who is overtaken between reading a state and
         what that refers to has to read the newer one.
+
+        Args:
+            state: where to begin; by default the newest.
         """
         for _ in range(RETRIES_MAX):
-            head = self.store.cell(HEAD_CELL)
+            state = state or self.state()
             try:
-                return read()
+                return read(state)
             except NotFoundError as error:
-                if not is_overtaken(self.store, head, error):
+                if not self.is_overtaken(state, error):
                     raise
+            state = None
         raise lost_every_race()
 
-    def _newest(self) -> LogHead:
-        value = self.store.cell(HEAD_CELL)
-        if value is None:
-            raise CorruptError("head: the cell is missing, expected the CID of an operation")
-        return self.at(OperationCid(value))
+    def is_overtaken(self, state: State, error: NotFoundError) -> bool:
+        """Tells whether a block may be missing because a state that needed it was given up."""
+        return self._is_given_up(state.cid.raw, error)
 
-    def at(self, cid: OperationCid) -> LogHead:
-        """Returns the state that an operation made."""
-        # Everything hangs on these two, so they are hashed again, which takes microseconds.
-        operation = Operation.decode(self.store.get(cid))
-        return LogHead(cid, operation, View.decode(self.store.get(operation.view)))
+    def _is_given_up(self, head: bytes, error: NotFoundError) -> bool:
+        return error.kind is ErrorKind.BLOCK_NOT_FOUND and self.store.cell(HEAD_CELL) != head
 
-    def before(self, state: LogHead) -> LogHead:
-        """Returns the state that an operation, not the first one, was made on."""
-        return self.at(state.operation.parents[0])
-
-    def history(self) -> Iterator[LogHead]:
-        """Yields the states from the newest back to the first."""
-        state = self.state()
+    def history(self, state: State) -> Iterator[LogEntry]:
+        """Yields the operations from that of a state back to the oldest one kept."""
+        entry: LogEntry = state
         while True:
-            yield state
-            if self.is_oldest(state):
+            yield entry
+            if state.is_oldest(entry):
                 return
-            state = self.at(state.operation.parents[0])
-
-    def is_oldest(self, state: LogHead) -> bool:
-        """Tells whether nothing before an operation is kept: it is the first, or `gc` gave up what
-        was before it."""
-        return not state.operation.parents or state.cid.raw == self.store.cell(HORIZON_CELL)
+            try:
+                entry = self.before(entry)
+            except NotFoundError:
+                # `gc` may have moved the horizon to here since.
+                if self.store.cell(HORIZON_CELL) != entry.cid.raw:
+                    raise
+                return
 
     def ref(self, full_name: str) -> Ref | None:
         """Returns the ref of that full name as it stands now, None when there is none."""
-        return self.retry_if_collected(lambda: refs.read(self.store, self.state().view, full_name))
+        return self.retry_if_collected(lambda state: refs.read(self.store, state.view, full_name))
 
     def targets(self, prefix: str) -> dict[str, Any]:
         """Returns the short names under a prefix with their targets as they stand now, by name."""
-        return self.retry_if_collected(lambda: refs.listed(self.store, self.state().view, prefix))
+        return self.retry_if_collected(lambda state: refs.listed(self.store, state.view, prefix))
 
     def time(self, given: int | None) -> int:
         """Returns the time of a change: the one given, else the clock's, in microseconds UTC."""
@@ -161,7 +167,7 @@ class OperationLog:
 
     def publish(
         self,
-        state: LogHead,
+        state: LogEntry,
         view: View,
         buffer: WriteBatch,
         *,
@@ -171,7 +177,7 @@ class OperationLog:
         cells: Mapping[str, Swap] | None = None,
         extra: Mapping[str, Cid] | None = None,
         more: Mapping[Cid, bytes] | None = None,
-    ) -> LogHead:
+    ) -> LogEntry:
         """Makes `view` the successor of `state`, with the buffer's blocks, in one durable step.
 
         Args:
@@ -201,44 +207,80 @@ class OperationLog:
             {HEAD_CELL: (state.cid.raw, cid.raw), **(cells or {})},
             needs=_named(buffer.new),
         )
-        self._last = LogHead(cid, operation, view)
+        self._last = LogEntry(cid, operation, view)
         return self._last
 
     def change(
         self,
-        make: Callable[[LogHead, WriteBatch], View | None],
+        make: Callable[[State, WriteBatch], View | None],
         *,
         author: str,
         time: int | None,
         description: str,
         more: Mapping[Cid, bytes] | None = None,
-    ) -> LogHead:
+    ) -> LogEntry:
         """Publishes the view that `make` returns, called again after a lost race; None: nothing."""
-        for _ in range(RETRIES_MAX):
-            head = self.store.cell(HEAD_CELL)
+        refused: list[ConflictError] = []
+
+        def attempt(state: State) -> LogEntry:
             buffer = WriteBatch(self.store)
             try:
-                state = self.state()
                 view = make(state, buffer)
-            except NotFoundError as error:
-                if not is_overtaken(self.store, head, error):
-                    raise
-                continue
+            except ConflictError as error:
+                refused.append(error)
+                raise
             if view is None:
                 return state
-            try:
-                return self.publish(
-                    state,
-                    view,
-                    buffer,
-                    author=author,
-                    time=self.time(time),
-                    description=description,
-                    more=more,
-                )
-            except ConflictError as error:
-                if error.kind is not ErrorKind.HEAD_MOVED:
-                    raise
+            return self.publish(
+                state,
+                view,
+                buffer,
+                author=author,
+                time=self.time(time),
+                description=description,
+                more=more,
+            )
+
+        return self.retry(attempt, is_lost=lambda _: bool(refused))
+
+    def retry(
+        self,
+        attempt: Callable[[State], T],
+        *,
+        state: State | None = None,
+        is_lost: Callable[[State], bool] = lambda _: False,
+        is_queued: bool = True,
+    ) -> T:
+        """Returns what `attempt` returns, called again with a newer state after each lost race.
+
+        Args:
+            attempt: publishes on a state; it raises `ConflictError` of kind `head-moved` where
+                another writer came first.
+            state: what is tried first, where no other writer has the turn; by default the newest.
+            is_lost: tells of the state after a lost race that no retry can help.
+            is_queued: whether others wait meanwhile; not where an attempt reads the whole store.
+
+        Raises:
+            ConflictError: kind `head-moved`: no retry helped.
+        """
+        with queued(self.store) if is_queued else nullcontext(True) as is_free:
+            if state is None or not is_free:  # whoever had the turn has moved the head
+                state = self.state()
+            for losses in range(1, RETRIES_MAX + 1):
+                try:
+                    return attempt(state)
+                except NotFoundError as error:
+                    if not self.is_overtaken(state, error):
+                        raise
+                    pause(losses)
+                    state = self.state()
+                except ConflictError as error:
+                    if error.kind is not ErrorKind.HEAD_MOVED:
+                        raise
+                    pause(losses)
+                    state = self.state()
+                    if is_lost(state):
+                        raise
         raise lost_every_race()
 
     def undo(
@@ -267,14 +309,14 @@ class OperationLog:
 
     def _chosen(
         self,
-        choose: Callable[[OperationLog, LogHead], tuple[LogHead, LogHead]],
-        state: LogHead,
+        choose: Callable[[OperationLog, State], tuple[LogEntry, LogEntry]],
+        state: State,
         mark: str,
-    ) -> tuple[LogHead, LogHead]:
+    ) -> tuple[LogEntry, LogEntry]:
         try:
             return choose(self, state)
         except NotFoundError as error:
-            if self.store.cell(HORIZON_CELL) is None:
+            if HORIZON_CELL not in state.cells:
                 raise
             raise InvalidInputError(
                 f"{_VERBS[mark]}: the operation it needs was given up by 'repo gc'"
@@ -282,15 +324,14 @@ class OperationLog:
 
     def _restore(
         self,
-        choose: Callable[[OperationLog, LogHead], tuple[LogHead, LogHead]],
+        choose: Callable[[OperationLog, State], tuple[LogEntry, LogEntry]],
         mark: str,
         *,
         author: str,
         time: int | None,
         key: SigningKey | None,
     ) -> Restored:
-        for _ in range(RETRIES_MAX):
-            state = self.state()
+        def attempt(state: State) -> Restored:
             reverted, restored = self._chosen(choose, state, mark)
             description = f"{_VERBS[mark]} {reverted.operation.description}"
             now = self.time(time)
@@ -300,34 +341,30 @@ class OperationLog:
             nodes: tuple[NodeId, ...] = ()
             if mark == _UNDONE:
                 signature = CommitInfo(author, description, time, key=key)
-                view, nodes = self._with_tombstones(state.view, view, signature, now, buffer)
-            try:
-                state = self.publish(
-                    state,
-                    view,
-                    buffer,
-                    author=author,
-                    time=now,
-                    description=description,
-                    extra={mark: reverted.cid},
-                )
-            except ConflictError as error:
-                if error.kind is not ErrorKind.HEAD_MOVED:
-                    raise
-            else:
-                return Restored(state.operation, nodes)
-        raise lost_every_race()
+                view, nodes = self._with_tombstones(state, view, signature, now, buffer)
+            made = self.publish(
+                state,
+                view,
+                buffer,
+                author=author,
+                time=now,
+                description=description,
+                extra={mark: reverted.cid},
+            )
+            return Restored(made.operation, nodes)
+
+        return self.retry(attempt)
 
     def _with_tombstones(
-        self, before: View, after: View, signature: CommitInfo, time: int, buffer: WriteBatch
+        self, before: State, after: View, signature: CommitInfo, time: int, buffer: WriteBatch
     ) -> tuple[View, tuple[NodeId, ...]]:
         """Returns a view with the tombstones of the one before it on every branch that both have,
         and the nodes that would have lost theirs."""
         from ibidem.repo.merge.tombstones import branches_with_tombstones
 
-        unborn = (after.head, RootCid(self.store.cell(ORIGIN_CELL) or b""))
+        unborn = (after.head, before.origin)
         commits, nodes = branches_with_tombstones(
-            before.refs, after.refs, unborn, signature, time, buffer
+            before.view.refs, after.refs, unborn, signature, time, buffer
         )
         return replace(after, refs=refs.changed(after, commits, buffer)), nodes
 
@@ -344,12 +381,6 @@ def _named(new: Mapping[Cid, bytes]) -> list[Cid]:
         if fields is not None:
             named += [cid for cid in links_in(fields) if cid not in new]
     return named
-
-
-def is_overtaken(store: Store, head: bytes | None, error: NotFoundError) -> bool:
-    """Tells whether a block may be missing because the state that needed it was given up since the
-    head was `head`."""
-    return error.kind is ErrorKind.BLOCK_NOT_FOUND and store.cell(HEAD_CELL) != head
 
 
 def lost_every_race() -> ConflictError:
@@ -375,49 +406,50 @@ def linked(operation: Operation, name: str) -> Cid | None:
     return value
 
 
-def _undo_target(operations: OperationLog, state: LogHead) -> tuple[LogHead, LogHead]:
-    """Returns the operation to undo and the state to restore; undos and redos cancel out."""
+def _undo_target(operations: OperationLog, state: State) -> tuple[LogEntry, LogEntry]:
+    """Returns the operation to undo and the one to restore; undos and redos cancel out."""
+    entry: LogEntry = state
     while True:
-        state = _last_change(operations, state)
-        if _UNDONE in state.operation.extra:
-            state = operations.before(_at(operations, state, _UNDONE))
-        elif _REDONE in state.operation.extra:
-            undo = _at(operations, state, _REDONE)
-            state = _at(operations, undo, _UNDONE)
+        entry = _last_change(operations, state, entry)
+        if _UNDONE in entry.operation.extra:
+            entry = operations.before(_at(operations, entry, _UNDONE))
+        elif _REDONE in entry.operation.extra:
+            undo = _at(operations, entry, _REDONE)
+            entry = _at(operations, undo, _UNDONE)
             break
         else:
             break
-    if operations.is_oldest(state):
-        is_first = not state.operation.parents
+    if state.is_oldest(entry):
+        is_first = not entry.operation.parents
         why = (
             "this is the first operation"
             if is_first
             else "what was before is given up by 'repo gc'"
         )
         raise InvalidInputError(f"undo: nothing is left to undo, {why}")
-    if ERASES in state.operation.extra:
+    if ERASES in entry.operation.extra:
         raise InvalidInputError("undo: what was erased cannot be brought back")
-    return state, operations.before(state)
+    return entry, operations.before(entry)
 
 
-def _redo_target(operations: OperationLog, state: LogHead) -> tuple[LogHead, LogHead]:
-    """Returns the undo to take back and the state to restore, the one from before it.
+def _redo_target(operations: OperationLog, state: State) -> tuple[LogEntry, LogEntry]:
+    """Returns the undo to take back and what to restore, the one from before it.
 
     That is what it undid, with the tombstones that undos before it have kept."""
-    state = _last_change(operations, state)
-    while _REDONE in state.operation.extra:
-        undo = _at(operations, state, _REDONE)
-        state = _last_change(operations, operations.before(undo))
-    if _UNDONE not in state.operation.extra:
+    entry = _last_change(operations, state, state)
+    while _REDONE in entry.operation.extra:
+        undo = _at(operations, entry, _REDONE)
+        entry = _last_change(operations, state, operations.before(undo))
+    if _UNDONE not in entry.operation.extra:
         raise InvalidInputError("redo: nothing was undone since the last change")
-    return state, operations.before(state)
+    return entry, operations.before(entry)
 
 
-def _at(operations: OperationLog, state: LogHead, name: str) -> LogHead:
-    """Returns the state that an operation's field names; raises `CorruptError` where it is none."""
-    cid = linked(state.operation, name)
+def _at(operations: OperationLog, entry: LogEntry, name: str) -> LogEntry:
+    """Returns what an operation's field names; raises `CorruptError` where it names nothing."""
+    cid = linked(entry.operation, name)
     if cid is None:
-        raise CorruptError(f"operation {state.cid}: got no field {name!r}, expected a link")
+        raise CorruptError(f"operation {entry.cid}: got no field {name!r}, expected a link")
     return operations.at(OperationCid(cid.raw))
 
 
@@ -425,16 +457,16 @@ def _says(view: View) -> tuple[object, ...]:
     return view.refs, view.head, view.erasures
 
 
-def _last_change(operations: OperationLog, state: LogHead) -> LogHead:
-    """Returns the newest state that is more than a record of a run or a receipt, or of nothing,
-    as where `gc` gave up older operations."""
-    while not operations.is_oldest(state):
-        before = operations.before(state)
-        is_nothing = not state.operation.extra and _says(before.view) == _says(state.view)
-        is_change = state.view.head != before.view.head or not refs.is_only_records(
-            operations.store, before.view.refs, state.view.refs
+def _last_change(operations: OperationLog, state: State, entry: LogEntry) -> LogEntry:
+    """Returns the newest operation, from one on, that is more than a record of a run or a receipt,
+    or of nothing, as where `gc` gave up older operations."""
+    while not state.is_oldest(entry):
+        before = operations.before(entry)
+        is_nothing = not entry.operation.extra and _says(before.view) == _says(entry.view)
+        is_change = entry.view.head != before.view.head or not refs.is_only_records(
+            operations.store, before.view.refs, entry.view.refs
         )
         if is_change and not is_nothing:
             break
-        state = before
-    return state
+        entry = before
+    return entry

@@ -31,6 +31,7 @@ from ibidem.repo.arguments import CommitInfo, UniqueIds, checked_path, checked_t
 from ibidem.repo.core import Clock
 from ibidem.repo.opening import FOLDER, open_core, system_clock, write_format
 from ibidem.repo.refs import HEADS, TAGS
+from ibidem.repo.state import STAGE_CELL
 
 if TYPE_CHECKING:
     from ibidem.embed.protocol import Embedder
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from ibidem.repo.history.log import Change
     from ibidem.repo.operation_log import Restored
     from ibidem.repo.retrieval.embedding import EmbedReport
+    from ibidem.repo.state import State
     from ibidem.repo.transaction.changeset import Publisher
     from ibidem.repo.transaction.transaction import Transaction
     from ibidem.store.protocol import Store
@@ -152,16 +154,39 @@ class Repository(
         from ibidem.repo.transaction.reconcile import checked_choice
 
         choice = checked_choice(on_conflict)
-        full_name = self._branch(branch)
-        publisher = BranchPublisher(self.operation_log, full_name, signed, on_conflict=choice)
+
+        def begin(state: State) -> BranchPublisher:
+            full_name = branches.branch_in(self.store, state, branch)
+            return BranchPublisher(self.operation_log, state, full_name, signed, on_conflict=choice)
+
+        publisher = self.operation_log.retry_if_collected(begin)
         return self._transaction(publisher, signed)
 
     def staging(self) -> Transaction:
         """Begins a transaction whose changes go on the stage, to be committed later."""
         from ibidem.repo.transaction.stage import StagePublisher
 
-        publisher = StagePublisher(self.operation_log, self._branch(None))
+        publisher = self.operation_log.retry_if_collected(
+            lambda state: StagePublisher(self.operation_log, state)
+        )
         return self._transaction(publisher, commit_info("", "", None, None, None))
+
+    def transaction_on_stage(self, *, author: str = "", message: str = "") -> Transaction:
+        """Begins a transaction on what is staged, which is committed with its changes; where
+        nothing is, one on the current branch."""
+        from ibidem.repo.transaction.publish import BranchPublisher
+        from ibidem.repo.transaction.stage import StageCommitPublisher
+
+        signed = commit_info(author, message, None, None, None, self.signing_key)
+
+        def begin(state: State) -> Transaction:
+            if STAGE_CELL not in state.cells:
+                publisher = BranchPublisher(self.operation_log, state, state.view.head, signed)
+                return self._transaction(publisher, signed)
+            committer = StageCommitPublisher(self.operation_log, state, signed)
+            return self._transaction(committer, commit_info("", "", None, None, None))
+
+        return self.operation_log.retry_if_collected(begin)
 
     def commit_stage(
         self,
@@ -181,14 +206,14 @@ class Repository(
         from ibidem.repo.transaction import stage
 
         signed = commit_info(author, message, time, agent, task, self.key_for(sign))
-        return stage.commit(self.operation_log, self._branch(None), signed)
+        return stage.commit(self.operation_log, signed)
 
     def staged_changes(self) -> Iterator[Change]:
         """Yields what is staged and not committed."""
         from ibidem.repo.history import log
         from ibidem.repo.transaction import stage
 
-        staged = stage.read(self.operation_log, self._branch(None))
+        staged = self.operation_log.retry_if_collected(lambda state: stage.read(self.store, state))
         return log.changes(self.store, staged.begun.root, staged.root)
 
     def clear_stage(self) -> None:
@@ -239,7 +264,8 @@ class Repository(
 
     def operations(self) -> Iterator[Operation]:
         """Yields the local log, newest first: every change of the refs."""
-        return (state.operation for state in self.operation_log.history())
+        log = self.operation_log
+        return (entry.operation for entry in log.history(log.state()))
 
     def undo(self, *, author: str = "", time: int | datetime | None = None) -> Restored:
         """Puts the refs back to before the newest change that is not undone yet.
@@ -318,9 +344,6 @@ class Repository(
             ),
             landed=self.index_after_commit,
         )
-
-    def _branch(self, name: str | None) -> str:
-        return branches.branch_of(self.operation_log, name)
 
     def _create(
         self, prefix: str, name: str, at: object, author: str, time: int | datetime | None

@@ -21,7 +21,8 @@ from ibidem.repo.arguments import EPOCH, microseconds
 from ibidem.repo.refs import HEADS, TAGS
 
 if TYPE_CHECKING:
-    from ibidem.repo.operation_log import LogHead, OperationLog
+    from ibidem.repo.operation_log import OperationLog
+    from ibidem.repo.state import LogEntry, State
 
 HEAD = "HEAD"
 PREFIX_CHARACTERS_MIN = 8
@@ -31,8 +32,8 @@ _DAY = re.compile(r"\d{4}-\d\d(-\d\d)?([ ~^]|$)")
 _DATED = re.compile(r"(.*)@\{(.*)\}")
 
 
-def resolve(operations: OperationLog, rev: object) -> CommitCid | None:
-    """Returns the commit that a revision names; None for a branch without commits.
+def resolve(operations: OperationLog, state: State, rev: object) -> CommitCid | None:
+    """Returns the commit that a revision names in a state; None for a branch without commits.
 
     Args:
         rev: text of the grammar above, a CommitCid, or a datetime with an offset.
@@ -45,11 +46,11 @@ def resolve(operations: OperationLog, rev: object) -> CommitCid | None:
         return _checked_commit(operations, rev)
     text = rev
     if isinstance(rev, datetime):
-        return _at_time(operations, microseconds(rev))
+        return _at_time(operations, state, microseconds(rev))
     if not isinstance(text, str) or not text:
         raise InvalidInputError(f"revision: got {text!r:.80}, expected a branch, tag, CID or time")
     name, steps = _split(text)
-    commit = _named(operations, name)
+    commit = _named(operations, state, name)
     for sign, count in steps:
         if commit is None:
             raise _not_found(text, "the branch has no commits")
@@ -87,16 +88,15 @@ def _split(text: str) -> tuple[str, list[tuple[str, int]]]:
     return text[:start], steps
 
 
-def _named(operations: OperationLog, name: str) -> CommitCid | None:
+def _named(operations: OperationLog, state: State, name: str) -> CommitCid | None:
     if match := _DATED.fullmatch(name):
-        state = _state_at(operations, time_of(match[2]))
-        full_name = state.view.head if match[1] in ("", HEAD) else None
-        return _ref(operations, state, match[1], full_name)
-    state = operations.state()
+        entry = _entry_at(operations, state, time_of(match[2]))
+        full_name = entry.view.head if match[1] in ("", HEAD) else None
+        return _ref(operations, entry, match[1], full_name)
     if name == HEAD:
         return _ref(operations, state, name, state.view.head)
     if re.match(r"\d{4}-?\d\d-?\d\dT", name):
-        return _at_time(operations, time_of(name))
+        return _at_time(operations, state, time_of(name))
     found = _candidates(operations, state, name)
     if found:
         return found
@@ -108,9 +108,9 @@ def _named(operations: OperationLog, name: str) -> CommitCid | None:
     return by_cid
 
 
-def _at_time(operations: OperationLog, time: int) -> CommitCid | None:
-    state = _state_at(operations, time)
-    return _ref(operations, state, HEAD, state.view.head)
+def _at_time(operations: OperationLog, state: State, time: int) -> CommitCid | None:
+    entry = _entry_at(operations, state, time)
+    return _ref(operations, entry, HEAD, entry.view.head)
 
 
 def _checked_commit(operations: OperationLog, cid: CommitCid) -> CommitCid:
@@ -120,22 +120,22 @@ def _checked_commit(operations: OperationLog, cid: CommitCid) -> CommitCid:
 
 
 def _ref(
-    operations: OperationLog, state: LogHead, name: str, full_name: str | None
+    operations: OperationLog, entry: LogEntry, name: str, full_name: str | None
 ) -> CommitCid | None:
     if full_name is not None:
-        ref = refs.read(operations.store, state.view, full_name)
+        ref = refs.read(operations.store, entry.view, full_name)
         return None if ref is None else ref.target
-    found = _candidates(operations, state, name)
+    found = _candidates(operations, entry, name)
     if found is None:
         raise _not_found(name, "no branch or tag had that name then")
     return found
 
 
-def _candidates(operations: OperationLog, state: LogHead, name: str) -> CommitCid | None:
+def _candidates(operations: OperationLog, entry: LogEntry, name: str) -> CommitCid | None:
     if name.startswith((HEADS, TAGS)):
-        ref = refs.read(operations.store, state.view, name)
+        ref = refs.read(operations.store, entry.view, name)
         return None if ref is None else ref.target
-    found = [refs.read(operations.store, state.view, prefix + name) for prefix in (HEADS, TAGS)]
+    found = [refs.read(operations.store, entry.view, prefix + name) for prefix in (HEADS, TAGS)]
     targets = {ref.target for ref in found if ref is not None}
     if len(targets) > 1:
         raise NotFoundError(
@@ -199,10 +199,10 @@ def _step(
     return commit
 
 
-def _state_at(operations: OperationLog, time: int) -> LogHead:
-    for state in operations.history():
-        if state.operation.time <= time:
-            return state
+def _entry_at(operations: OperationLog, state: State, time: int) -> LogEntry:
+    for entry in operations.history(state):
+        if entry.operation.time <= time:
+            return entry
     moment = EPOCH + timedelta(microseconds=time)
     raise _not_found(moment.isoformat(), "the repository is younger than that")
 

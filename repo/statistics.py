@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 
 from ibidem.objects.record import record
 from ibidem.objects.tree import Tree
+from ibidem.repo import refs
 from ibidem.repo.operation_log import OPERATIONS_KEPT
+from ibidem.repo.refs import HEADS, TAGS
 
 if TYPE_CHECKING:
     from ibidem.objects.cid import CommitCid, TreeCid
     from ibidem.repo.core import Core
+    from ibidem.repo.state import State
 
 
 @record
@@ -64,10 +67,10 @@ def log_stats(repository: Core) -> LogStats:
     """Returns the sizes of the logs; reads both, some 30 microseconds for an operation."""
     operations = repository.operation_log
 
-    def sizes() -> list[int]:
+    def sizes(state: State) -> list[int]:
         return [
-            len(state.operation.encode()) + len(state.view.encode())
-            for state in operations.history()
+            len(entry.operation.encode()) + len(entry.view.encode())
+            for entry in operations.history(state)
         ]
 
     found = operations.retry_if_collected(sizes)
@@ -80,7 +83,13 @@ def log_stats(repository: Core) -> LogStats:
 
 def repository_stats(repository: Core, rev: object) -> RepositoryStats:
     """Returns the numbers of a revision; the cost does not grow with the repository."""
-    revision = repository.graph(rev)
+    return repository.operation_log.retry_if_collected(
+        lambda state: _stats_in(repository, state, rev)
+    )
+
+
+def _stats_in(repository: Core, state: State, rev: object) -> RepositoryStats:
+    revision = repository.graph(rev, state=state)
     root = revision.root
 
     def count(tree: TreeCid) -> int:
@@ -89,14 +98,14 @@ def repository_stats(repository: Core, rev: object) -> RepositoryStats:
     store = repository.store.stats()
     return RepositoryStats(
         head=revision.commit_cid,
-        branch_name=repository.current_branch,
+        branch_name=state.view.head.removeprefix(HEADS),
         node_count=count(root.nodes),
         edge_count=count(root.edges),
         tombstone_count=count(root.tombstones),
         vector_counts={name: count(tree) for name, tree in sorted(root.vectors.items())},
         sparse_counts={name: count(tree) for name, tree in sorted(root.sparse.items())},
-        branch_count=len(repository.branches()),
-        tag_count=len(repository.tags()),
+        branch_count=len(refs.listed(repository.store, state.view, HEADS)),
+        tag_count=len(refs.listed(repository.store, state.view, TAGS)),
         block_count=store.block_count,
         store_bytes=store.size_bytes,
     )

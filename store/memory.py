@@ -90,11 +90,10 @@ class MemoryStore(Closing):
             # Replaced as a whole: a child of a fork has all swaps or none.
             self._cells = {name: value for name, value in swapped.items() if value is not None}
 
-    def cells(self) -> list[str]:
-        """Returns the names of all cells, ascending."""
+    def cells(self) -> dict[str, bytes]:
+        """Returns all cells, by name ascending."""
         self._check_open()
-        with self._lock:
-            return sorted(self._cells)
+        return dict(sorted(self._cells.items()))
 
     def cids(self, start: bytes = b"") -> Iterator[Cid]:
         """Yields the CIDs from `start` on, ascending."""

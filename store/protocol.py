@@ -46,8 +46,13 @@ class StoreStats:
 class Guard(Protocol):
     """What a store asks about blocks that it must not hold, such as erased ones."""
 
-    def refuse(self, cids: Iterable[Cid]) -> None:
-        """Raises when one of the blocks must not be put."""
+    def refuse(self, cids: Iterable[Cid], *, cells: Mapping[str, bytes | None] = NO_CELLS) -> None:
+        """Raises when one of the blocks must not be put.
+
+        Args:
+            cids: CIDs, or a mapping from them to the blocks.
+            cells: what these cells hold in the moment in which they are put, or nothing is.
+        """
         ...
 
     def missing(self, cid: Cid) -> Exception:
@@ -58,7 +63,7 @@ class Guard(Protocol):
 class Unguarded:
     """Refuses nothing, and knows of a missing block only that it is not here."""
 
-    def refuse(self, cids: Iterable[Cid]) -> None:
+    def refuse(self, cids: Iterable[Cid], *, cells: Mapping[str, bytes | None] = NO_CELLS) -> None:
         """Refuses nothing."""
 
     def missing(self, cid: Cid) -> Exception:
@@ -120,8 +125,8 @@ class Store(Protocol):
         """
         ...
 
-    def cells(self) -> list[str]:
-        """Returns the names of all cells, ascending."""
+    def cells(self) -> dict[str, bytes]:
+        """Returns all cells, by name ascending, read from one state of the store."""
         ...
 
     def cids(self, start: bytes = b"") -> Iterator[Cid]:

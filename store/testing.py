@@ -24,7 +24,7 @@ from ibidem.objects.errors import (
     InvalidInputError,
     NotFoundError,
 )
-from ibidem.store.protocol import CELL_NAME_BYTES_MAX, Store
+from ibidem.store.protocol import CELL_NAME_BYTES_MAX, NO_CELLS, Store
 
 
 def blocks_of(*bodies: bytes) -> dict[Cid, bytes]:
@@ -126,6 +126,14 @@ class StoreSuite:
         assert not any(store.has(cid) for cid in blocks)
         assert store.stats().cell_count == 2
 
+    def test_all_cells_are_read_in_one_step(self, store: Store) -> None:
+        """By name, in ascending order."""
+        assert store.cells() == {}
+        store.publish({}, {"b": (None, b"2"), "a": (None, b"")})
+        assert list(store.cells().items()) == [("a", b""), ("b", b"2")]
+        store.publish({}, {"a": (b"", None)})
+        assert store.cells() == {"b": b"2"}
+
     @pytest.mark.parametrize("name", ["", "a\nb", "\x00", "é", "x" * (CELL_NAME_BYTES_MAX + 1), 7])
     def test_cell_names_are_checked(self, store: Store, name: str) -> None:
         """Every call that takes a name refuses a bad one."""
@@ -169,7 +177,7 @@ class StoreSuite:
         assert (store.cell("head"), store.has(first[0])) == (None, False)
         store.publish(dict([second]), {"head": (None, b"1")}, needs=[second[0]])
         store.publish(dict([first]), {"head": (b"1", b"2")}, needs=[second[0]])
-        assert store.cells() == ["head"]
+        assert list(store.cells()) == ["head"]
 
     def test_what_a_guard_refuses_is_not_put(self, store: Store) -> None:
         """And the guard says why a block is missing."""
@@ -240,7 +248,7 @@ class StoreSuite:
 class _Refusing:
     """A guard that refuses everything."""
 
-    def refuse(self, cids: Iterable[Cid]) -> None:
+    def refuse(self, cids: Iterable[Cid], *, cells: Mapping[str, bytes | None] = NO_CELLS) -> None:
         """Refuses."""
         raise InvalidInputError("refused")
 
@@ -296,6 +304,8 @@ class RecordingStore:
         self.get_count = 0
         self.read_count = 0
         """Reads, of one block or of many."""
+        self.cell_read_count = 0
+        """Reads, of one cell or of all."""
 
     def get(self, cid: Cid) -> bytes:
         """Counts one read."""
@@ -307,6 +317,16 @@ class RecordingStore:
         """Counts one read."""
         self.read_count += 1
         return self._store.get_many(cids)
+
+    def cell(self, name: str) -> bytes | None:
+        """Counts one read."""
+        self.cell_read_count += 1
+        return self._store.cell(name)
+
+    def cells(self) -> dict[str, bytes]:
+        """Counts one read."""
+        self.cell_read_count += 1
+        return self._store.cells()
 
     def publish(
         self,

@@ -34,7 +34,7 @@ from ibidem.objects.errors import ConflictError, ErrorKind, InvalidInputError
 from ibidem.objects.forking import ForkLock
 from ibidem.objects.location import size_of
 from ibidem.objects.record import record
-from ibidem.repo.transaction.publish import pause
+from ibidem.repo.retry import pause
 from ibidem.retrieve.access.derived import derived_labels
 from ibidem.retrieve.access.policy import ALL, policy_of
 

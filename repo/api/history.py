@@ -32,7 +32,9 @@ class HistoryApi(Core):
         """Yields what differs between two revisions, by family and id."""
         from ibidem.repo.history import log
 
-        return log.changes(self.store, self.graph(before).root, self.graph(after).root)
+        state = self.operation_log.state()
+        old, new = (self.graph(rev, state=state) for rev in (before, after))
+        return log.changes(self.store, old.root, new.root)
 
     def compare(
         self,

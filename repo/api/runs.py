@@ -55,7 +55,9 @@ class RunsApi(Core):
         """Returns the receipts that are kept, by CID."""
         from ibidem.repo.receipts import kept
 
-        return self.operation_log.retry_if_collected(lambda: list(kept.listed(self, self.view)))
+        return self.operation_log.retry_if_collected(
+            lambda state: list(kept.listed(self, state.view))
+        )
 
     def find_receipt(self, receipt: Cid | str) -> tuple[ReceiptCid, Receipt | SealedReceipt]:
         """Returns a receipt by its CID or the beginning of that: a kept one, or one of the log."""

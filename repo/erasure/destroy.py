@@ -16,23 +16,20 @@ from typing import TYPE_CHECKING
 
 from ibidem.objects import codec
 from ibidem.objects.cid import Cid, TreeCid
-from ibidem.objects.errors import ConflictError, IbidemError, StorageError
+from ibidem.objects.errors import IbidemError, StorageError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.record import record
 from ibidem.repo.erasure.find_copies import Copies, find_copies
 from ibidem.repo.erasure.guard import sweep_index
 from ibidem.repo.maintenance.file_checks import blank, log_frames
-from ibidem.repo.operation_log import (
-    ERASING_CELL,
-    HEAD_CELL,
-    RETRIES_MAX,
-    lost_every_race,
-)
+from ibidem.repo.operation_log import RETRIES_MAX, lost_every_race
+from ibidem.repo.state import ERASING_CELL, HEAD_CELL
 from ibidem.store.files import LOCK_FILE, folder_lock, medium_error, read_file
 from ibidem.store.lock import writer_lock
 
 if TYPE_CHECKING:
     from ibidem.repo.core import Core
+    from ibidem.repo.state import State
 
 _LOCK = "blocks/erasing.lock"
 _LOCAL = "local"
@@ -96,17 +93,13 @@ def _lock(repository: Core, *, is_needed: bool) -> Iterator[None]:
 
 def _finished(repository: Core, known: Known | None) -> bool:
     for _ in range(RETRIES_MAX):
-        erasures = _erasures(repository)
+        erasures = repository.view.erasures
         if known is None or known.erasures != erasures:
             known = Known(_all_traces(repository), erasures)
         _destroy(repository, known.copies)
         if _is_closed(repository, erasures):
             return True
     raise lost_every_race()
-
-
-def _erasures(repository: Core) -> TreeCid:
-    return repository.operation_log.state().view.erasures
 
 
 def _all_traces(repository: Core) -> Copies:
@@ -118,17 +111,17 @@ def _all_traces(repository: Core) -> Copies:
 
 def _is_closed(repository: Core, done: TreeCid) -> bool:
     """Takes the mark away where no more was erased than is `done`; tells whether it is gone."""
-    store = repository.store
-    for _ in range(RETRIES_MAX):
-        head, pending = store.cell(HEAD_CELL), store.cell(ERASING_CELL)
+
+    def attempt(state: State) -> bool:
+        head, pending = state.cid.raw, state.cells.get(ERASING_CELL)
         if pending is None:
             return True
-        if _erasures(repository) != done:
+        if state.view.erasures != done:
             return False
-        with suppress(ConflictError):
-            store.publish({}, {HEAD_CELL: (head, head), ERASING_CELL: (pending, None)})
-            return True
-    raise lost_every_race()
+        repository.store.publish({}, {HEAD_CELL: (head, head), ERASING_CELL: (pending, None)})
+        return True
+
+    return repository.operation_log.retry(attempt)
 
 
 def _destroy(repository: Core, copies: Copies) -> None:

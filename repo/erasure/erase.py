@@ -24,8 +24,6 @@ from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, CommitCid, ErasureCid, TreeCid
 from ibidem.objects.erasure import Erasure
 from ibidem.objects.errors import (
-    ConflictError,
-    ErrorKind,
     InvalidInputError,
     NotFoundError,
 )
@@ -40,21 +38,14 @@ from ibidem.repo.erasure.destroy import Known, config_quoting, finish
 from ibidem.repo.erasure.find_copies import Copies, find_copies
 from ibidem.repo.erasure.guard import Erased, index_of, read_erased
 from ibidem.repo.maintenance.cleaned import cleaned_commit
-from ibidem.repo.operation_log import (
-    ERASES,
-    ERASING,
-    ERASING_CELL,
-    HEAD_CELL,
-    RETRIES_MAX,
-    is_overtaken,
-    lost_every_race,
-)
+from ibidem.repo.operation_log import ERASES
+from ibidem.repo.state import ERASING, ERASING_CELL
 from ibidem.repo.transaction.changeset import between
 
 if TYPE_CHECKING:
     from ibidem.repo.core import Core
-    from ibidem.repo.operation_log import LogHead
     from ibidem.repo.signing.key import SigningKey
+    from ibidem.repo.state import State
     from ibidem.store.protocol import Store
 
 MOVED = ("heads/", "notes/")
@@ -146,39 +137,38 @@ class _Work:
         self._key = key
 
     def run(self, given: Sequence[Erasure]) -> EraseReport:
-        for _ in range(RETRIES_MAX):
-            head = self._store.cell(HEAD_CELL)
-            try:
-                state = self._operations.state()
-                fields = self._repository.graph().config.fields
-                erased = read_erased(self._operations.store, state.view.erasures)
-                copies = find_copies(self._store, set(self._ids), fields)
-                self._check(copies, erased, given)
-                pending = self._store.cell(ERASING_CELL)
-                erasures, commits, tree = self._publish(state, copies, erased, given, pending)
-            except ConflictError as error:
-                if error.kind is not ErrorKind.HEAD_MOVED:
-                    raise
-                continue
-            except NotFoundError as error:
-                if not is_overtaken(self._store, head, error):
-                    raise
-                continue
-            # What somebody else has begun, and may have left, is destroyed with the rest.
-            finish(self._repository, Known(copies, tree) if pending is None else None)
-            folder = self._repository.folder
-            return EraseReport(
-                tuple(self._ids),
-                tuple(erasure.cid for erasure in erasures),
-                sum(map(len, copies.cids.values())),
-                commits,
-                tuple(sorted(copies.shared)),
-                tuple(copies.elsewhere),
-                () if folder is None else tuple(config_quoting(folder, copies)),
-            )
-        raise lost_every_race()
+        copies, erasures, commits, known = self._operations.retry(
+            lambda state: self._attempt(state, given), is_queued=False
+        )
+        finish(self._repository, known)
+        folder = self._repository.folder
+        return EraseReport(
+            tuple(self._ids),
+            tuple(erasure.cid for erasure in erasures),
+            sum(map(len, copies.cids.values())),
+            commits,
+            tuple(sorted(copies.shared)),
+            tuple(copies.elsewhere),
+            () if folder is None else tuple(config_quoting(folder, copies)),
+        )
 
-    def _check(self, copies: Copies, erased: Erased, given: Sequence[Erasure]) -> None:
+    def _attempt(
+        self, state: State, given: Sequence[Erasure]
+    ) -> tuple[Copies, list[Erasure], dict[str, CommitCid], Known | None]:
+        """Publishes the erasure; returns the copies, the erasures, the commits by ref, and what is
+        left to destroy, None where that is more: what somebody else has begun, and may have left,
+        is destroyed with the rest."""
+        fields = self._repository.graph(state=state).config.fields
+        erased = read_erased(self._store, state.view.erasures)
+        copies = find_copies(self._store, set(self._ids), fields)
+        self._check(state, copies, erased, given)
+        pending = state.cells.get(ERASING_CELL)
+        erasures, commits, tree = self._publish(state, copies, erased, given, pending)
+        return copies, erasures, commits, Known(copies, tree) if pending is None else None
+
+    def _check(
+        self, state: State, copies: Copies, erased: Erased, given: Sequence[Erasure]
+    ) -> None:
         for id_ in self._ids:
             if not copies.cids[id_.raw] and id_.raw not in erased.nodes and not given:
                 raise NotFoundError(
@@ -186,7 +176,7 @@ class _Work:
                 )
         from ibidem.repo.transaction import stage
 
-        staged = stage.read(self._operations, self._operations.state().view.head)
+        staged = stage.read(self._store, state)
         if staged.is_empty:
             return
         changed = between(self._store, staged.begun.root, staged.root).trees
@@ -199,7 +189,7 @@ class _Work:
 
     def _publish(
         self,
-        state: LogHead,
+        state: State,
         copies: Copies,
         erased: Erased,
         given: Sequence[Erasure],
@@ -267,5 +257,5 @@ class _Work:
         return None if made == target else made
 
 
-def _refs(store: Store, state: LogHead) -> list[Ref]:
+def _refs(store: Store, state: State) -> list[Ref]:
     return [Ref.decode(store.get(cid)) for _, cid in Tree(store, state.view.refs).items()]

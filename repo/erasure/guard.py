@@ -29,11 +29,13 @@ from ibidem.objects.errors import (
 from ibidem.objects.ids import NodeId
 from ibidem.objects.record import record
 from ibidem.objects.tree import EMPTY_TREE, Tree
-from ibidem.store.protocol import missing_block
+from ibidem.repo.state import HEAD_CELL
+from ibidem.store.protocol import NO_CELLS, missing_block
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
     from ibidem.repo.operation_log import OperationLog
+    from ibidem.repo.state import LogEntry
 
 _ID_MARK = b"bidP"
 """The field `id` with 16 bytes, which stands at one place in every node and edge."""
@@ -66,29 +68,31 @@ class ErasureGuard:
 
     def erased(self) -> Erased:
         """Returns what was erased, as of now."""
-        tree = self._operations.state().view.erasures
+        return self._operations.retry_if_collected(self.erased_in)
+
+    def erased_in(self, state: LogEntry) -> Erased:
+        """Returns what was erased as of a state."""
+        tree = state.view.erasures
         last, found = self._last
         if tree != last:
-            tree, found = self._operations.retry_if_collected(self._newest)
+            found = read_erased(self._operations.store, tree)
             self._operations.store.renew()  # its buffers may hold what is erased now
             self._last = (tree, found)
         return found
 
-    def _newest(self) -> tuple[TreeCid, Erased]:
-        tree = self._operations.state().view.erasures
-        return tree, read_erased(self._operations.store, tree)
-
-    def refuse(self, cids: Iterable[Cid]) -> None:
+    def refuse(self, cids: Iterable[Cid], *, cells: Mapping[str, bytes | None] = NO_CELLS) -> None:
         """Raises when one of the blocks was erased.
 
         Args:
             cids: CIDs, or a mapping from them to the blocks: then versions of an erased node that
                 no erasure names are refused too.
+            cells: what they hold when the blocks are put. An erasure moves the head, so where that
+                is among them, the state that it names says everything.
 
         Raises:
             InvalidInputError: kind `forgotten`.
         """
-        found = self._erased_if_readable()
+        found = self._erased_if_readable(cells.get(HEAD_CELL))
         if not found.erasures:
             return
         blocks = cids if isinstance(cids, Mapping) else None
@@ -104,13 +108,14 @@ class ErasureGuard:
         erasure = self._erased_if_readable().cids.get(cid.raw)
         return missing_block(cid) if erasure is None else erased_block(cid, erasure)
 
-    def _erased_if_readable(self) -> Erased:
-        """Returns what was erased; nothing while that itself is being read, or cannot be."""
+    def _erased_if_readable(self, head: bytes | None = None) -> Erased:
+        """Returns what was erased, as of a head or of now; nothing while that itself is being read,
+        or cannot be."""
         if getattr(self._asking, "busy", False):
             return Erased()
         self._asking.busy = True
         try:
-            return self.erased()
+            return self.erased() if head is None else self.erased_in(self._operations.entry(head))
         except IbidemError:
             return Erased()
         finally:

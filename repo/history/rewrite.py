@@ -25,7 +25,8 @@ from ibidem.repo.refs import HEADS, TAGS
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
     from ibidem.objects.view import View
-    from ibidem.repo.operation_log import LogHead, OperationLog
+    from ibidem.repo.operation_log import OperationLog
+    from ibidem.repo.state import State
 
 
 @record
@@ -59,7 +60,7 @@ def squash(
     """
     made: list[Commit] = []
 
-    def make(state: LogHead, buffer: WriteBatch) -> View:
+    def make(state: State, buffer: WriteBatch) -> View:
         ref = refs.read(buffer, state.view, full_name)
         if ref is None:
             raise InvalidInputError(f"branch: {full_name!r} has no commits to fold")
@@ -107,7 +108,7 @@ def prune(
     """
     done: list[Pruned] = []
 
-    def make(state: LogHead, buffer: WriteBatch) -> View | None:
+    def make(state: State, buffer: WriteBatch) -> View | None:
         source = operations.store
         named = {
             prefix + name: CommitCid(cid.raw)

@@ -15,7 +15,7 @@ from ibidem.objects.cid import CID_BYTES, Cid, OperationCid
 from ibidem.objects.errors import CorruptError, FormatError
 from ibidem.objects.operation import Operation
 from ibidem.repo.maintenance.reachability import Link
-from ibidem.repo.operation_log import ERASING, ERASING_CELL
+from ibidem.repo.state import ERASING, ERASING_CELL
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import BlockReader

@@ -38,7 +38,7 @@ from ibidem.repo.maintenance.reachability import Link
 from ibidem.repo.maintenance.report import Fault, FaultKind, FsckReport
 from ibidem.repo.maintenance.source_check import SourceCheck
 from ibidem.repo.notes import damaged_events, is_notes
-from ibidem.repo.operation_log import ERASING_CELL
+from ibidem.repo.state import ERASING_CELL
 from ibidem.repo.view_check import check_log, check_view
 
 if TYPE_CHECKING:
@@ -70,9 +70,9 @@ def fsck(
     """
     lasting: set[_Named] | None = None
     for _ in range(_TRIES_MAX):
-        before = _cells(repository.store)
+        before = repository.store.cells()
         report = _checked(repository, progress, is_deep=is_deep)
-        if report.is_clean or _cells(repository.store) == before:
+        if report.is_clean or repository.store.cells() == before:
             return report
         found = set(map(_names, report.faults))
         lasting = found if lasting is None else lasting & found
@@ -81,10 +81,6 @@ def fsck(
 
 def _names(fault: Fault) -> _Named:
     return fault.kind, fault.where, fault.cid
-
-
-def _cells(store: Store) -> dict[str, bytes | None]:
-    return {name: store.cell(name) for name in store.cells()}
 
 
 def _checked(repository: Core, progress: Progress | None, *, is_deep: bool) -> FsckReport:
@@ -195,8 +191,9 @@ def _check_cells(
 ) -> tuple[list[tuple[OperationCid, Operation]], OperationCid | None]:
     """Follows what the cells name; returns the operations that are kept, newest first."""
     pointers: dict[str, OperationCid] = {}
-    for name in sorted({*store.cells(), HEAD_CELL, ORIGIN_CELL}):
-        value = store.cell(name)
+    cells = store.cells()
+    for name in sorted({*cells, HEAD_CELL, ORIGIN_CELL}):
+        value = cells.get(name)
         try:
             if value is None:
                 raise CorruptError("it is not there")

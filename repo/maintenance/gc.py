@@ -53,7 +53,7 @@ from ibidem.repo.view_check import has_wrong_ref
 if TYPE_CHECKING:
     from ibidem.objects.view import View
     from ibidem.repo.core import Core
-    from ibidem.repo.operation_log import LogHead
+    from ibidem.repo.state import LogEntry, State
     from ibidem.store.protocol import Store
 
 BATCH_BLOCKS = 10_000
@@ -147,15 +147,11 @@ def collect(
         raise InvalidInputError(f"keep_operations: got {keep_operations}, expected 1 or more")
     if not is_dry_run:
         finish(repository)  # an erasure that was cut short comes first
-    state, dropped, horizon = _cut(repository, keep_operations)
-    if not is_dry_run:
-        for _ in range(RETRIES_MAX):
-            if horizon is None or _is_cut(repository, state, horizon, author=author, time=time):
-                break
-            state, dropped, horizon = _cut(repository, keep_operations)
-        else:
-            raise lost_every_race()
-        horizon = None
+        dropped, horizon = _cut(repository, keep_operations, author=author, time=time), None
+    else:
+        dropped, horizon = repository.operation_log.retry_if_collected(
+            lambda state: _older(repository, state, keep_operations)
+        )
     store = repository.store
     marks = Marks(store)
     cells = _mark_all(store, marks, horizon)
@@ -182,60 +178,55 @@ def collect(
     )
 
 
-def _cut(repository: Core, keep: int | None) -> tuple[LogHead, int, OperationCid | None]:
-    """Returns the newest state, how many operations go before it, and which one is then the
-    oldest; None where none go.
+def _older(
+    repository: Core, state: State, count_max: int | None
+) -> tuple[int, OperationCid | None]:
+    """Returns how many operations go, and which one is then the oldest; None where none go.
 
     Those with a ref that should not be there go too, unless the newest still has it.
     """
-    operations = repository.operation_log
-
-    def read() -> tuple[list[LogHead], int]:
-        states = list(operations.history())
-        return states, _right_count(repository.store, states)
-
-    states, right = operations.retry_if_collected(read)
-    count = min(len(states) if keep is None else keep, right or len(states))
-    is_more = len(states) > count
-    return states[0], max(0, len(states) - count), states[count - 1].cid if is_more else None
+    entries = list(repository.operation_log.history(state))
+    right = _right_count(repository.store, entries)
+    count = min(len(entries) if count_max is None else count_max, right or len(entries))
+    is_more = len(entries) > count
+    return max(0, len(entries) - count), entries[count - 1].cid if is_more else None
 
 
-def _right_count(store: Store, states: Sequence[LogHead]) -> int:
+def _right_count(store: Store, entries: Sequence[LogEntry]) -> int:
     """Returns how many of the newest operations have no ref that points to what its name does not
     say: nobody may go back to one that has, and once the ref is dropped nothing holds what it
     points to."""
     newer: View | None = None
-    for at, state in enumerate(states):
-        if has_wrong_ref(store, state.view, newer):
+    for at, entry in enumerate(entries):
+        if has_wrong_ref(store, entry.view, newer):
             return at
-        newer = state.view
-    return len(states)
+        newer = entry.view
+    return len(entries)
 
 
-def _is_cut(
-    repository: Core, state: LogHead, horizon: OperationCid, *, author: str, time: int | None
-) -> bool:
-    """Gives up what is before an operation, by an operation of its own; False: another came first.
+def _cut(repository: Core, count_max: int | None, *, author: str, time: int | None) -> int:
+    """Gives up older operations, by an operation of its own; returns how many.
 
     The head moves, so whoever is about to go back behind the horizon loses the race and sees it.
     That goes for another collection too: what it has given up must not become the horizon again.
     """
     operations = repository.operation_log
-    try:
-        operations.publish(
-            state,
-            state.view,
-            WriteBatch(repository.store),
-            author=author,
-            time=operations.time(time),
-            description="give up older operations",
-            cells={HORIZON_CELL: (repository.store.cell(HORIZON_CELL), horizon.raw)},
-        )
-    except ConflictError as error:
-        if error.kind is not ErrorKind.HEAD_MOVED:
-            raise
-        return False
-    return True
+
+    def attempt(state: State) -> int:
+        count, horizon = _older(repository, state, count_max)
+        if horizon is not None:
+            operations.publish(
+                state,
+                state.view,
+                WriteBatch(repository.store),
+                author=author,
+                time=operations.time(time),
+                description="give up older operations",
+                cells={HORIZON_CELL: (state.cells.get(HORIZON_CELL), horizon.raw)},
+            )
+        return count
+
+    return operations.retry(attempt)
 
 
 def _mark_all(
@@ -247,17 +238,20 @@ def _mark_all(
     What they said may be given up while it is followed, by another collection: then it begins anew.
     """
     for _ in range(RETRIES_MAX):
-        cells = {name: store.cell(name) for name in (*CELLS, *store.cells())}
+        cells = _all_cells(store)
         try:
             _mark_once(store, marks, cells, horizon)
         except (NotFoundError, CorruptError) as error:
-            now = {name: store.cell(name) for name in cells}
-            if error.kind is not ErrorKind.BLOCK_NOT_FOUND or now == cells:
+            if error.kind is not ErrorKind.BLOCK_NOT_FOUND or _all_cells(store) == cells:
                 raise
         else:
             return cells
         marks.clear()
     raise lost_every_race()
+
+
+def _all_cells(store: Store) -> dict[str, bytes | None]:
+    return {**dict.fromkeys(CELLS), **store.cells()}
 
 
 def _mark_once(

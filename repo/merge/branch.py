@@ -20,12 +20,13 @@ from ibidem.repo.merge.base import merged_root
 from ibidem.repo.merge.conflicts import OpenConflict, open_conflicts
 from ibidem.repo.merge.three_way import merge_to_commit
 from ibidem.repo.refs import HEADS
-from ibidem.repo.transaction.publish import Tip, move, retry_publish, tip
+from ibidem.repo.transaction.publish import Tip, move, tip
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
     from ibidem.repo.erasure.guard import Erased
     from ibidem.repo.history.log import Change
+    from ibidem.repo.state import State
 from ibidem.repo.operation_log import OperationLog
 
 
@@ -70,9 +71,8 @@ def merge_into(
         rev: how the commit was named, for the message.
     """
 
-    def attempt() -> Merged:
-        state = operations.state()
-        now = tip(operations, state, full_name)
+    def attempt(state: State) -> Merged:
+        now = tip(operations.store, state, full_name)
         buffer = WriteBatch(operations.store)
         time = operations.time(signature.time)
         signed = _named(signature, rev, full_name)
@@ -96,7 +96,7 @@ def merge_into(
         )
         return merged
 
-    return attempt() if is_dry_run else retry_publish(operations.store, attempt)
+    return attempt(operations.state()) if is_dry_run else operations.retry(attempt)
 
 
 def changed_between(

@@ -28,8 +28,9 @@ from ibidem.repo.merge.branch import Outcome, changed_between
 from ibidem.repo.merge.conflicts import OpenConflict
 from ibidem.repo.merge.three_way import merge_to_commit
 from ibidem.repo.merge.tombstones import with_tombstones
-from ibidem.repo.operation_log import ORIGIN_CELL, OperationLog
-from ibidem.repo.transaction.publish import Tip, move, retry_publish, tip
+from ibidem.repo.operation_log import OperationLog
+from ibidem.repo.state import State
+from ibidem.repo.transaction.publish import Tip, move, tip
 
 if TYPE_CHECKING:
     from ibidem.objects.ids import NodeId
@@ -86,7 +87,7 @@ def rebase(
         InvalidInputError: one of them is a merge.
     """
 
-    def make(buffer: WriteBatch, now: Tip, erased: Erased) -> _Plan:
+    def make(buffer: WriteBatch, state: State, now: Tip, erased: Erased) -> _Plan:
         bases = () if now.commit is None else merge_bases(buffer, now.commit, onto)
         if now.commit is not None and onto in bases:
             return _unmoved(Outcome.UNCHANGED, now, erased)
@@ -96,10 +97,10 @@ def rebase(
         plan = _Plan(Outcome.FORWARDED, start, root, erased, tombstones)
         own = _own(buffer, now.commit, bases)
         if own and own[0].parents:
-            before = Root.decode(buffer.get(_before(operations, buffer, own[0])))
+            before = Root.decode(buffer.get(_before(state, buffer, own[0])))
             plan.base = before.tombstones
         for commit in own:
-            before_cid = _before(operations, buffer, commit)
+            before_cid = _before(state, buffer, commit)
             signed = CommitInfo(
                 commit.author,
                 commit.message,
@@ -124,7 +125,7 @@ def pick(
     What the signature leaves empty is as in the commit.
     """
 
-    def make(buffer: WriteBatch, now: Tip, erased: Erased) -> _Plan:
+    def make(buffer: WriteBatch, state: State, now: Tip, erased: Erased) -> _Plan:
         commit = Commit.decode(buffer.get(picked))
         signed = replace(
             signature,
@@ -134,7 +135,7 @@ def pick(
             task=signature.task or commit.task,
         )
         plan = _unmoved(Outcome.REPLANTED, now, erased)
-        before = _before(operations, buffer, commit)
+        before = _before(state, buffer, commit)
         time = operations.time(signature.time)
         _add(plan, buffer, commit, before, commit.root, signed, time)
         return plan
@@ -147,11 +148,11 @@ def revert(
 ) -> Replanted:
     """Takes the change of one commit back; of a merge, that against its first parent."""
 
-    def make(buffer: WriteBatch, now: Tip, erased: Erased) -> _Plan:
+    def make(buffer: WriteBatch, state: State, now: Tip, erased: Erased) -> _Plan:
         commit = Commit.decode(buffer.get(reverted))
         message = signature.message or f"revert {commit.message or reverted}"
         plan = _unmoved(Outcome.REPLANTED, now, erased)
-        before = _before(operations, buffer, commit)
+        before = _before(state, buffer, commit)
         signed = replace(signature, message=message)
         time = operations.time(signature.time)
         _add(plan, buffer, commit, commit.root, before, signed, time)
@@ -181,10 +182,10 @@ def _own(source: WriteBatch, head: CommitCid | None, bases: tuple[CommitCid, ...
     return found[::-1]
 
 
-def _before(operations: OperationLog, source: WriteBatch, commit: Commit) -> RootCid:
+def _before(state: State, source: WriteBatch, commit: Commit) -> RootCid:
     """Returns the root that a commit was made on: that of the first parent."""
     if not commit.parents:
-        return RootCid(operations.store.cell(ORIGIN_CELL) or b"")
+        return state.origin
     return Commit.decode(source.get(commit.parents[0])).root
 
 
@@ -215,16 +216,15 @@ def _run(
     operations: OperationLog,
     full_name: str,
     signature: CommitInfo,
-    make: Callable[[WriteBatch, Tip, Erased], _Plan],
+    make: Callable[[WriteBatch, State, Tip, Erased], _Plan],
     verb: str,
     *,
     is_dry_run: bool = False,
 ) -> Replanted:
-    def attempt() -> Replanted:
-        state = operations.state()
-        now = tip(operations, state, full_name)
+    def attempt(state: State) -> Replanted:
+        now = tip(operations.store, state, full_name)
         buffer = WriteBatch(operations.store)
-        plan = make(buffer, now, read_erased(operations.store, state.view.erasures))
+        plan = make(buffer, state, now, read_erased(operations.store, state.view.erasures))
         if plan.tip == now.commit:
             plan.outcome = Outcome.UNCHANGED
             return _report(buffer, now.root, plan)
@@ -243,7 +243,7 @@ def _run(
             )
         return done
 
-    return attempt() if is_dry_run else retry_publish(operations.store, attempt)
+    return attempt(operations.state()) if is_dry_run else operations.retry(attempt)
 
 
 def _report(source: WriteBatch, before: Root, plan: _Plan) -> Replanted:

@@ -26,7 +26,6 @@ from ibidem.objects.root import Root
 from ibidem.objects.tree import Tree
 from ibidem.repo.argument_checks import check_content
 from ibidem.repo.arguments import CommitInfo
-from ibidem.repo.branches import branch_of
 from ibidem.repo.merge.conflicts import OpenConflict, recorded_in
 from ibidem.repo.merge.documents import settled_parts
 from ibidem.repo.merge.element import read
@@ -57,7 +56,8 @@ def resolve(
     """Settles the conflict about `id`; `Repository.resolve_conflict` says how."""
     if take not in TAKES:
         raise InvalidInputError(f"take: got {take!r:.80}, expected one of {TAKES}")
-    at = repository.graph()
+    state = operations.state()
+    at = repository.graph(state=state)
     cid = Tree(repository.store, at.root.conflicts).get(id.raw)
     if cid is None or at.commit is None:
         raise NotFoundError(
@@ -75,7 +75,7 @@ def resolve(
     chosen = case.chosen(take)
     signed = replace(signature, message=signature.message or f"resolve {id}: {take}")
     begun = Tip(at.commit.cid, at.root_cid, at.root)
-    publisher = BranchPublisher(operations, branch_of(operations, None), signed, begun=begun)
+    publisher = BranchPublisher(operations, state, state.view.head, signed, begun=begun)
     settled, edits, blocks = None, ChangeSet(), dict[Cid, bytes]()
     if chosen is not None:
         settled, edits, blocks = case.settled(chosen, value or {})

@@ -23,7 +23,8 @@ from ibidem.retrieve.answer.sealed import SealedReceipt, read_receipt, seal
 if TYPE_CHECKING:
     from ibidem.objects.blocks import WriteBatch
     from ibidem.repo.core import Core
-    from ibidem.repo.operation_log import LogHead, OperationLog
+    from ibidem.repo.operation_log import OperationLog
+    from ibidem.repo.state import State
 
 
 @record
@@ -71,7 +72,7 @@ def keep(
     block = given.encode()
     cid = ReceiptCid.of(block)
 
-    def make(state: LogHead, buffer: WriteBatch) -> View | None:
+    def make(state: State, buffer: WriteBatch) -> View | None:
         if refs.read(buffer, state.view, RECEIPTS + str(cid)) is not None:
             return None
         buffer.put(cid, block)
@@ -107,12 +108,12 @@ def drop(
     Raises:
         NotFoundError: kind `not-found`: no such receipt is kept; or `ambiguous`.
     """
-    found = operations.retry_if_collected(lambda: named(repository, repository.view, str(receipt)))
+    found = operations.retry_if_collected(lambda state: named(repository, state.view, str(receipt)))
     if found is None:
         raise NotFoundError(f"receipt {str(receipt)!r:.80} is not among those kept")
     name, cid = found
 
-    def make(state: LogHead, buffer: WriteBatch) -> View:
+    def make(state: State, buffer: WriteBatch) -> View:
         moved = refs.changed(state.view, {RECEIPTS + name: None}, buffer)
         return replace(state.view, refs=moved)
 
@@ -147,8 +148,8 @@ def find(repository: Core, text: str) -> bytes:
         NotFoundError: kind `not-found`, or `ambiguous`.
     """
 
-    def read() -> bytes:
-        found = named(repository, repository.view, text)
+    def read(state: State) -> bytes:
+        found = named(repository, state.view, text)
         return repository.receipts.find(text) if found is None else repository.store.get(found[1])
 
     return repository.operation_log.retry_if_collected(read)

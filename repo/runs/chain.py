@@ -20,7 +20,8 @@ from ibidem.repo.runs.payload import pack
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import WriteBatch
-    from ibidem.repo.operation_log import LogHead, OperationLog
+    from ibidem.repo.operation_log import OperationLog
+    from ibidem.repo.state import State
     from ibidem.store.protocol import Store
 
 PENDING_MAX = 64
@@ -103,7 +104,7 @@ class Chain:
             )
             self._blocks, self._pending, self._published = {}, 0, self.tip
 
-    def _moved(self, state: LogHead, buffer: WriteBatch) -> View:
+    def _moved(self, state: State, buffer: WriteBatch) -> View:
         if self._published is None:
             number = _last_number(buffer, state.view, self._base_name) + 1
             self.name = refs.check_name("run", f"{self._base_name}/{number}")

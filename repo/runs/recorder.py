@@ -151,14 +151,17 @@ class Run(Session):
         signed = commit_info(author, message, time, agent, task, key)
         choice = checked_choice(request.get("on_conflict", "record"))
         with self._chain.lock:
-            full_name = branches.branch_of(operations, request["branch"])
-            begun = operations.retry_if_collected(
-                lambda: publish.tip(operations, operations.state(), full_name)
+            publisher = operations.retry_if_collected(
+                lambda state: publish.BranchPublisher(
+                    operations,
+                    state,
+                    branches.branch_in(operations.store, state, request["branch"]),
+                    signed,
+                    on_conflict=choice,
+                )
             )
+            begun = publisher.begun
             self._append("transaction", request=request, root=begun.root_cid)
-        publisher = publish.BranchPublisher(
-            operations, full_name, signed, begun=begun, on_conflict=choice
-        )
         return Transaction(
             self._live.store,
             _Recording(self, publisher, begun),

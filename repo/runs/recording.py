@@ -20,7 +20,6 @@ from ibidem.objects.step import Step
 from ibidem.objects.view import RUNS
 from ibidem.repo import refs
 from ibidem.repo.arguments import checked_path, checked_time
-from ibidem.repo.operation_log import HEAD_CELL, is_overtaken
 from ibidem.repo.runs import payload, step_format
 from ibidem.repo.runs.chain import full_name
 from ibidem.repo.runs.shape import ReadStep, read_step
@@ -29,8 +28,10 @@ if TYPE_CHECKING:
     from ibidem.objects.blocks import WriteBatch
     from ibidem.objects.view import View
     from ibidem.repo.core import Core
-    from ibidem.repo.operation_log import LogHead, OperationLog
+    from ibidem.repo.operation_log import OperationLog
     from ibidem.repo.runs.replay import Replay
+    from ibidem.repo.state import State
+    from ibidem.store.protocol import Store
 
 
 @record
@@ -69,7 +70,7 @@ class Recording:
         self.repository = repository
         if tip is None:
             name, tip = repository.operation_log.retry_if_collected(
-                lambda: _found(repository, name)
+                lambda state: _found(repository.store, state.view, name)
             )
         self.name = name
         self.tip: StepCid = tip
@@ -166,23 +167,21 @@ def summaries(repository: Core) -> list[RunSummary]:
     """Returns the recorded runs in short, by name and number; one that cannot be read is among them
     and says why."""
 
-    def read() -> list[RunSummary]:
-        head = repository.store.cell(HEAD_CELL)
-        tips = refs.listed(repository.store, repository.view, RUNS)
+    def read(state: State) -> list[RunSummary]:
+        tips = refs.listed(repository.store, state.view, RUNS)
         names = sorted(tips, key=_order)
-        return [_summary(Recording(repository, name, tip=tips[name]), head) for name in names]
+        return [_summary(Recording(repository, name, tip=tips[name]), state) for name in names]
 
     return repository.operation_log.retry_if_collected(read)
 
 
-def _summary(recording: Recording, head: bytes | None) -> RunSummary:
-    """Returns a run in short; `head` is where the log stood when the run was found."""
+def _summary(recording: Recording, state: State) -> RunSummary:
+    """Returns a run in short, which was found in a state."""
     try:
         return recording.summary()
     except IbidemError as error:
-        if isinstance(error, NotFoundError) and is_overtaken(
-            recording.repository.store, head, error
-        ):
+        log = recording.repository.operation_log
+        if isinstance(error, NotFoundError) and log.is_overtaken(state, error):
             raise
         return RunSummary(
             recording.name, recording.tip, 0, "", "", "", None, None, str(error), is_readable=False
@@ -200,7 +199,7 @@ def drop(
     """Drops a recorded run, and returns its last step; `NotFoundError` when there is none."""
     found = Recording(repository, name)
 
-    def make(state: LogHead, buffer: WriteBatch) -> View:
+    def make(state: State, buffer: WriteBatch) -> View:
         moved = refs.changed(state.view, {RUNS + found.name: None}, buffer)
         return replace(state.view, refs=moved)
 
@@ -210,11 +209,10 @@ def drop(
     return found.tip
 
 
-def _found(repository: Core, name: str) -> tuple[str, StepCid]:
+def _found(store: Store, view: View, name: str) -> tuple[str, StepCid]:
     """Returns the whole name of a run and its last step."""
-    view = repository.view
-    whole = full_name(repository.store, view, name)
-    ref = refs.read(repository.store, view, RUNS + whole)
+    whole = full_name(store, view, name)
+    ref = refs.read(store, view, RUNS + whole)
     assert ref is not None, "BUG: the run was just found"
     return whole, ref.target
 

@@ -22,8 +22,8 @@ from ibidem.objects.tree.block import EMPTY_TREE
 from ibidem.objects.view import Ref, View
 from ibidem.repo import refs
 from ibidem.repo.notes import NOTES
-from ibidem.repo.operation_log import HEAD_CELL, HORIZON_CELL
 from ibidem.repo.root_check import refuse, tree_problem
+from ibidem.repo.state import HEAD_CELL, HORIZON_CELL
 from ibidem.repo.sync.have_set import HaveSet
 from ibidem.repo.sync.missing_blocks import kind_of, tree_needs
 from ibidem.repo.sync.quarantine import Chosen, Layered, Quarantine, missing_from_pack
@@ -97,8 +97,9 @@ class LocalLog:
 
 def local_log(store: Store) -> LocalLog:
     """Returns the log of a store, as far as it is kept."""
-    horizon = store.cell(HORIZON_CELL)
-    newest = OperationCid(store.cell(HEAD_CELL) or b"")
+    cells = store.cells()
+    horizon = cells.get(HORIZON_CELL)
+    newest = OperationCid(cells.get(HEAD_CELL, b""))
     return LocalLog(store, newest, lambda _, cid: cid.raw == horizon)
 
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ibidem.objects.blocks import Source, WriteBatch
     from ibidem.objects.view import View
     from ibidem.repo.core import Core
-    from ibidem.repo.operation_log import LogHead
+    from ibidem.repo.state import State
 
 
 def fetch(
@@ -303,7 +303,7 @@ def _remember(
         if move.name.startswith((refs.HEADS, NOTES))
     }
 
-    def make(state: LogHead, buffer: WriteBatch) -> View | None:
+    def make(state: State, buffer: WriteBatch) -> View | None:
         now = {name: refs.read(buffer, state.view, name) for name in changes}
         moved = {
             name: target

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def have_set(operations: OperationLog) -> HaveSet:
     """Returns what the refs reach as they stand now."""
-    return operations.retry_if_collected(lambda: HaveSet(operations.store, operations.state().view))
+    return operations.retry_if_collected(lambda state: HaveSet(operations.store, state.view))
 
 
 class HaveSet:

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from ibidem.objects.blocks import WriteBatch
     from ibidem.objects.view import View
     from ibidem.repo.core import Core
-    from ibidem.repo.operation_log import LogHead
     from ibidem.repo.signing.key import SigningKey
+    from ibidem.repo.state import State
     from ibidem.repo.sync.car import CarLimits, Readable
     from ibidem.repo.sync.have_set import HaveSet
 
@@ -114,7 +114,7 @@ def pull_into(
     moves: list[RefMove] = []
     conflicts = 0
 
-    def make(state: LogHead, buffer: WriteBatch) -> View | None:
+    def make(state: State, buffer: WriteBatch) -> View | None:
         nonlocal conflicts
         merger = Merger(
             author,

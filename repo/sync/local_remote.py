@@ -6,12 +6,11 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, TypeVar
 
-from ibidem.objects.cid import Cid, CommitCid, RootCid
+from ibidem.objects.cid import Cid, CommitCid
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
 from ibidem.objects.root import Root
-from ibidem.repo.operation_log import ORIGIN_CELL
 from ibidem.repo.sync.erasures import erasures_of, is_erased_in
-from ibidem.repo.sync.have_set import HaveSet, have_set
+from ibidem.repo.sync.have_set import HaveSet
 from ibidem.repo.sync.messages import Bundle, Push, Tip
 from ibidem.repo.sync.pack import Pack
 from ibidem.repo.sync.receive import receive_push
@@ -82,14 +81,18 @@ class LocalRemote:
         """Returns what is read of what the refs reach, anew where they reach something else since
         and what they reached was collected."""
         operations = self._repository.operation_log
-        return operations.retry_if_collected(lambda: read(have_set(operations)))
+        return operations.retry_if_collected(
+            lambda state: read(HaveSet(operations.store, state.view))
+        )
 
 
 def offer(repository: Core, prefixes: Sequence[str]) -> Bundle:
     """Returns what a repository says of itself before anything is copied."""
     operations = repository.operation_log
-    known = have_set(operations)
-    origin = Root.decode(operations.store.get(RootCid(operations.store.cell(ORIGIN_CELL) or b"")))
+    state, known = operations.retry_if_collected(
+        lambda state: (state, HaveSet(operations.store, state.view))
+    )
+    origin = Root.decode(operations.store.get(state.origin))
     return Bundle(
         refs={
             name: Tip(ref.target, ref.seq)

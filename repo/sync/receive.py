@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
     from ibidem.objects.view import Ref, View
     from ibidem.repo.core import Core
-    from ibidem.repo.operation_log import LogHead
+    from ibidem.repo.state import State
     from ibidem.repo.sync.car import CarLimits, Readable
 
 Moves = list[RefMove]
@@ -86,7 +86,7 @@ class Intake:
         """
         moves: Moves = []
 
-        def make(state: LogHead, buffer: WriteBatch) -> View | None:
+        def make(state: State, buffer: WriteBatch) -> View | None:
             known = HaveSet(self._operations.store, state.view)
             for cid in self.accepted.built_on:
                 if not known.has(cid):

@@ -15,15 +15,15 @@ from ibidem.objects.errors import CorruptError
 from ibidem.objects.record import record
 from ibidem.objects.root import Root
 from ibidem.repo.arguments import CommitInfo
-from ibidem.repo.operation_log import HEAD_CELL, OperationLog
+from ibidem.repo.state import HEAD_CELL, STAGE_CELL, State
 from ibidem.repo.transaction.changeset import ChangeSet, between
-from ibidem.repo.transaction.publish import BranchPublisher, Tip, retry_publish, tip
+from ibidem.repo.transaction.publish import BranchPublisher, Tip, tip
 from ibidem.repo.transaction.reconcile import Reconciliation
 
 if TYPE_CHECKING:
+    from ibidem.objects.blocks import Source
     from ibidem.objects.commit import Commit
-
-STAGE_CELL = "stage"
+    from ibidem.repo.operation_log import OperationLog
 
 
 @record
@@ -42,13 +42,11 @@ class Staged:
         return self.root_cid == self.begun.root_cid
 
 
-def read(operations: OperationLog, full_name: str) -> Staged:
-    """Returns what is staged; on an empty stage, the root of the branch."""
-    value = operations.store.cell(STAGE_CELL)
+def read(source: Source, state: State) -> Staged:
+    """Returns what is staged in a state; on an empty stage, the root of the current branch."""
+    value = state.cells.get(STAGE_CELL)
     if value is None:
-        begun = operations.retry_if_collected(
-            lambda: tip(operations, operations.state(), full_name)
-        )
+        begun = tip(source, state, state.view.head)
         return Staged(None, begun.root_cid, begun.root, begun)
     fields = codec.decode_foreign(value)
     if not isinstance(fields, dict) or fields.get("kind") != "stage" or fields.get("v") != 1:
@@ -60,28 +58,31 @@ def read(operations: OperationLog, full_name: str) -> Staged:
             "stage: root, base or commit is not a link", hint="clear it and stage again"
         )
     root_cid, base_cid = RootCid(fields["root"].raw), RootCid(fields["base"].raw)
-    store = operations.store
     begun = Tip(
         None if commit is None else CommitCid(commit.raw),
         base_cid,
-        Root.decode(store.get(base_cid)),
+        Root.decode(source.get(base_cid)),
     )
-    return Staged(value, root_cid, Root.decode(store.get(root_cid)), begun)
+    return Staged(value, root_cid, Root.decode(source.get(root_cid)), begun)
 
 
-def commit(operations: OperationLog, full_name: str, signature: CommitInfo) -> Commit | None:
-    """Commits what is staged and empties the stage in the same step; None where nothing is staged.
+def commit(operations: OperationLog, signature: CommitInfo) -> Commit | None:
+    """Commits what is staged on the current branch and empties the stage in the same step; None
+    where nothing is staged.
 
     Raises:
         ConflictError: the stage itself moved, or the branch was deleted.
     """
-    staged = read(operations, full_name)
+    state, staged = operations.retry_if_collected(
+        lambda state: (state, read(operations.store, state))
+    )
     if staged.is_empty:
         return None
     edits = between(operations.store, staged.begun.root, staged.root)
     publisher = BranchPublisher(
         operations,
-        full_name,
+        state,
+        state.view.head,
         signature,
         begun=staged.begun,
         cells={STAGE_CELL: (staged.value, None)},
@@ -91,16 +92,20 @@ def commit(operations: OperationLog, full_name: str, signature: CommitInfo) -> C
 
 def clear(operations: OperationLog) -> None:
     """Drops what is staged."""
-    operations.store.publish({}, {STAGE_CELL: (operations.store.cell(STAGE_CELL), None)})
+
+    def attempt(state: State) -> None:
+        operations.store.publish({}, {STAGE_CELL: (state.cells.get(STAGE_CELL), None)})
+
+    operations.retry(attempt)
 
 
 class StagePublisher:
     """Puts the edits of a transaction on the stage; they make no commit yet."""
 
-    def __init__(self, operations: OperationLog, full_name: str) -> None:
+    def __init__(self, operations: OperationLog, state: State) -> None:
+        self.state = state
         self._operations = operations
-        self._full_name = full_name
-        self._begun = read(operations, full_name)
+        self._begun = read(operations.store, state)
 
     def base(self) -> Root:
         """Returns the root that the transaction begins on."""
@@ -115,19 +120,35 @@ class StagePublisher:
         """
         store = self._operations.store
         reconciliation = Reconciliation(store, self._begun.root_cid, edits, blocks)
-        retry_publish(store, lambda: self._attempt(reconciliation))
+        self._operations.retry(
+            lambda state: self._attempt(state, reconciliation),
+            state=self.state,
+        )
         return None
 
-    def _attempt(self, reconciliation: Reconciliation) -> None:
-        store = self._operations.store
-        head = store.cell(HEAD_CELL)  # what is erased meanwhile must not come back
-        now = read(self._operations, self._full_name)
+    def _attempt(self, state: State, reconciliation: Reconciliation) -> None:
+        store, head = self._operations.store, state.cid.raw
+        now = read(store, state)
         landed = reconciliation.on(now.root_cid)
         root_cid = landed.root_cid
         if root_cid == now.root_cid:
             return
         value = None if root_cid == now.begun.root_cid else _value(root_cid, now.begun)
+        # The head stays: what is erased meanwhile must not come back.
         store.publish(landed.blocks, {STAGE_CELL: (now.value, value), HEAD_CELL: (head, head)})
+
+
+class StageCommitPublisher(StagePublisher):
+    """Puts the edits of a transaction on the stage and commits the stage."""
+
+    def __init__(self, operations: OperationLog, state: State, signature: CommitInfo) -> None:
+        super().__init__(operations, state)
+        self._signature = signature
+
+    def publish(self, edits: ChangeSet, blocks: Mapping[Cid, bytes]) -> Commit | None:
+        """Stages the edits, and then commits what is staged, as `commit` does."""
+        super().publish(edits, blocks)
+        return commit(self._operations, self._signature)
 
 
 def _value(root_cid: RootCid, begun: Tip) -> bytes:

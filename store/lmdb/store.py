@@ -179,10 +179,10 @@ class LmdbStore(Closing):
             check_cell(name, *swap)
         if not blocks and not cells:
             return
-        self.guard.refuse(blocks)
+        expected = {name: old for name, (old, _) in cells.items()}
+        self.guard.refuse(blocks, cells=expected)
         order = sorted(blocks, key=_raw)
         needed = [cid for cid in needs if cid not in blocks]
-        expected = {name: old for name, (old, _) in cells.items()}
 
         def write(transaction: Any) -> None:
             _check_cells(environment, transaction, expected)
@@ -208,13 +208,13 @@ class LmdbStore(Closing):
             # The guard may read the store, which must not be while a transaction is open.
             raise self.guard.missing(error.cid) from None
 
-    def cells(self) -> list[str]:
-        """Returns the names of all cells, ascending."""
+    def cells(self) -> dict[str, bytes]:
+        """Returns all cells, by name ascending, read by one transaction."""
         environment = self._open_environment()
 
-        def read(transaction: Any) -> list[str]:
+        def read(transaction: Any) -> dict[str, bytes]:
             cursor = transaction.cursor(environment.cells)
-            return [key.decode("ascii", "replace") for key in cursor.iternext(values=False)]
+            return {key.decode("ascii", "replace"): value for key, value in cursor.iternext()}
 
         return environment.read(read)
 

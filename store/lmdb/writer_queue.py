@@ -30,49 +30,54 @@ _STEP_SECONDS = 0.02
 
 @contextmanager
 def turn(folder: Path, *, patience_seconds: float = PATIENCE_SECONDS) -> Iterator[bool]:
-    """Holds the turn to publish into the store in `folder`; yields whether it could be had."""
+    """Holds the turn to publish into the store in `folder`, if it can be had; yields whether nobody
+    else had it, so that there was nothing to wait for."""
     deadline = time.monotonic() + patience_seconds
     with ExitStack() as having:
         with ExitStack() as waiting:
-            is_mine = waiting.enter_context(_lock(folder / NEXT_FILE, deadline, _SELDOM_SECONDS))
-            if is_mine:
-                is_mine = having.enter_context(_lock(folder / TURN_FILE, deadline, _OFTEN_SECONDS))
-        yield is_mine
+            tries = waiting.enter_context(_lock(folder / NEXT_FILE, deadline, _SELDOM_SECONDS))
+            is_free = tries == 1
+            if tries:
+                tries = having.enter_context(_lock(folder / TURN_FILE, deadline, _OFTEN_SECONDS))
+                is_free = is_free and tries == 1
+        yield is_free
 
 
 @contextmanager
-def _lock(path: Path, deadline: float, seldom_seconds: float) -> Iterator[bool]:
-    """Holds the lock in a file; yields whether it could be had before the deadline."""
+def _lock(path: Path, deadline: float, seldom_seconds: float) -> Iterator[int]:
+    """Holds the lock in a file; yields at which try it was had, 0 for none before the deadline."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     except OSError:
-        yield False
+        yield 0
         return
     held.add(descriptor)
     try:
-        is_mine = _wait(descriptor, deadline, seldom_seconds)
+        tries = _wait(descriptor, deadline, seldom_seconds)
         try:
-            yield is_mine
+            yield tries
         finally:
-            if is_mine:
+            if tries:
                 unlock(descriptor)
     finally:
         held.discard(descriptor)
         os.close(descriptor)
 
 
-def _wait(descriptor: int, deadline: float, seldom_seconds: float) -> bool:
-    started = time.monotonic()
+def _wait(descriptor: int, deadline: float, seldom_seconds: float) -> int:
+    """Returns how many tries the lock took, 0 where it could not be had before the deadline."""
+    started, tries = time.monotonic(), 0
     while True:
+        tries += 1
         try:
             try_lock(descriptor)
         except (BlockingIOError, PermissionError):
             now = time.monotonic()
             if now >= deadline:
-                return False
+                return 0
             share = 1.0 + (now - started) / _STEP_SECONDS
             time.sleep(max(_OFTEN_SECONDS, seldom_seconds / share))
         except OSError:
-            return False
+            return 0
         else:
-            return True
+            return tries

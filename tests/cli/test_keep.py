@@ -11,8 +11,9 @@ import pytest
 from click.testing import Result
 
 import ibidem
-from ibidem.repo.operation_log import ERASING, ERASING_CELL, OPERATIONS_KEPT
+from ibidem.repo.operation_log import OPERATIONS_KEPT
 from ibidem.repo.receipts.log import LOG_BYTES_MAX
+from ibidem.repo.state import ERASING, ERASING_CELL
 
 Run = Callable[..., Result]
 Data = Callable[..., dict[str, Any]]

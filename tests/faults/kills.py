@@ -22,7 +22,7 @@ from pathlib import Path
 
 import ibidem
 from ibidem.objects.derive import node_id
-from ibidem.repo.operation_log import ERASING_CELL
+from ibidem.repo.state import ERASING_CELL
 
 from .scenarios import SCENARIOS
 

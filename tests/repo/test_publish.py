@@ -216,7 +216,9 @@ with ibidem.open(sys.argv[1]) as repo:
         assert len(list(repo.at().nodes())) == 30
         assert len(list(repo.log())) == 30
         assert len(list(repo.operations())) == 31
-        assert [state.view.seq for state in repo.operation_log.history()] == list(range(30, -1, -1))
+        operations = repo.operation_log
+        states = operations.history(operations.state())
+        assert [state.view.seq for state in states] == list(range(30, -1, -1))
 
 
 def test_a_killed_writer_leaves_the_last_whole_commit(tmp_path: Path) -> None:

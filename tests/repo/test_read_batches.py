@@ -61,6 +61,36 @@ def test_a_question_reads_blocks_in_batches(tmp_path: Path) -> None:
     assert max(located for _, located in reads.values()) <= 2 + 2 * height
 
 
+def test_a_call_reads_the_cells_once(tmp_path: Path) -> None:
+    repo, store = recorded(tmp_path, 3)
+    head = repo.at()
+    head.retrieve("retries")
+    store.cell_read_count = 0
+    head.retrieve("retries")
+    assert store.cell_read_count == 0, "a revision is of the state that it was found in"
+    repo.retrieve("retries")
+    assert store.cell_read_count == 1
+    with repo.transaction() as tx:  # brings the index along, for who has asked
+        tx.add_node("Doc", key="a")
+    store.cell_read_count = 0
+    with repo.transaction() as tx:
+        tx.add_node("Doc", key="b")
+    assert store.cell_read_count == 1, "nobody else has published since it began"
+
+
+def test_a_writer_that_came_second_reads_the_cells_again(tmp_path: Path) -> None:
+    repo, store = recorded(tmp_path, 3)
+    with repo.transaction() as tx:
+        tx.add_node("Doc", key="a")
+        with repo.transaction() as first:
+            first.add_node("Doc", key="b")
+        store.cell_read_count = 0
+    assert store.cell_read_count == 1
+    assert tx.commit is not None
+    assert first.commit is not None
+    assert tx.commit.parents == (first.commit.cid,)
+
+
 class CountingStore(MemoryStore):
     """Counts blocks, also those of a batch."""
 

@@ -26,8 +26,8 @@ from ibidem.objects.tree import EMPTY_TREE, build
 from ibidem.objects.view import View
 from ibidem.repo import refs
 from ibidem.repo.maintenance.report import FaultKind
-from ibidem.repo.operation_log import LogHead
 from ibidem.repo.repository import Repository
+from ibidem.repo.state import State
 
 from .sync.forging import Forge, bundle, put, refused
 
@@ -97,7 +97,7 @@ def written(repo: Repository, *nodes: bytes) -> CommitCid:
         }
     )
 
-    def make(state: LogHead, buffer: WriteBatch) -> View:
+    def make(state: State, buffer: WriteBatch) -> View:
         moved = refs.changed(state.view, {"heads/main": commit.cid}, buffer)
         return replace(state.view, refs=moved)
 

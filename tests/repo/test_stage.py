@@ -11,7 +11,7 @@ from ibidem.objects import codec
 from ibidem.objects.derive import node_id
 from ibidem.objects.errors import CorruptError, ErrorKind, InvalidInputError
 from ibidem.repo.repository import Repository
-from ibidem.repo.transaction.stage import STAGE_CELL
+from ibidem.repo.state import STAGE_CELL
 
 
 def stage(repo: Repository, key: str, summary: str = "") -> None:

@@ -16,11 +16,12 @@ from ibidem.index.families import family, merge_scheduler
 from ibidem.index.families.merge_scheduler import MergeScheduler
 from ibidem.index.families.snapshot_parts import SnapshotParts
 from ibidem.index.snapshot_registry import SnapshotRegistry
+from ibidem.objects.errors import ErasedError
 from ibidem.objects.ids import NodeId
 from ibidem.repo.erasure import destroy as destroying
 from ibidem.repo.erasure import erase as erasing
-from ibidem.repo.operation_log import ERASING_CELL
 from ibidem.repo.repository import Repository
+from ibidem.repo.state import ERASING_CELL
 from ibidem.repo.sync.remotes import address_of
 from ibidem.store.files import folder_lock
 
@@ -96,6 +97,32 @@ def test_who_wrote_an_index_meanwhile_takes_it_away_again(
         assert places_of(tmp_path, *NEEDLES) == []
         assert not repo.retrieve(SECRET).items
         assert repo.fsck().is_clean
+
+
+def test_a_revision_from_before_an_erasure_makes_no_index_that_quotes_it(tmp_path: Path) -> None:
+    """It is asked for the first time when all is destroyed."""
+    with ibidem.init(tmp_path) as repo, ibidem.open(tmp_path) as other:
+        secret = add_secret(repo)
+        before = repo.at()
+        other.erase(secret)
+        with pytest.raises(ErasedError):
+            before.retrieve("harmless")
+        assert places_of(tmp_path, *NEEDLES) == []
+        assert repo.retrieve("harmless").items
+        assert not repo.retrieve(SECRET).items
+        assert repo.fsck().is_clean
+
+
+def test_a_transaction_from_before_an_erasure_does_not_bring_it_back(tmp_path: Path) -> None:
+    with ibidem.init(tmp_path) as repo, ibidem.open(tmp_path) as other:
+        secret = add_secret(repo)
+        with repo.transaction() as tx:
+            tx.add_node("Doc", summary="beside it", key="beside")
+            tx.update_node(secret, summary=f"{SECRET}, and more")
+            other.erase(secret)
+        assert {node.summary for node in repo.at().nodes()} == {"harmless", "beside it"}
+        assert repo.fsck().is_clean
+    assert places_of(tmp_path, *NEEDLES) == []
 
 
 def test_a_merge_that_ends_after_all_else_brings_nothing_back(

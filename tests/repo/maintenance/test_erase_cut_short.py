@@ -20,8 +20,8 @@ from ibidem.objects.text import node_text, text_digest
 from ibidem.repo.erasure import destroy
 from ibidem.repo.erasure import erase as erasing
 from ibidem.repo.maintenance.report import FaultKind, FsckReport
-from ibidem.repo.operation_log import ERASING_CELL
 from ibidem.repo.repository import Repository
+from ibidem.repo.state import ERASING_CELL
 from ibidem.store.lmdb import scrub
 from ibidem.store.lmdb.environment import Environment
 

@@ -14,7 +14,7 @@ from ibidem.objects.derive import node_id
 from ibidem.objects.errors import ConflictError, ErrorKind, InvalidInputError, NotFoundError
 from ibidem.objects.node import Node
 from ibidem.repo.repository import Repository
-from ibidem.repo.transaction.publish import retry_publish
+from ibidem.repo.state import State
 from ibidem.store.testing import run_together
 
 BENCH = Path(__file__).resolve().parents[3] / "bench" / "writers.py"
@@ -120,8 +120,8 @@ def test_a_reader_sees_whole_states_only(shared: Repository) -> None:
 def test_a_writer_that_sleeps_in_its_turn_holds_nobody_up_for_good(tmp_path: Path) -> None:
     from ibidem.store.lmdb.writer_queue import turn
 
-    with ibidem.init(tmp_path) as repo, turn(tmp_path / ".ibidem" / "blocks") as is_mine:
-        assert is_mine
+    with ibidem.init(tmp_path) as repo, turn(tmp_path / ".ibidem" / "blocks") as is_free:
+        assert is_free
         with repo.transaction() as tx:
             tx.add_node("Doc", key="a")
         assert tx.commit is not None
@@ -130,7 +130,7 @@ def test_a_writer_that_sleeps_in_its_turn_holds_nobody_up_for_good(tmp_path: Pat
 def test_a_state_that_was_collected_meanwhile_is_a_lost_race() -> None:
     calls = 0
 
-    def attempt() -> str:
+    def attempt(_: State) -> str:
         nonlocal calls
         calls += 1
         if calls == 1:
@@ -141,7 +141,7 @@ def test_a_state_that_was_collected_meanwhile_is_a_lost_race() -> None:
         return "done"
 
     with ibidem.init("memory:") as repo, pytest.raises(NotFoundError):
-        retry_publish(repo.store, attempt)
+        repo.operation_log.retry(attempt)
     assert calls == 2, "once more after the head moved, and no more while it stands"
 
 

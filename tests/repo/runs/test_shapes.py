@@ -27,8 +27,8 @@ from ibidem.objects.view import View
 from ibidem.repo import refs
 from ibidem.repo.events import Event
 from ibidem.repo.maintenance.report import FaultKind
-from ibidem.repo.operation_log import LogHead
 from ibidem.repo.repository import Repository
+from ibidem.repo.state import State
 from ibidem.repo.sync.messages import Bundle, Tip, container
 from ibidem.retrieve.answer.receipt import Receipt
 from ibidem.retrieve.answer.sealed import read_receipt, seal
@@ -69,7 +69,7 @@ def written(repo: Repository, name: str, target: Cid, blocks: Blocks) -> None:
     cls = StepCid if name.startswith("runs/") else ReceiptCid
     cls = CommitCid if name.startswith("notes/") else cls
 
-    def make(state: LogHead, buffer: WriteBatch) -> View:
+    def make(state: State, buffer: WriteBatch) -> View:
         for cid, block in blocks.items():
             buffer.put(cid, block)
         moved = refs.changed(state.view, {name: cls(target.raw)}, buffer)

@@ -23,8 +23,8 @@ from ibidem.objects.root import Root
 from ibidem.objects.tree import EMPTY_TREE, EMPTY_TREE_BLOCK, build, mutate
 from ibidem.objects.view import target_class
 from ibidem.repo import refs
-from ibidem.repo.operation_log import LogHead
 from ibidem.repo.repository import Repository
+from ibidem.repo.state import State
 from ibidem.repo.sync.local_remote import LocalRemote
 from ibidem.repo.sync.messages import Bundle, Push, Tip, Update, container
 
@@ -143,7 +143,7 @@ def point(repo: Repository, name: str, target: Cid) -> None:
     """Points a ref to a block without asking anybody what it is."""
     cid = target_class(name)(target.raw)
 
-    def make(state: LogHead, buffer: WriteBatch):
+    def make(state: State, buffer: WriteBatch):
         return replace(state.view, refs=refs.changed(state.view, {name: cid}, buffer))
 
     repo.operation_log.change(make, author="", time=0, description=f"point {name}")

@@ -8,11 +8,12 @@ import pytest
 
 from ibidem.objects.cid import CommitCid
 from ibidem.objects.tree import Tree
-from ibidem.repo.operation_log import OperationLog
+from ibidem.objects.view import View
 from ibidem.repo.repository import Repository
 from ibidem.repo.sync import local_remote
-from ibidem.repo.sync.have_set import HaveSet, have_set
+from ibidem.repo.sync.have_set import HaveSet
 from ibidem.repo.sync.local_remote import LocalRemote
+from ibidem.store.protocol import Store
 
 
 @pytest.fixture
@@ -26,8 +27,8 @@ def given_up(
         tx.add_node("Doc", summary="to be given up")
     gone: list[CommitCid] = []
 
-    def read(operations: OperationLog) -> HaveSet:
-        known = have_set(operations)
+    def read(store: Store, view: View) -> HaveSet:
+        known = HaveSet(store, view)
         if not gone:
             gone.append(theirs.branches()["aside"])
             theirs.delete_branch("aside")
@@ -35,7 +36,7 @@ def given_up(
             assert not theirs.store.has(gone[0])
         return known
 
-    monkeypatch.setattr(local_remote, "have_set", read)
+    monkeypatch.setattr(local_remote, "HaveSet", read)
     yield gone
     assert gone
 

@@ -20,8 +20,8 @@ from ibidem.objects.operation import Operation
 from ibidem.objects.tree import mutate
 from ibidem.objects.view import Ref, View
 from ibidem.repo.maintenance.fsck import fsck
-from ibidem.repo.operation_log import HEAD_CELL
 from ibidem.repo.repository import Repository
+from ibidem.repo.state import HEAD_CELL
 from ibidem.repo.sync.messages import Bundle, Tip, container
 
 from .conftest import filled

@@ -14,8 +14,8 @@ from ibidem.objects.errors import CorruptError, IbidemError, NotFoundError
 from ibidem.objects.view import target_class
 from ibidem.repo import refs
 from ibidem.repo.maintenance.report import FaultKind
-from ibidem.repo.operation_log import LogHead
 from ibidem.repo.repository import Repository
+from ibidem.repo.state import State
 from ibidem.repo.sync.local_remote import LocalRemote
 from ibidem.repo.sync.messages import Bundle, Push, Tip, Update, container
 
@@ -52,7 +52,7 @@ def drop(repo: Repository, name: str) -> None:
         repo.delete_tag(rest)
     else:
 
-        def make(state: LogHead, buffer: WriteBatch):
+        def make(state: State, buffer: WriteBatch):
             return replace(state.view, refs=refs.changed(state.view, {name: None}, buffer))
 
         repo.operation_log.change(make, author="", time=0, description="drop")

@@ -1,0 +1,56 @@
+"""What a call works on: the cells of the store at one moment, and the operation they name.
+
+A public call reads a state once, all cells in one step, and hands it down; nothing below reads a
+cell again unless a race was lost or a block was collected meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from ibidem.objects.cid import RootCid
+from ibidem.objects.record import record
+
+if TYPE_CHECKING:
+    from ibidem.objects.cid import OperationCid
+    from ibidem.objects.operation import Operation
+    from ibidem.objects.view import View
+
+HEAD_CELL = "head"
+HORIZON_CELL = "horizon"
+"""Names the oldest operation that is kept, where `gc` gave up older ones."""
+ORIGIN_CELL = "origin"
+"""Names the root of a repository without commits: empty trees and the configuration."""
+ERASING_CELL = "erasing"
+"""There while an erasure is published and not everything of it is destroyed yet."""
+ERASING = b"1"
+"""The value of that cell."""
+STAGE_CELL = "stage"
+"""Names the staged root; see `repo/transaction/stage.py`."""
+
+
+@record
+class LogEntry:
+    """An operation of the local log, with its view."""
+
+    cid: OperationCid
+    operation: Operation
+    view: View
+
+
+@record
+class State(LogEntry):
+    """The repository at one moment: the newest operation with its view, and all cells."""
+
+    cells: Mapping[str, bytes]
+
+    @property
+    def origin(self) -> RootCid:
+        """The root of a branch without commits."""
+        return RootCid(self.cells.get(ORIGIN_CELL, b""))
+
+    def is_oldest(self, entry: LogEntry) -> bool:
+        """Tells whether nothing before an operation is kept: it is the first, or `gc` gave up what
+        was before it."""
+        return not entry.operation.parents or entry.cid.raw == self.cells.get(HORIZON_CELL)
