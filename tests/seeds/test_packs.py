@@ -12,6 +12,7 @@ from ibidem.index.analysis import analyse
 from ibidem.objects.child import Child
 from ibidem.objects.derive import node_id
 from ibidem.objects.errors import InvalidInputError, ReplayError
+from ibidem.objects.ids import NodeId
 from ibidem.retrieve.context.window import Aim, absorb, coalesce, fitting
 
 from .texts import clock, hit_places, paragraphs, places, ranges, repository, write
@@ -334,14 +335,19 @@ def test_a_passage_of_two_documents_is_shown_once():
         assert sum(len(pack.hits) for pack in packs) == 4
 
 
-def test_parents_that_run_in_a_circle_do_no_harm():
+def test_parents_cannot_run_in_a_circle():
     repo = ibidem.init("memory:", clock=clock)
     ids = [node_id("", name) for name in "ab"]
-    for own, other in (("a", ids[1]), ("b", ids[0])):
+
+    def add(own: str, other: NodeId) -> None:
         with repo.transaction() as tx:
             tx.add_node("Section", summary="needle", key=own, children=[Child(other, "", 0, 0)])
+
+    add("a", ids[1])
+    with pytest.raises(InvalidInputError, match="contains itself"):
+        add("b", ids[0])
     packs = repo.packs("needle", limit=None)
-    assert sum(len(pack.hits) for pack in packs) == 2
+    assert sum(len(pack.hits) for pack in packs) == 1
 
 
 def test_the_bytes_are_canonical_and_have_the_fields_of_the_page():
