@@ -160,7 +160,7 @@ def run(
         output.emit(
             "bisect-run",
             {
-                "suspects": [shapes.commit_json(commit) for commit in found.suspects],
+                "suspects": [shapes.block_json(commit) for commit in found.suspects],
                 "last_good": None if found.last_good is None else str(found.last_good.cid),
                 "commit_count": found.commits_count,
                 "evaluation_count": len(found.steps),
@@ -216,7 +216,7 @@ def _run_lines(found: CommitBisection) -> list[str]:
 def _json(found: Bisection) -> dict[str, Any]:
     first, last, cause = found.first_bad, found.last_good, found.cause
     return {
-        "first_bad": None if first is None else shapes.commit_json(first),
+        "first_bad": None if first is None else shapes.block_json(first),
         "last_good": None if last is None else str(last.cid),
         "cause": None if cause is None else answer_diff.cause_json(cause),
         "commit_count": found.commits_count,
