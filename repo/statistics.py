@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ibidem.objects.record import record
+from ibidem.objects.root import VECTOR_FAMILIES
 from ibidem.objects.tree import Tree
 from ibidem.repo.operation_log import OPERATIONS_KEPT
 
@@ -24,10 +25,8 @@ class RepositoryStats:
     """Tombstoned nodes included."""
     edge_count: int
     tombstone_count: int
-    vector_counts: Mapping[str, int]
-    """By model."""
-    sparse_counts: Mapping[str, int]
-    """By vocabulary."""
+    vector_counts: Mapping[str, Mapping[str, int]]
+    """By family, and model or vocabulary."""
     branch_count: int
     tag_count: int
     block_count: int
@@ -93,8 +92,13 @@ def repository_stats(repository: Core, rev: object) -> RepositoryStats:
         node_count=count(root.nodes),
         edge_count=count(root.edges),
         tombstone_count=count(root.tombstones),
-        vector_counts={name: count(tree) for name, tree in sorted(root.vectors.items())},
-        sparse_counts={name: count(tree) for name, tree in sorted(root.sparse.items())},
+        vector_counts={
+            family.name: {
+                name: count(root.tree(family.name, name))
+                for name in sorted(getattr(root, family.name))
+            }
+            for family in VECTOR_FAMILIES
+        },
         branch_count=len(repository.branches()),
         tag_count=len(repository.tags()),
         block_count=store.block_count,

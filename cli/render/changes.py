@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from ibidem.store.protocol import Store
 
 _MARKS = {"added": "+", "removed": "-", "changed": "~"}
-_FAMILIES = {"nodes": "node", "edges": "edge", "vectors": "vector", "sparse": "sparse vector"}
 
 
 def change_json(change: Change) -> dict[str, Any]:
@@ -32,8 +31,10 @@ def change_json(change: Change) -> dict[str, Any]:
 
 def counts_json(changes: Iterable[Change]) -> dict[str, dict[str, int]]:
     """Returns how many things of each family were added, changed and removed."""
+    from ibidem.objects.root import FAMILIES
+
     counts = Counter((change.family, change.action) for change in changes)
-    families = ("nodes", "edges", "vectors", "sparse", "tombstones")
+    families = (family.name for family in FAMILIES if family.name != "conflicts")
     return {family: {action: counts[family, action] for action in _MARKS} for family in families}
 
 
@@ -46,18 +47,22 @@ def change_lines(store: Store, changes: Sequence[Change], *, limit: int | None =
 
 def summary(changes: Sequence[Change]) -> str:
     """Returns what changed in one clause."""
+    from ibidem.objects.root import NOUNS
+
     counts = Counter((change.family, change.action) for change in changes)
     if not counts:
         return "no difference"
     parts = [
-        f"{output.plural(count, _FAMILIES.get(family, 'tombstone'))} {action}"
+        f"{output.plural(count, NOUNS[family])} {action}"
         for (family, action), count in sorted(counts.items())
     ]
     return ", ".join(parts)
 
 
 def _line(store: Store, change: Change) -> str:
-    noun = _FAMILIES.get(change.family, "tombstone")
+    from ibidem.objects.root import NOUNS
+
+    noun = NOUNS[change.family]
     name = f" {output.one_line(change.name)}" if change.name else ""
     touched = [*change.fields, *(f"props.{key}" for key in change.properties)]
     what = f"  ({output.one_line(', '.join(touched), width=100)})" if touched else ""

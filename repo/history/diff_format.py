@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from ibidem.objects.edge import Edge
 from ibidem.objects.node import Node
 from ibidem.objects.printable import one_line
+from ibidem.objects.root import NOUNS
 from ibidem.repo.history.compare import Cause, Move, MoveKind, Placed
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 TITLE_CHARACTERS = 60
 CHANGES_SHOWN = 5
-_NOUNS = {"nodes": "node", "edges": "edge", "vectors": "vector", "sparse": "sparse vector"}
 
 
 def move_lines(moves: Sequence[Move]) -> list[str]:
@@ -96,8 +96,7 @@ def change_line(source: Source, change: Change) -> str:
     what = f" ({one_line(', '.join(touched), width=100)})" if touched else ""
     name = f" {one_line(change.name)}" if change.name else ""
     said = _said(source, change)
-    noun = _NOUNS.get(change.family, "tombstone")
-    return f"{noun} {change.id}{name} {change.action}{what}{said}"
+    return f"{NOUNS[change.family]} {change.id}{name} {change.action}{what}{said}"
 
 
 def _said(source: Source, change: Change) -> str:

@@ -19,14 +19,13 @@ from ibidem.objects.errors import CorruptError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.location import Part, check_sources
 from ibidem.objects.node import Node
-from ibidem.objects.root import Root
+from ibidem.objects.root import VALUE_KINDS, Root
 from ibidem.objects.tree.block import EMPTY_TREE
 from ibidem.objects.verify import VALUES
 from ibidem.repo.root_check import Incident, RootCheck, refuse
 from ibidem.repo.runs.records import check_record
 from ibidem.repo.sync.ancestry import parents_first
 from ibidem.repo.sync.missing_blocks import (
-    VALUE_KINDS,
     Need,
     needs_of,
     records_behind,
