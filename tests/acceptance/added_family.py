@@ -10,14 +10,16 @@ import os
 import sys
 from base64 import b64encode
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import pytest
 from click.testing import CliRunner
 
 import ibidem
 from ibidem.cli.main import cli
 from ibidem.objects.cid import Cid
 from ibidem.objects.derive import node_id
+from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.vector import VECTORS
 
 NAMES = ("one", "two", "three", "four")
@@ -28,10 +30,10 @@ def bits(name: str) -> bytes:
     return (f"<{name}>" * 16).encode()[:16]
 
 
-def repo(*arguments: str, stdin: str | None = None) -> dict[str, Any]:
-    """Calls the program, which must succeed; returns what it prints."""
+def repo(*arguments: str, stdin: str | None = None, code: int = 0) -> dict[str, Any]:
+    """Calls the program, which must end with `code`; returns what it prints."""
     result = CliRunner().invoke(cli, [*arguments, "--json"], input=stdin)
-    assert result.exit_code == 0, (arguments, result.output, result.exception)
+    assert result.exit_code == code, (arguments, result.output, result.exception)
     shown: dict[str, Any] = json.loads(result.stdout)
     return shown
 
@@ -109,12 +111,33 @@ def main(folder: Path) -> None:
     assert vector("three").bits == bits("three")
     repo("fsck")
 
+    lost = vector("four").cid
+    with ibidem.open(copy) as opened:
+        opened.store.delete([lost])
+    faults = repo("fsck", code=12)["faults"]
+    assert ("missing", str(lost)) in {(fault["kind"], fault["cid"]) for fault in faults}, faults
+
+    # A part of the graph has the vectors of its nodes.
+    os.chdir(work)
+    repo("export", str(folder / "part.car"), "--label", "Doc")
+    repo("clone", str(folder / "part.car"), str(folder / "part"))
+    os.chdir(folder / "part")
+    assert repo("stats")["binary"] == {"v": 4}
+
     os.chdir(work)
     assert is_stored(bits("one"))
     repo("erase", str(node_id("", "one")), "--yes")
     assert not is_stored(bits("one"))
     assert repo("stats")["binary"] == {"v": 3}
     repo("fsck")
+
+    # No vector without its node.
+    with ibidem.open(work) as opened:
+        with pytest.raises(InvalidInputError, match="binary vector of"), opened.transaction() as tx:
+            cast("Any", tx).set_binary(node_id("", "absent"), vocab="v", bits=b"bits")
+        with opened.transaction() as tx:
+            tx.remove_node(node_id("", "two"))
+    assert repo("stats")["binary"] == {"v": 2}
 
 
 if __name__ == "__main__":
