@@ -111,11 +111,10 @@ def _merged(base: Root, ours: Root, theirs: Root, buffer: WriteBatch, *, is_base
         sides = [getattr(root, family.name) for root in (base, ours, theirs)]
         if family.name == "vectors":
             sides[1], sides[2] = _renamed(sides[1], names.ours), _renamed(sides[2], names.theirs)
-            trees = _merged_trees(vectors, family.kind, sides)
-            merged_config = keep_models(merged_config, trees, (ours.config, theirs.config))
-        else:
-            trees = _merged_trees(vectors, family.kind, sides)
+        trees = _merged_trees(vectors, family.kind, sides)
         merged |= {(family.name, name): tree for name, tree in trees.items()}
+    models = [name for family, name in merged if family == "vectors"]
+    merged_config = keep_models(merged_config, models, (ours.config, theirs.config))
     return Root(
         graph.node_triples.merged(graph.nodes),
         graph.edge_triples.merged(graph.edges),
