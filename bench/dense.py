@@ -28,9 +28,9 @@ import numpy.typing as npt
 from pyroaring import BitMap
 
 from ibidem.index.arrays import bitmap_bytes, to_bitmap
+from ibidem.index.families.vector_rows import VectorSegment
 from ibidem.index.segments.codes import encode_rows
 from ibidem.index.segments.merge_rows import Part
-from ibidem.index.segments.reader import VectorSegment
 from ibidem.index.segments.store import FolderSegmentStore
 from ibidem.objects.config import Config, Model
 from ibidem.retrieve.dense import parallel

@@ -157,7 +157,7 @@ def run(
 
         found = bisect(repository, holds, good=good, bad=bad)
     if session.json:
-        suspects = [shapes.commit_json(commit) for commit in found.suspects]
+        suspects = [shapes.block_json(commit) for commit in found.suspects]
         output.emit("bisect-run", {"suspects": suspects, **_search_json(found, found.last_holding)})
     else:
         output.say(*_run_lines(found))
@@ -206,7 +206,7 @@ def _run_lines(found: Bisection) -> list[str]:
 def _json(found: Bisection) -> dict[str, Any]:
     first, cause = found.first_bad, found.cause
     return {
-        "first_bad": None if first is None else shapes.commit_json(first),
+        "first_bad": None if first is None else shapes.block_json(first),
         "cause": None if cause is None else answer_diff.cause_json(cause),
         **_search_json(found, found.last_good),
     }

@@ -28,7 +28,7 @@ def command(session: Session, *, node: str, at: str) -> None:
         node_id = node_at(session, repository, node, at)
         found = repository.blame(node_id, at)
     if session.json:
-        lines = [{"field": one.field, "commit": shapes.commit_json(one.commit)} for one in found]
+        lines = [{"field": one.field, "commit": shapes.block_json(one.commit)} for one in found]
         output.emit("blame", {"id": str(node_id), "lines": lines})
         return
     rows = [

@@ -63,7 +63,7 @@ def command(
         )
         conflict_count = _conflict_count(repository, commit)
     if session.json:
-        made = None if commit is None else shapes.commit_json(commit)
+        made = None if commit is None else shapes.block_json(commit)
         ingested = None if report is None else sources.report_json(report)
         output.emit(
             "commit", {"commit": made, "conflict_count": conflict_count, "ingested": ingested}

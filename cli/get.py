@@ -50,8 +50,8 @@ def command(session: Session, *, node: str, content: bool, text: bool, at: str) 
         location = revision.locate(node_id)
         edges = sorted(revision.edges_of(node_id), key=lambda edge: edge.id)
     if session.json:
-        body = {"node": shapes.node_json(found), "location": shapes.location_json(location)}
-        output.emit("get", {**body, "edges": [shapes.edge_json(edge) for edge in edges]})
+        body = {"node": shapes.block_json(found), "location": shapes.location_json(location)}
+        output.emit("get", {**body, "edges": [shapes.block_json(edge) for edge in edges]})
         return
     output.say(*shapes.node_lines(found, location))
     if edges:

@@ -67,7 +67,7 @@ def command(
         else:
             lines, commits = [], list(islice(repository.log(at), limit))
     if session.json:
-        output.emit("log", {"commits": [shapes.commit_json(commit) for commit in commits]})
+        output.emit("log", {"commits": [shapes.block_json(commit) for commit in commits]})
     elif graph:
         output.say(*lines)
     elif oneline:

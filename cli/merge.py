@@ -51,7 +51,7 @@ def command(
             repository.store, merged.outcome, merged.changes, merged.conflicts
         )
     if session.json:
-        made = None if merged.commit is None else shapes.commit_json(merged.commit)
+        made = None if merged.commit is None else shapes.block_json(merged.commit)
         found = conflicts.merge_json(merged.outcome, merged.changes, merged.conflicts)
         output.emit("merge", {**found, "commit": made, "is_dry_run": dry_run})
     else:

@@ -77,7 +77,7 @@ def command(
             order_by=order_by, limit=limit, offset=offset, after=after, **conditions
         )
     if session.json:
-        nodes = [shapes.node_json(node) for node in page.nodes]
+        nodes = [shapes.block_json(node) for node in page.nodes]
         output.emit("query", {"nodes": nodes, "count": page.count, "next": page.next})
         return
     name = None if order_by is None else order_by.removeprefix("-")

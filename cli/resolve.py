@@ -72,7 +72,7 @@ def command(
         )
         left = len(repository.conflicts())
     if session.json:
-        made = None if commit is None else shapes.commit_json(commit)
+        made = None if commit is None else shapes.block_json(commit)
         output.emit("resolve", {"id": str(found), "commit": made, "conflict_count": left})
     else:
         output.say("nothing to settle" if commit is None else f"commit {commit.cid}")

@@ -85,8 +85,8 @@ def _by_id(repository: Repository, session: Session, name: str, at: str) -> Show
             edge = revision.edge(revision.edge_id(name))
         except NotFoundError as other:
             raise (other if other.kind is ErrorKind.AMBIGUOUS else error) from None
-        return "edge", shapes.edge_json(edge), shapes.edge_lines(edge)
-    return "node", shapes.node_json(node), shapes.node_lines(node, revision.locate(node.id))
+        return "edge", shapes.block_json(edge), shapes.edge_lines(edge)
+    return "node", shapes.block_json(node), shapes.node_lines(node, revision.locate(node.id))
 
 
 def _commit(repository: Repository, commit: Commit) -> Shown:
@@ -94,7 +94,7 @@ def _commit(repository: Repository, commit: Commit) -> Shown:
     # The first commit is compared with the empty state that the repository began as.
     origin = repository.operation_log.state().origin
     found = list(repository.diff(commit.parents[0] if commit.parents else origin, commit.cid))
-    value = {**shapes.commit_json(commit), "counts": changes.counts_json(found)}
+    value = {**shapes.block_json(commit), "counts": changes.counts_json(found)}
     listed = changes.change_lines(repository.store, found, limit=_CHANGES_SHOWN)
     lines = [*shapes.commit_lines(commit), "", changes.summary(found), *listed]
     return "commit", value, lines
@@ -113,10 +113,10 @@ def _block(repository: Repository, cid: Cid) -> Shown:
     kind = str(fields.get("kind", "block")) if isinstance(fields, dict) else "block"
     if kind == "node":
         node = Node.decode(block)
-        return kind, shapes.node_json(node), shapes.node_lines(node)
+        return kind, shapes.block_json(node), shapes.node_lines(node)
     if kind == "edge":
         edge = Edge.decode(block)
-        return kind, shapes.edge_json(edge), shapes.edge_lines(edge)
+        return kind, shapes.block_json(edge), shapes.edge_lines(edge)
     value = {"cid": str(cid), "size_bytes": len(block), "fields": fields}
     rows = [(name, shapes.value_text(fields[name])) for name in sorted(fields)]
     return kind, value, [output.strong(f"{output.one_line(kind)} {cid}"), *output.pairs(rows)]

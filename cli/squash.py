@@ -38,6 +38,6 @@ def command(
             base, branch=branch, message=message, author=session.author(author)
         )
     if session.json:
-        output.emit("squash", {"commit": shapes.commit_json(made)})
+        output.emit("squash", {"commit": shapes.block_json(made)})
     else:
         output.say(f"folded into {made.cid}; repo undo brings the commits back")

@@ -40,8 +40,7 @@ def command(session: Session, *, at: str) -> None:
                 "edge_count": stats.edge_count,
                 "tombstone_count": stats.tombstone_count,
                 "labels": labels,
-                "vectors": dict(stats.vector_counts),
-                "sparse": dict(stats.sparse_counts),
+                **stats.vector_counts,
                 "branch_count": stats.branch_count,
                 "tag_count": stats.tag_count,
                 "blocks": {"count": stats.block_count, "size_bytes": stats.store_bytes},
@@ -80,10 +79,10 @@ def command(session: Session, *, at: str) -> None:
         ("edges", f"{stats.edge_count:,}"),
         ("tombstones", f"{stats.tombstone_count:,}"),
         *(
-            (f"vectors {output.one_line(name)}", f"{n:,}")
-            for name, n in stats.vector_counts.items()
+            (f"{family} {output.one_line(name)}", f"{count:,}")
+            for family, counts in stats.vector_counts.items()
+            for name, count in counts.items()
         ),
-        *((f"sparse {output.one_line(name)}", f"{n:,}") for name, n in stats.sparse_counts.items()),
         ("branches, tags", f"{stats.branch_count:,}, {stats.tag_count:,}"),
         ("blocks", f"{stats.block_count:,} of all revisions, {stats.store_bytes:,} bytes on disk"),
         ("receipt log", _receipts_told(logs.receipts)),

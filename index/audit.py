@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from ibidem.index.describe import differences
+from ibidem.index.families.vector_rows import ROWS
 from ibidem.index.index import Index
 from ibidem.index.manifest import Manifest, read_manifest
 from ibidem.index.segments.codes import CODE_COLUMNS, codes_problem
@@ -25,7 +26,7 @@ from ibidem.objects.blocks import Source
 from ibidem.objects.cid import RootCid
 from ibidem.objects.config import Config
 from ibidem.objects.errors import CorruptError, IbidemError, StorageError
-from ibidem.objects.root import Root
+from ibidem.objects.root import NOUNS, Root
 
 _HASH_DIGITS = 64
 
@@ -147,17 +148,13 @@ def row_problems(held: Snapshot, root: Root, blocks: Source) -> Iterator[str]:
     hidden = set(describe_section(held, "tombstones"))
     if hidden != set(Tree(blocks, root.tombstones)):
         yield "its tombstones are not those of its root"
-    vectors = {key: facts[2] for key, facts in describe_section(held, "vectors").items()}
-    if vectors != {
-        (model, key): cid.raw[4:]
-        for model, tree in root.vectors.items()
-        for key, cid in Tree(blocks, tree).items()
-    }:
-        yield "its vectors are not those of its root"
-    sparse = {key[:2]: key[2] for key in describe_section(held, "sparse vectors")}
-    if sparse != {
-        (vocab, key): cid.raw[4:]
-        for vocab, tree in root.sparse.items()
-        for key, cid in Tree(blocks, tree).items()
-    }:
-        yield "its sparse vectors are not those of its root"
+    for family in ROWS:
+        section = f"{NOUNS[family]}s"
+        vectors = {key: facts[0] for key, facts in describe_section(held, section).items()}
+        if vectors != {
+            (name, key): cid.raw[4:]
+            for (of, name), tree in root.families().items()
+            if of == family
+            for key, cid in Tree(blocks, tree).items()
+        }:
+            yield f"its {section} are not those of its root"

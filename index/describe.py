@@ -5,16 +5,19 @@ Slow and plain on purpose: it is the second opinion of `Index.verify` and of the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ibidem.index.arrays import Array, to_ordinals
+from ibidem.index.families.vector_rows import ROWS
 from ibidem.index.segments.inverted import inverted
 from ibidem.index.segments.key_list import KeyList
 from ibidem.index.segments.reader import SegmentView
 from ibidem.index.snapshot import Snapshot
+from ibidem.objects.root import NOUNS
 
 Facts = dict[Any, Any]
 
@@ -117,37 +120,14 @@ def _edges(snapshot: Snapshot) -> Iterator[tuple[Any, Any]]:
             )
 
 
-def _vectors(snapshot: Snapshot) -> Iterator[tuple[Any, Any]]:
-    for model in snapshot.models():
-        for segment in snapshot.vectors(model):
+def _vectors(snapshot: Snapshot, family: str) -> Iterator[tuple[Any, Any]]:
+    for name in snapshot.state.names(family):
+        for segment in snapshot.segments(family, name):
             ids, live = _rows(snapshot, segment)
-            for row in np.flatnonzero(live).tolist():
-                yield (
-                    (model, ids[row]),
-                    (
-                        segment.rows[row].tobytes(),
-                        segment.digests[row].tobytes(),
-                        segment.cid_digests[row].tobytes(),
-                    ),
-                )
-
-
-def _sparse(snapshot: Snapshot) -> Iterator[tuple[Any, Any]]:
-    for vocab in snapshot.vocabularies():
-        gathered: dict[Any, dict[int, float]] = {}
-        for segment in snapshot.sparse(vocab):
-            ids, live = _rows(snapshot, segment)
-            for row in np.flatnonzero(live).tolist():
-                gathered[ids[row], segment.cid_digests[row].tobytes()] = {}
-            column = inverted(segment.part.segment, "token")
-            assert column.values is not None, "BUG: tokens have weights"
-            tokens = np.repeat(segment.part.segment["token.keys"], column.counts())
-            for token, row, weight in zip(
-                tokens.tolist(), column.rows.tolist(), column.values.tolist(), strict=True
-            ):
-                if live[row]:
-                    gathered[ids[row], segment.cid_digests[row].tobytes()][token] = weight
-        yield from (((vocab, *key), found) for key, found in gathered.items())
+            rows = zip(live, ids, segment.cid_digests, segment.values(), strict=True)
+            for is_live, raw, cid_digest, value in rows:
+                if is_live:
+                    yield (name, raw), (cid_digest.tobytes(), value)
 
 
 def _rows(snapshot: Snapshot, segment: SegmentView) -> tuple[list[bytes], Array]:
@@ -163,12 +143,11 @@ def _ids(snapshot: Snapshot, ordinals: Array) -> list[bytes]:
     return [raw[start : start + 16] for start in range(0, len(raw), 16)]
 
 
-_SECTIONS = {
+_SECTIONS: Mapping[str, Callable[[Snapshot], Iterator[tuple[Any, Any]]]] = {
     "nodes": _nodes,
     "tombstones": _hidden,
     "labels": _labels,
     "texts and properties": _texts,
     "edges": _edges,
-    "vectors": _vectors,
-    "sparse vectors": _sparse,
+    **{f"{NOUNS[family]}s": partial(_vectors, family=family) for family in ROWS},
 }

@@ -22,21 +22,20 @@ from ibidem.index.extract import (
     text_of,
 )
 from ibidem.index.families.edge_rows import EdgeRows
-from ibidem.index.families.family import FamilyParts, FamilyWriter
+from ibidem.index.families.family import FamilyWriter
 from ibidem.index.families.node_rows import NodeRows
 from ibidem.index.families.ordinals import OrdinalTable
-from ibidem.index.families.snapshot_parts import MERGES, SnapshotParts
-from ibidem.index.families.vector_rows import SparseRows, VectorRows
+from ibidem.index.families.snapshot_parts import EDGES, MERGES, NODES, Key, SnapshotParts
+from ibidem.index.families.vector_rows import ROWS
 from ibidem.index.segments.identity import find_rows, id_array
 from ibidem.index.segments.store import SegmentStore
 from ibidem.objects.blocks import Source
-from ibidem.objects.cid import Cid, EdgeCid, NodeCid, RootCid, SparseCid, TreeCid, VectorCid
+from ibidem.objects.cid import Cid, EdgeCid, NodeCid, RootCid
 from ibidem.objects.config import Config
 from ibidem.objects.edge import Edge
 from ibidem.objects.node import Node
 from ibidem.objects.root import Root
 from ibidem.objects.tree import EMPTY_TREE, Tree
-from ibidem.objects.vector import Sparse
 
 CHUNK_ROWS = 131_072
 """Rows that are made into one segment at most."""
@@ -78,29 +77,20 @@ class IncrementalBuild:
     def _state_of(self, root: RootCid) -> SnapshotParts:
         if not self._state.identities and self._after.nodes != EMPTY_TREE:
             self._table.assign(Tree(self._blocks, self._after.nodes).arrays()[0])
-        nodes = self._nodes()
-        edges = self._edges()
-        vectors = {
-            model: self._vectors(model)
-            for model in sorted({*self._before.vectors, *self._after.vectors})
-        }
-        sparse = {
-            vocab: self._sparse(vocab)
-            for vocab in sorted({*self._before.sparse, *self._after.sparse})
-        }
+        growths = {NODES: self._nodes(), EDGES: self._edges()}
+        before, after = self._before.families(), self._after.families()
+        for kind in ROWS:
+            for key in sorted(key for key in before.keys() | after.keys() if key[0] == kind):
+                stream = changes(
+                    self._blocks, before.get(key, EMPTY_TREE), after.get(key, EMPTY_TREE)
+                )
+                growths[key] = self._vectors(key, stream)
         tombstoned = self._tombstoned()
-        return SnapshotParts(
-            root,
-            self._table.segments,
-            nodes.parts,
-            edges.parts,
-            {model: growth.parts for model, growth in vectors.items() if growth.parts},
-            {vocab: growth.parts for vocab, growth in sparse.items() if growth.parts},
-            tombstoned,
-        )
+        families = {key: growth.parts for key, growth in growths.items() if growth.parts}
+        return SnapshotParts(root, self._table.segments, families, tombstoned)
 
     def _nodes(self) -> FamilyWriter:
-        growth = self._growth("nodes", self._state.nodes)
+        growth = self._growth(NODES)
         rows = NodeRows(self._config.analyser)
         stream = changes(self._blocks, self._before.nodes, self._after.nodes)
         for batch, blocks in self._read(stream, NodeCid):
@@ -120,7 +110,7 @@ class IncrementalBuild:
         self._add(growth, [*rows.ids, *rows.children], len(rows), rows.columns)
 
     def _edges(self) -> FamilyWriter:
-        growth = self._growth("edges", self._state.edges)
+        growth = self._growth(EDGES)
         rows = EdgeRows()
         stream = changes(self._blocks, self._before.edges, self._after.edges)
         for batch, blocks in self._read(stream, EdgeCid):
@@ -141,43 +131,26 @@ class IncrementalBuild:
         ids = [*rows.sources, *rows.targets]
         self._add(growth, ids, len(rows), lambda known: rows.columns(known, serial))
 
-    def _vectors(self, model: str) -> FamilyWriter:
-        growth = self._growth("vectors", self._state.vectors.get(model, ()))
-        known = self._config.models.get(model)
-        rows = VectorRows(model, known.dim if known else None)
-        stream = self._changes(self._before.vectors.get(model), self._after.vectors.get(model))
-        for batch, blocks in self._read(stream, VectorCid):
+    def _vectors(self, key: Key, stream: Iterator[Change]) -> FamilyWriter:
+        growth = self._growth(key)
+        rows = ROWS[key[0]].begin(key[1], self._config)
+        for batch, blocks in self._read(stream, Cid):
             self._kill(growth, batch)
-            if rows.dim is None and growth.parts:
-                rows.dim = growth.parts[0].segment["rows"].shape[1]
+            rows.follow(growth)
             found = list(blocks)
             rows.add_blocks(
                 [key for key, _, _ in found],
                 [cid[4:] for _, cid, _ in found],
                 [block for _, _, block in found],
             )
-            if len(rows) >= CHUNK_ROWS or len(rows) * (rows.dim or 0) >= CHUNK_COMPONENTS:
+            if len(rows) >= CHUNK_ROWS or rows.component_count >= CHUNK_COMPONENTS:
                 self._add(growth, rows.ids, len(rows), rows.columns)
-                rows = VectorRows(model, rows.dim)
+                rows = rows.another()
         self._add(growth, rows.ids, len(rows), rows.columns)
         return growth
 
-    def _sparse(self, vocab: str) -> FamilyWriter:
-        growth = self._growth("sparse", self._state.sparse.get(vocab, ()))
-        rows = SparseRows()
-        stream = self._changes(self._before.sparse.get(vocab), self._after.sparse.get(vocab))
-        for batch, blocks in self._read(stream, SparseCid):
-            self._kill(growth, batch)
-            for key, cid, block in blocks:
-                rows.add(key, Sparse.decode(block), cid[4:])
-            if len(rows) >= CHUNK_ROWS:
-                self._add(growth, rows.ids, len(rows), rows.columns)
-                rows = SparseRows()
-        self._add(growth, rows.ids, len(rows), rows.columns)
-        return growth
-
-    def _growth(self, kind: str, parts: FamilyParts) -> FamilyWriter:
-        growth = FamilyWriter(parts, MERGES[kind], self._segment_store)
+    def _growth(self, key: Key) -> FamilyWriter:
+        growth = FamilyWriter(self._state.of(key), MERGES[key[0]], self._segment_store)
         self._growths.append(growth)
         return growth
 
@@ -211,9 +184,6 @@ class IncrementalBuild:
             )
             tombstoned = (tombstoned - to_bitmap(ordinals[~is_set])) | to_bitmap(ordinals[is_set])
         return tombstoned
-
-    def _changes(self, before: TreeCid | None, after: TreeCid | None) -> Iterator[Change]:
-        return changes(self._blocks, before or EMPTY_TREE, after or EMPTY_TREE)
 
     def _kill(self, growth: FamilyWriter, batch: list[Change]) -> None:
         """Takes the rows of the nodes that changed for dead."""

@@ -360,7 +360,7 @@ def _family_stats(state: SnapshotParts) -> Iterator[FamilyStats]:
         0,
         sum(segment.size_bytes for segment in state.identities),
     )
-    for kind, name, parts in state.families():
+    for (kind, name), parts in state.items():
         yield FamilyStats(
             f"{kind}/{name}" if name else kind,
             len(parts),

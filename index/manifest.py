@@ -49,7 +49,7 @@ class Manifest:
             tuple(segment.name for segment in state.identities),
             tuple(
                 (kind, name, tuple((part.segment.name, part.dead) for part in parts))
-                for kind, name, parts in state.families()
+                for (kind, name), parts in state.items()
             ),
             state.tombstoned,
         )
@@ -67,22 +67,13 @@ class Manifest:
         Raises:
             CorruptError: a segment is missing or damaged.
         """
-        groups: dict[str, dict[str, tuple[Part, ...]]] = {
-            kind: {} for kind in ("nodes", "edges", "vectors", "sparse")
+        families = {
+            (kind, name): tuple(Part(segment_store.open(segment), dead) for segment, dead in parts)
+            for kind, name, parts in self.families
+            if parts
         }
-        for kind, name, parts in self.families:
-            opened = [Part(segment_store.open(segment), dead) for segment, dead in parts]
-            if opened:
-                groups[kind][name] = tuple(opened)
-        return SnapshotParts(
-            self.root,
-            tuple(segment_store.open(name) for name in self.identities),
-            groups["nodes"].get("", ()),
-            groups["edges"].get("", ()),
-            groups["vectors"],
-            groups["sparse"],
-            self.tombstoned,
-        )
+        identities = tuple(segment_store.open(name) for name in self.identities)
+        return SnapshotParts(self.root, identities, families, self.tombstoned)
 
 
 def write_manifest(path: Path, manifest: Manifest) -> int:

@@ -25,6 +25,7 @@ from ibidem.index.adjacency import (
 )
 from ibidem.index.arrays import Ordinals, bitmap_of_bytes, to_bitmap
 from ibidem.index.families.snapshot_parts import SnapshotParts
+from ibidem.index.families.vector_rows import ROWS, VectorSegment
 from ibidem.index.segments.identity import Identities
 from ibidem.index.segments.inverted import inverted
 from ibidem.index.segments.merge_rows import Part
@@ -41,8 +42,6 @@ from ibidem.index.segments.reader import (
     EdgeSegment,
     LexicalSegment,
     SegmentView,
-    SparseSegment,
-    VectorSegment,
     ordinal_set,
 )
 from ibidem.index.segments.segment import Segment
@@ -206,21 +205,20 @@ class Snapshot:
         """The segments of the nodes' texts."""
         return tuple(LexicalSegment(part) for part in self.state.nodes)
 
-    def models(self) -> list[str]:
-        """Returns the models that have vectors, ascending."""
-        return sorted(self.state.vectors)
-
-    def vocabularies(self) -> list[str]:
-        """Returns the vocabularies that have sparse vectors, ascending."""
-        return sorted(self.state.sparse)
-
     def vectors(self, model: str) -> tuple[VectorSegment, ...]:
         """Returns the segments of a model, none for a model without vectors."""
-        return self._views("vectors", model, VectorSegment, self.state.vectors.get(model, ()))
+        return self.segments("vectors", model)
 
-    def sparse(self, vocab: str) -> tuple[SparseSegment, ...]:
-        """Returns the segments of a vocabulary, none for one without vectors."""
-        return self._views("sparse", vocab, SparseSegment, self.state.sparse.get(vocab, ()))
+    def segments(self, family: str, name: str) -> tuple[Any, ...]:
+        """Returns the segments of a model or vocabulary, none for one without vectors; each as its
+        family reads it."""
+        key = ("segments", family, name)
+        found: tuple[Any, ...] | None = self.cache.get(key)
+        if found is None:  # the cache may be emptied at any time
+            parts = self.state.of((family, name))
+            found = tuple(ROWS[family].segment(part, self.live) for part in parts)
+            self.cache[key] = found
+        return found
 
     @cached_property
     def edges(self) -> tuple[EdgeSegment, ...]:
@@ -256,15 +254,6 @@ class Snapshot:
     @cached_property
     def _node_segments(self) -> tuple[SegmentView, ...]:
         return tuple(SegmentView(part) for part in self.state.nodes)
-
-    def _views(
-        self, kind: str, name: str, view: type[Any], parts: tuple[Part, ...]
-    ) -> tuple[Any, ...]:
-        key = ("segments", kind, name)
-        found: tuple[Any, ...] | None = self.cache.get(key)
-        if found is None:  # the cache may be emptied at any time
-            found = self.cache[key] = tuple(view(part, self.live) for part in parts)
-        return found
 
     def _keyed(self, prefix: str, key: bytes) -> BitMap:
         found = self.cache.get((prefix, key))

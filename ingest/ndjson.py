@@ -15,11 +15,10 @@ from ibidem.ingest.fields import Reference
 from ibidem.ingest.record import (
     EdgeRecord,
     NodeRecord,
+    NodeVectorRecord,
     Record,
     RemoveRecord,
-    SparseRecord,
     TombstoneRecord,
-    VectorRecord,
     parse_record,
 )
 from ibidem.ingest.report import Report
@@ -122,7 +121,7 @@ class _Applying:
         match record:
             case EdgeRecord(source=source, target=target):
                 return self._find(source) is not None and self._find(target) is not None
-            case VectorRecord(node=node) | SparseRecord(node=node):
+            case NodeVectorRecord(node=node):
                 return self._find(node) is not None
             case _:
                 return True
@@ -165,15 +164,8 @@ class _Applying:
                     replace=True,
                 )
                 report.edges += 1
-            case VectorRecord():
-                node = self._resolve("vector.node", record.node)
-                tx.set_vector(node, model=record.model, vector=record.values)
-                report.vectors += 1
-            case SparseRecord():
-                node = self._resolve("sparse.node", record.node)
-                tx.set_sparse(
-                    node, vocab=record.vocab, indices=record.indices, weights=record.weights
-                )
+            case NodeVectorRecord():
+                record.stage(tx, self._resolve(f"{record.FORM}.node", record.node))
                 report.vectors += 1
             case TombstoneRecord():
                 tx.tombstone(self._resolve("tombstone.node", record.node), reason=record.reason)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +16,11 @@ import numpy.typing as npt
 from ibidem.ingest.fields import Fields, Reference, finite, is_id, load_json, refuse, to_float
 from ibidem.objects.constants import VECTOR_DIM_MAX
 from ibidem.objects.errors import InvalidInputError
-from ibidem.objects.ids import EdgeId
+from ibidem.objects.ids import EdgeId, NodeId
 from ibidem.objects.record import record
+
+if TYPE_CHECKING:
+    from ibidem.repo.transaction.transaction import Transaction
 
 OWN_NAMESPACES = ("document", "section", "passage")
 """A line may refer to a document, but not take its place: its parts would be lost."""
@@ -49,23 +52,44 @@ class EdgeRecord:
     key: Any
 
 
+class NodeVectorRecord:
+    """A vector of a node, of any family."""
+
+    FORM: ClassVar[str]
+    node: Reference
+
+    def stage(self, tx: Transaction, node: NodeId) -> None:
+        """Stages the vector for the node that is meant."""
+        raise NotImplementedError
+
+
 @record
-class VectorRecord:
+class VectorRecord(NodeVectorRecord):
     """`{"vector": {...}}`; `values`: (d,) float32, finite."""
 
+    FORM = "vector"
     node: Reference
     model: str
     values: npt.NDArray[np.float32]
 
+    def stage(self, tx: Transaction, node: NodeId) -> None:
+        """Stages the vector."""
+        tx.set_vector(node, model=self.model, vector=self.values)
+
 
 @record
-class SparseRecord:
+class SparseRecord(NodeVectorRecord):
     """`{"sparse": {...}}`; indices ascending, as many as weights."""
 
+    FORM = "sparse"
     node: Reference
     vocab: str
     indices: tuple[int, ...]
     weights: tuple[float, ...]
+
+    def stage(self, tx: Transaction, node: NodeId) -> None:
+        """Stages the vector."""
+        tx.set_sparse(node, vocab=self.vocab, indices=self.indices, weights=self.weights)
 
 
 @record
@@ -84,7 +108,7 @@ class TombstoneRecord:
     reason: str
 
 
-Record = NodeRecord | EdgeRecord | VectorRecord | SparseRecord | RemoveRecord | TombstoneRecord
+Record = NodeRecord | EdgeRecord | NodeVectorRecord | RemoveRecord | TombstoneRecord
 
 
 def parse_record(line: bytes) -> Record:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from ibidem.objects.record import record
 
 
-@dataclass(slots=True)
+@dataclass
 class Report:
     """Filled while ingest runs. A path is the document's name in the repository if it has one."""
 
@@ -21,7 +21,7 @@ class Report:
     edges: int = 0
     """Edges that JSON lines stated, new or not."""
     vectors: int = 0
-    """Dense and sparse vectors that JSON lines stated, new or not."""
+    """Vectors that JSON lines stated, new or not."""
     tombstones: int = 0
     """Tombstones that JSON lines stated, new or not."""
     skipped: list[tuple[str, str]] = field(default_factory=list)

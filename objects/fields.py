@@ -1,8 +1,8 @@
 """The tables of all block kinds: what stands in a block, and what each field may hold.
 
 This is section 5 of the format as data. The constructor of a value, `Block.decode`, `to_map`,
-`links`, erasure and the text of a node all read these tables, so a new field is a row here and an
-attribute of its class, and is checked, written, followed and erased like the others.
+`links`, erasure, JSON and the text of a node all read these tables, so a new field is a row here
+and an attribute of its class, and is checked, written, followed, shown and erased like the others.
 
 Spec: format 5.
 """
@@ -140,6 +140,14 @@ def read_links(owner: str, name: str, value: object, cls: type[Cid]) -> tuple[An
     return tuple(typed_link(owner, name, link, cls) for link in value)
 
 
+def _json_link(link: Cid | None) -> str | None:
+    return None if link is None else str(link)
+
+
+def _json_links(links: tuple[Cid, ...]) -> list[str]:
+    return [str(link) for link in links]
+
+
 def link_to(cls: type[Cid]) -> Type:
     """Returns the type of a link to one block."""
 
@@ -147,12 +155,13 @@ def link_to(cls: type[Cid]) -> Type:
         require(type(value) is cls, owner, name, value, f"a {cls.__name__}")
         return value
 
-    return Type(check, cls, read=partial(typed_link, cls=cls))
+    return Type(check, cls, read=partial(typed_link, cls=cls), json=_json_link)
 
 
 def links_to(cls: type[Cid]) -> Type:
     """Returns the type of a list of links, each once."""
-    return Type(partial(checked_links, cls=cls), read=partial(read_links, cls=cls))
+    read = partial(read_links, cls=cls)
+    return Type(partial(checked_links, cls=cls), read=read, json=_json_links)
 
 
 def _id_of(cls: type[StableId], article: str) -> Type:
@@ -160,7 +169,7 @@ def _id_of(cls: type[StableId], article: str) -> Type:
         require(type(value) is cls, owner, name, value, f"{article} {cls.__name__}")
         return value
 
-    return Type(check, cls, read=partial(typed_id, cls=cls), write=attrgetter("raw"))
+    return Type(check, cls, read=partial(typed_id, cls=cls), write=attrgetter("raw"), json=str)
 
 
 def checked_requires(owner: str, name: str, requires: tuple[str, ...]) -> tuple[str, ...]:
@@ -217,7 +226,7 @@ def _content_of(part_count_max: int) -> Type:
         check_part_count(f"{owner}.{name}", len(value), part_count_max)
         return tuple(value) or None
 
-    return Type(check, read=_read_content)
+    return Type(check, read=_read_content, json=lambda content: content is not None)
 
 
 def _read_content(owner: str, name: str, value: object) -> Any:
@@ -230,6 +239,10 @@ def _key(owner: str, name: str, key: object) -> tuple[str, Any]:
     if isinstance(key, (tuple, list)) and len(key) == 2 and type(key[0]) is str:
         return key[0], key[1]
     raise InvalidInputError(f"{owner}.{name}: got {key!r:.80}, expected (namespace text, key)")
+
+
+def _json_key(key: tuple[str, Any] | None) -> dict[str, Any] | None:
+    return None if key is None else {"namespace": key[0], "key": key[1]}
 
 
 def _read_key(owner: str, name: str, value: object) -> Any:
@@ -275,6 +288,10 @@ def _read_children(owner: str, name: str, rows: object) -> tuple[Child, ...]:
 
 def _write_children(children: tuple[Child, ...]) -> list[tuple[bytes, str, int, int]]:
     return [(child.id.raw, child.lead, child.size_bytes, child.size_lines) for child in children]
+
+
+def _json_children(children: tuple[Child, ...]) -> list[str]:
+    return [str(child.id) for child in children]
 
 
 def _leads(rows: Any) -> Iterator[bytes]:
@@ -417,7 +434,7 @@ TIME = Type(_time)
 COUNT = Type(_count)
 VERSION = Type(_version)
 FLAG = Type(_flag, bool, read=_read_flag)
-MAP = Type(frozen, write=dict)
+MAP = Type(frozen, write=dict, json=dict)
 ANY = Type()
 """What the value checks itself, because it depends on other fields."""
 NODE_ID, EDGE_ID = _id_of(NodeId, "a"), _id_of(EdgeId, "an")
@@ -426,15 +443,17 @@ TREES = Type(_trees, read=_read_trees, write=dict)
 """Trees by the name of a model or vocabulary."""
 REQUIRES = Type(checked_requires, read=_read_requires)
 CONTENT = _content_of(CONTENT_PARTS_MAX)
-KEY = Type(_key, read=_read_key)
+KEY = Type(_key, read=_read_key, json=_json_key)
 """A namespace and a key in it, which may be or hold the id of another node."""
-CHILDREN = Type(_children, read=_read_children, write=_write_children, texts=_leads)
+CHILDREN = Type(
+    _children, read=_read_children, write=_write_children, texts=_leads, json=_json_children
+)
 WEIGHT = Type(_weight, read=_read_weight, is_left_out=(1.0).__eq__, may_be_empty=True)
 VALUE = Type(read=_read_value, is_left_out=lambda value: value is None, may_be_empty=True)
 """Any value but None."""
-BLOCK_LINK = Type(_block_link, read=partial(typed_link, cls=Cid))
-BLOCK_LINKS = Type(_block_links, read=partial(read_links, cls=Cid))
-NAMES = Type(_names, read=_read_names)
+BLOCK_LINK = Type(_block_link, read=partial(typed_link, cls=Cid), json=_json_link)
+BLOCK_LINKS = Type(_block_links, read=partial(read_links, cls=Cid), json=_json_links)
+NAMES = Type(_names, read=_read_names, json=list)
 PAYLOAD = _content_of(STEP_PARTS_MAX)
 CIDS = Type(_cids, read=_read_cids, write=lambda cids: b"".join(cid.raw for cid in cids))
 """A column of CIDs: not links, for nothing needs the blocks."""
@@ -450,11 +469,11 @@ NODE = Table(
     Field("ntype", NAME, text=False),
     Field("context_sentence", TEXT, optional=True, indexed=True),
     Field("summary", TEXT, optional=True, indexed=True),
-    Field("content", CONTENT, optional=True, link=True, indexed=True),
+    Field("content", CONTENT, optional=True, link=True, indexed=True, json_name="has_content"),
     Field("props", MAP, optional=True),
     Field("key", KEY, optional=True),
     Field("children", CHILDREN, optional=True),
-    Field("tail", TEXT, optional=True),
+    Field("tail", TEXT, optional=True, json_name=None),
 )
 EDGE = Table(
     "edge",
@@ -462,8 +481,8 @@ EDGE = Table(
     Field("key", VALUE, optional=True, text=False),
     Field("id", EDGE_ID, text=False),
     Field("etype", NAME, text=False),
-    Field("src", NODE_ID, text=False),
-    Field("dst", NODE_ID, text=False),
+    Field("src", NODE_ID, text=False, json_name="source"),
+    Field("dst", NODE_ID, text=False, json_name="target"),
     Field("props", MAP, optional=True),
 )
 VECTOR = Table(
@@ -482,7 +501,7 @@ SPARSE = Table(
 TOMBSTONE = Table("tombstone", Field("reason", TEXT, optional=True))
 CONFLICT = Table(
     "conflict",
-    Field("deleted", FLAG, optional=True),
+    Field("deleted", FLAG, optional=True, json_name="is_deleted"),
     Field("what", ANY, text=False),
     Field("base", BLOCK_LINK, optional=True, link=True),
     Field("nodes", BLOCK_LINKS, optional=True, link=True),
@@ -509,7 +528,7 @@ COMMIT = Table(
     Field("message", TEXT, optional=True),
     Field("agent", TEXT, optional=True),
     Field("task", TEXT, optional=True),
-    Field("signature", BYTES, optional=True, text=False),
+    Field("signature", BYTES, optional=True, text=False, json_name=None),
 )
 REF = Table(
     "ref",

@@ -8,7 +8,7 @@ Spec: format 5.6.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any, ClassVar
 
 from ibidem.objects.block import Block, block_of, empty
@@ -26,21 +26,28 @@ class Family:
     """The field of the root."""
     kind: str
     """The kind of the values."""
+    noun: str
+    """What messages call a value."""
     is_named: bool = False
     """Whether there is one tree for each model or vocabulary, by its name."""
-    attached: str | None = None
-    """What a value is to the node that it stands under; None where it belongs to none."""
+    is_attached: bool = False
+    """Whether a value belongs to the node that it stands under."""
 
 
 FAMILIES = (
-    Family("nodes", "node"),
-    Family("edges", "edge"),
-    Family("tombstones", "tombstone", attached="tombstone of"),
-    Family("conflicts", "conflict"),
-    Family("vectors", "vector", is_named=True, attached="vector of"),
-    Family("sparse", "sparse", is_named=True, attached="sparse vector of"),
+    Family("nodes", "node", "node"),
+    Family("edges", "edge", "edge"),
+    Family("tombstones", "tombstone", "tombstone", is_attached=True),
+    Family("conflicts", "conflict", "conflict"),
+    Family("vectors", "vector", "vector", is_named=True, is_attached=True),
+    Family("sparse", "sparse", "sparse vector", is_named=True, is_attached=True),
 )
 """Every tree that a root has, in the order in which they are listed."""
+VECTOR_FAMILIES = tuple(family for family in FAMILIES if family.is_named)
+"""Those with one tree for each model or vocabulary."""
+NOUNS = {family.name: family.noun for family in FAMILIES}
+VALUE_KINDS = {family.name: family.kind for family in FAMILIES}
+"""The kind of the values of each tree of a root."""
 
 
 @block_of(ROOT)
@@ -87,3 +94,21 @@ class Root(Block):
             for family in FAMILIES
             for name in (sorted(getattr(self, family.name)) if family.is_named else ("",))
         }
+
+    def with_trees(self, trees: Mapping[tuple[str, str], TreeCid]) -> Root:
+        """Returns the root with some trees, by family and name, in the place of its own.
+
+        Args:
+            trees: an empty one under a name takes the name away.
+        """
+        changes: dict[str, Any] = {}
+        for (family, name), tree in trees.items():
+            if not name:
+                changes[family] = tree
+                continue
+            named = changes.setdefault(family, dict(getattr(self, family)))
+            if tree == EMPTY_TREE:
+                named.pop(name, None)
+            else:
+                named[name] = tree
+        return replace(self, **changes)

@@ -62,6 +62,8 @@ class Type:
     """Whether an optional field may stand in a block empty; otherwise readers refuse it."""
     texts: Callable[[Any], Iterator[bytes]] = texts_in
     """The words in a decoded value."""
+    json: Callable[[Any], Any] | None = None
+    """The value to what JSON tells of it; None where it is the same."""
 
 
 @record
@@ -78,6 +80,8 @@ class Field:
     """Whether it may hold words that somebody wrote: erasure looks for them everywhere."""
     indexed: bool = False
     """Whether the text of a node can be made of it."""
+    json_name: str | None = ""
+    """What JSON calls it, "" where that is its own name; None where JSON leaves it out."""
 
 
 class Table:
@@ -166,6 +170,18 @@ class Table:
             lines[name] = f"{line}fields[{name!r}] = {item}"
         body = [lines[name] for name in sorted(lines, key=lambda name: (len(name), name))]
         return _compiled("write(value)", ["fields = {}", *body, "return fields"], scope)
+
+    def json(self, value: object) -> dict[str, Any]:
+        """Returns what JSON tells of a value: every field, empty or not, but those that it leaves
+        out."""
+        shown = {}
+        for field in self.fields:
+            if field.json_name is not None:
+                item = getattr(value, field.name)
+                if field.type.json is not None:
+                    item = field.type.json(item)
+                shown[field.json_name or field.name] = item
+        return shown
 
     def texts(self, fields: Mapping[str, Any]) -> Iterator[tuple[Field | None, bytes]]:
         """Yields the words in a decoded block, each with its field; None for one that is not known,

@@ -31,8 +31,25 @@ _FLOAT32 = "<f4"
 _NUMPY = {"f32": "<f4", "f16": "<f2", "i8": "|i1"}
 
 
+class NodeVector(Block):
+    """A vector of any family."""
+
+    __slots__ = ()
+
+    of: bytes
+    """blake3 of the text that it was made from, 32 bytes."""
+
+    def made_from(self, of: bytes) -> Self:
+        """Returns the vector as made from the text with that digest."""
+        raise NotImplementedError
+
+    def check_components(self) -> None:
+        """Raises `InvalidInputError` where the columns have the right sizes and wrong numbers."""
+        raise NotImplementedError
+
+
 @block_of(VECTOR)
-class Vector(Block):
+class Vector(NodeVector):
     """One dense vector."""
 
     CID: ClassVar[type[VectorCid]] = VectorCid
@@ -143,9 +160,13 @@ class Vector(Block):
             return None
         return cls(model.dtype, model.dim, block[of_start:of_stop], block[data_start:data_stop])
 
-    def made_from(self, of: bytes) -> Vector:
+    def made_from(self, of: bytes) -> Self:
         """Returns the vector as made from the text with that digest."""
-        return Vector(self.dtype, self.dim, of, self.data, self.extra)
+        return type(self)(self.dtype, self.dim, of, self.data, self.extra)
+
+    def check_components(self) -> None:
+        """Raises unless every component is finite."""
+        self.to_array()
 
     def to_array(self) -> NDArray[np.float32]:
         """Returns the components, (d,) float32; exact for every dtype.
@@ -171,7 +192,7 @@ class Vector(Block):
 
 
 @block_of(SPARSE)
-class Sparse(Block):
+class Sparse(NodeVector):
     """One sparse vector: weights of tokens."""
 
     CID: ClassVar[type[SparseCid]] = SparseCid
@@ -232,9 +253,13 @@ class Sparse(Block):
         require((ids[1:] > ids[:-1]).all(), "sparse", "indices", indices, "each index once")
         return cls(ids.tobytes(), stored.tobytes(), of)
 
-    def made_from(self, of: bytes) -> Sparse:
-        """Returns the sparse vector as made from the text with that digest."""
-        return Sparse(self.indices, self.weights, of, self.extra)
+    def made_from(self, of: bytes) -> Self:
+        """Returns the vector as made from the text with that digest."""
+        return type(self)(self.indices, self.weights, of, self.extra)
+
+    def check_components(self) -> None:
+        """Raises unless indices ascend and every weight is finite."""
+        self.to_arrays()
 
     def to_arrays(self) -> tuple[NDArray[np.uint32], NDArray[np.float32]]:
         """Returns token ids (n,) uint32 ascending and weights (n,) float32.
@@ -259,6 +284,10 @@ class Sparse(Block):
     def cid(self) -> SparseCid:
         """The identity of the sparse vector: the hash of its bytes."""
         return SparseCid.of(self.encode())
+
+
+VECTORS: Mapping[str, type[NodeVector]] = {cls.KIND: cls for cls in (Vector, Sparse)}
+"""The class of each kind of vector."""
 
 
 @lru_cache(maxsize=64)

@@ -28,16 +28,14 @@ from ibidem.objects.root import Root
 from ibidem.objects.step import Step
 from ibidem.objects.tombstone import Tombstone
 from ibidem.objects.tree import block as tree_block
-from ibidem.objects.vector import Sparse, Vector
+from ibidem.objects.vector import VECTORS, NodeVector, Vector
 from ibidem.objects.view import Ref, View
 
-VALUES: dict[str, type[Block]] = {
+VALUES: dict[str, type[Block]] = dict(VECTORS) | {
     cls.KIND: cls
     for cls in (
         Node,
         Edge,
-        Vector,
-        Sparse,
         Tombstone,
         Erasure,
         Conflict,
@@ -144,8 +142,11 @@ def _read_well(block: bytes) -> Block | None:
 
 
 def _check_value(value: Block) -> None:
-    if isinstance(value, (Vector, Sparse)):
-        _check_components(value)
+    if isinstance(value, NodeVector):
+        try:
+            value.check_components()
+        except InvalidInputError as error:
+            raise CorruptError(str(error)) from error
     if isinstance(value, (Node, Edge)):
         _check_id(value)
 
@@ -158,13 +159,3 @@ def _check_id(value: Node | Edge) -> None:
         derived = node_id(*value.key)
     if derived is not None and value.id != derived:
         raise CorruptError(f"{value.KIND}.id: got {value.id}, expected {derived} by its key")
-
-
-def _check_components(value: Vector | Sparse) -> None:
-    try:
-        if isinstance(value, Vector):
-            value.to_array()
-        else:
-            value.to_arrays()
-    except InvalidInputError as error:
-        raise CorruptError(str(error)) from error

@@ -18,9 +18,8 @@ from ibidem.objects.edge import Edge
 from ibidem.objects.errors import InvalidInputError, NotFoundError
 from ibidem.objects.ids import EdgeId, NodeId
 from ibidem.objects.node import Node
-from ibidem.objects.vector import Sparse, Vector
 from ibidem.repo.argument_checks import check_id
-from ibidem.repo.graph import Graph
+from ibidem.repo.graph import Graph, V
 from ibidem.retrieve.access.policy import TrustContext, checked_trust, policy_of
 from ibidem.retrieve.access.restricted_snapshot import loader, restrict
 
@@ -140,13 +139,9 @@ class RestrictedGraph(UnrestrictedGraph):
         found = (Graph.edge(self, edge) for edge in sorted(set(incident)))
         return [edge for edge in found if self._joins(edge)]
 
-    def vector(self, id: NodeId, model: str) -> Vector | None:  # noqa: A002
+    def vector(self, cls: type[V], id: NodeId, name: str) -> V | None:  # noqa: A002
         """Returns the vector of a node that is seen, None for any other."""
-        return None if self._ordinal(id) is None else super().vector(id, model)
-
-    def sparse(self, id: NodeId, vocab: str) -> Sparse | None:  # noqa: A002
-        """Returns the sparse vector of a node that is seen, None for any other."""
-        return None if self._ordinal(id) is None else super().sparse(id, vocab)
+        return None if self._ordinal(id) is None else super().vector(cls, id, name)
 
     def tombstone(self, id: NodeId) -> str | None:  # noqa: A002
         """Returns why a node that is seen is hidden, None for any other."""

@@ -17,10 +17,10 @@ from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError, S
 from ibidem.objects.ids import EdgeId, NodeId
 from ibidem.objects.location import Location, source_text
 from ibidem.objects.node import Node
-from ibidem.objects.root import Root
+from ibidem.objects.root import VECTOR_FAMILIES, Root
 from ibidem.objects.tombstone import Tombstone
 from ibidem.objects.tree import Tree
-from ibidem.objects.vector import Sparse, Vector
+from ibidem.objects.vector import NodeVector
 from ibidem.repo.argument_checks import check_id
 from ibidem.repo.history import log
 from ibidem.repo.id_prefix import resolve_prefix
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from ibidem.retrieve.access.policy import TrustContext
 
 T = TypeVar("T")
+V = TypeVar("V", bound=NodeVector)
+_FAMILY_OF = {family.kind: family.name for family in VECTOR_FAMILIES}
 
 
 class Graph:
@@ -175,17 +177,15 @@ class Graph:
         incident = self.core.incident(self.root_cid, self.root, id)
         return [self.edge(edge) for edge in sorted(set(incident))]
 
-    def vector(self, id: NodeId, model: str) -> Vector | None:  # noqa: A002
-        """Returns the vector of a node under a model, None when it has none."""
-        self._check_open()
-        cid = self._tree(("vectors", model)).get(check_id("id", id, NodeId).raw)
-        return None if cid is None else Vector.decode(self._store.get(cid))
+    def vector(self, cls: type[V], id: NodeId, name: str) -> V | None:  # noqa: A002
+        """Returns the vector of a node under a model or vocabulary, None when it has none.
 
-    def sparse(self, id: NodeId, vocab: str) -> Sparse | None:  # noqa: A002
-        """Returns the sparse vector of a node under a vocabulary, None when it has none."""
+        Args:
+            cls: of the family's values.
+        """
         self._check_open()
-        cid = self._tree(("sparse", vocab)).get(check_id("id", id, NodeId).raw)
-        return None if cid is None else Sparse.decode(self._store.get(cid))
+        cid = self._tree((_FAMILY_OF[cls.KIND], name)).get(check_id("id", id, NodeId).raw)
+        return None if cid is None else cls.decode(self._store.get(cid))
 
     def tombstone(self, id: NodeId) -> str | None:  # noqa: A002
         """Returns why a node is hidden, None when it is not."""

@@ -143,11 +143,15 @@ class Revision:
 
     def vector(self, id: NodeId, model: str) -> Vector | None:  # noqa: A002
         """Returns the vector of a node under a model, None when it has none."""
-        return self.graph.vector(id, model)
+        from ibidem.objects.vector import Vector
+
+        return self.graph.vector(Vector, id, model)
 
     def sparse(self, id: NodeId, vocab: str) -> Sparse | None:  # noqa: A002
         """Returns the sparse vector of a node under a vocabulary, None when it has none."""
-        return self.graph.sparse(id, vocab)
+        from ibidem.objects.vector import Sparse
+
+        return self.graph.vector(Sparse, id, vocab)
 
     def tombstone(self, id: NodeId) -> str | None:  # noqa: A002
         """Returns why a node is hidden, None when it is not."""

@@ -28,7 +28,7 @@ from ibidem.objects.conflict import EDGE, NODE, Conflict
 from ibidem.objects.errors import CorruptError, ErrorKind, NotFoundError
 from ibidem.objects.ids import ID_BYTES
 from ibidem.objects.record import record
-from ibidem.objects.root import Root
+from ibidem.objects.root import VECTOR_FAMILIES, Root
 from ibidem.objects.tree import EMPTY_TREE, Tree, diff, mutate, verify
 from ibidem.repo.maintenance.report import Fault, FaultKind
 from ibidem.repo.sync.missing_blocks import Family
@@ -45,7 +45,7 @@ Incident = Callable[[RootCid, Sequence[bytes]], Iterable[bytes]]
 """The ids of the edges of a root that begin or end at some nodes."""
 Fields = Mapping[str, Any]
 
-_ATTACHED = {"vector": "vectors", "sparse": "sparse"}
+_ATTACHED = {family.kind: family.name for family in VECTOR_FAMILIES}
 """Kinds of values that stand under the id of a node and need it; a tombstone does not: that of an
 erased node stays (merge 2-e)."""
 _IDENTIFIED = frozenset(("node", "edge"))
@@ -216,8 +216,8 @@ class RootCheck:
         """Takes a value of the root.
 
         Args:
-            kind: of the values of its tree, one of `missing_blocks.VALUE_KINDS`.
-            name: of a vector or sparse vector: its model or vocabulary.
+            kind: of the values of its tree, one of `root.VALUE_KINDS`.
+            name: of a vector: its model or vocabulary.
             fields: the decoded block, well-formed for its kind; None where it was erased.
         """
         at = self._open

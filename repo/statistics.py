@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ibidem.objects.record import record
+from ibidem.objects.root import VECTOR_FAMILIES
 from ibidem.objects.tree import Tree
 from ibidem.repo import refs
 from ibidem.repo.operation_log import OPERATIONS_KEPT
@@ -27,10 +28,8 @@ class RepositoryStats:
     """Tombstoned nodes included."""
     edge_count: int
     tombstone_count: int
-    vector_counts: Mapping[str, int]
-    """By model."""
-    sparse_counts: Mapping[str, int]
-    """By vocabulary."""
+    vector_counts: Mapping[str, Mapping[str, int]]
+    """By family, and model or vocabulary."""
     branch_count: int
     tag_count: int
     block_count: int
@@ -102,8 +101,13 @@ def _stats_in(repository: Core, state: State, rev: object) -> RepositoryStats:
         node_count=count(root.nodes),
         edge_count=count(root.edges),
         tombstone_count=count(root.tombstones),
-        vector_counts={name: count(tree) for name, tree in sorted(root.vectors.items())},
-        sparse_counts={name: count(tree) for name, tree in sorted(root.sparse.items())},
+        vector_counts={
+            family.name: {
+                name: count(root.tree(family.name, name))
+                for name in sorted(getattr(root, family.name))
+            }
+            for family in VECTOR_FAMILIES
+        },
         branch_count=len(refs.listed(repository.store, state.view, HEADS)),
         tag_count=len(refs.listed(repository.store, state.view, TAGS)),
         block_count=store.block_count,

@@ -110,13 +110,6 @@ class VectorSegment(Segment, Protocol):
         """(n, 32) uint8: the digest of the text that each vector was made from."""
 
 
-class SparseSegment(Segment, Protocol):
-    """Postings of the tokens of one vocabulary."""
-
-    def postings(self, token: int) -> tuple[Rows, npt.NDArray[np.float32]] | None:
-        """Returns (rows ascending, weights), or None for a token that no row has."""
-
-
 class Arcs(Protocol):
     """Edges of several nodes, seen from these, in no order that means anything."""
 
@@ -296,5 +289,6 @@ class Snapshot(Protocol):
     def incoming(self, ordinal: int) -> NodeEdges:
         """Returns the edges to a node, in any order."""
 
-    def sparse(self, vocab: str) -> Sequence[SparseSegment]:
-        """Returns the segments of a vocabulary, none for one without vectors."""
+    def segments(self, family: str, name: str) -> Sequence[Any]:
+        """Returns the segments of a model or vocabulary of any family of vectors, none for one
+        without; the lane of the family says what it reads of them."""

@@ -8,6 +8,9 @@ Spec: retrieval 4.3.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Protocol
+
 import numpy as np
 import numpy.typing as npt
 
@@ -15,18 +18,25 @@ from ibidem.index.arrays import firsts
 from ibidem.retrieve.filter import Universe
 from ibidem.retrieve.lane import LaneStatus, LaneTop, best, empty_top, has_rows
 from ibidem.retrieve.numbers import Float64s
-from ibidem.retrieve.protocol import Ordinals, Rows
+from ibidem.retrieve.protocol import Ordinals, Rows, Segment
 
 LANE = "sparse"
 _SPARSE_SHARE = 16
 """Below one posting in so many rows, sums go through the touched rows and not a whole column."""
 
 
+class SparseSegment(Segment, Protocol):
+    """Postings of the tokens of one vocabulary."""
+
+    def postings(self, token: int) -> tuple[Rows, npt.NDArray[np.float32]] | None:
+        """Returns (rows ascending, weights), or None for a token that no row has."""
+
+
 def rank_sparse(universe: Universe) -> LaneTop:
     """Returns the best nodes for the query's sparse vector."""
     query, snapshot = universe.query, universe.view.snapshot
     assert query.sparse is not None, "BUG: the sparse lane runs on a sparse vector"
-    segments = snapshot.sparse(query.sparse.vocab)
+    segments: Sequence[SparseSegment] = snapshot.segments(LANE, query.sparse.vocab)
     ordinals: list[Ordinals] = []
     scores: list[Float64s] = []
     for segment in segments:

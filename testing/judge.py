@@ -18,6 +18,7 @@ from ibidem.repo.history.compare import Ask, MoveKind, compare, placed
 from ibidem.repo.history.diff_format import cause_lines, commit_line, move_lines
 from ibidem.retrieve.answer.answer import Answer
 from ibidem.retrieve.answer.item import Item
+from ibidem.retrieve.query.vector import VECTOR_OPTIONS
 from ibidem.testing.golden import Check, answer_digest, question_form
 
 if TYPE_CHECKING:
@@ -245,10 +246,9 @@ def _bytes(check: Check, result: Answer[Item]) -> Iterator[str]:
 
 def _without_vectors(form: dict[str, Any]) -> dict[str, Any]:
     kept = dict(form)
-    if kept.get("vector"):
-        kept["vector"] = kept["vector"]["model"]
-    if kept.get("sparse"):
-        kept["sparse"] = kept["sparse"]["vocab"]
+    for name, option in VECTOR_OPTIONS.items():
+        if kept.get(name):
+            kept[name] = kept[name][option.name]
     return kept
 
 

@@ -43,7 +43,7 @@ def move_json(move: Move) -> dict[str, Any]:
 def cause_json(cause: Cause) -> dict[str, Any]:
     """Returns a commit that changed an answer."""
     return {
-        "commit": shapes.commit_json(cause.commit),
+        "commit": shapes.block_json(cause.commit),
         "commit_count": cause.commits_count,
         "moves": [{"kind": str(move.kind), "id": str(move.id)} for move in cause.moves],
         "changes": [changes.change_json(change) for change in cause.changes],

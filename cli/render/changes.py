@@ -32,8 +32,10 @@ def change_json(change: Change) -> dict[str, Any]:
 
 def counts_json(changes: Iterable[Change]) -> dict[str, dict[str, int]]:
     """Returns how many things of each family were added, changed and removed."""
+    from ibidem.objects.root import FAMILIES
+
     counts = Counter((change.family, change.action) for change in changes)
-    families = ("nodes", "edges", "vectors", "sparse", "tombstones")
+    families = (family.name for family in FAMILIES if family.name != "conflicts")
     return {family: {action: counts[family, action] for action in _MARKS} for family in families}
 
 
@@ -46,13 +48,13 @@ def change_lines(store: Store, changes: Sequence[Change], *, limit: int | None =
 
 def summary(changes: Sequence[Change]) -> str:
     """Returns what changed in one clause."""
-    from ibidem.repo.history.diff_format import noun
+    from ibidem.objects.root import NOUNS
 
     counts = Counter((change.family, change.action) for change in changes)
     if not counts:
         return "no difference"
     parts = [
-        f"{output.plural(count, noun(family))} {action}"
+        f"{output.plural(count, NOUNS[family])} {action}"
         for (family, action), count in sorted(counts.items())
     ]
     return ", ".join(parts)

@@ -21,17 +21,11 @@ NEXT = "next: repo resolve ID --ours, --theirs, --base, --keep or --value NAME=V
 
 def conflict_json(found: OpenConflict) -> dict[str, Any]:
     """Returns one conflict as JSON."""
-    conflict = found.conflict
     return {
         "id": str(found.id),
-        "what": found.what,
         "reason": found.reason,
-        "fields": list(found.fields),
         "value": None if found.value is None else str(found.value),
-        "base": None if conflict.base is None else str(conflict.base),
-        "sides": [str(side) for side in conflict.sides],
-        "is_deleted": conflict.deleted,
-        "nodes": [str(node) for node in conflict.nodes],
+        **found.conflict.TABLE.json(found.conflict),
     }
 
 
@@ -69,7 +63,7 @@ def merge_json(
 
 def commits_json(commits: Iterable[Commit]) -> list[dict[str, Any]]:
     """Returns commits as JSON."""
-    return [shapes.commit_json(commit) for commit in commits]
+    return [shapes.block_json(commit) for commit in commits]
 
 
 def _values(store: Store, found: OpenConflict) -> list[str]:

@@ -30,47 +30,10 @@ def head_line(head: Cid | None) -> str:
     return f"head is {'not there yet: no commit' if head is None else head}"
 
 
-def node_json(node: Node) -> dict[str, Any]:
-    """Returns a node as JSON; content by its size, parts by their ids."""
-    return {
-        "id": str(node.id),
-        "cid": str(node.cid),
-        "ntype": node.ntype,
-        "summary": node.summary,
-        "context_sentence": node.context_sentence,
-        "props": dict(node.props),
-        "key": None if node.key is None else {"namespace": node.key[0], "key": node.key[1]},
-        "has_content": node.content is not None,
-        "children": [str(child.id) for child in node.children],
-    }
-
-
-def edge_json(edge: Edge) -> dict[str, Any]:
-    """Returns an edge as JSON."""
-    return {
-        "id": str(edge.id),
-        "cid": str(edge.cid),
-        "etype": edge.etype,
-        "source": str(edge.src),
-        "target": str(edge.dst),
-        "weight": edge.weight,
-        "props": dict(edge.props),
-        "key": edge.key,
-    }
-
-
-def commit_json(commit: Commit) -> dict[str, Any]:
-    """Returns a commit as JSON; its time in microseconds since 1970 UTC."""
-    return {
-        "cid": str(commit.cid),
-        "root": str(commit.root),
-        "parents": [str(parent) for parent in commit.parents],
-        "author": commit.author,
-        "time": commit.time,
-        "message": commit.message,
-        "agent": commit.agent,
-        "task": commit.task,
-    }
+def block_json(value: Node | Edge | Commit) -> dict[str, Any]:
+    """Returns a value as JSON, by the table of its fields; content as whether there is any, parts
+    by their ids, times in microseconds since 1970 UTC."""
+    return {"cid": str(value.cid), **value.TABLE.json(value)}
 
 
 def location_json(location: Location | None) -> dict[str, Any] | None:

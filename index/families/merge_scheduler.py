@@ -18,13 +18,10 @@ from pyroaring import BitMap
 
 from ibidem.index.families import family
 from ibidem.index.families.family import FamilyParts, Merge
-from ibidem.index.families.snapshot_parts import MERGES, SnapshotParts
+from ibidem.index.families.snapshot_parts import MERGES, Key, SnapshotParts
 from ibidem.index.segments.merge_rows import Part
 from ibidem.index.segments.segment import Segment
 from ibidem.index.segments.store import SegmentStore
-
-Key = tuple[str, str]
-"""Kind of a family, and its model or vocabulary."""
 
 STEPS_BEFORE = 8
 """Snapshots that an index makes before it begins merges: a process of one command ends too soon to
@@ -62,9 +59,11 @@ class MergeScheduler:
         if job is None or not job.is_done.is_set():
             return state
         self._job = None
-        parts = _parts_of(state, job.key)
+        parts = state.of(job.key)
         found = None if job.merged is None else _exchanged(parts, job.parts, job.merged)
-        return state if found is None else _with_parts(state, job.key, found)
+        if found is None:
+            return state
+        return replace(state, families={**state.families, job.key: found})
 
     def begin(self, state: SnapshotParts, segment_store: SegmentStore) -> None:
         """Begins a merge where a family has a full tier, unless one is under way."""
@@ -72,11 +71,11 @@ class MergeScheduler:
         self._step_count += 1
         if self._step_count < STEPS_BEFORE or (job is not None and job.process == os.getpid()):
             return
-        for kind, name, parts in state.families():
+        for key, parts in state.items():
             chosen = family.full_tier(parts)
             if chosen:
-                self._job = _Job((kind, name), chosen)
-                _start(self._job, MERGES[kind], segment_store)
+                self._job = _Job(key, chosen)
+                _start(self._job, MERGES[key[0]], segment_store)
                 return
 
     def wait(self) -> None:
@@ -91,21 +90,6 @@ def _start(job: _Job, merge: Merge, segment_store: SegmentStore) -> None:
     threading.Thread(
         target=job.run, args=(merge, segment_store), name="ibidem-merge", daemon=False
     ).start()
-
-
-def _parts_of(state: SnapshotParts, key: Key) -> FamilyParts:
-    return next((parts for *found, parts in state.families() if tuple(found) == key), ())
-
-
-def _with_parts(state: SnapshotParts, key: Key, parts: FamilyParts) -> SnapshotParts:
-    kind, name = key
-    if kind == "nodes":
-        return replace(state, nodes=parts)
-    if kind == "edges":
-        return replace(state, edges=parts)
-    if kind == "vectors":
-        return replace(state, vectors={**state.vectors, name: parts})
-    return replace(state, sparse={**state.sparse, name: parts})
 
 
 def _exchanged(parts: FamilyParts, sources: FamilyParts, merged: Segment) -> FamilyParts | None:

@@ -11,34 +11,172 @@ A column without a dot in its name has one entry a row; merging carries such col
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Self
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from ibidem.index.arrays import Array, Bytes, Columns, bitmap_bytes, to_bitmap
 from ibidem.index.segments.codes import CENTRE, CODE_COLUMNS, LEAN, centre_of, encode_rows
 from ibidem.index.segments.identity import id_array
-from ibidem.index.segments.inverted import build_numbered, merge_inverted
+from ibidem.index.segments.inverted import build_numbered, inverted, merge_inverted
 from ibidem.index.segments.merge_rows import Part, merge_rows, plan_merge
+from ibidem.index.segments.reader import Rows, SegmentView
 from ibidem.objects.errors import CorruptError, ErrorKind
 from ibidem.objects.record import record
 from ibidem.objects.vector import Sparse, Vector
 
+if TYPE_CHECKING:
+    from ibidem.index.families.family import FamilyWriter
+    from ibidem.objects.config import Config
 
-class VectorRows:
-    """Collects dense vectors until they become the columns of one segment."""
 
-    def __init__(self, model: str, dim: int | None = None) -> None:
+class FamilySegment(SegmentView):
+    """Vectors of one model or vocabulary."""
+
+    @property
+    def digests(self) -> npt.NDArray[np.uint8]:
+        """(n, 32) uint8: the digest of the text that each vector was made from."""
+        return self.part.segment["of"]
+
+    @property
+    def cid_digests(self) -> npt.NDArray[np.uint8]:
+        """(n, 32) uint8: the last 32 bytes of each vector's CID."""
+        return self.part.segment["cids"]
+
+    def values(self) -> Iterator[Any]:
+        """Yields what each row says, to be compared."""
+        raise NotImplementedError
+
+
+class VectorSegment(FamilySegment):
+    """Dense vectors of one model."""
+
+    @property
+    def rows(self) -> npt.NDArray[np.float32]:
+        """(n, d) float32, C-contiguous, 64-byte aligned."""
+        return self.part.segment["rows"]
+
+    @property
+    def codes(self) -> Columns | None:
+        """The columns of `codes.py`, None for a segment that was written without them."""
+        columns = self.part.segment.columns
+        return columns if columns.keys() >= set(CODE_COLUMNS) else None
+
+    def values(self) -> Iterator[tuple[bytes, bytes]]:
+        """Yields the components and the digest of the text of each row."""
+        for row, of in zip(self.rows, self.digests, strict=True):
+            yield row.tobytes(), of.tobytes()
+
+
+class SparseSegment(FamilySegment):
+    """Sparse vectors of one vocabulary."""
+
+    def postings(self, token: int) -> tuple[Rows, npt.NDArray[np.float32]] | None:
+        """Returns (rows ascending, weights), dead rows included; None for a token that no row
+        has."""
+        column = inverted(self.part.segment, "token")
+        keys = self.part.segment["token.keys"]
+        index = int(np.searchsorted(keys, np.uint32(token)))
+        if index == len(keys) or int(keys[index]) != token:
+            return None
+        span = column.span(index)
+        assert column.values is not None, "BUG: tokens have weights"
+        return column.rows[span], column.values[span]
+
+    def values(self) -> Iterator[dict[int, float]]:
+        """Yields the weights of each row by token."""
+        found: list[dict[int, float]] = [{} for _ in range(len(self.ordinals))]
+        column = inverted(self.part.segment, "token")
+        assert column.values is not None, "BUG: tokens have weights"
+        tokens = np.repeat(self.part.segment["token.keys"], column.counts())
+        for token, row, weight in zip(
+            tokens.tolist(), column.rows.tolist(), column.values.tolist(), strict=True
+        ):
+            found[row][token] = weight
+        yield from found
+
+
+class FamilyRows:
+    """Collects the vectors of one model or vocabulary until they become the columns of one
+    segment."""
+
+    segment: ClassVar[type[FamilySegment]]
+    """What reads the columns."""
+
+    def __init__(self, name: str) -> None:
         self.ids: list[bytes] = []
-        self.dim = dim
-        self._model = model
+        self._name = name
         self._digests: list[bytes] = []
         self._of: list[bytes] = []
-        self._rows: list[Array] = []
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    @classmethod
+    def begin(cls, name: str, config: Config) -> Self:
+        """Returns the first rows of a model or vocabulary."""
+        return cls(name)
+
+    def another(self) -> Self:
+        """Returns the rows after these."""
+        return type(self)(self._name)
+
+    def follow(self, growth: FamilyWriter) -> None:
+        """Takes from the rows that are there what new ones must have in common with them."""
+
+    @property
+    def component_count(self) -> int:
+        """How many numbers were collected, where every row has as many."""
+        return 0
+
+    def add_blocks(
+        self, keys: Sequence[bytes], digests: Sequence[bytes], blocks: Sequence[bytes]
+    ) -> None:
+        """Adds the vectors in some blocks, with the ids of their nodes and the digests of their
+        CIDs."""
+        raise NotImplementedError
+
+    def columns(self, ordinals_of: Callable[[Bytes], Array]) -> Columns:
+        """Returns the columns, which ends the collecting."""
+        raise NotImplementedError
+
+    @staticmethod
+    def merge(parts: Sequence[Part]) -> Columns:
+        """Returns the live rows of several segments as the columns of one."""
+        raise NotImplementedError
+
+
+class VectorRows(FamilyRows):
+    """Collects dense vectors."""
+
+    segment = VectorSegment
+
+    def __init__(self, model: str, dim: int | None = None) -> None:
+        super().__init__(model)
+        self.dim = dim
+        self._rows: list[Array] = []
+
+    @classmethod
+    def begin(cls, name: str, config: Config) -> Self:
+        """Returns the first rows of a model, which may be registered."""
+        known = config.models.get(name)
+        return cls(name, known.dim if known else None)
+
+    def another(self) -> Self:
+        """Returns the rows after these."""
+        return type(self)(self._name, self.dim)
+
+    def follow(self, growth: FamilyWriter) -> None:
+        """Takes the dimension of the rows that are there."""
+        if self.dim is None and growth.parts:
+            self.dim = growth.parts[0].segment["rows"].shape[1]
+
+    @property
+    def component_count(self) -> int:
+        """How many numbers were collected."""
+        return len(self) * (self.dim or 0)
 
     def add_blocks(
         self, keys: Sequence[bytes], digests: Sequence[bytes], blocks: Sequence[bytes]
@@ -71,7 +209,7 @@ class VectorRows:
             self.dim = vector.dim
         if vector.dim != self.dim:
             raise CorruptError(
-                f"vector of node {raw.hex()}, model {self._model!r}: "
+                f"vector of node {raw.hex()}, model {self._name!r}: "
                 f"got dimension {vector.dim}, expected {self.dim}",
                 kind=ErrorKind.DIMENSION_MISMATCH,
             )
@@ -95,6 +233,22 @@ class VectorRows:
         self._rows.clear()
         dense = {"rows": rows} | encode_rows(rows)
         return _finish(ordinals, order, self._digests, self._of) | dense
+
+    @staticmethod
+    def merge(parts: Sequence[Part]) -> Columns:
+        """Returns the live rows of several segments of one model as the columns of one.
+
+        Codes are copied, unless a part was written without them, or with a centre of its own, or
+        the rows together have one.
+        """
+        columns = _merge(parts)
+        rows = columns["rows"]
+        is_coded = columns.keys() >= set(CODE_COLUMNS)
+        has_centres = any(CENTRE in part.segment.columns for part in parts)
+        if not is_coded or has_centres or centre_of(rows) is not None:
+            columns.pop(LEAN, None)
+            columns |= encode_rows(rows)
+        return columns
 
 
 @record
@@ -153,27 +307,28 @@ class VectorPattern:
         return table[:, self.of_start : of_stop], rows
 
 
-class SparseRows:
-    """Collects sparse vectors until they become the columns of one segment."""
+class SparseRows(FamilyRows):
+    """Collects sparse vectors."""
 
-    def __init__(self) -> None:
-        self.ids: list[bytes] = []
-        self._digests: list[bytes] = []
-        self._of: list[bytes] = []
+    segment = SparseSegment
+
+    def __init__(self, vocab: str) -> None:
+        super().__init__(vocab)
         self._tokens: list[Array] = []
         self._weights: list[Array] = []
 
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    def add(self, raw: bytes, sparse: Sparse, digest: bytes) -> None:
-        """Adds the sparse vector of the node with the id `raw`, and the digest of its CID."""
-        tokens, weights = sparse.to_arrays()
-        self.ids.append(raw)
-        self._digests.append(digest)
-        self._of.append(sparse.of)
-        self._tokens.append(tokens)
-        self._weights.append(weights)
+    def add_blocks(
+        self, keys: Sequence[bytes], digests: Sequence[bytes], blocks: Sequence[bytes]
+    ) -> None:
+        """Adds sparse vectors from their blocks."""
+        for key, digest, block in zip(keys, digests, blocks, strict=True):
+            sparse = Sparse.decode(block)
+            tokens, weights = sparse.to_arrays()
+            self.ids.append(key)
+            self._digests.append(digest)
+            self._of.append(sparse.of)
+            self._tokens.append(tokens)
+            self._weights.append(weights)
 
     def columns(self, ordinals_of: Callable[[Bytes], Array]) -> Columns:
         """Returns the columns."""
@@ -189,27 +344,15 @@ class SparseRows:
         )
         return _finish(ordinals, order, self._digests, self._of) | columns
 
-
-def merge_vectors(parts: Sequence[Part]) -> Columns:
-    """Returns the live rows of several segments of one model as the columns of one.
-
-    Codes are copied, unless a part was written without them, or with a centre of its own, or the
-    rows together have one.
-    """
-    columns = _merge(parts)
-    rows = columns["rows"]
-    is_coded = columns.keys() >= set(CODE_COLUMNS)
-    has_centres = any(CENTRE in part.segment.columns for part in parts)
-    if not is_coded or has_centres or centre_of(rows) is not None:
-        columns.pop(LEAN, None)
-        columns |= encode_rows(rows)
-    return columns
+    @staticmethod
+    def merge(parts: Sequence[Part]) -> Columns:
+        """Returns the live rows of several segments of one vocabulary as the columns of one."""
+        plan = plan_merge(parts)
+        return _merge(parts) | merge_inverted("token", plan.segments, plan.renumbered)
 
 
-def merge_sparse(parts: Sequence[Part]) -> Columns:
-    """Returns the live rows of several segments of one vocabulary as the columns of one."""
-    plan = plan_merge(parts)
-    return _merge(parts) | merge_inverted("token", plan.segments, plan.renumbered)
+ROWS: Mapping[str, type[FamilyRows]] = {"vectors": VectorRows, "sparse": SparseRows}
+"""How the vectors of a family are indexed; one that is not here has no index."""
 
 
 def _merge(parts: Sequence[Part]) -> Columns:

@@ -1,8 +1,8 @@
 """Segments as retrieval reads them: which rows count, and their columns in place.
 
 A view puts the rows that are still live, given by a snapshot, over the columns of one segment,
-which never change. There is one class for each kind of row: texts, dense and sparse vectors, and
-edges, which answer for many nodes at once with every arc that leaves or reaches them.
+which never change. There is one class for each kind of row: texts; edges, which answer for many
+nodes at once with every arc that leaves or reaches them; vectors have theirs in `vector_rows.py`.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from pyroaring import BitMap
 
-from ibidem.index.arrays import Array, Columns, Ordinals, bitmap_of_bytes, ranges
-from ibidem.index.segments.codes import CODE_COLUMNS
+from ibidem.index.arrays import Array, Ordinals, bitmap_of_bytes, ranges
 from ibidem.index.segments.inverted import inverted
 from ibidem.index.segments.key_list import KeyList
 from ibidem.index.segments.merge_rows import Part, live_mask
@@ -154,57 +153,6 @@ class LexicalSegment(SegmentView):
         assert keys is not None, "BUG: terms are byte keys"
         for index in range(keys.find(text_key(text)), len(keys)):
             yield keys[index].decode()
-
-
-class VectorSegment(SegmentView):
-    """Dense vectors of one model."""
-
-    @property
-    def rows(self) -> npt.NDArray[np.float32]:
-        """(n, d) float32, C-contiguous, 64-byte aligned."""
-        return self.part.segment["rows"]
-
-    @property
-    def codes(self) -> Columns | None:
-        """The columns of `codes.py`, None for a segment that was written without them."""
-        columns = self.part.segment.columns
-        return columns if columns.keys() >= set(CODE_COLUMNS) else None
-
-    @property
-    def digests(self) -> npt.NDArray[np.uint8]:
-        """(n, 32) uint8: the digest of the text that each vector was made from."""
-        return self.part.segment["of"]
-
-    @property
-    def cid_digests(self) -> npt.NDArray[np.uint8]:
-        """(n, 32) uint8: the last 32 bytes of each vector's CID."""
-        return self.part.segment["cids"]
-
-
-class SparseSegment(SegmentView):
-    """Sparse vectors of one vocabulary."""
-
-    @property
-    def digests(self) -> npt.NDArray[np.uint8]:
-        """(n, 32) uint8: the digest of the text that each vector was made from."""
-        return self.part.segment["of"]
-
-    @property
-    def cid_digests(self) -> npt.NDArray[np.uint8]:
-        """(n, 32) uint8: the last 32 bytes of each vector's CID."""
-        return self.part.segment["cids"]
-
-    def postings(self, token: int) -> tuple[Rows, npt.NDArray[np.float32]] | None:
-        """Returns (rows ascending, weights), dead rows included; None for a token that no row
-        has."""
-        column = inverted(self.part.segment, "token")
-        keys = self.part.segment["token.keys"]
-        index = int(np.searchsorted(keys, np.uint32(token)))
-        if index == len(keys) or int(keys[index]) != token:
-            return None
-        span = column.span(index)
-        assert column.values is not None, "BUG: tokens have weights"
-        return column.rows[span], column.values[span]
 
 
 _FEW_ROWS = 256

@@ -122,8 +122,7 @@ class _Asking:
     _salience: dict[int, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        query = replace(self.request.query, text=None, vector=None, sparse=None)
-        self.eligible = universe(self.view, query).scope.members
+        self.eligible = universe(self.view, self.request.query.unranked).scope.members
         self.policy = policy_of(self.view.config) or NEUTRAL_POLICY
 
     def rank(self, result: Answer[Item] | None) -> None:

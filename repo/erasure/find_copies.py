@@ -24,6 +24,7 @@ from ibidem.objects.links import links_in
 from ibidem.objects.node import Node, join_content
 from ibidem.objects.text import TEXT_FIELDS, node_text, text_digest
 from ibidem.objects.tree.block import decode
+from ibidem.objects.vector import VECTORS
 
 if TYPE_CHECKING:
     from ibidem.objects.ids import NodeId
@@ -33,7 +34,6 @@ QUOTE_BYTES_MIN = 16
 """A shorter text is found in too many places to be a quotation."""
 _RECORDS = frozenset(("step", "receipt", "result"))
 """Kinds that are destroyed when they quote an erased node."""
-_ATTACHED = frozenset(("vector", "sparse"))
 
 
 @dataclass(slots=True)
@@ -77,7 +77,7 @@ def find_copies(store: Store, ids: set[NodeId], fields: tuple[str, ...] = TEXT_F
         if not cid.is_raw and any(raw in block for raw in found.cids):
             _note(found, cid, block, attached, contents)
     for cid, owners in attached.items():
-        if _kind_of(store, cid) in _ATTACHED:
+        if _kind_of(store, cid) in VECTORS:
             for raw in owners:
                 found.cids[raw].add(cid)
     for cid, owners in contents.items():

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ibidem.objects.edge import Edge
 from ibidem.objects.node import Node
 from ibidem.objects.printable import moment, one_line
+from ibidem.objects.root import NOUNS
 from ibidem.repo.history.compare import Cause, Move, MoveKind, Placed
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 TITLE_CHARACTERS = 60
 CHANGES_SHOWN = 5
-_NOUNS = {"nodes": "node", "edges": "edge", "vectors": "vector", "sparse": "sparse vector"}
 
 
 class Described(NamedTuple):
@@ -113,15 +113,10 @@ def change_line(source: Source, change: Change) -> str:
 def describe(source: Source, change: Change, *, width: int) -> Described:
     """Returns what a change of the graph is, in parts for a line; text of a node is cut."""
     model = f" {one_line(change.name)}" if change.name else ""
-    name = f"{noun(change.family)} {change.id}{model}"
+    name = f"{NOUNS[change.family]} {change.id}{model}"
     touched = [*change.fields, *(f"props.{name}" for name in change.properties)]
     label, text = _text(source, change, width)
     return Described(name, one_line(", ".join(touched), width=100), label, text)
-
-
-def noun(family: str) -> str:
-    """Returns what one thing of a family is called."""
-    return _NOUNS.get(family, "tombstone")
 
 
 def _text(source: Source, change: Change, width: int) -> tuple[str, str | None]:

@@ -34,12 +34,12 @@ class Change:
     """One thing that differs; `before` is None where it was added, `after` where it was removed."""
 
     family: str
-    """One of `nodes`, `edges`, `vectors`, `sparse`, `tombstones`."""
+    """One of `objects.root.FAMILIES` but for conflicts."""
     id: NodeId | EdgeId
     before: Cid | None
     after: Cid | None
     name: str = ""
-    """The model of a vector, the vocabulary of a sparse one."""
+    """The model or vocabulary of a vector."""
     fields: tuple[str, ...] = ()
     """Of a changed node, edge or tombstone: the fields that differ, ascending."""
     properties: tuple[str, ...] = ()

@@ -14,20 +14,20 @@ from typing import TYPE_CHECKING
 from ibidem.objects import codec
 from ibidem.objects.cid import Cid, CommitCid, RootCid
 from ibidem.objects.errors import CorruptError, FormatError, IbidemError, NotFoundError
-from ibidem.objects.root import Root
+from ibidem.objects.root import VALUE_KINDS, Root
 from ibidem.objects.tree import EMPTY_TREE, diff
+from ibidem.objects.vector import VECTORS
 from ibidem.objects.verify import VALUES
 from ibidem.repo.history.ancestry import parents_first, read_commit
 from ibidem.repo.maintenance.report import Fault
 from ibidem.repo.root_check import RootCheck
-from ibidem.repo.sync.missing_blocks import VALUE_KINDS
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
     from ibidem.objects.commit import Commit
 
 _UNREADABLE = (NotFoundError, CorruptError, FormatError)
-_READ = frozenset(("edge", "conflict", "vector", "sparse"))
+_READ = frozenset(("edge", "conflict", *VECTORS))
 """Kinds whose values mean more than what the walk has looked at: their kind and their key."""
 
 

@@ -18,24 +18,17 @@ from ibidem.objects import codec
 from ibidem.objects.block import Map
 from ibidem.objects.cid import Cid
 from ibidem.objects.errors import CorruptError, FormatError
-from ibidem.objects.links import check_kind, links
+from ibidem.objects.fields import TABLES
+from ibidem.objects.links import check_kind, links_in
+from ibidem.objects.root import FAMILIES
 from ibidem.objects.tree.block import EMPTY_TREE, decode
 
 TREE = "tree"
 BLOB = "blob"
 ANY = "any"
 """Whatever kind the block says it is."""
-LEAVES = frozenset(("edge", "vector", "sparse", "tombstone", "erasure", BLOB))
+LEAVES = frozenset((BLOB, *(kind for kind, table in TABLES.items() if not table.links)))
 """Kinds that need no other block."""
-TREES = {
-    "nodes": "node",
-    "edges": "edge",
-    "vectors": "vector",
-    "sparse": "sparse",
-    "tombstones": "tombstone",
-    "conflicts": "conflict",
-}
-"""The fields of a root with trees, and the kind of their values."""
 KEYED = frozenset(("node", "edge"))
 """Kinds of values that say which key they stand under."""
 _TARGETS = {"heads": "commit", "tags": "commit", "remotes": "commit", "notes": "commit"}
@@ -86,7 +79,7 @@ def expand(link: Link, block: bytes) -> Iterator[Link]:
     if walk is not None:
         yield from walk(fields, owner)
     elif kind not in LEAVES:
-        for cid in links(block):
+        for cid in links_in(fields):
             yield Link(cid.raw, BLOB if cid.is_raw else ANY, "", owner)
 
 
@@ -136,20 +129,11 @@ def _commit(fields: Map, owner: str) -> Iterator[Link]:
 
 
 def _root(fields: Map, owner: str) -> Iterator[Link]:
-    for name, of in TREES.items():
-        value = fields.get(name)
-        if name in ("vectors", "sparse"):
-            for tree in (value or {}).values():
-                yield _link(tree, f"root.{name}", TREE, owner, of)
-        else:
-            yield _link(value, f"root.{name}", TREE, owner, of)
-
-
-def _node(fields: Map, owner: str) -> Iterator[Link]:
-    content = fields.get("content")
-    if isinstance(content, list):
-        for part in content:
-            yield _link(part, "node.content", BLOB, owner)
+    for family in FAMILIES:
+        value = fields.get(family.name)
+        trees = (value or {}).values() if family.is_named else (value,)
+        for tree in trees:
+            yield _link(tree, f"root.{family.name}", TREE, owner, family.kind)
 
 
 _WALKS = {
@@ -158,7 +142,6 @@ _WALKS = {
     "ref": _ref,
     "commit": _commit,
     "root": _root,
-    "node": _node,
 }
 EMPTY_RAW = EMPTY_TREE.raw
 """The empty tree reads as empty whether or not its block is here."""

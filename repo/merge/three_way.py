@@ -17,7 +17,7 @@ from ibidem.objects.cid import Cid, RootCid, TreeCid
 from ibidem.objects.config import Config
 from ibidem.objects.errors import ConflictError, CorruptError
 from ibidem.objects.links import links
-from ibidem.objects.root import Root
+from ibidem.objects.root import VECTOR_FAMILIES, Root
 from ibidem.objects.tree import EMPTY_TREE, EMPTY_TREE_BLOCK
 from ibidem.repo.erasure.guard import NOTHING_ERASED, Erased
 from ibidem.repo.maintenance.cleaned import cleaned_root
@@ -25,7 +25,7 @@ from ibidem.repo.maintenance.source_check import SourceCheck, refuse_problems
 from ibidem.repo.merge.config import keep_models, merge_config, merge_map
 from ibidem.repo.merge.fields import Sensitivity
 from ibidem.repo.merge.graph import GraphMerge
-from ibidem.repo.merge.vectors import SPARSE, VECTORS, VectorMerge
+from ibidem.repo.merge.vectors import VectorMerge
 from ibidem.retrieve.access.policy import policy_of
 
 if TYPE_CHECKING:
@@ -140,24 +140,24 @@ def _merged(base: Root, ours: Root, theirs: Root, buffer: WriteBatch, *, is_base
     graph = GraphMerge(base, ours, theirs, buffer, sensitivity=sensitivity)
     graph.run()
     vectors = VectorMerge(graph, config, buffer)
-    merged: dict[str, dict[str, TreeCid]] = {}
-    for kind in (VECTORS, SPARSE):
-        sides = [getattr(root, kind) for root in (base, ours, theirs)]
-        if kind == VECTORS:
+    merged: dict[tuple[str, str], TreeCid] = {}
+    for family in VECTOR_FAMILIES:
+        sides = [getattr(root, family.name) for root in (base, ours, theirs)]
+        if family.name == "vectors":
             sides[1], sides[2] = _renamed(sides[1], names.ours), _renamed(sides[2], names.theirs)
-        merged[kind] = _merged_trees(vectors, kind, sides)
-    merged_config = keep_models(merged_config, merged[VECTORS], (ours.config, theirs.config))
+        trees = _merged_trees(vectors, family.kind, sides)
+        merged |= {(family.name, name): tree for name, tree in trees.items()}
+    models = [name for family, name in merged if family == "vectors"]
+    merged_config = keep_models(merged_config, models, (ours.config, theirs.config))
     return Root(
         graph.node_triples.merged(graph.nodes),
         graph.edge_triples.merged(graph.edges),
         graph.tombstone_triples.merged(graph.tombstones),
         graph.conflict_triples.merged(graph.conflicts),
-        merged[VECTORS],
-        merged[SPARSE],
-        merged_config,
-        tuple(sorted({*ours.requires, *theirs.requires})),
-        merge_map(base.extra, ours.extra, theirs.extra),
-    )
+        config=merged_config,
+        requires=tuple(sorted({*ours.requires, *theirs.requires})),
+        extra=merge_map(base.extra, ours.extra, theirs.extra),
+    ).with_trees(merged)
 
 
 def _merged_trees(

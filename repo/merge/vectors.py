@@ -1,4 +1,4 @@
-"""Merges vectors, dense and sparse: they never conflict, and none is dropped while its node stands.
+"""Merges vectors of all families: they never conflict, and none is dropped while its node stands.
 
 A vector can be made again from its text, so of two the better one is enough: the one that was made
 from the text as it was merged, else the one with the lower CID.
@@ -14,15 +14,12 @@ from ibidem.objects.cid import Cid, TreeCid
 from ibidem.objects.config import Config
 from ibidem.objects.node import Node, join_content
 from ibidem.objects.text import node_text, text_digest
-from ibidem.objects.vector import Sparse, Vector
+from ibidem.objects.vector import VECTORS
 from ibidem.repo.merge.trees import Triples, lowest, three_way
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import WriteBatch
     from ibidem.repo.merge.graph import GraphMerge
-
-VECTORS = "vectors"
-SPARSE = "sparse"
 
 
 class VectorMerge:
@@ -38,7 +35,7 @@ class VectorMerge:
         """Returns the merged tree of one model or vocabulary.
 
         Args:
-            kind: VECTORS or SPARSE.
+            kind: of its values.
         """
         triples = Triples(self._buffer, base, ours, theirs)
         values: dict[bytes, Cid | None] = {}
@@ -53,7 +50,7 @@ class VectorMerge:
 
     def _better(self, kind: str, key: bytes, one: Cid | None, other: Cid | None) -> Cid | None:
         if one is not None and other is not None:
-            cls = Vector if kind == VECTORS else Sparse
+            cls = VECTORS[kind]
             digest = self._digest(key)
             fitting = [
                 cid for cid in (one, other) if cls.decode(self._buffer.get(cid)).of == digest

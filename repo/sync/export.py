@@ -77,15 +77,19 @@ def filtered_root(revision: Graph, label: str | None, buffer: WriteBatch) -> Roo
     shown = {node.id.raw: _put(node, buffer) for node in chosen}
     keys = sorted(shown)
     buffer.put(EMPTY_TREE, EMPTY_TREE_BLOCK)
-    block = replace(
+    whole = replace(
         root,
         nodes=_built(iter(shown.items()), buffer),
         edges=_built(_edges(buffer, root.edges, shown), buffer),
         tombstones=_built(_tombstones(buffer, revision, label), buffer),
         conflicts=EMPTY_TREE,
-        vectors=_named(buffer, root.vectors.items(), keys),
-        sparse=_named(buffer, root.sparse.items(), keys),
-    ).encode()
+    )
+    vectors = {
+        (family, name): _built(_some(buffer, tree, keys), buffer)
+        for (family, name), tree in root.families().items()
+        if name
+    }
+    block = whole.with_trees(vectors).encode()
     cid = RootCid.of(block)
     buffer.put(cid, block)
     return cid
@@ -127,13 +131,6 @@ def _tombstones(buffer: WriteBatch, revision: Graph, label: str | None) -> Entri
             continue
         if label is None or node.ntype == label:
             yield key, cid
-
-
-def _named(
-    buffer: WriteBatch, trees: Iterable[tuple[str, TreeCid]], keys: list[bytes]
-) -> dict[str, TreeCid]:
-    built = {name: _built(_some(buffer, tree, keys), buffer) for name, tree in trees}
-    return {name: tree for name, tree in built.items() if tree != EMPTY_TREE}
 
 
 def export(

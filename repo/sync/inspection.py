@@ -16,7 +16,7 @@ from ibidem.objects import codec
 from ibidem.objects.cid import Cid, CommitCid, RootCid, TreeCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.errors import CorruptError
-from ibidem.objects.root import Root
+from ibidem.objects.root import VALUE_KINDS, Root
 from ibidem.objects.tree.block import EMPTY_TREE
 from ibidem.objects.verify import VALUES
 from ibidem.repo.history.ancestry import parents_first
@@ -24,7 +24,6 @@ from ibidem.repo.maintenance.source_check import SourceCheck, refuse_problems
 from ibidem.repo.root_check import Incident, RootCheck, refuse
 from ibidem.repo.runs.records import check_record
 from ibidem.repo.sync.missing_blocks import (
-    VALUE_KINDS,
     Need,
     needs_of,
     records_behind,

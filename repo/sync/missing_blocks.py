@@ -23,7 +23,7 @@ from ibidem.objects.commit import Commit
 from ibidem.objects.errors import CorruptError, NotFoundError
 from ibidem.objects.ids import ID_BYTES
 from ibidem.objects.links import check_kind, links
-from ibidem.objects.root import FAMILIES, Root
+from ibidem.objects.root import VALUE_KINDS, Root
 from ibidem.objects.tree import Tree, diff
 from ibidem.objects.tree.block import EMPTY_TREE, check_child, load
 
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 Family = tuple[str, str]
 """A tree of a root: its field, and the model or vocabulary under it, "" for the plain ones."""
 
-VALUE_KINDS = {family.name: family.kind for family in FAMILIES}
-"""The kind of the values of each tree of a root."""
 _LINKING = frozenset(("node", "conflict"))
 """Kinds of values that need other blocks."""
 _PARTS = ("node", "edge")
@@ -49,11 +47,11 @@ class Need(NamedTuple):
 
     cid: Cid
     kind: str
-    """`root`, `tree`, a kind of VALUE_KINDS, or `part` of a value: a blob, a side of a conflict."""
+    """`root`, `tree`, the kind of a value, or `part` of one: a blob, a side of a conflict."""
     key: bytes = b""
     """Of a value: the key it stands under."""
     name: str = ""
-    """Of a vector or a sparse vector: its model or vocabulary."""
+    """Of a vector: its model or vocabulary."""
 
 
 def root_needs(source: Source, cid: Cid, bases: Sequence[Root]) -> Iterator[Need]:

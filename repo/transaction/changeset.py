@@ -18,7 +18,7 @@ from ibidem.objects.errors import (
     ErrorKind,
     InvalidInputError,
 )
-from ibidem.objects.root import FAMILIES, Root
+from ibidem.objects.root import FAMILIES, NOUNS, Root
 from ibidem.objects.tree import EMPTY_TREE, EMPTY_TREE_BLOCK, Tree, diff, mutate
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ NODES: Family = ("nodes", "")
 EDGES: Family = ("edges", "")
 TOMBSTONES: Family = ("tombstones", "")
 CONFLICTS: Family = ("conflicts", "")
-_ATTACHED = {family.name: family.attached for family in FAMILIES if family.attached}
+_ATTACHED = frozenset(family.name for family in FAMILIES if family.is_attached)
 _NAMED_IN_CONFLICT = 5
 
 
@@ -70,12 +70,8 @@ def tree_of(root: Root, family: Family) -> TreeCid:
 
 
 def families(*roots: Root) -> list[Family]:
-    """Returns every family that one of the roots has."""
-    found: set[Family] = {NODES, EDGES, TOMBSTONES}
-    for root in roots:
-        found.update(("vectors", model) for model in root.vectors)
-        found.update(("sparse", vocab) for vocab in root.sparse)
-    return sorted(found)
+    """Returns every family that one of the roots has, but for conflicts."""
+    return sorted({family for root in roots for family in root.families()} - {CONFLICTS})
 
 
 def between(source: Source, before: Root, after: Root) -> ChangeSet:
@@ -99,23 +95,12 @@ def applied(root: Root, edits: ChangeSet, buffer: WriteBatch) -> Root:
     Raises:
         InvalidInputError: kind `dimension-mismatch`: a model is registered with another dimension.
     """
-    changes: dict[str, object] = {}
-    named: dict[str, dict[str, TreeCid]] = {
-        "vectors": dict(root.vectors),
-        "sparse": dict(root.sparse),
-    }
-    for (name, key), entries in sorted(edits.trees.items()):
-        if not entries:
-            continue
-        tree = mutate(tree_of(root, (name, key)), entries, buffer)
-        if tree == EMPTY_TREE:
-            buffer.put(EMPTY_TREE, EMPTY_TREE_BLOCK)
-        if not key:
-            changes[name] = tree
-        elif tree == EMPTY_TREE:
-            named[name].pop(key, None)
-        else:
-            named[name][key] = tree
+    trees: dict[Family, TreeCid] = {}
+    for family, entries in sorted(edits.trees.items()):
+        if entries:
+            trees[family] = mutate(tree_of(root, family), entries, buffer)
+    if EMPTY_TREE in trees.values():
+        buffer.put(EMPTY_TREE, EMPTY_TREE_BLOCK)
     config = _registered(root, edits.models)
     requires = root.requires
     if edits.trust is not None:
@@ -124,7 +109,7 @@ def applied(root: Root, edits: ChangeSet, buffer: WriteBatch) -> Root:
         if edits.trust:
             config[TRUST_SETTING] = edits.trust
             requires = tuple(sorted((*requires, TRUST_SETTING)))
-    return replace(root, **changes, **named, config=config, requires=requires)  # type: ignore[arg-type]
+    return replace(root.with_trees(trees), config=config, requires=requires)
 
 
 def laid_on(begun: Root, edits: ChangeSet, buffer: WriteBatch) -> Root:
@@ -139,7 +124,7 @@ def laid_on(begun: Root, edits: ChangeSet, buffer: WriteBatch) -> Root:
 
 
 def check_references(source: Source, root: Root, edits: ChangeSet) -> None:
-    """Refuses edits that leave an edge, vector, sparse vector or tombstone without its node.
+    """Refuses edits that leave an edge, vector or tombstone without its node.
 
     Raises:
         InvalidInputError: kind `dangling-reference`, naming what refers and the node it misses.
@@ -209,14 +194,14 @@ def _references(source: Source, edits: ChangeSet) -> Iterator[tuple[bytes, bytes
     """Yields (referring id, node id, what refers) for everything that the edits put in place."""
     for (name, _), entries in sorted(edits.trees.items()):
         for key, cid in entries.items():
-            if cid is None or name in ("nodes", "conflicts"):
+            if cid is None:
                 continue
             if name == "edges":
                 edge = edge_at(source, cid)
                 yield key, edge.src.raw, "edge"
                 yield key, edge.dst.raw, "edge"
-            else:
-                yield key, key, _ATTACHED[name]
+            elif name in _ATTACHED:
+                yield key, key, f"{NOUNS[name]} of"
 
 
 def _registered(root: Root, models: Mapping[str, Model]) -> Mapping[str, object]:

@@ -29,7 +29,7 @@ from ibidem.objects.text import node_text, text_digest
 from ibidem.objects.tombstone import Tombstone
 from ibidem.objects.tree import EMPTY_TREE, Tree
 from ibidem.objects.tree.read import BATCH_BLOCKS
-from ibidem.objects.vector import Sparse, Vector
+from ibidem.objects.vector import NodeVector, Vector
 from ibidem.repo.id_prefix import resolve_prefix
 from ibidem.repo.maintenance.source_check import KnownParts, new_parts, part_in
 from ibidem.repo.transaction.changeset import (
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from ibidem.objects.root import Root
     from ibidem.retrieve.access.policy import TrustPolicy
 
-Staged = Node | Edge | Tombstone | Vector | Sparse
+Staged = Node | Edge | Tombstone | NodeVector
 Incident = Callable[["Root", NodeId], Iterable[EdgeId]]
 _ABSENT: Any = object()
 _LEAVES_KEPT = 16_384
@@ -70,7 +70,7 @@ class PendingGraph:
         self._config = Config.from_map(base.config)
         self._labels = _policy_of(self._config)
         self._incident = incident
-        self._pending: dict[Family, dict[bytes, Vector | Sparse]] = {}
+        self._pending: dict[Family, dict[bytes, NodeVector]] = {}
         """Vectors that are encoded at commit, with the digest of the text as it is then."""
         self._dated: set[tuple[Family, bytes]] = set()
         """Those of them whose digest was given."""
@@ -253,13 +253,10 @@ class PendingGraph:
             self.edits.models[model] = Model(value.dim, dtype=value.dtype)
         elif known.dim != value.dim:
             raise dimension_mismatch(model, value.dim, known.dim)
-        self._attach(("vectors", model), raw, value, of)
+        self.attach(("vectors", model), raw, value, of)
 
-    def set_sparse(self, vocab: str, raw: bytes, value: Sparse, of: bytes | None) -> None:
-        """Puts a sparse vector under a vocabulary."""
-        self._attach(("sparse", vocab), raw, value, of)
-
-    def _attach(self, family: Family, raw: bytes, value: Vector | Sparse, of: bytes | None) -> None:
+    def attach(self, family: Family, raw: bytes, value: NodeVector, of: bytes | None) -> None:
+        """Puts a vector of any family; `of` is None where the text at commit is to be meant."""
         self._pending.setdefault(family, {})[raw] = value
         if of is not None:
             self._dated.add((family, raw))
@@ -271,14 +268,12 @@ class PendingGraph:
             del self._nodes[raw]
 
     def has_vector(self, family: Family, raw: bytes) -> bool:
-        """Tells whether a node has a vector, dense or sparse, under a name."""
+        """Tells whether a node has a vector in a family."""
         return raw in self._pending.get(family, ()) or self.cid(family, raw) is not None
 
     def vector_families(self) -> list[Family]:
         """Returns every model and vocabulary, of the base and staged."""
-        found = {*self._pending, *self.edits.trees}
-        found.update(("vectors", name) for name in self.base.vectors)
-        found.update(("sparse", name) for name in self.base.sparse)
+        found = {*self._pending, *self.edits.trees, *self.base.families()}
         return sorted(family for family in found if family[1])
 
     # -- commit --------------------------------------------------------------------------------

@@ -119,7 +119,7 @@ class Attachments:
         check_id("id", id, NodeId)
         check_text("vocab", vocab)
         value = Sparse.from_arrays(indices, weights, of=check_digest(of))
-        self._draft.set_sparse(vocab, id.raw, value, of)
+        self._draft.attach(("sparse", vocab), id.raw, value, of)
 
     def remove_vector(self, id: NodeId, *, model: str) -> None:  # noqa: A002
         """Stages the removal of a vector; raises `NotFoundError` when there is none."""
@@ -345,7 +345,7 @@ class Transaction(Attachments):
         self._draft.stage(NODES, id.raw, changed(before, **changes))
 
     def remove_node(self, id: NodeId) -> None:  # noqa: A002
-        """Stages the removal of a node with its edges, vectors and sparse vectors.
+        """Stages the removal of a node with its edges and vectors.
 
         Raises:
             NotFoundError: there is no such node.

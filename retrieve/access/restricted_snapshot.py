@@ -38,7 +38,6 @@ from ibidem.retrieve.protocol import (
     Ordinals,
     PropertyOrder,
     Snapshot,
-    SparseSegment,
     VectorSegment,
 )
 
@@ -251,9 +250,9 @@ class RestrictedSnapshot:
         """Returns the segments of a model; their rows count by the view."""
         return self.base.vectors(model)
 
-    def sparse(self, vocab: str) -> Sequence[SparseSegment]:
-        """Returns the segments of a vocabulary; their rows count by the view."""
-        return self.base.sparse(vocab)
+    def segments(self, family: str, name: str) -> Sequence[Any]:
+        """Returns the segments of a model or vocabulary; their rows count by the view."""
+        return self.base.segments(family, name)
 
     @cached_property
     def edges(self) -> Sequence[EdgeSegment]:

@@ -17,8 +17,9 @@ from ibidem.objects.record import record
 from ibidem.retrieve.identity_cache import IdentityCache
 from ibidem.retrieve.query import checks
 from ibidem.retrieve.query.options import OPTIONS
+from ibidem.retrieve.query.vector import VECTOR_OPTIONS
 
-LANES = ("lexical", "dense", "sparse", "graph", "community")
+LANES = ("lexical", *(option.lane for option in VECTOR_OPTIONS.values()), "graph", "community")
 """Every lane, in the order in which fusion adds them."""
 
 RRF_K = 60.0

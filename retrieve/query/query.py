@@ -10,7 +10,7 @@ Spec: retrieval 3.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field, fields
+from dataclasses import field, fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
@@ -27,12 +27,7 @@ from ibidem.retrieve.query.match import OR, Match, match_of_form, resolve_match
 from ibidem.retrieve.query.options import DEFAULT, OF_QUERY, OF_RECALL, default
 from ibidem.retrieve.query.predicate import Predicate
 from ibidem.retrieve.query.validity import Valid, resolve_valid
-from ibidem.retrieve.query.vector import (
-    QuerySparse,
-    QueryVector,
-    checked_sparse,
-    checked_vector,
-)
+from ibidem.retrieve.query.vector import VECTOR_OPTIONS, QuerySparse, QueryVector
 from ibidem.retrieve.rerank import Rerank, resolve_rerank
 from ibidem.retrieve.tokens import checked_digest, checked_estimator
 
@@ -92,7 +87,13 @@ class Query:
     @property
     def has_ranker(self) -> bool:
         """Whether a lane ranks; otherwise every match comes in id order."""
-        return self.text is not None or self.vector is not None or self.sparse is not None
+        return any(getattr(self, name) is not None for name in ("text", *VECTOR_OPTIONS))
+
+    @property
+    def unranked(self) -> Self:
+        """The query without what makes it rank."""
+        nothing: dict[str, Any] = dict.fromkeys(("text", *VECTOR_OPTIONS))
+        return replace(self, **nothing)
 
     @property
     def is_narrowed(self) -> bool:
@@ -161,21 +162,19 @@ def resolve(config: Config, **given: Unpack[QueryOptions]) -> Query:
         raise InvalidInputError(f"{min(unknown)}: got an unknown option, expected one of {names}")
     recall = _recall({name: value for name, value in given.items() if name in OF_RECALL})
     asked: dict[str, Any] = {**_DEFAULTS, **given}
-    text, vector, sparse = asked["text"], asked["vector"], asked["sparse"]
-    packs = asked["packs"]
+    text, packs = asked["text"], asked["packs"]
     lane_text = _query_text(text)
     condition = _some(predicate.parse)(asked["where"])
     if condition == predicate.And(()):
         condition = None
     counter, counter_digest = checked_estimator(asked["estimator"])
-    has_ranker = lane_text is not None or vector is not None or sparse is not None
+    vectors = {name: _some(each.check)(asked[name]) for name, each in VECTOR_OPTIONS.items()}
+    has_ranker = lane_text is not None or any(one is not None for one in vectors.values())
     query = Query(
         text=lane_text,
         labels=_labels(asked["label"]),
         where=condition,
         valid=resolve_valid(asked["valid_at"], asked["valid_missing"]),
-        vector=_some(checked_vector)(vector),
-        sparse=_some(checked_sparse)(sparse),
         graph=_some(graph_option.graph)(asked["graph"]),
         community=_some(graph_option.community)(asked["community"]),
         fusion=resolve_fusion(config, asked["fusion"], asked["rrf_k"], asked["weights"]),
@@ -189,6 +188,7 @@ def resolve(config: Config, **given: Unpack[QueryOptions]) -> Query:
         packs=_some(_packs)(packs),
         recall=recall,
         trust=checked_trust(policy_of(config), asked["trust"]),
+        **vectors,
         **{name: checks.option(name, asked[name]) for name in _SIMPLE},
     )
     is_blank = packs is not None and text is not None
@@ -328,8 +328,7 @@ _COMPOSED: Mapping[str, Callable[[Any], Any]] = {
     "labels": _labels,
     "where": _some(predicate.from_form),
     "valid": _some(Valid.from_form),
-    "vector": _some(QueryVector.from_form),
-    "sparse": _some(QuerySparse.from_form),
+    **{name: _some(each.read) for name, each in VECTOR_OPTIONS.items()},
     "graph": _some(graph_option.graph),
     "community": _some(graph_option.community),
     "fusion": Fusion.from_form,

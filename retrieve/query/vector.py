@@ -5,7 +5,7 @@ Spec: retrieval 3.3.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -104,3 +104,23 @@ def checked_sparse(sparse: object) -> QuerySparse:
         raise InvalidInputError("sparse.tokens: got one twice, expected each once")
     pairs = sorted(zip(tokens, weights.tolist(), strict=True))
     return QuerySparse(vocab, tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs))
+
+
+@record
+class VectorOption:
+    """An option that gives a vector to rank by."""
+
+    lane: str
+    check: Callable[[object], Any]
+    """What a person gives to the value of the query."""
+    read: Callable[[Mapping[str, Any]], Any]
+    """The canonical form to the value of the query."""
+    name: str
+    """The field of the canonical form that names the model or vocabulary."""
+
+
+VECTOR_OPTIONS: Mapping[str, VectorOption] = {
+    "vector": VectorOption("dense", checked_vector, QueryVector.from_form, "model"),
+    "sparse": VectorOption("sparse", checked_sparse, QuerySparse.from_form, "vocab"),
+}
+"""By option of a question, which is a field of `Query` too; in the order of fusion."""

@@ -187,7 +187,7 @@ def check_vectors(snapshot: Snapshot, graph: Graph) -> None:
     }
     assert snapshot.vectors("missing") == ()
     weights: dict[bytes, dict[int, float]] = {}
-    for part in snapshot.sparse("v"):
+    for part in snapshot.segments("sparse", "v"):
         ids = ids_of(snapshot, part.ordinals)
         live = [True] * len(ids) if part.live is None else part.live.tolist()
         for raw, is_live in zip(ids, live, strict=True):

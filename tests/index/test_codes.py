@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ibidem.index.families.vector_rows import VectorRows, merge_vectors
+from ibidem.index.families.vector_rows import VectorRows, VectorSegment
 from ibidem.index.segments import codes
 from ibidem.index.segments.codes import (
     CENTRE,
@@ -16,7 +16,6 @@ from ibidem.index.segments.codes import (
     encode_rows,
 )
 from ibidem.index.segments.merge_rows import Part
-from ibidem.index.segments.reader import VectorSegment
 from ibidem.index.segments.segment import Segment
 from ibidem.objects.ids import NodeId
 from ibidem.objects.vector import Vector
@@ -54,7 +53,7 @@ def test_merging_copies_codes_and_drops_those_of_dead_rows():
     first, second = segment_of(random_rows(1, 9), 0), segment_of(random_rows(2, 5), 20)
     marked = {name: column.copy() for name, column in first.columns.items()}
     marked["scale"][3] = 77.0  # what no encoding gives: a copy keeps it
-    merged = merge_vectors([Part(Segment("marked", marked, {}, 0)), Part(second)])
+    merged = VectorRows.merge([Part(Segment("marked", marked, {}, 0)), Part(second)])
     assert merged["ordinals"].tolist() == [*range(9), *range(20, 25)]
     assert merged["scale"][3] == 77.0
     merged["scale"][3] = first["scale"][3]
@@ -130,7 +129,7 @@ def test_merging_makes_codes_anew_where_a_part_or_the_whole_has_a_centre(monkeyp
     leaning = segment_of(leaning_rows(3, 25), 60)
     assert CENTRE in leaning.columns
     for parts in (plain, (plain[0], leaning), (leaning, plain[1])):
-        merged = merge_vectors([Part(part) for part in parts])
+        merged = VectorRows.merge([Part(part) for part in parts])
         expected = encode_rows(merged["rows"])
         assert all(merged[name].tobytes() == expected[name].tobytes() for name in expected)
         assert (LEAN in merged) == (CENTRE in merged) == (CENTRE in expected)
@@ -146,6 +145,6 @@ def test_a_segment_without_codes_gets_them_when_read_or_merged():
     assert coded.codes.tobytes() == old["codes"].tobytes()
     assert CodedRows.of(VectorSegment(Part(segment))) is coded
     same(
-        merge_vectors([Part(segment), Part(segment_of(random_rows(4, 3), 9))]),
+        VectorRows.merge([Part(segment), Part(segment_of(random_rows(4, 3), 9))]),
         np.concatenate([random_rows(3, 6), random_rows(4, 3)]),
     )

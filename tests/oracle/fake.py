@@ -85,8 +85,9 @@ class FakeSnapshot:
     def vectors(self, model: str) -> Any:
         return self._vectors.get(model, [])
 
-    def sparse(self, vocab: str) -> Any:
-        return self._sparse.get(vocab, [])
+    def segments(self, family: str, name: str) -> Any:
+        assert family == "sparse"
+        return self._sparse.get(name, [])
 
     def _where(self, name: str, test: Any) -> BitMap:
         return BitMap(

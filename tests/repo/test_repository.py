@@ -282,7 +282,7 @@ def test_diff_names_fields_and_properties(repo: Repository) -> None:
 
 def test_stats_count_the_head(library: Repository) -> None:
     stats = library.stats()
-    assert (stats.node_count, stats.edge_count, stats.vector_counts) == (4, 0, {"m": 4})
+    assert (stats.node_count, stats.edge_count, stats.vector_counts["vectors"]) == (4, 0, {"m": 4})
     assert (stats.branch_count, stats.tag_count) == (1, 0)
     assert stats.head == library.head
 
