@@ -18,17 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ibidem.objects.block import EMPTY
-from ibidem.objects.cid import NodeCid
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
-from ibidem.objects.node import Node
 from ibidem.objects.record import record
-from ibidem.retrieve.access.restricted_snapshot import (
-    LoadMany,
-    batch_loader,
-    loader,
-    restrict,
-)
+from ibidem.retrieve.access.restricted_snapshot import batch_loader, loader, restrict
 from ibidem.retrieve.answer.answer import Answer, AnyItem
 from ibidem.retrieve.answer.drops import DROPS_LISTED_MAX, Drops
 from ibidem.retrieve.answer.item import Item
@@ -42,6 +35,7 @@ from ibidem.retrieve.fuse import Fused, fuse
 from ibidem.retrieve.graph.lane import GraphTop, paths_of, run_graph_lanes, unknown_etypes
 from ibidem.retrieve.lane import LaneStatus, LaneTop
 from ibidem.retrieve.lexical.lane import rank_lexical
+from ibidem.retrieve.node_source import Load, NodeSource
 from ibidem.retrieve.numbers import rank
 from ibidem.retrieve.protocol import Ordinals, Snapshot
 from ibidem.retrieve.query import predicate
@@ -51,41 +45,31 @@ from ibidem.retrieve.reorder import reorder
 from ibidem.retrieve.rerank import LANE as RERANK
 from ibidem.retrieve.rerank import Reranker, RerankRecord, RerankStatus
 from ibidem.retrieve.sparse import rank_sparse
-from ibidem.retrieve.tokens import HEURISTIC, TokenEstimator, check_estimator
+from ibidem.retrieve.tokens import check_estimator
 
 if TYPE_CHECKING:
     from ibidem.retrieve.recall.direct_answer import DirectAnswer
     from ibidem.retrieve.recall.factors import Adjusted, Opinions
 
-Load = Callable[[NodeCid], Node]
-Content = Callable[[Node], bytes | None]
-
 
 def execute(
     snapshot: Snapshot,
     query: Query,
-    load: Load,
-    content: Content | None = None,
+    nodes: NodeSource,
     *,
-    estimator: TokenEstimator = HEURISTIC,
     reranker: Reranker | RerankRecord | None = None,
     dense: LaneTop | None = None,
     opinions: Opinions = EMPTY,
-    load_many: LoadMany | None = None,
 ) -> Answer[Item]:
     """Returns the answer to a query over a snapshot's root.
 
     Args:
         snapshot: the index of one root.
         query: resolved; see `query.resolve`.
-        load: reads a node.
-        content: reads the whole content of a node, for those that keep it in raw blocks. Without it
-            only inline content is known.
-        estimator: counts tokens; the query names it.
+        nodes: how they are read; its estimator is the one that the query names.
         reranker: the one that the query names, or the record of what it said before.
         dense: what `dense_tops` gave for this query and snapshot, when it was asked before.
         opinions: what the notes that the query names say, see `recall.adjust`.
-        load_many: reads many nodes at once; without it, they are read one by one.
 
     Raises:
         InvalidInputError: the query names an unknown model, has another dimension, or names another
@@ -94,18 +78,8 @@ def execute(
     """
     if query.packs is not None:
         raise InvalidInputError("packs: got options of packs, expected a question for nodes")
-    snapshot = restrict(snapshot, query.trust, load)
-    found = ranked(
-        snapshot,
-        query,
-        load,
-        content,
-        estimator=estimator,
-        reranker=reranker,
-        dense=dense,
-        opinions=opinions,
-        load_many=load_many,
-    )
+    snapshot = restrict(snapshot, query.trust, nodes.load)
+    found = ranked(snapshot, query, nodes, reranker=reranker, dense=dense, opinions=opinions)
     packed = pack(found.ranking, found.reader, limit=query.limit, budget=query.token_budget)
     ordinals = found.ranking.ordinals[[one.place for one in packed.taken]]
     lanes = found.lane_scores(ordinals, [one.node.id for one in packed.taken])
@@ -206,20 +180,17 @@ class Ranked:
 def ranked(
     snapshot: Snapshot,
     query: Query,
-    load: Load,
-    content: Content | None = None,
+    nodes: NodeSource,
     *,
-    estimator: TokenEstimator = HEURISTIC,
     reranker: Reranker | RerankRecord | None = None,
     dense: LaneTop | None = None,
     opinions: Opinions = EMPTY,
-    load_many: LoadMany | None = None,
 ) -> Ranked:
     """Returns the candidates of a query in order; the arguments and errors are those of
     `execute`."""
-    check_estimator(query, estimator)
-    snapshot = restrict(snapshot, query.trust, load)
-    load = loader(snapshot, load)
+    check_estimator(query, nodes.estimator)
+    snapshot = restrict(snapshot, query.trust, nodes.load)
+    load = loader(snapshot, nodes.load)
     if query.vector is not None:
         from ibidem.retrieve.dense.lane import (
             check_model,  # not loaded by a process that asks in words
@@ -240,11 +211,11 @@ def ranked(
     ranking = _rank(scope, tops, fused)
     reader = Reader(
         load,
-        content or _inline,
-        estimator,
+        nodes.content,
+        nodes.estimator,
         query.content_chars,
         _adjacent(scope.view, query),
-        batch_loader(snapshot, load_many),
+        batch_loader(snapshot, nodes.load_many),
     )
     after = reorder(snapshot, query, ranking, reader, reranker)
     opinions_of = after.opinions()
@@ -418,7 +389,3 @@ def _adjacent(view: NodeSet, query: Query) -> Callable[[NodeId], str] | None:
         return neighbour_lines(view, ordinal, query.adjacency)
 
     return lines
-
-
-def _inline(node: Node) -> bytes | None:
-    return node.content if isinstance(node.content, bytes) else None

@@ -33,6 +33,7 @@ from ibidem.retrieve.access.restricted_snapshot import RestrictedSnapshot, loade
 from ibidem.retrieve.answer.answer import Answer
 from ibidem.retrieve.answer.item import Item
 from ibidem.retrieve.filter import universe
+from ibidem.retrieve.node_source import NodeSource
 from ibidem.retrieve.pipeline import execute
 from ibidem.retrieve.protocol import Snapshot
 from ibidem.retrieve.query.query import Query
@@ -79,7 +80,13 @@ def ask(
     asking = _Asking(view, request, log, loader(view, load))
     result = None
     if request.query.has_ranker:
-        result = execute(view, request.query, load, content, reranker=reranker, opinions=opinions)
+        result = execute(
+            view,
+            request.query,
+            NodeSource(load, content),
+            reranker=reranker,
+            opinions=opinions,
+        )
     said = None if result is None else result.rerank
     asking.rank(result)
     if said is not None:

@@ -21,6 +21,7 @@ from ibidem.repo.retrieval.token_estimators import estimator_of
 from ibidem.retrieve.answer.answer import Answer, AnswerKind, receipt_of
 from ibidem.retrieve.answer.warning import Warning  # noqa: A004  the word that the field knows
 from ibidem.retrieve.lane import LaneTop
+from ibidem.retrieve.node_source import NodeSource
 from ibidem.retrieve.pipeline import dense_tops
 from ibidem.retrieve.query.options import default
 from ibidem.retrieve.query.query import Query, resolve
@@ -178,12 +179,14 @@ def execute_asked(
         lambda snapshot: engine(asked.query.semantics)(
             snapshot,
             asked.query,
-            lambda cid: Node.decode(store.get(cid)),
-            repository.content_of,
-            estimator=asked.estimator,
+            NodeSource(
+                lambda cid: Node.decode(store.get(cid)),
+                repository.content_of,
+                asked.estimator,
+                lambda cids: list(map(Node.decode, store.get_many(cids))),
+            ),
             reranker=asked.reranker,
             dense=dense,
-            load_many=lambda cids: list(map(Node.decode, store.get_many(cids))),
             **_said_of(repository, asked.query),
         )
     )
