@@ -21,4 +21,8 @@ def execute(
         from ibidem.retrieve.context.assemble import execute_packs
 
         return execute_packs(snapshot, query, nodes, **options)
+    if query.records is not None:
+        from ibidem.retrieve.records.assemble import execute_records
+
+        return execute_records(snapshot, query, nodes, **options)
     return execute_nodes(snapshot, query, nodes, **options)

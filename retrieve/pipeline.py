@@ -76,8 +76,9 @@ def execute(
         estimator or reranker.
         ReplayError: the record is of another ranking.
     """
-    if query.packs is not None:
-        raise InvalidInputError("packs: got options of packs, expected a question for nodes")
+    for name in ("packs", "records"):
+        if getattr(query, name) is not None:
+            raise InvalidInputError(f"{name}: got options of {name}, expected a question for nodes")
     snapshot = restrict(snapshot, query.trust, nodes.load)
     found = ranked(snapshot, query, nodes, reranker=reranker, dense=dense, opinions=opinions)
     packed = pack(found.ranking, found.reader, limit=query.limit, budget=query.token_budget)
@@ -146,7 +147,7 @@ class Ranked:
         self, ordinals: Ordinals, nodes: Sequence[NodeId]
     ) -> list[dict[str, LaneScore]]:
         """Returns what each lane, and the reranker, said about some nodes, given both ways."""
-        lanes = _lane_scores(ordinals, self.tops, self.fused)
+        lanes = lane_scores(ordinals, self.tops, self.fused)
         if self.factors:
             from ibidem.retrieve.recall.stage import add_factors
 
@@ -291,7 +292,7 @@ def _by_id(snapshot: Snapshot, ordinals: Ordinals, query: Query) -> Ordinals:
     return np.concatenate([ordinals[head[order]], ordinals[tail]])
 
 
-def _lane_scores(
+def lane_scores(
     ordinals: Ordinals, tops: Sequence[LaneTop], fused: Fused | None
 ) -> list[dict[str, LaneScore]]:
     """Returns what each lane said about each of some nodes."""
@@ -346,11 +347,13 @@ def _warnings(
     for walk in walks:
         if walk.left_out:
             yield Warning(WarningCode.FRONTIER_CUT, walk.top.lane, None, walk.left_out)
-    for name in query.labels:
+    # The types and the status are not the caller's choice of words where records are asked for.
+    own = ("status",) if query.records is not None else ()
+    for name in () if own else query.labels:
         if not snapshot.live & snapshot.label(name):
             yield Warning(WarningCode.UNKNOWN_LABEL, "label", name)
     if query.where is not None:
-        for name in sorted(set(predicate.names(query.where))):
+        for name in sorted(set(predicate.names(query.where)) - set(own)):
             if not snapshot.live & snapshot.exists(name):
                 yield Warning(WarningCode.UNKNOWN_PROPERTY, "where", name)
     for lane, etype in unknown_etypes(scope):

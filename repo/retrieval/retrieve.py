@@ -51,7 +51,7 @@ class PreparedQuery:
 
 def retrieve(repository: Core, revision: Graph, **options: Unpack[QuestionOptions]) -> Answer[Item]:
     """Returns the answer to a question over a revision, with its receipt; `ask` has the options."""
-    return _of_nodes(answered(repository, revision, _ask_nodes(repository, revision, options)))
+    return _of_nodes(answered(repository, revision, ask_nodes(repository, revision, **options)))
 
 
 def answered(repository: Core, revision: Graph, asked: PreparedQuery) -> Answer[Any]:
@@ -71,7 +71,7 @@ def retrieve_many(
     Args:
         questions: the options of each.
     """
-    prepared = [_ask_nodes(repository, revision, options) for options in questions]
+    prepared = [ask_nodes(repository, revision, **options) for options in questions]
     queries = [one.query for one in prepared]
     get = repository.store.get
     tops = revision.asked(
@@ -126,9 +126,26 @@ def ask(
     return PreparedQuery(query, counter, limited(rerank, timeout), strict)
 
 
-def _ask_nodes(repository: Core, revision: Graph, options: Mapping[str, Any]) -> PreparedQuery:
-    if options.get("packs") is not None:
-        raise InvalidInputError("packs: got options of packs, expected a call of 'packs'")
+def resolver(kind: AnswerKind) -> Callable[..., PreparedQuery]:
+    """Returns what resolves a question whose answer is of a kind, from a revision and options."""
+    if kind is AnswerKind.PACKS:
+        from ibidem.repo.retrieval.context import ask_packs
+
+        return ask_packs
+    if kind is AnswerKind.RECORDS:
+        from ibidem.repo.retrieval.records import ask_records
+
+        return ask_records
+    return ask_nodes
+
+
+def ask_nodes(
+    repository: Core, revision: Graph, **options: Unpack[QuestionOptions]
+) -> PreparedQuery:
+    """Returns a question for nodes resolved; `ask` has the options."""
+    for name in ("packs", "records"):
+        if options.get(name) is not None:
+            raise InvalidInputError(f"{name}: got options of {name}, expected a call of {name!r}")
     return ask(repository, revision, **options)
 
 
@@ -143,8 +160,7 @@ def _with_receipt(repository: Core, revision: Graph, result: AnyAnswer) -> AnyAn
     digests = {name: model.digest for name, model in config.models.items() if model.digest}
     used = {} if query.vector is None else {query.vector.model}
     models = {name: digest for name, digest in digests.items() if name in used}
-    notes = None if query.recall is None else query.recall.notes
-    receipt = receipt_of(result, commit=revision.commit_cid, notes_head=notes, models=models)
+    receipt = receipt_of(result, commit=revision.commit_cid, notes_head=query.notes, models=models)
     try:
         block = receipt.encode()
     except InvalidInputError:
@@ -187,19 +203,25 @@ def execute_asked(
             ),
             reranker=asked.reranker,
             dense=dense,
-            **_said_of(repository, asked.query),
+            **_noted(repository, asked.query),
         )
     )
     return result
 
 
-def _said_of(repository: Core, query: Query) -> dict[str, Any]:
-    """Returns the opinions that a query counts, as an argument, where it counts some."""
-    if query.recall is None or not query.recall.counts_notes:
-        return {}
-    from ibidem.repo.retrieval.feedback import opinions
+def _noted(repository: Core, query: Query) -> dict[str, Any]:
+    """Returns what the notes say that a query counts, as arguments, where it counts some."""
+    notes: dict[str, Any] = {}
+    if query.recall is not None and query.recall.counts_notes:
+        from ibidem.repo.retrieval.feedback import opinions
 
-    return {"opinions": opinions(repository, query)}
+        notes["opinions"] = opinions(repository, query)
+    if query.records is not None:
+        from ibidem.repo.notes import read_log
+
+        logs = repository.note_logs.setdefault("", {})
+        notes["events"] = read_log(repository, query.records.notes, logs).about
+    return notes
 
 
 class Retriever:

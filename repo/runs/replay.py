@@ -28,12 +28,14 @@ from ibidem.repo.graph import Graph
 from ibidem.repo.history import log
 from ibidem.repo.history.diff_format import change_line
 from ibidem.repo.receipts import replay
+from ibidem.repo.retrieval.retrieve import resolver
 from ibidem.repo.runs import payload, step_format
 from ibidem.repo.runs.payload import difference_lines, same, settled
 from ibidem.repo.runs.session import RunGraph, RunRevision, Session, retrieve_request, rev_text
 from ibidem.repo.runs.shape import ReadStep
 from ibidem.repo.transaction.changeset import ChangeSet, laid_on
 from ibidem.repo.transaction.transaction import Transaction
+from ibidem.retrieve.answer.answer import AnswerKind
 from ibidem.retrieve.answer.receipt import Receipt
 
 if TYPE_CHECKING:
@@ -120,14 +122,13 @@ class Replay(Session):
         rev: str,
         graph: Graph | None,
         options: Mapping[str, Any],
-        *,
-        is_packs: bool = False,
+        kind: AnswerKind = AnswerKind.NODES,
     ) -> Any:
-        asked = retrieve_request(rev, options, is_packs=is_packs)
+        asked = retrieve_request(rev, options, kind)
         said = step_format.retrieval(asked)
         found = self._expect("retrieve", said)
         step, recorded = found.step, found.request
-        if step.receipt is None or recorded.get("packs") != asked.get("packs"):
+        if step.receipt is None or any(recorded.get(one) != asked.get(one) for one in AnswerKind):
             if not same(recorded, asked):
                 self._refuse(said, difference_lines(recorded, asked))
             self._next += 1
@@ -136,7 +137,7 @@ class Replay(Session):
             raise self._incomplete(step, "a receipt or an error")
         receipt = Receipt.decode(self._store.get(step.receipt))
         at = RunGraph(self._repository, receipt.root, found.commit)
-        question = self._question(at, receipt, options, is_packs=is_packs)
+        question = self._question(at, receipt, options, kind)
         details = difference_lines({**recorded, "text": asked["text"]}, asked)
         details += difference_lines(receipt.query.form(), question.query.form())
         if graph is not None and graph.root_cid != receipt.root:
@@ -150,24 +151,20 @@ class Replay(Session):
         return replace(result, receipt=receipt)
 
     def _question(
-        self, at: Graph, receipt: Receipt, options: Mapping[str, Any], *, is_packs: bool
+        self, at: Graph, receipt: Receipt, options: Mapping[str, Any], kind: AnswerKind
     ) -> PreparedQuery:
         """Returns the question resolved, its vector taken from the recording and not a model."""
-        from ibidem.repo.retrieval import context, retrieve
-
         given = dict(options)
         model, embedder = given.pop("model", None), given.pop("embedder", None)
         name = model if model is not None or embedder is None else embedder.name
         vector = receipt.query.vector
         if name is not None and vector is not None and vector.model == name:
             given["vector"] = (name, np.frombuffer(vector.data, "<f4"))
-        if (given.get("feedback") or given.get("worth")) and not isinstance(
-            given.get("notes"), CommitCid
-        ):
+        counts = kind is AnswerKind.RECORDS or given.get("feedback") or given.get("worth")
+        if counts and not isinstance(given.get("notes"), CommitCid):
             # What the notes were is in the receipt; their space may have moved on.
             given["notes"] = receipt.notes_head
-        resolve = context.ask_packs if is_packs else retrieve.ask
-        return resolve(self._repository, at, **given)
+        return resolver(kind)(self._repository, at, **given)
 
     def _transaction(self, request: dict[str, Any]) -> Transaction:
         step = self._take("transaction", step_format.transaction(request), request=request).step

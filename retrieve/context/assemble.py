@@ -189,8 +189,9 @@ class _Making:
 
     def conflicted(self, taken: Sequence[int]) -> int:
         """Returns how many hits of some packs are in conflict."""
-        hits = [self._hits[rank] for place in taken for rank in self.groups[place].hits]
-        return count_conflicted(self._snapshot, [self._id(hit.ordinal) for hit in hits])
+        ranks = [rank for place in taken for rank in self.groups[place].hits]
+        ids = [self._id(self._hits[rank].ordinal) for rank in ranks]
+        return count_conflicted(self._snapshot, ids)
 
     def _pack(self, group: Group) -> Pack:
         members, text = self._members(group)

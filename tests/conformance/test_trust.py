@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from ibidem.memory.graph.record import Record
-from ibidem.memory.graph.salience import salience
-from ibidem.memory.graph.selector import Candidate, select
 from ibidem.objects import codec
 from ibidem.objects.cid import CommitCid
 from ibidem.objects.derive import event_node_id
 from ibidem.objects.ids import NodeId
 from ibidem.repo.events import Event
 from ibidem.retrieve.access.policy import TrustContext, TrustPolicy, decide
+from ibidem.retrieve.records.record import Record
+from ibidem.retrieve.records.salience import salience
+from ibidem.retrieve.records.selector import Candidate, select
 
 from . import mini_codec, mini_reader
 
