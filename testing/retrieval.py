@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 UPDATE = "--retrieval-update"
 
 
-_ASKED: Mapping[str, Callable[..., Answer[Any]]] = {
+_QUESTIONS: Mapping[str, Callable[..., Answer[Any]]] = {
     "nodes": lambda at, text, **options: at.retrieve(text, **options),
     "records": lambda at, text, **options: at.records(text, **options),
 }
@@ -81,8 +81,8 @@ class Retrieval:
             kind: what is asked for: `nodes`, or the `records` of a graph memory.
             options: those of `Revision.retrieve`, or of `Revision.records`.
         """
-        if kind not in _ASKED:
-            raise InvalidInputError(f"kind: got {kind!r}, expected one of {', '.join(_ASKED)}")
+        if kind not in _QUESTIONS:
+            raise InvalidInputError(f"kind: got {kind!r}, expected one of {', '.join(_QUESTIONS)}")
         if isinstance(subject, str) and text is None:
             subject, text = None, subject
         at = self._revision(subject)
@@ -94,10 +94,10 @@ class Retrieval:
         wanted = Mode.of(mode or ("tolerance" if tolerance else self._mode), tolerance)
 
         def ask(graph: Graph) -> Answer[Item]:
-            found: Answer[Item] = _ASKED[kind](Revision(graph), text, **options)
+            found: Answer[Item] = _QUESTIONS[kind](Revision(graph), text, **options)
             return found
 
-        result: Answer[Item] = _ASKED[kind](at, text, **options)
+        result: Answer[Item] = _QUESTIONS[kind](at, text, **options)
         self._compare(record(name, result, wanted.form()), result, wanted, at, ask)
         return result
 

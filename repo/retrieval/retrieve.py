@@ -126,19 +126,6 @@ def ask(
     return PreparedQuery(query, counter, limited(rerank, timeout), strict)
 
 
-def resolver(kind: AnswerKind) -> Callable[..., PreparedQuery]:
-    """Returns what resolves a question whose answer is of a kind, from a revision and options."""
-    if kind is AnswerKind.PACKS:
-        from ibidem.repo.retrieval.context import ask_packs
-
-        return ask_packs
-    if kind is AnswerKind.RECORDS:
-        from ibidem.repo.retrieval.records import ask_records
-
-        return ask_records
-    return ask_nodes
-
-
 def ask_nodes(
     repository: Core, revision: Graph, **options: Unpack[QuestionOptions]
 ) -> PreparedQuery:

@@ -19,7 +19,8 @@ from ibidem.objects.errors import IbidemError, InvalidInputError
 from ibidem.repo import branches
 from ibidem.repo.arguments import UniqueIds, commit_info
 from ibidem.repo.graph import Graph
-from ibidem.repo.retrieval.retrieve import answered, resolver
+from ibidem.repo.retrieval.resolver import resolver
+from ibidem.repo.retrieval.retrieve import answered
 from ibidem.repo.runs import payload
 from ibidem.repo.runs.chain import Chain
 from ibidem.repo.runs.payload import settled

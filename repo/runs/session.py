@@ -96,8 +96,8 @@ class Session(ABC):
 
     def packs(self, text: str | None = None, **options: Any) -> Answer[Pack]:
         """Returns hits with what stands around them, as `Repository.packs` does."""
-        asked = {"text": text, **options}
-        found: Answer[Pack] = self._retrieve(HEAD, None, asked, AnswerKind.PACKS)
+        question = {"text": text, **options}
+        found: Answer[Pack] = self._retrieve(HEAD, None, question, AnswerKind.PACKS)
         return found
 
     def prompt(
@@ -269,17 +269,17 @@ class RunRevision(Revision):
 
     def packs(self, text: str | None = None, **options: Any) -> Answer[Pack]:
         """Returns hits with what stands around them."""
-        asked = {"text": text, **options}
+        question = {"text": text, **options}
         found: Answer[Pack] = self._session._retrieve(
-            self._rev, self.graph, asked, AnswerKind.PACKS
+            self._rev, self.graph, question, AnswerKind.PACKS
         )
         return found
 
     def records(self, text: str | None = None, **options: Any) -> Answer[RecordItem]:
         """Returns records and what they are tied to."""
-        asked = {"text": text, **options}
+        question = {"text": text, **options}
         found: Answer[RecordItem] = self._session._retrieve(
-            self._rev, self.graph, asked, AnswerKind.RECORDS
+            self._rev, self.graph, question, AnswerKind.RECORDS
         )
         return found
 

@@ -218,14 +218,14 @@ def _top(lane: str, ordered: Sequence[int], scores: Mapping[int, float]) -> Lane
 def _selected(found: Ranked, records: _Records, candidates: Iterable[int]) -> Selection:
     """Returns what the selector says of the competences and plans among the candidates."""
     options, close = records.options, _closeness(found, records.view)
-    asked: list[Candidate] = []
+    rows: list[Candidate] = []
     for ordinal in candidates:
         one = records.read(ordinal).record
         if one.type not in (RecordType.COMPETENCE, RecordType.PLAN_GRAPH):
             continue
         events = [event for event in records.events(ordinal) if event.time <= options.as_of]
         outcomes = [event.value == 1.0 for event in events if event.kind == OUTCOME]
-        asked.append(
+        rows.append(
             Candidate(
                 id_of(records.view, ordinal),
                 close.get(ordinal, one.confidence),
@@ -234,7 +234,7 @@ def _selected(found: Ranked, records: _Records, candidates: Iterable[int]) -> Se
                 last_reinforced(events, options.as_of),
             )
         )
-    return select(asked, options.as_of, top_min=options.top_min, gap_min=options.gap_min)
+    return select(rows, options.as_of, top_min=options.top_min, gap_min=options.gap_min)
 
 
 def _closeness(found: Ranked, view: Snapshot) -> dict[int, float]:
