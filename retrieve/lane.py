@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Protocol
 
 import numpy as np
 
 from ibidem.objects.record import record
-from ibidem.retrieve.filter import NodeSet, Universe
+from ibidem.retrieve.filter import NodeSet
 from ibidem.retrieve.numbers import Float64s, kth_largest_at_most, rank
 from ibidem.retrieve.protocol import Ordinals, Segment, Snapshot
 
@@ -29,14 +28,6 @@ class LaneStatus(StrEnum):
     NO_SEEDS = "no_seeds"
     NO_EDGES = "no_edges"
     EMPTY = "empty"
-
-
-class Lane(Protocol):
-    """What ranks a universe, or the part of it that it can."""
-
-    def __call__(self, scope: Universe, /) -> LaneTop:
-        """Returns the best nodes, as many as the query's depth says."""
-        ...
 
 
 @record

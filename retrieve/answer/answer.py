@@ -68,7 +68,8 @@ class Answer(TupleSequence[AnyItem]):
     candidates_seen: int
     """Nodes in the union of the lanes' tops, or all matches where nothing ranks."""
     dropped: Drops
-    """Items left out, each by its best node, in rank order, the first DROPS_LISTED_MAX."""
+    """Items left out, each by its best node, in rank order, the first DROPS_LISTED_MAX; of
+    records none is listed."""
     dropped_counts: Mapping[str, int]
     """By reason, all of them; every reason is present."""
     warnings: tuple[Warning, ...]

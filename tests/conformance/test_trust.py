@@ -184,7 +184,7 @@ CITED = {
         "4-b": "tests/memory/graph/test_asking.py::test_gr8_many_relations",
         "4-c": "tests/memory/graph/test_asking.py::test_shares_of_a_root",
         "4-d": "tests/memory/graph/test_asking.py::test_gr1_nodes_and_edges",
-        "4-e": "tests/memory/graph/test_asking.py::test_gr4_nodes_come",
+        "4-e": "tests/oracle/test_records.py::test_records_equal_the_oracle",
         "4-f": "tests/memory/graph/test_asking.py::test_an_answer_is_repeated",
         "5-a": "tests/memory/graph/test_revise.py::test_rv1_a_revision",
         "6-a": "tests/memory/graph/test_revise.py::test_co3_a_derived_record",
