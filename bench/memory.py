@@ -147,7 +147,7 @@ def measured(is_typed: bool) -> Quality:
         answer = found.retrieve_graph(
             text, types=None if type_ is None else [type_], hops=0, root_limit=K
         )
-        ranked = [keys[str(one)] for one in answer.root_ids]
+        ranked = [keys[str(one)] for one in answer.graph.root_ids]
         grades = dict.fromkeys(relevant, 1)
         hits = len(set(ranked) & set(relevant))
         rows.append(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -18,12 +18,9 @@ from ibidem.cli.options.records import (
     record_options,
 )
 from ibidem.cli.options.trust import trust_of, trust_option
-from ibidem.cli.render import output
+from ibidem.cli.render import output, records
 from ibidem.cli.revising import REVISIONS
 from ibidem.cli.session import Session, at_option, author_option, common_options, pass_session
-
-if TYPE_CHECKING:
-    from ibidem.memory.graph.answer import GraphAnswer
 
 
 @click.group("memory")
@@ -100,20 +97,12 @@ def graph_command(session: Session, /, *, query: str | None, at: str, **given: A
             include_status=given["include_status"],
         )
     if session.json:
-        output.emit("memory-graph", _answer_json(answer))
+        output.emit("memory-graph", records.records_json(answer))
         return
-    for one in answer.nodes:
-        rank = "" if one.score is None else f"  score {one.score:.4f}"
-        output.say(
-            f"{one.hop}  {one.id}  {output.one_line(one.node.ntype)}  "
-            f"salience {one.salience:.3f}{rank}",
-            f"   {output.one_line(one.node.summary or '')}",
-        )
-    for edge in answer.edges:
-        output.say(f"{edge.src} {output.one_line(edge.etype)} {edge.dst}")
-    skipped = sum(answer.skipped.values())
+    output.say(*records.records_lines(answer))
+    skipped = sum(records.skipped(answer).values())
     output.note(
-        f"{output.plural(len(answer.nodes), 'record')}"
+        f"{output.plural(len(answer), 'record')}"
         f"{f', {skipped} more beyond the limits' if skipped else ''}"
     )
 
@@ -189,40 +178,6 @@ def penalize_command(
         record,
         lambda notes, about, who: notes.penalize(about, amount, actor=who),
     )
-
-
-def _answer_json(answer: GraphAnswer) -> dict[str, Any]:
-    return {
-        "commit": None if answer.commit is None else str(answer.commit),
-        "notes": None if answer.request.notes_head is None else str(answer.request.notes_head),
-        "result": str(answer.cid),
-        "nodes": [
-            {
-                "id": str(one.id),
-                "cid": str(one.cid),
-                "ntype": one.node.ntype,
-                "text": one.node.summary,
-                "hop": one.hop,
-                "salience": one.salience,
-                "score": one.score,
-                "ranks": dict(one.ranks),
-            }
-            for one in answer.nodes
-        ],
-        "edges": [
-            {"id": str(e.id), "etype": e.etype, "source": str(e.src), "target": str(e.dst)}
-            for e in answer.edges
-        ],
-        "skipped": dict(answer.skipped),
-        "status": dict(answer.status),
-        "selection": {
-            "selected": [str(one) for one in answer.selection.selected],
-            "top": answer.selection.top,
-            "gap": answer.selection.gap,
-            "needs_more": answer.selection.needs_more,
-        },
-        "withheld_count": len(answer.withheld),
-    }
 
 
 for _one in REVISIONS:

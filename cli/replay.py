@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ibidem.cli.receipt import key_option, read_key
-from ibidem.cli.render import answer, output, packs
+from ibidem.cli.render import answer, output, packs, records
 from ibidem.cli.session import Session, common_options, pass_session
 
 if TYPE_CHECKING:
@@ -59,11 +59,13 @@ def command(
 
 
 def _lines(repository: Repository, result: Answer[Any], receipt: str) -> list[str]:
-    """Returns an answer, of nodes or of packs, as lines for people."""
+    """Returns an answer, whatever its kind, as lines for people."""
     from ibidem.retrieve.answer.answer import AnswerKind
 
     if result.kind is AnswerKind.PACKS:
         return packs.packs_lines(result, receipt)
+    if result.kind is AnswerKind.RECORDS:
+        return records.records_lines(result)
     revision = repository.at(result.root, trust=result.query.trust)
     locations = revision.locate_many([item.node.id for item in result.items])
     return answer.answer_lines(result, locations, receipt=receipt, explain=False)

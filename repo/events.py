@@ -21,8 +21,8 @@ from ibidem.repo.argument_checks import check_id, check_text
 
 EVENT = "Event"
 """The type of the nodes that events are."""
-REINFORCE, PENALIZE, VOTE, OUTCOME = "reinforce", "penalize", "vote", "outcome"
-NOT_USEFUL = "not_useful"
+VOTE, NOT_USEFUL = "vote", "not_useful"
+"""Kinds beside those of `retrieve/records/noted.py`."""
 QUESTION, WORDS = "question", "words"
 """What a vote, and what `not_useful`, say of the question, without its words."""
 TARGETS_MAX = 1000

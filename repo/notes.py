@@ -30,9 +30,10 @@ from ibidem.objects.root import Root
 from ibidem.objects.tree import EMPTY_TREE, Tree, diff
 from ibidem.repo import refs
 from ibidem.repo.arguments import CommitInfo, checked_time, commit_info, commit_of
-from ibidem.repo.events import EVENT, OUTCOME, PENALIZE, REINFORCE, VOTE, Event, Log, checked_event
+from ibidem.repo.events import EVENT, VOTE, Event, Log, checked_event
 from ibidem.repo.transaction.changeset import NODES, ChangeSet, laid_on
 from ibidem.repo.transaction.publish import move, tip
+from ibidem.retrieve.records.noted import OUTCOME, PENALIZE, REINFORCE
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ibidem.retrieve.context.pack import Pack
     from ibidem.retrieve.context.prompt import Citation, Prompt
     from ibidem.retrieve.graph.paths import Path
+    from ibidem.retrieve.records.item import RecordItem
 
 T = TypeVar("T")
 
@@ -209,6 +210,12 @@ class Revision:
         from ibidem.repo.retrieval import context
 
         return context.packs(self.graph.core, self.graph, text, **options)
+
+    def records(self, text: str | None = None, **options: Any) -> Answer[RecordItem]:
+        """Returns records and what they are tied to; `repo.retrieval.records` has the options."""
+        from ibidem.repo.retrieval import records
+
+        return records.records(self.graph.core, self.graph, text, **options)
 
     def prompt(
         self,

@@ -22,6 +22,7 @@ from ibidem.objects.node import Node
 from ibidem.objects.record import record
 from ibidem.retrieve.answer.drops import DROPS_LISTED_MAX, Drop, DropReason, Drops
 from ibidem.retrieve.answer.render import render
+from ibidem.retrieve.node_source import Content, Load, LoadMany
 from ibidem.retrieve.numbers import Float64s, Ids
 from ibidem.retrieve.tokens import HEURISTIC, TokenEstimator
 
@@ -38,13 +39,13 @@ _AHEAD_NODES_MAX = 256
 class Reader:
     """How nodes become text."""
 
-    load: Callable[[NodeCid], Node]
-    content: Callable[[Node], bytes | None]
+    load: Load
+    content: Content
     estimator: TokenEstimator
     content_chars: int
     adjacent: Callable[[NodeId], str] | None = None
     """Returns the edges of a node as text, where they are shown."""
-    load_many: Callable[[Sequence[NodeCid]], list[Node]] | None = None
+    load_many: LoadMany | None = None
     """Loads nodes in one read, where that is cheaper than one by one."""
     _ahead: dict[NodeCid, Node] = field(default_factory=dict)
     _peeked: dict[NodeCid, tuple[Node, str]] = field(default_factory=dict)

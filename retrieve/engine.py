@@ -1,4 +1,4 @@
-"""The answer to any query: of nodes, or of packs where the query has their options."""
+"""The answer to any query: of nodes, of packs or of records, as its options say."""
 
 from __future__ import annotations
 
@@ -6,18 +6,23 @@ from typing import Any
 
 from ibidem.retrieve.answer.answer import Answer
 from ibidem.retrieve.answer.item import AnswerItem
-from ibidem.retrieve.pipeline import Content, Load
+from ibidem.retrieve.node_source import NodeSource
 from ibidem.retrieve.pipeline import execute as execute_nodes
 from ibidem.retrieve.protocol import Snapshot
 from ibidem.retrieve.query.query import Query
 
 
 def execute(
-    snapshot: Snapshot, query: Query, load: Load, content: Content | None = None, **options: Any
+    snapshot: Snapshot, query: Query, nodes: NodeSource, **options: Any
 ) -> Answer[AnswerItem]:
-    """Returns what the query asks for; the arguments and errors are those of `execute.execute`."""
-    if query.packs is None:
-        return execute_nodes(snapshot, query, load, content, **options)
-    from ibidem.retrieve.context.assemble import execute_packs  # not loaded by most processes
+    """Returns what the query asks for; the arguments and errors are those of `pipeline.execute`."""
+    # Few processes ask for packs or records.
+    if query.packs is not None:
+        from ibidem.retrieve.context.assemble import execute_packs
 
-    return execute_packs(snapshot, query, load, content, **options)
+        return execute_packs(snapshot, query, nodes, **options)
+    if query.records is not None:
+        from ibidem.retrieve.records.assemble import execute_records
+
+        return execute_records(snapshot, query, nodes, **options)
+    return execute_nodes(snapshot, query, nodes, **options)

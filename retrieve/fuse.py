@@ -41,12 +41,23 @@ def fuse(tops: Sequence[LaneTop], fusion: Fusion) -> Fused:
     if len(tops) == 1:
         top = tops[0]
         return Fused(top.ordinals, top.scores, {top.lane: top.scores})
+    ordered = sorted(tops, key=lambda top: LANES.index(top.lane))
+    return added(ordered, [_shares(top, fusion) for top in ordered])
+
+
+def added(tops: Sequence[LaneTop], shares: Sequence[Float64s]) -> Fused:
+    """Returns the union of the lanes' tops, each node with the sum of its shares.
+
+    Args:
+        tops: in the order in which they are added.
+        shares: by lane, what it adds to each node of its top, in the top's order.
+    """
     ordinals = _distinct(np.concatenate([top.ordinals for top in tops]))
     scores = np.zeros(ordinals.shape[0], np.float64)
     contributions: dict[str, Float64s] = {}
-    for top in sorted(tops, key=lambda top: LANES.index(top.lane)):
+    for top, own in zip(tops, shares, strict=True):
         share = np.zeros(ordinals.shape[0], np.float64)
-        share[np.searchsorted(ordinals, top.ordinals)] = _shares(top, fusion)
+        share[np.searchsorted(ordinals, top.ordinals)] = own
         scores = scores + share
         contributions[top.lane] = share
     return Fused(ordinals, scores, contributions)
@@ -65,9 +76,13 @@ def _shares(top: LaneTop, fusion: Fusion) -> Float64s:
         return fusion.weight(top.lane) * _min_max(top, top.floor)
     if fusion.name == "score_normalised":
         return fusion.weight(top.lane) * _min_max(top, None)
-    weight = fusion.weight(top.lane)
+    return reciprocal_ranks(top, fusion.k, fusion.weight(top.lane))
+
+
+def reciprocal_ranks(top: LaneTop, k: float, weight: float) -> Float64s:
+    """Returns weight / (k + rank) for each node of a top."""
     ranks = np.arange(1, top.scores.shape[0] + 1, dtype=np.float64)
-    return weight / (fusion.k + ranks)
+    return weight / (k + ranks)
 
 
 def _min_max(top: LaneTop, floor: float | None) -> Float64s:

@@ -27,6 +27,7 @@ class LaneStatus(StrEnum):
     NO_VECTORS = "no_vectors"
     NO_SEEDS = "no_seeds"
     NO_EDGES = "no_edges"
+    EMPTY = "empty"
 
 
 @record

@@ -18,17 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ibidem.objects.block import EMPTY
-from ibidem.objects.cid import NodeCid
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
-from ibidem.objects.node import Node
 from ibidem.objects.record import record
-from ibidem.retrieve.access.restricted_snapshot import (
-    LoadMany,
-    batch_loader,
-    loader,
-    restrict,
-)
+from ibidem.retrieve.access.restricted_snapshot import batch_loader, loader, restrict
 from ibidem.retrieve.answer.answer import Answer, AnyItem
 from ibidem.retrieve.answer.drops import DROPS_LISTED_MAX, Drops
 from ibidem.retrieve.answer.item import Item
@@ -42,6 +35,7 @@ from ibidem.retrieve.fuse import Fused, fuse
 from ibidem.retrieve.graph.lane import GraphTop, paths_of, run_graph_lanes, unknown_etypes
 from ibidem.retrieve.lane import LaneStatus, LaneTop
 from ibidem.retrieve.lexical.lane import rank_lexical
+from ibidem.retrieve.node_source import Load, NodeSource
 from ibidem.retrieve.numbers import rank
 from ibidem.retrieve.protocol import Ordinals, Snapshot
 from ibidem.retrieve.query import predicate
@@ -51,61 +45,42 @@ from ibidem.retrieve.reorder import reorder
 from ibidem.retrieve.rerank import LANE as RERANK
 from ibidem.retrieve.rerank import Reranker, RerankRecord, RerankStatus
 from ibidem.retrieve.sparse import rank_sparse
-from ibidem.retrieve.tokens import HEURISTIC, TokenEstimator, check_estimator
+from ibidem.retrieve.tokens import check_estimator
 
 if TYPE_CHECKING:
     from ibidem.retrieve.recall.direct_answer import DirectAnswer
     from ibidem.retrieve.recall.factors import Adjusted, Opinions
 
-Load = Callable[[NodeCid], Node]
-Content = Callable[[Node], bytes | None]
-
 
 def execute(
     snapshot: Snapshot,
     query: Query,
-    load: Load,
-    content: Content | None = None,
+    nodes: NodeSource,
     *,
-    estimator: TokenEstimator = HEURISTIC,
     reranker: Reranker | RerankRecord | None = None,
     dense: LaneTop | None = None,
     opinions: Opinions = EMPTY,
-    load_many: LoadMany | None = None,
 ) -> Answer[Item]:
     """Returns the answer to a query over a snapshot's root.
 
     Args:
         snapshot: the index of one root.
         query: resolved; see `query.resolve`.
-        load: reads a node.
-        content: reads the whole content of a node, for those that keep it in raw blocks. Without it
-            only inline content is known.
-        estimator: counts tokens; the query names it.
+        nodes: how they are read; its estimator is the one that the query names.
         reranker: the one that the query names, or the record of what it said before.
         dense: what `dense_tops` gave for this query and snapshot, when it was asked before.
         opinions: what the notes that the query names say, see `recall.adjust`.
-        load_many: reads many nodes at once; without it, they are read one by one.
 
     Raises:
         InvalidInputError: the query names an unknown model, has another dimension, or names another
         estimator or reranker.
         ReplayError: the record is of another ranking.
     """
-    if query.packs is not None:
-        raise InvalidInputError("packs: got options of packs, expected a question for nodes")
-    snapshot = restrict(snapshot, query.trust, load)
-    found = ranked(
-        snapshot,
-        query,
-        load,
-        content,
-        estimator=estimator,
-        reranker=reranker,
-        dense=dense,
-        opinions=opinions,
-        load_many=load_many,
-    )
+    for name in ("packs", "records"):
+        if getattr(query, name) is not None:
+            raise InvalidInputError(f"{name}: got options of {name}, expected a question for nodes")
+    snapshot = restrict(snapshot, query.trust, nodes.load)
+    found = ranked(snapshot, query, nodes, reranker=reranker, dense=dense, opinions=opinions)
     packed = pack(found.ranking, found.reader, limit=query.limit, budget=query.token_budget)
     ordinals = found.ranking.ordinals[[one.place for one in packed.taken]]
     lanes = found.lane_scores(ordinals, [one.node.id for one in packed.taken])
@@ -172,7 +147,7 @@ class Ranked:
         self, ordinals: Ordinals, nodes: Sequence[NodeId]
     ) -> list[dict[str, LaneScore]]:
         """Returns what each lane, and the reranker, said about some nodes, given both ways."""
-        lanes = _lane_scores(ordinals, self.tops, self.fused)
+        lanes = lane_scores(ordinals, self.tops, self.fused)
         if self.factors:
             from ibidem.retrieve.recall.stage import add_factors
 
@@ -206,20 +181,17 @@ class Ranked:
 def ranked(
     snapshot: Snapshot,
     query: Query,
-    load: Load,
-    content: Content | None = None,
+    nodes: NodeSource,
     *,
-    estimator: TokenEstimator = HEURISTIC,
     reranker: Reranker | RerankRecord | None = None,
     dense: LaneTop | None = None,
     opinions: Opinions = EMPTY,
-    load_many: LoadMany | None = None,
 ) -> Ranked:
     """Returns the candidates of a query in order; the arguments and errors are those of
     `execute`."""
-    check_estimator(query, estimator)
-    snapshot = restrict(snapshot, query.trust, load)
-    load = loader(snapshot, load)
+    check_estimator(query, nodes.estimator)
+    snapshot = restrict(snapshot, query.trust, nodes.load)
+    load = loader(snapshot, nodes.load)
     if query.vector is not None:
         from ibidem.retrieve.dense.lane import (
             check_model,  # not loaded by a process that asks in words
@@ -240,11 +212,11 @@ def ranked(
     ranking = _rank(scope, tops, fused)
     reader = Reader(
         load,
-        content or _inline,
-        estimator,
+        nodes.content,
+        nodes.estimator,
         query.content_chars,
         _adjacent(scope.view, query),
-        batch_loader(snapshot, load_many),
+        batch_loader(snapshot, nodes.load_many),
     )
     after = reorder(snapshot, query, ranking, reader, reranker)
     opinions_of = after.opinions()
@@ -320,7 +292,7 @@ def _by_id(snapshot: Snapshot, ordinals: Ordinals, query: Query) -> Ordinals:
     return np.concatenate([ordinals[head[order]], ordinals[tail]])
 
 
-def _lane_scores(
+def lane_scores(
     ordinals: Ordinals, tops: Sequence[LaneTop], fused: Fused | None
 ) -> list[dict[str, LaneScore]]:
     """Returns what each lane said about each of some nodes."""
@@ -375,11 +347,13 @@ def _warnings(
     for walk in walks:
         if walk.left_out:
             yield Warning(WarningCode.FRONTIER_CUT, walk.top.lane, None, walk.left_out)
-    for name in query.labels:
+    # The types and the status are not the caller's choice of words where records are asked for.
+    own = ("status",) if query.records is not None else ()
+    for name in () if own else query.labels:
         if not snapshot.live & snapshot.label(name):
             yield Warning(WarningCode.UNKNOWN_LABEL, "label", name)
     if query.where is not None:
-        for name in sorted(set(predicate.names(query.where))):
+        for name in sorted(set(predicate.names(query.where)) - set(own)):
             if not snapshot.live & snapshot.exists(name):
                 yield Warning(WarningCode.UNKNOWN_PROPERTY, "where", name)
     for lane, etype in unknown_etypes(scope):
@@ -418,7 +392,3 @@ def _adjacent(view: NodeSet, query: Query) -> Callable[[NodeId], str] | None:
         return neighbour_lines(view, ordinal, query.adjacency)
 
     return lines
-
-
-def _inline(node: Node) -> bytes | None:
-    return node.content if isinstance(node.content, bytes) else None

@@ -118,6 +118,10 @@ def answer_digest(result: Answer[Item]) -> str:
     Both are compared on their own.
     """
     hasher = blake3()
+    if result.graph is not None:
+        hasher.update(codec.encode(result.graph.form()))
+        for one in result.items:
+            hasher.update(one.encode())
     for item in result.items:
         lanes = {name: list(lane) for name, lane in item.lanes.items()}
         shown = blake3(item.rendered.encode()).digest()

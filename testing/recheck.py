@@ -44,7 +44,6 @@ def recheck(repository: Core, at: Graph, check: Check) -> list[str]:
 def _asked(repository: Core, revision: Graph, query: Query) -> Answer[Item]:
     asked = PreparedQuery(query, estimator_of(query.estimator), None)
     found = execute_asked(repository, revision, asked)
-    assert found.kind is AnswerKind.NODES, "BUG: a golden is of nodes"
-    notes = None if query.recall is None else query.recall.notes
-    receipt = receipt_of(found, commit=revision.commit_cid, notes_head=notes)
+    assert found.kind is not AnswerKind.PACKS, "BUG: a golden is of nodes or records"
+    receipt = receipt_of(found, commit=revision.commit_cid, notes_head=query.notes)
     return replace(found, receipt=receipt)

@@ -26,6 +26,13 @@ if TYPE_CHECKING:
 UPDATE = "--retrieval-update"
 
 
+_QUESTIONS: Mapping[str, Callable[..., Answer[Any]]] = {
+    "nodes": lambda at, text, **options: at.retrieve(text, **options),
+    "records": lambda at, text, **options: at.records(text, **options),
+}
+"""By kind, what asks a revision."""
+
+
 class Retrieval:
     """Checks answers against goldens; the fixture makes one for each test."""
 
@@ -60,8 +67,9 @@ class Retrieval:
         name: str | None = None,
         mode: str | None = None,
         tolerance: Mapping[str, Any] | None = None,
+        kind: str = "nodes",
         **options: Any,
-    ) -> Answer[Item]:
+    ) -> Answer[Any]:
         """Asks a question and returns the answer; the test fails unless it is as recorded.
 
         Args:
@@ -70,8 +78,11 @@ class Retrieval:
             name: tells the checks of a test apart; by default `1`, `2` and so on.
             mode: `exact`, `ranks`, `set` or `tolerance`; by default what `retrieval_mode` says.
             tolerance: with that mode, some of `score`, `moved` and `left`; see `judge.Mode`.
-            options: those of `Revision.retrieve`.
+            kind: what is asked for: `nodes`, or the `records` of a graph memory.
+            options: those of `Revision.retrieve`, or of `Revision.records`.
         """
+        if kind not in _QUESTIONS:
+            raise InvalidInputError(f"kind: got {kind!r}, expected one of {', '.join(_QUESTIONS)}")
         if isinstance(subject, str) and text is None:
             subject, text = None, subject
         at = self._revision(subject)
@@ -83,9 +94,10 @@ class Retrieval:
         wanted = Mode.of(mode or ("tolerance" if tolerance else self._mode), tolerance)
 
         def ask(graph: Graph) -> Answer[Item]:
-            return Revision(graph).retrieve(text, **options)
+            found: Answer[Item] = _QUESTIONS[kind](Revision(graph), text, **options)
+            return found
 
-        result = at.retrieve(text, **options)
+        result: Answer[Item] = _QUESTIONS[kind](at, text, **options)
         self._compare(record(name, result, wanted.form()), result, wanted, at, ask)
         return result
 

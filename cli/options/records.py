@@ -14,9 +14,9 @@ from ibidem.cli.session import Session
 
 if TYPE_CHECKING:
     from ibidem.memory.graph.memory import GraphMemory
-    from ibidem.memory.graph.record import Record
     from ibidem.objects.ids import NodeId
     from ibidem.repo.repository import Repository
+    from ibidem.retrieve.records.record import Record
 
     Named = Callable[[str], NodeId]
     """From what a person wrote to the record that is meant."""
@@ -112,7 +112,7 @@ def record_of(
     sources: tuple[str, ...],
 ) -> Record:
     """Returns the record that the options say."""
-    from ibidem.memory.graph.record import Record, RecordType
+    from ibidem.retrieve.records.record import Record, RecordType
 
     payload: dict[str, Any] = {}
     if names:

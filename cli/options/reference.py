@@ -16,8 +16,9 @@ from ibidem.retrieve.query.options import COUNT_MAX, DEFAULT, GROUPS, LIMIT_OF_P
 _HEAD = f"""# Options of a question
 
 Made from `retrieve/query/options.py` by `python -m ibidem.cli.options.reference`; do not edit.
-`retrieve` takes all but those of packs, `packs` and `prompt` take all; there the default of
-`limit` is {LIMIT_OF_PACKS}. An option with a dot stands in the mapping before the dot:
+`retrieve` takes all but those of packs and records, `packs` and `prompt` take those of packs too;
+there the default of `limit` is {LIMIT_OF_PACKS}. `GraphMemory.retrieve_graph` takes those of
+records, by the name after the dot. An option with a dot stands in the mapping before the dot:
 `retrieve("retries", graph={{"mode": "decay", "seeds": 5}})`. A mapping that may also be a boolean
 is asked for with its defaults by `True`. The third column has the flag of the command line, the
 fourth the place in the canonical form of the query, which receipts keep.

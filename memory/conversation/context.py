@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from ibidem.memory.conversation.message import Stored
 from ibidem.memory.conversation.units import Unit, fit, shares
@@ -17,6 +18,10 @@ from ibidem.objects.record import record
 from ibidem.retrieve.answer.render import clip
 from ibidem.retrieve.context.prompt import fence_of
 from ibidem.retrieve.tokens import TokenEstimator
+
+if TYPE_CHECKING:
+    from ibidem.retrieve.answer.answer import Answer
+    from ibidem.retrieve.answer.item import Item
 
 TOOL = "tool"
 TOOL_CHARS = 4000
@@ -56,6 +61,8 @@ class Context:
     tokens_used: int
     dropped: int
     fence: str
+    answer: Answer[Item] | None = None
+    """The answer that holds the messages, by id, with its receipt; None where there are none."""
 
 
 def compose(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,7 @@ from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
 from ibidem.objects.text import text_digest
 from ibidem.repo.retrieval.token_estimators import estimator_of
 from ibidem.retrieve.query import checks
+from ibidem.retrieve.query.predicate import VALUES_MAX
 from ibidem.retrieve.tokens import HEURISTIC, TokenEstimator
 
 if TYPE_CHECKING:
@@ -40,6 +42,8 @@ if TYPE_CHECKING:
     from ibidem.repo.revision import Revision
     from ibidem.repo.transaction.transaction import Transaction
     from ibidem.retrieve.access.policy import TrustContext
+    from ibidem.retrieve.answer.answer import Answer
+    from ibidem.retrieve.answer.item import Item
 
 RECENT_WEIGHT, SIMILAR_WEIGHT = 4, 6
 
@@ -281,11 +285,29 @@ class Conversations:
         if query is not None and query.strip() and similar:
             chosen = self.select(query, thread=thread, k=similar, unit=unit, rev=rev, **options)
             sources.append(Source("similar", chosen.units, weights[1], stops))
-        return compose(
+        found = compose(
             sources, budget=budget, estimator=estimator_of(estimator), tool_chars=tool_chars
         )
+        return replace(found, answer=self._answer_of(found.messages, rev))
 
     # -- private ---------------------------------------------------------------------------------
+
+    def _answer_of(self, messages: Sequence[Stored], rev: object) -> Answer[Item] | None:
+        """Returns the answer that holds some messages and summaries, None for none."""
+        if not messages:
+            return None
+        ords: dict[tuple[str, str], list[int]] = {}
+        for one in messages:
+            kind = "first" if one.is_summary else "ord"
+            ords.setdefault((one.thread, kind), []).append(one.ord)
+        parts = [
+            {"thread": name, kind: {"in": found[start : start + VALUES_MAX]}}
+            for (name, kind), found in ords.items()
+            for start in range(0, len(found), VALUES_MAX)
+        ]
+        return self.at(rev).retrieve(
+            None, label=[MESSAGE, SUMMARY], where={"or": parts}, limit=None
+        )
 
     def _written(self, change: Any, message: str, now: int) -> Written:
         ords, commit = changes.in_turn(

@@ -1,6 +1,6 @@
 """Graph memory: typed records whose salience follows from what was said of them."""
 
 from ibidem.memory.graph.memory import GraphMemory
-from ibidem.memory.graph.record import Record, RecordType, Status
+from ibidem.retrieve.records.record import Record, RecordType, Status
 
 __all__ = ["GraphMemory", "Record", "RecordType", "Status"]

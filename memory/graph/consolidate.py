@@ -14,17 +14,19 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from ibidem.memory.graph.record import STANDING, Record, RecordType
+from ibidem.memory.graph.read import read_records
 from ibidem.memory.graph.revise import DERIVED_FROM
 from ibidem.objects.cid import CommitCid
+from ibidem.objects.config import Config
 from ibidem.objects.derive import node_id
 from ibidem.objects.edge import Edge
 from ibidem.objects.ids import NodeId
 from ibidem.objects.record import record
 from ibidem.retrieve.access.policy import TrustPolicy
+from ibidem.retrieve.records.record import STANDING, Record, RecordType, record_policy
 
 if TYPE_CHECKING:
-    from ibidem.memory.graph.memory import GraphMemory
+    from ibidem.repo.repository import Repository
     from ibidem.repo.transaction.transaction import Transaction
 
 NAMESPACE = "ibidem.consolidated"
@@ -61,9 +63,11 @@ class _Proposal:
         return node_id(NAMESPACE, self.key)
 
 
-def consolidate(memory: GraphMemory, *, dry_run: bool, time: int | datetime | None) -> Consolidated:
+def consolidate(
+    repository: Repository, *, author: str, dry_run: bool, time: int | datetime | None
+) -> Consolidated:
     """Derives records from the episodes at the head; see `GraphMemory.consolidate`."""
-    read = memory.read()
+    read = read_records(repository.at())
     episodes = [
         record
         for record in read.found
@@ -72,12 +76,10 @@ def consolidate(memory: GraphMemory, *, dry_run: bool, time: int | datetime | No
         and record.payload.get("outcome") == SUCCESS
     ]
     proposals = [*_facts(episodes), *_competences(episodes), *_plans(episodes)]
-    tx = memory.repository.transaction(
-        author=memory.author, message="consolidate", time=memory.repository.now(time)
-    )
+    tx = repository.transaction(author=author, message="consolidate", time=repository.now(time))
     added: list[NodeId] = []
     updated: list[NodeId] = []
-    policy = memory.policy(tx)
+    policy = record_policy(Config.from_map(tx.base.config))
     for proposal in sorted(proposals, key=lambda one: one.id.raw):
         outcome = _stage(tx, proposal, policy)
         if outcome is not None:

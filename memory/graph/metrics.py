@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from datetime import datetime
 from typing import TYPE_CHECKING
 
-from ibidem.memory.graph.record import RecordType
+from ibidem.memory.graph.read import read_records
 from ibidem.memory.graph.revise import DERIVED_FROM, SUPERSEDES
-from ibidem.memory.graph.salience import record_time, salience
 from ibidem.objects.ids import NodeId
 from ibidem.objects.record import record
-from ibidem.repo.events import OUTCOME, REINFORCE
+from ibidem.retrieve.records.noted import OUTCOME, REINFORCE
+from ibidem.retrieve.records.record import RecordType
+from ibidem.retrieve.records.salience import record_time, salience
 
 if TYPE_CHECKING:
-    from ibidem.memory.graph.memory import GraphMemory
+    from ibidem.repo.events import Log
+    from ibidem.repo.revision import Revision
 
 DAY = 86_400_000_000
 BINS = 5
@@ -44,12 +45,9 @@ class Metrics:
     """Nodes that have the type of a record and are none, by id, each with the reason."""
 
 
-def metrics(memory: GraphMemory, *, rev: object, as_of: int | datetime | None) -> Metrics:
-    """Returns the numbers of a revision; see `GraphMemory.metrics`."""
-    revision = memory.whole(rev)
-    log = memory.notes.log()
-    moment = memory.moment(revision, as_of, log.head)
-    read = memory.read(rev)
+def metrics(revision: Revision, log: Log, moment: int) -> Metrics:
+    """Returns the numbers of a revision as its owner sees it, at a time."""
+    read = read_records(revision)
     records, undated = read.found, moment if read.time is None else read.time
     events = [one for one in log.events if one.time <= moment]
     revisions = Counter(edge.etype for edge in revision.edges())

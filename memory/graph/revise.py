@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ibidem.memory.graph.record import STANDING, Record, RecordType, Status
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.retrieve.access.policy import TrustPolicy
+from ibidem.retrieve.records.record import STANDING, Record, RecordType, Status
 
 if TYPE_CHECKING:
     from ibidem.repo.transaction.transaction import Transaction

@@ -86,12 +86,11 @@ def keep(
 
 
 def check_receipt(receipt: object) -> None:
-    """Raises `InvalidInputError` for what is no receipt of `retrieve` or `packs`, nor names one."""
+    """Raises `InvalidInputError` for what is no receipt, nor names one."""
     if not isinstance(receipt, (Receipt, SealedReceipt, Cid, str)):
         raise InvalidInputError(
-            f"receipt: got {type(receipt).__name__}, expected that of an answer of retrieve or "
-            "packs, its CID, or the beginning of that",
-            hint="a graph memory's receipt is replayed by GraphMemory.replay; keep its encode()",
+            f"receipt: got {type(receipt).__name__}, expected that of an answer, its CID, or the "
+            "beginning of that"
         )
 
 

@@ -17,7 +17,7 @@ from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.repo import refs
 from ibidem.repo.arguments import microseconds
-from ibidem.repo.events import NOT_USEFUL, OUTCOME, QUESTION, VOTE, WORDS, Event, Log
+from ibidem.repo.events import NOT_USEFUL, QUESTION, VOTE, WORDS, Event, Log
 from ibidem.repo.notes import NOTES, SPACE_DEFAULT, read_log
 from ibidem.retrieve.query.query import Query
 from ibidem.retrieve.recall.factors import Opinions
@@ -30,6 +30,7 @@ from ibidem.retrieve.recall.feedback import (
     word_digests,
     worth_factors,
 )
+from ibidem.retrieve.records.noted import OUTCOME
 
 if TYPE_CHECKING:
     from ibidem.repo.core import Core
@@ -99,6 +100,22 @@ def _id(event: Event) -> bytes:
     return event.id.raw
 
 
+def notes_head(repository: Core, notes: object) -> CommitCid | None:
+    """Returns the state of the notes that is given, or the newest of the space that is named.
+
+    Raises:
+        InvalidInputError: the notes are neither.
+    """
+    if isinstance(notes, str):
+        ref = repository.operation_log.ref(NOTES + refs.check_name("notes", notes))
+        return None if ref is None else CommitCid(ref.target.raw)
+    if notes is None or isinstance(notes, CommitCid):
+        return notes
+    raise InvalidInputError(
+        f"notes: got {notes!r:.80}, expected a CommitCid or the name of a space"
+    )
+
+
 def resolve_as_of(repository: Core, revision: Graph, options: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the options of a question with the time and the notes that it counts.
 
@@ -112,16 +129,9 @@ def resolve_as_of(repository: Core, revision: Graph, options: Mapping[str, Any])
     """
     given = options.get("as_of")
     counts = options.get("feedback") or options.get("worth")
-    notes = options.get("notes", SPACE_DEFAULT if counts else None)
+    notes = notes_head(repository, options.get("notes", SPACE_DEFAULT if counts else None))
     if isinstance(given, datetime):
         given = microseconds(given)
-    if isinstance(notes, str):
-        ref = repository.operation_log.ref(NOTES + refs.check_name("notes", notes))
-        notes = None if ref is None else CommitCid(ref.target.raw)
-    elif notes is not None and not isinstance(notes, CommitCid):
-        raise InvalidInputError(
-            f"notes: got {notes!r:.80}, expected a CommitCid or the name of a space"
-        )
     if given is None and (options.get("recency") or options.get("worth")):
         given = 0 if revision.commit is None else revision.commit.time
         if options.get("worth") and notes is not None:

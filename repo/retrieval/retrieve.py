@@ -21,6 +21,7 @@ from ibidem.repo.retrieval.token_estimators import estimator_of
 from ibidem.retrieve.answer.answer import Answer, AnswerKind, receipt_of
 from ibidem.retrieve.answer.warning import Warning  # noqa: A004  the word that the field knows
 from ibidem.retrieve.lane import LaneTop
+from ibidem.retrieve.node_source import NodeSource
 from ibidem.retrieve.pipeline import dense_tops
 from ibidem.retrieve.query.options import default
 from ibidem.retrieve.query.query import Query, resolve
@@ -50,7 +51,7 @@ class PreparedQuery:
 
 def retrieve(repository: Core, revision: Graph, **options: Unpack[QuestionOptions]) -> Answer[Item]:
     """Returns the answer to a question over a revision, with its receipt; `ask` has the options."""
-    return _of_nodes(answered(repository, revision, _ask_nodes(repository, revision, options)))
+    return _of_nodes(answered(repository, revision, ask_nodes(repository, revision, **options)))
 
 
 def answered(repository: Core, revision: Graph, asked: PreparedQuery) -> Answer[Any]:
@@ -70,7 +71,7 @@ def retrieve_many(
     Args:
         questions: the options of each.
     """
-    prepared = [_ask_nodes(repository, revision, options) for options in questions]
+    prepared = [ask_nodes(repository, revision, **options) for options in questions]
     queries = [one.query for one in prepared]
     get = repository.store.get
     tops = revision.asked(
@@ -125,9 +126,13 @@ def ask(
     return PreparedQuery(query, counter, limited(rerank, timeout), strict)
 
 
-def _ask_nodes(repository: Core, revision: Graph, options: Mapping[str, Any]) -> PreparedQuery:
-    if options.get("packs") is not None:
-        raise InvalidInputError("packs: got options of packs, expected a call of 'packs'")
+def ask_nodes(
+    repository: Core, revision: Graph, **options: Unpack[QuestionOptions]
+) -> PreparedQuery:
+    """Returns a question for nodes resolved; `ask` has the options."""
+    for name in ("packs", "records"):
+        if options.get(name) is not None:
+            raise InvalidInputError(f"{name}: got options of {name}, expected a call of {name!r}")
     return ask(repository, revision, **options)
 
 
@@ -142,8 +147,7 @@ def _with_receipt(repository: Core, revision: Graph, result: AnyAnswer) -> AnyAn
     digests = {name: model.digest for name, model in config.models.items() if model.digest}
     used = {} if query.vector is None else {query.vector.model}
     models = {name: digest for name, digest in digests.items() if name in used}
-    notes = None if query.recall is None else query.recall.notes
-    receipt = receipt_of(result, commit=revision.commit_cid, notes_head=notes, models=models)
+    receipt = receipt_of(result, commit=revision.commit_cid, notes_head=query.notes, models=models)
     try:
         block = receipt.encode()
     except InvalidInputError:
@@ -178,25 +182,33 @@ def execute_asked(
         lambda snapshot: engine(asked.query.semantics)(
             snapshot,
             asked.query,
-            lambda cid: Node.decode(store.get(cid)),
-            repository.content_of,
-            estimator=asked.estimator,
+            NodeSource(
+                lambda cid: Node.decode(store.get(cid)),
+                repository.content_of,
+                asked.estimator,
+                lambda cids: list(map(Node.decode, store.get_many(cids))),
+            ),
             reranker=asked.reranker,
             dense=dense,
-            load_many=lambda cids: list(map(Node.decode, store.get_many(cids))),
-            **_said_of(repository, asked.query),
+            **_noted(repository, asked.query),
         )
     )
     return result
 
 
-def _said_of(repository: Core, query: Query) -> dict[str, Any]:
-    """Returns the opinions that a query counts, as an argument, where it counts some."""
-    if query.recall is None or not query.recall.counts_notes:
-        return {}
-    from ibidem.repo.retrieval.feedback import opinions
+def _noted(repository: Core, query: Query) -> dict[str, Any]:
+    """Returns what the notes say that a query counts, as arguments, where it counts some."""
+    notes: dict[str, Any] = {}
+    if query.recall is not None and query.recall.counts_notes:
+        from ibidem.repo.retrieval.feedback import opinions
 
-    return {"opinions": opinions(repository, query)}
+        notes["opinions"] = opinions(repository, query)
+    if query.records is not None:
+        from ibidem.repo.notes import read_log
+
+        logs = repository.note_logs.setdefault("", {})
+        notes["events"] = read_log(repository, query.records.notes, logs).about
+    return notes
 
 
 class Retriever:

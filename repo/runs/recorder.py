@@ -19,6 +19,8 @@ from ibidem.objects.errors import IbidemError, InvalidInputError
 from ibidem.repo import branches
 from ibidem.repo.arguments import UniqueIds, commit_info
 from ibidem.repo.graph import Graph
+from ibidem.repo.retrieval.resolver import resolver
+from ibidem.repo.retrieval.retrieve import answered
 from ibidem.repo.runs import payload
 from ibidem.repo.runs.chain import Chain
 from ibidem.repo.runs.payload import settled
@@ -28,6 +30,7 @@ from ibidem.repo.transaction import publish
 from ibidem.repo.transaction.changeset import ChangeSet, laid_on
 from ibidem.repo.transaction.reconcile import checked_choice
 from ibidem.repo.transaction.transaction import Transaction
+from ibidem.retrieve.answer.answer import AnswerKind
 
 if TYPE_CHECKING:
     from ibidem.objects.commit import Commit
@@ -36,7 +39,6 @@ if TYPE_CHECKING:
     from ibidem.repo.core import Core
     from ibidem.repo.operation_log import OperationLog
     from ibidem.repo.runs.replay import Replay
-    from ibidem.retrieve.answer.answer import Answer
 
 
 class Run(Session):
@@ -112,18 +114,14 @@ class Run(Session):
         rev: str,
         graph: Graph | None,
         options: Mapping[str, Any],
-        *,
-        is_packs: bool = False,
+        kind: AnswerKind = AnswerKind.NODES,
     ) -> Any:
-        from ibidem.repo.retrieval import context, retrieve
-
-        answer: Callable[..., Answer[Any]]
-        answer = context.packs if is_packs else retrieve.retrieve
-        request = retrieve_request(rev, options, is_packs=is_packs)
+        request = retrieve_request(rev, options, kind)
         with self._chain.lock:
             asked = self._live.graph(rev) if graph is None else graph
             try:
-                result = answer(self._live, asked, **options)
+                question = resolver(kind)(self._live, asked, **options)
+                result = answered(self._live, asked, question)
             except IbidemError as error:
                 self._append("retrieve", request=request, answer=payload.failed(error))
                 raise

@@ -149,7 +149,7 @@ class Recording:
         """Returns the run as a repository for agent code, from its beginning."""
         from ibidem.repo.runs.replay import Replay
 
-        return Replay(self)
+        return Replay(self.repository, self.name, self.steps, self.read_step)
 
     def export(self, file: str | os.PathLike[str]) -> int:
         """Writes the run into a file with everything that its replay needs, and returns the size

@@ -10,7 +10,7 @@ Spec: replay 4.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Self
@@ -28,17 +28,19 @@ from ibidem.repo.graph import Graph
 from ibidem.repo.history import log
 from ibidem.repo.history.diff_format import change_line
 from ibidem.repo.receipts import replay
+from ibidem.repo.retrieval.resolver import resolver
 from ibidem.repo.runs import payload, step_format
 from ibidem.repo.runs.payload import difference_lines, same, settled
 from ibidem.repo.runs.session import RunGraph, RunRevision, Session, retrieve_request, rev_text
 from ibidem.repo.runs.shape import ReadStep
 from ibidem.repo.transaction.changeset import ChangeSet, laid_on
 from ibidem.repo.transaction.transaction import Transaction
+from ibidem.retrieve.answer.answer import AnswerKind
 from ibidem.retrieve.answer.receipt import Receipt
 
 if TYPE_CHECKING:
+    from ibidem.repo.core import Core
     from ibidem.repo.retrieval.retrieve import PreparedQuery
-    from ibidem.repo.runs.recording import Recording
 
 _CHANGES_SHOWN = 5
 
@@ -46,9 +48,7 @@ _CHANGES_SHOWN = 5
 class RunMismatchError(ReplayError):
     """A replayed agent did something else than it did when the run was recorded."""
 
-    def __init__(
-        self, recording: Recording, index: int, recorded: str, asked: str, details: list[str]
-    ) -> None:
+    def __init__(self, run: str, index: int, recorded: str, asked: str, details: list[str]) -> None:
         self.step_index = index
         """Which step of the run it is; 0 is its beginning."""
         self.recorded = recorded
@@ -56,7 +56,7 @@ class RunMismatchError(ReplayError):
         self.asked = asked
         """What it did now."""
         lines = [
-            f"run {recording.name!r} no longer does what was recorded, from step {index} on",
+            f"run {run!r} no longer does what was recorded, from step {index} on",
             f"  recorded: {recorded}",
             f"  now:      {asked}",
             *(f"  {line}" for line in details),
@@ -71,10 +71,24 @@ class RunMismatchError(ReplayError):
 class Replay(Session):
     """A recorded run as a repository; a context manager that checks that all of it was asked."""
 
-    def __init__(self, recording: Recording) -> None:
-        super().__init__(recording.repository, recording.name)
-        self._recording = recording
-        self._steps = recording.steps
+    def __init__(
+        self,
+        repository: Core,
+        name: str,
+        steps: Sequence[Step],
+        read_step: Callable[[Step], ReadStep],
+    ) -> None:
+        """Begins a replay.
+
+        Args:
+            repository: holds what the steps name.
+            name: of the run, with its number.
+            steps: all of them, the beginning of the run first.
+            read_step: reads one of them with what it holds.
+        """
+        super().__init__(repository, name)
+        self._steps = steps
+        self._read_step = read_step
         self._next = 1
         """The step that comes next; step 0 is the beginning of the run."""
 
@@ -120,14 +134,13 @@ class Replay(Session):
         rev: str,
         graph: Graph | None,
         options: Mapping[str, Any],
-        *,
-        is_packs: bool = False,
+        kind: AnswerKind = AnswerKind.NODES,
     ) -> Any:
-        asked = retrieve_request(rev, options, is_packs=is_packs)
+        asked = retrieve_request(rev, options, kind)
         said = step_format.retrieval(asked)
         found = self._expect("retrieve", said)
         step, recorded = found.step, found.request
-        if step.receipt is None or recorded.get("packs") != asked.get("packs"):
+        if step.receipt is None or any(recorded.get(one) != asked.get(one) for one in AnswerKind):
             if not same(recorded, asked):
                 self._refuse(said, difference_lines(recorded, asked))
             self._next += 1
@@ -136,7 +149,7 @@ class Replay(Session):
             raise self._incomplete(step, "a receipt or an error")
         receipt = Receipt.decode(self._store.get(step.receipt))
         at = RunGraph(self._repository, receipt.root, found.commit)
-        question = self._question(at, receipt, options, is_packs=is_packs)
+        question = self._question(at, receipt, options, kind)
         details = difference_lines({**recorded, "text": asked["text"]}, asked)
         details += difference_lines(receipt.query.form(), question.query.form())
         if graph is not None and graph.root_cid != receipt.root:
@@ -150,24 +163,20 @@ class Replay(Session):
         return replace(result, receipt=receipt)
 
     def _question(
-        self, at: Graph, receipt: Receipt, options: Mapping[str, Any], *, is_packs: bool
+        self, at: Graph, receipt: Receipt, options: Mapping[str, Any], kind: AnswerKind
     ) -> PreparedQuery:
         """Returns the question resolved, its vector taken from the recording and not a model."""
-        from ibidem.repo.retrieval import context, retrieve
-
         given = dict(options)
         model, embedder = given.pop("model", None), given.pop("embedder", None)
         name = model if model is not None or embedder is None else embedder.name
         vector = receipt.query.vector
         if name is not None and vector is not None and vector.model == name:
             given["vector"] = (name, np.frombuffer(vector.data, "<f4"))
-        if (given.get("feedback") or given.get("worth")) and not isinstance(
-            given.get("notes"), CommitCid
-        ):
+        counts = kind is AnswerKind.RECORDS or given.get("feedback") or given.get("worth")
+        if counts and not isinstance(given.get("notes"), CommitCid):
             # What the notes were is in the receipt; their space may have moved on.
             given["notes"] = receipt.notes_head
-        resolve = context.ask_packs if is_packs else retrieve.ask
-        return resolve(self._repository, at, **given)
+        return resolver(kind)(self._repository, at, **given)
 
     def _transaction(self, request: dict[str, Any]) -> Transaction:
         step = self._take("transaction", step_format.transaction(request), request=request).step
@@ -212,7 +221,7 @@ class Replay(Session):
     def _peek(self) -> ReadStep | None:
         if self._next >= len(self._steps):
             return None
-        return self._recording.read_step(self._steps[self._next])
+        return self._read_step(self._steps[self._next])
 
     def _expect(self, action: str, said: str, name: str = "") -> ReadStep:
         """Returns the next step, which must be of an action; it is not taken yet."""
@@ -246,7 +255,7 @@ class Replay(Session):
             if found is None
             else step_format.step_line(self._store, found)
         )
-        raise RunMismatchError(self._recording, self._next, recorded, asked, details or [])
+        raise RunMismatchError(self.name, self._next, recorded, asked, details or [])
 
 
 class _Comparing:

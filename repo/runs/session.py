@@ -22,6 +22,7 @@ from ibidem.repo.history import log
 from ibidem.repo.retrieval.retrieve import Retriever
 from ibidem.repo.revision import Revision
 from ibidem.repo.revspec import HEAD
+from ibidem.retrieve.answer.answer import AnswerKind
 
 if TYPE_CHECKING:
     from ibidem.index.snapshot import Snapshot
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from ibidem.retrieve.answer.item import Item
     from ibidem.retrieve.context.pack import Pack
     from ibidem.retrieve.context.prompt import Prompt
+    from ibidem.retrieve.records.item import RecordItem
 
 
 class UnrecordedError(InvalidInputError, AttributeError):
@@ -94,7 +96,8 @@ class Session(ABC):
 
     def packs(self, text: str | None = None, **options: Any) -> Answer[Pack]:
         """Returns hits with what stands around them, as `Repository.packs` does."""
-        found: Answer[Pack] = self._retrieve(HEAD, None, {"text": text, **options}, is_packs=True)
+        question = {"text": text, **options}
+        found: Answer[Pack] = self._retrieve(HEAD, None, question, AnswerKind.PACKS)
         return found
 
     def prompt(
@@ -228,8 +231,7 @@ class Session(ABC):
         rev: str,
         graph: Graph | None,
         options: Mapping[str, Any],
-        *,
-        is_packs: bool = False,
+        kind: AnswerKind = AnswerKind.NODES,
     ) -> Any: ...
 
     @abstractmethod
@@ -267,8 +269,18 @@ class RunRevision(Revision):
 
     def packs(self, text: str | None = None, **options: Any) -> Answer[Pack]:
         """Returns hits with what stands around them."""
-        asked = {"text": text, **options}
-        found: Answer[Pack] = self._session._retrieve(self._rev, self.graph, asked, is_packs=True)
+        question = {"text": text, **options}
+        found: Answer[Pack] = self._session._retrieve(
+            self._rev, self.graph, question, AnswerKind.PACKS
+        )
+        return found
+
+    def records(self, text: str | None = None, **options: Any) -> Answer[RecordItem]:
+        """Returns records and what they are tied to."""
+        question = {"text": text, **options}
+        found: Answer[RecordItem] = self._session._retrieve(
+            self._rev, self.graph, question, AnswerKind.RECORDS
+        )
         return found
 
     def retrieve_many(self, questions: Iterable[Mapping[str, Any]]) -> list[Answer[Item]]:
@@ -316,13 +328,11 @@ def rev_text(rev: object) -> str:
     raise InvalidInputError(f"revision: got {rev!r:.80}, expected a branch, tag, CID or time")
 
 
-def retrieve_request(
-    rev: str, options: Mapping[str, Any], *, is_packs: bool = False
-) -> dict[str, Any]:
+def retrieve_request(rev: str, options: Mapping[str, Any], kind: AnswerKind) -> dict[str, Any]:
     """Returns what is recorded of a retrieval beside its receipt."""
     request = {"rev": rev, "text": options.get("text")}
-    if is_packs:
-        request["packs"] = True
+    if kind is not AnswerKind.NODES:
+        request[kind.value] = True
     if isinstance(options.get("notes"), str):
         request["notes"] = options["notes"]
     return request

@@ -42,7 +42,7 @@ def question(rev: str, form: Mapping[str, Any]) -> str:
 
 def retrieval(request: Mapping[str, Any]) -> str:
     """Returns a question as far as its request says it."""
-    kind = {"packs": True} if request.get("packs") else {}
+    kind = {name: True for name in ("packs", "records") if request.get(name)}
     return question(request["rev"], {"text": request["text"], **kind})
 
 

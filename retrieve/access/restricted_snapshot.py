@@ -9,7 +9,7 @@ Spec: trust 3.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -29,6 +29,7 @@ from ibidem.objects.node import Node
 from ibidem.objects.record import record
 from ibidem.retrieve.access.policy import Level, TrustContext, TrustPolicy, checked_trust, policy_of
 from ibidem.retrieve.access.visible import visible_nodes
+from ibidem.retrieve.node_source import Load, LoadMany
 from ibidem.retrieve.protocol import (
     Arcs,
     Bools,
@@ -43,8 +44,6 @@ from ibidem.retrieve.protocol import (
 
 VIEWS_KEPT = 16
 """Views of one snapshot that are remembered."""
-Load = Callable[[NodeCid], Node]
-LoadMany = Callable[[Sequence[NodeCid]], list[Node]]
 
 
 def restrict(snapshot: Snapshot, trust: TrustContext | None, load: Load) -> Snapshot:

@@ -33,6 +33,8 @@ from ibidem.retrieve.rerank import RerankRecord, RerankStatus
 
 if TYPE_CHECKING:
     from ibidem.retrieve.recall.direct_answer import DirectAnswer
+    from ibidem.retrieve.records.item import RecordGraph
+    from ibidem.retrieve.records.option import RecordOptions
 
 AnyItem = TypeVar("AnyItem", bound=AnswerItem, covariant=True)
 _DROPS_SHOWN = 10
@@ -43,9 +45,14 @@ class AnswerKind(StrEnum):
 
     NODES = "result"
     PACKS = "packs"
+    RECORDS = "records"
 
 
-_ITEMS = {AnswerKind.NODES: "items", AnswerKind.PACKS: "packs"}
+_ITEMS = {
+    AnswerKind.NODES: "items",
+    AnswerKind.PACKS: "packs",
+    AnswerKind.RECORDS: "records",
+}
 """The field of the block that holds the items."""
 
 
@@ -61,7 +68,8 @@ class Answer(TupleSequence[AnyItem]):
     candidates_seen: int
     """Nodes in the union of the lanes' tops, or all matches where nothing ranks."""
     dropped: Drops
-    """Items left out, each by its best node, in rank order, the first DROPS_LISTED_MAX."""
+    """Items left out, each by its best node, in rank order, the first DROPS_LISTED_MAX; of
+    records none is listed."""
     dropped_counts: Mapping[str, int]
     """By reason, all of them; every reason is present."""
     warnings: tuple[Warning, ...]
@@ -71,6 +79,8 @@ class Answer(TupleSequence[AnyItem]):
     """What the reranker said, which a replay takes in its place; None where none was asked for."""
     direct: DirectAnswer | None = None
     """Whether one node answers alone, where that was asked."""
+    graph: RecordGraph | None = None
+    """What ties records to each other, where records were asked for."""
     receipt: Receipt | None = field(default=None, compare=False, repr=False)
     """What replays the answer; the repository puts it here. No part of `to_bytes()`."""
 
@@ -81,6 +91,8 @@ class Answer(TupleSequence[AnyItem]):
     @property
     def kind(self) -> AnswerKind:
         """What the items are, which the query decides."""
+        if self.query.records is not None:
+            return AnswerKind.RECORDS
         return AnswerKind.NODES if self.query.packs is None else AnswerKind.PACKS
 
     @property
@@ -130,6 +142,8 @@ class Answer(TupleSequence[AnyItem]):
         }
         if self.direct is not None:
             fields["direct"] = codec.encode(self.direct.form())
+        if self.graph is not None:
+            fields["graph"] = codec.encode(self.graph.form())
         return map_of(fields)
 
 
@@ -169,6 +183,8 @@ def _receipt_item(item: AnswerItem) -> ReceiptItem:
 def _lines(answer: Answer[AnswerItem]) -> Iterator[str]:
     is_packs = answer.kind is AnswerKind.PACKS
     yield f"root {answer.root}"
+    if answer.query.records is not None:
+        yield from _record_options(answer.query.records)
     yield from _pack_options(answer.query) if is_packs else _options(answer.query)
     for lane, status in answer.status.items():
         yield f"lane {lane}: {status}"
@@ -181,6 +197,8 @@ def _lines(answer: Answer[AnswerItem]) -> Iterator[str]:
         yield tokens
     for place, item in enumerate(answer, 1):
         yield from item.explain(place)
+    if answer.graph is not None:
+        yield from _relations(answer.graph)
     for reason, left_out in answer.dropped_counts.items():
         if left_out:
             yield f"{left_out} {'packs ' if is_packs else ''}left out by {reason}"
@@ -202,6 +220,24 @@ def _pack_options(query: Query) -> Iterator[str]:
     options = query.packs
     assert options is not None, "BUG: packs without their options"
     yield f"expand {options.expand}, merge {options.merge}, rank {options.rank}"
+
+
+def _record_options(options: RecordOptions) -> Iterator[str]:
+    yield (
+        f"records at {options.as_of}, {options.root_limit} roots, {options.node_limit} records, "
+        f"{options.edge_limit} relations, {options.hops} hops {options.direction}"
+    )
+
+
+def _relations(graph: RecordGraph) -> Iterator[str]:
+    for edge in graph.edges:
+        yield f"   {edge.src} {edge.etype} {edge.dst}"
+    if graph.edges_skipped:
+        yield f"{graph.edges_skipped} relations skipped by limit"
+    chosen = graph.selection
+    if chosen.selected:
+        more = ", needs more" if chosen.needs_more else ""
+        yield f"selected {chosen.selected[0]}, score {chosen.top!r}, gap {chosen.gap!r}{more}"
 
 
 def _reordering(answer: Answer[AnswerItem]) -> Iterator[str]:

@@ -1,7 +1,8 @@
 """What an answer holds: anything that was ranked, rendered and fitted into the budget.
 
-An answer of nodes holds `Item`s, one of packs holds those of `retrieve/context/pack.py`. Another
-kind of answer needs a class with the attributes of `AnswerItem`, and a name in `answer.AnswerKind`.
+An answer of nodes holds `Item`s, one of packs those of `retrieve/context/pack.py`, one of records
+those of `retrieve/records/item.py`. Another kind of answer needs a class with the attributes of
+`AnswerItem`, and a name in `answer.AnswerKind`.
 
 Spec: retrieval 9.
 """

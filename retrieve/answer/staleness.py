@@ -8,12 +8,15 @@ Spec: retrieval 4.2.2.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
+
+import numpy as np
 
 from ibidem.objects.node import Node
 from ibidem.objects.text import node_text, text_digest
 from ibidem.retrieve.answer.lane_score import LaneScore
+from ibidem.retrieve.node_source import Content
 from ibidem.retrieve.protocol import Ordinals, Snapshot
 from ibidem.retrieve.query.query import Query
 
@@ -35,7 +38,7 @@ def count_stale(
     query: Query,
     ordinals: Ordinals,
     items: Sequence[Ranked],
-    content: Callable[[Node], bytes | None],
+    content: Content,
 ) -> int:
     """Returns how many of the items that the dense lane ranked have a stale vector.
 
@@ -50,15 +53,23 @@ def count_stale(
         return 0
     from ibidem.retrieve.dense.lane import LANE  # not loaded by a process that asks in words
 
-    fields = snapshot.config.fields
-    count = 0
-    for item, made_from in zip(
-        items, _digests(snapshot, query.vector.model, ordinals), strict=True
+    is_dense = [LANE in item.lanes for item in items]
+    nodes = [item.node for item in items if LANE in item.lanes]
+    return stale_among(snapshot, query, ordinals[np.array(is_dense, np.bool_)], nodes, content)
+
+
+def stale_among(
+    snapshot: Snapshot, query: Query, ordinals: Ordinals, nodes: Sequence[Node], content: Content
+) -> int:
+    """Returns how many of some nodes that the dense lane ranked have a stale vector."""
+    if query.vector is None:
+        return 0
+    fields, count = snapshot.config.fields, 0
+    for node, made_from in zip(
+        nodes, _digests(snapshot, query.vector.model, ordinals), strict=True
     ):
-        if LANE not in item.lanes:
-            continue
         assert made_from is not None, "BUG: the dense lane ranked a node without a vector"
-        text = node_text(item.node, fields, content(item.node) if "content" in fields else None)
+        text = node_text(node, fields, content(node) if "content" in fields else None)
         count += made_from != text_digest(text)
     return count
 

@@ -22,7 +22,7 @@ from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.text import node_text
-from ibidem.retrieve.access.restricted_snapshot import LoadMany, restrict
+from ibidem.retrieve.access.restricted_snapshot import restrict
 from ibidem.retrieve.answer.answer import Answer
 from ibidem.retrieve.answer.drops import DROPS_LISTED_MAX, Drop, DropReason, Drops
 from ibidem.retrieve.answer.lane_score import LaneScore
@@ -36,25 +36,23 @@ from ibidem.retrieve.context.spans import Matcher, Span
 from ibidem.retrieve.context.window import fitting
 from ibidem.retrieve.filter import matches
 from ibidem.retrieve.lane import LaneTop
-from ibidem.retrieve.pipeline import Content, Load, Ranked, count_conflicted, ranked
+from ibidem.retrieve.node_source import Content, NodeSource
+from ibidem.retrieve.pipeline import Ranked, count_conflicted, ranked
 from ibidem.retrieve.protocol import Snapshot
 from ibidem.retrieve.query.query import Query
 from ibidem.retrieve.recall.factors import Opinions
 from ibidem.retrieve.rerank import Reranker, RerankRecord
-from ibidem.retrieve.tokens import HEURISTIC, TokenEstimator, check_estimator
+from ibidem.retrieve.tokens import check_estimator
 
 
 def execute_packs(
     snapshot: Snapshot,
     query: Query,
-    load: Load,
-    content: Content | None = None,
+    nodes: NodeSource,
     *,
-    estimator: TokenEstimator = HEURISTIC,
     reranker: Reranker | RerankRecord | None = None,
     dense: LaneTop | None = None,
     opinions: Opinions = EMPTY,
-    load_many: LoadMany | None = None,
 ) -> Answer[Pack]:
     """Returns the packs that answer a query; the arguments and errors are those of `execute`.
 
@@ -65,20 +63,10 @@ def execute_packs(
     if options is None:
         raise InvalidInputError("packs: got none, expected the options of packs")
     if not query.has_ranker and not query.is_narrowed:
-        check_estimator(query, estimator)
+        check_estimator(query, nodes.estimator)
         return _empty(snapshot, query)
-    snapshot = restrict(snapshot, query.trust, load)
-    found = ranked(
-        snapshot,
-        query,
-        load,
-        content,
-        estimator=estimator,
-        reranker=reranker,
-        dense=dense,
-        opinions=opinions,
-        load_many=load_many,
-    )
+    snapshot = restrict(snapshot, query.trust, nodes.load)
+    found = ranked(snapshot, query, nodes, reranker=reranker, dense=dense, opinions=opinions)
     making = _Making(found.scope.view.snapshot, query, options, found)
     packs = making.packs
     taken, left = fitting(
@@ -201,8 +189,9 @@ class _Making:
 
     def conflicted(self, taken: Sequence[int]) -> int:
         """Returns how many hits of some packs are in conflict."""
-        hits = [self._hits[rank] for place in taken for rank in self.groups[place].hits]
-        return count_conflicted(self._snapshot, [self._id(hit.ordinal) for hit in hits])
+        ranks = [rank for place in taken for rank in self.groups[place].hits]
+        ids = [self._id(self._hits[rank].ordinal) for rank in ranks]
+        return count_conflicted(self._snapshot, ids)
 
     def _pack(self, group: Group) -> Pack:
         members, text = self._members(group)

@@ -6,12 +6,26 @@ Spec: packs 5.
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import NamedTuple
 
 import numpy as np
 from pyroaring import BitMap
 
 from ibidem.retrieve.context.option import EdgeWalk
 from ibidem.retrieve.protocol import NodeEdges, Snapshot
+
+
+class WalkEdge(NamedTuple):
+    """An edge of a node, in the order in which walks take them."""
+
+    etype: str
+    near: bytes
+    """The id at the other end."""
+    id: bytes
+    is_incoming: bool
+    other: int
+    """The ordinal of the other end."""
+    weight: float
 
 
 def walked(
@@ -46,17 +60,34 @@ def walked(
 
 def _near(snapshot: Snapshot, visible: BitMap, node: int, walk: EdgeWalk) -> list[int]:
     """Returns the neighbours of a node by the type of the edge, then by id, each once."""
-    rows: list[tuple[bytes, bytes, int]] = []
-    if walk.direction != "incoming":
-        rows += _rows(snapshot, visible, snapshot.outgoing(node), walk.etypes)
-    if walk.direction != "outgoing":
-        rows += _rows(snapshot, visible, snapshot.incoming(node), walk.etypes)
-    return list(dict.fromkeys(other for _, _, other in sorted(rows)))
+    edges = edges_in_order(snapshot, visible, node, walk.direction, walk.etypes)
+    return list(dict.fromkeys(edge.other for edge in edges))
+
+
+def edges_in_order(
+    snapshot: Snapshot,
+    visible: BitMap,
+    node: int,
+    direction: str,
+    etypes: tuple[str, ...] | None = None,
+) -> list[WalkEdge]:
+    """Returns the edges between a node and visible ones, by type, then the other end, then id."""
+    edges: list[WalkEdge] = []
+    if direction != "incoming":
+        edges += _rows(snapshot, visible, snapshot.outgoing(node), etypes, is_incoming=False)
+    if direction != "outgoing":
+        edges += _rows(snapshot, visible, snapshot.incoming(node), etypes, is_incoming=True)
+    return sorted(edges)
 
 
 def _rows(
-    snapshot: Snapshot, visible: BitMap, edges: NodeEdges, etypes: tuple[str, ...] | None
-) -> list[tuple[bytes, bytes, int]]:
+    snapshot: Snapshot,
+    visible: BitMap,
+    edges: NodeEdges,
+    etypes: tuple[str, ...] | None,
+    *,
+    is_incoming: bool,
+) -> list[WalkEdge]:
     others = edges.neighbours.tolist()
     kept = [
         place
@@ -65,6 +96,13 @@ def _rows(
     ]
     ids = snapshot.node_ids(np.asarray(edges.neighbours)[kept]).tobytes()
     return [
-        (edges.etypes[place].encode(), ids[16 * row : 16 * row + 16], others[place])
+        WalkEdge(
+            edges.etypes[place],
+            ids[16 * row : 16 * row + 16],
+            edges.edge_ids[place].tobytes(),
+            is_incoming,
+            others[place],
+            float(edges.weights[place]),
+        )
         for row, place in enumerate(kept)
     ]

@@ -64,7 +64,8 @@ class Scorer:
 
     def bounds(self, term: WeightedTerm) -> TermBounds:
         """Returns upper and lower bounds of the contributions of a term."""
-        return term.postings.bounds(self.lexical_view, self.statistics, self.query.k1, self.query.b)
+        k1, b = self.query.k1, self.query.b
+        return self.lexical_view.bounds(term.postings, self.statistics, k1, b)
 
     def scores(self, slots: Slots) -> tuple[Float64s, Bools]:
         """Returns the (n,) canonical scores of `slots`, and (n,) whether a slot has one of the

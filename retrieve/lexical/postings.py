@@ -17,7 +17,6 @@ Spec: retrieval 4.1.1.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -26,12 +25,7 @@ from ibidem.objects.record import record
 from ibidem.retrieve.numbers import Float64s
 from ibidem.retrieve.protocol import Bools, Term
 
-if TYPE_CHECKING:
-    from ibidem.retrieve.lexical.statistics import Statistics
-    from ibidem.retrieve.lexical.view import LexicalView
-
 IMPACT_MAX = 255
-_DOWN = 1.0 - 2.0**-40
 _NO_SLOTS = np.zeros(0, np.uint32)
 _NO_BYTES = np.zeros(0, np.uint8)
 
@@ -88,9 +82,9 @@ class MergedPostings:
     """A term over all segments; columns are concatenated when they are first asked for."""
 
     __slots__ = (
-        "_bounds",
         "_frequencies",
         "_slots",
+        "bounds",
         "contributions",
         "count",
         "frequency",
@@ -113,7 +107,8 @@ class MergedPostings:
         """By weight; None where a weight was asked for once and nothing was cached."""
         self._slots: Slots | None = None
         self._frequencies: npt.NDArray[np.unsignedinteger] | None = None
-        self._bounds: TermBounds | None = None
+        self.bounds: TermBounds | None = None
+        """Of its ratios, for the k1 and b that it is cached under; None before they are needed."""
 
     @property
     def slots(self) -> Slots:
@@ -134,14 +129,6 @@ class MergedPostings:
             self._frequencies = found[0] if len(found) == 1 else np.concatenate([_NO_BYTES, *found])
         return self._frequencies
 
-    def bounds(
-        self, lexical_view: LexicalView, statistics: Statistics, k1: float, b: float
-    ) -> TermBounds:
-        """Returns the bounds of its ratios, for the k1 and b that it is cached under."""
-        if self._bounds is None:
-            self._bounds = _bounds(lexical_view, statistics, self.parts, k1, b)
-        return self._bounds
-
     def contains(self, slots: Slots) -> Bools:
         """Returns (n,) which of some slots have the term."""
         if not self.count:
@@ -158,38 +145,6 @@ class MergedPostings:
         np.multiply(self.frequencies.take(postings, mode="clip"), found, out=out)
 
 
-def _bounds(
-    lexical_view: LexicalView,
-    statistics: Statistics,
-    parts: Sequence[tuple[int, int, Term]],
-    k1: float,
-    b: float,
-) -> TermBounds:
-    segments: list[SegmentPostings] = []
-    impacts: list[Impacts] = [_NO_BYTES]
-    high, low, ratio_max, last = 1.0, 1.0, 0.0, 0
-    ratio_bounds = lexical_view.ratio_bounds(statistics, k1, b)
-    for index, start, part in parts:
-        segment, ratio, stored = lexical_view.segments[index], ratio_bounds[index], part.impacts
-        first, last = last, last + part.rows.shape[0]
-        is_computed = ratio is None or stored is None
-        stop = start + segment.ordinals.shape[0]
-        segments.append(
-            SegmentPostings(first, last, start, stop, None if is_computed else part.dense)
-        )
-        if ratio is None or stored is None:
-            lengths = segment.lengths[part.rows]
-            computed = _impacts(part, length_norms(lengths, statistics.mean_length, k1, b))
-            impacts.append(computed)
-            ratio_max = max(ratio_max, float(computed.max()) / IMPACT_MAX)
-        else:
-            impacts.append(stored)
-            low, high = min(low, ratio[0]), max(high, ratio[1])
-            ratio_max = max(ratio_max, ratio[1] * part.top / IMPACT_MAX)
-    merged = impacts[1] if len(parts) == 1 else np.concatenate(impacts)
-    return TermBounds(merged, high, low / high, min(1.0, ratio_max), tuple(segments))
-
-
 def length_norms(
     lengths: npt.NDArray[np.unsignedinteger], mean: float, k1: float, b: float
 ) -> Float64s:
@@ -200,14 +155,3 @@ def length_norms(
     norms += 1.0 - b
     norms *= k1
     return norms
-
-
-def _impacts(part: Term, norms: Float64s) -> Impacts:
-    """Returns the (m,) impacts of postings whose documents have these norms, as the index rounds
-    them.
-    """
-    ratio = part.frequencies.astype(np.float64)
-    ratio /= norms + ratio
-    ratio *= IMPACT_MAX * _DOWN
-    found: Impacts = np.floor(ratio).astype(np.uint8) + np.uint8(1)
-    return found

@@ -27,12 +27,22 @@ import numpy.typing as npt
 from ibidem.objects.record import record
 from ibidem.retrieve.filter import NodeSet, cached
 from ibidem.retrieve.lexical import tuning
-from ibidem.retrieve.lexical.postings import MergedPostings, Slots
+from ibidem.retrieve.lexical.postings import (
+    IMPACT_MAX,
+    Impacts,
+    MergedPostings,
+    SegmentPostings,
+    Slots,
+    TermBounds,
+    length_norms,
+)
 from ibidem.retrieve.lexical.row_layout import RowLayout, row_layout_of
 from ibidem.retrieve.lexical.statistics import Statistics
-from ibidem.retrieve.numbers import Float32s, ln_ratio
+from ibidem.retrieve.numbers import Float32s, Float64s, ln_ratio
 from ibidem.retrieve.protocol import Bools, LexicalSegment, Ordinals, Term
 
+_DOWN = 1.0 - 2.0**-40
+_NO_BYTES = np.zeros(0, np.uint8)
 _MINUS_INFINITY = np.uint32(0xFF800000)
 """The bits of the float32."""
 
@@ -136,6 +146,14 @@ class LexicalView:
             self._terms[text, k1, b] = found
         return found
 
+    def bounds(
+        self, postings: MergedPostings, statistics: Statistics, k1: float, b: float
+    ) -> TermBounds:
+        """Returns the bounds of the ratios of a term, for the k1 and b that it is cached under."""
+        if postings.bounds is None:
+            postings.bounds = _bounds(self, statistics, postings.parts, k1, b)
+        return postings.bounds
+
     def charge(self, size_bytes: int) -> None:
         """Counts bytes that are about to be cached with a term, and empties a full cache."""
         if (
@@ -213,3 +231,46 @@ def _postings_outside(statistics: Statistics, name: str, part: Term) -> int:
     if part.dense is not None:
         return int(part.rows.shape[0]) - int(np.count_nonzero(part.dense * mask))
     return int(part.rows.shape[0]) - int(np.count_nonzero(mask.take(part.rows)))
+
+
+def _bounds(
+    lexical_view: LexicalView,
+    statistics: Statistics,
+    parts: Sequence[tuple[int, int, Term]],
+    k1: float,
+    b: float,
+) -> TermBounds:
+    segments: list[SegmentPostings] = []
+    impacts: list[Impacts] = [_NO_BYTES]
+    high, low, ratio_max, last = 1.0, 1.0, 0.0, 0
+    ratio_bounds = lexical_view.ratio_bounds(statistics, k1, b)
+    for index, start, part in parts:
+        segment, ratio, stored = lexical_view.segments[index], ratio_bounds[index], part.impacts
+        first, last = last, last + part.rows.shape[0]
+        is_computed = ratio is None or stored is None
+        stop = start + segment.ordinals.shape[0]
+        segments.append(
+            SegmentPostings(first, last, start, stop, None if is_computed else part.dense)
+        )
+        if ratio is None or stored is None:
+            lengths = segment.lengths[part.rows]
+            computed = _impacts(part, length_norms(lengths, statistics.mean_length, k1, b))
+            impacts.append(computed)
+            ratio_max = max(ratio_max, float(computed.max()) / IMPACT_MAX)
+        else:
+            impacts.append(stored)
+            low, high = min(low, ratio[0]), max(high, ratio[1])
+            ratio_max = max(ratio_max, ratio[1] * part.top / IMPACT_MAX)
+    merged = impacts[1] if len(parts) == 1 else np.concatenate(impacts)
+    return TermBounds(merged, high, low / high, min(1.0, ratio_max), tuple(segments))
+
+
+def _impacts(part: Term, norms: Float64s) -> Impacts:
+    """Returns the (m,) impacts of postings whose documents have these norms, as the index rounds
+    them.
+    """
+    ratio = part.frequencies.astype(np.float64)
+    ratio /= norms + ratio
+    ratio *= IMPACT_MAX * _DOWN
+    found: Impacts = np.floor(ratio).astype(np.uint8) + np.uint8(1)
+    return found

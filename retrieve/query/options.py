@@ -90,6 +90,7 @@ _ANY = "any"
 _DIRECTIONS = ("outgoing", "incoming", "both")
 _WEIGHT_MAX = 1e9
 _NODES_MAX = 1_000_000
+_RECORDS_MAX = 10_000
 _SEEDS: Settings = {"default": 3, "low": 1, "high": 1000}
 _ETYPES: Settings = {"none": _ANY, "low": 1, "high": 1000}
 _WALK_STEPS: Settings = {"default": 2, "low": 1, "high": 4}
@@ -456,6 +457,49 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         Option(
             "packs", "Mapping[str, object]", none=_NO,
             help="Asks for packs of nodes and not for nodes; `packs` gives it from its own options",
+        ),
+    ),
+    "records": (
+        Option(
+            "records", "Mapping[str, object]", none=_NO,
+            help="Asks for records and what they are tied to, not for nodes; a graph memory gives "
+            "it from its own options",
+        ),
+        Option(
+            "records.as_of", "int", low=TIME_MIN, high=TIME_MAX,
+            help="The time of salience, and of the ages of outcomes",
+        ),
+        Option(
+            "records.undated", "int", none="`as_of`", low=TIME_MIN, high=TIME_MAX,
+            help="The time of records that have none",
+        ),
+        Option(
+            "records.notes", "CommitCid", none=_NO, help="The state of the notes that counts"
+        ),
+        Option(
+            "records.min_salience", "float", 0.0, high=1.0,
+            help="The least salience of what is returned",
+        ),
+        Option(
+            "records.root_limit", "int", 10, high=_RECORDS_MAX, help="Records that are ranked"
+        ),
+        Option(
+            "records.node_limit", "int", 25, high=_RECORDS_MAX,
+            help="Records in all, those that are ranked among them",
+        ),
+        Option("records.edge_limit", "int", 100, high=_RECORDS_MAX, help="Relations at most"),
+        Option("records.hops", "int", 1, high=16, help="Steps from a ranked record"),
+        Option(
+            "records.direction", "str", "both", choices=_DIRECTIONS,
+            help="The way that relations are followed",
+        ),
+        Option(
+            "records.top_min", "float", 0.6, high=1.0,
+            help="A best selector score below this needs more",
+        ),
+        Option(
+            "records.gap_min", "float", 0.0, high=1.0,
+            help="Or a gap to the second below this",
         ),
     ),
     "access": (

@@ -32,9 +32,11 @@ from ibidem.retrieve.rerank import Rerank, resolve_rerank
 from ibidem.retrieve.tokens import checked_digest, checked_estimator
 
 if TYPE_CHECKING:
+    from ibidem.objects.cid import CommitCid
     from ibidem.retrieve.context.option import PackOptions
     from ibidem.retrieve.query.signature import QueryOptions
     from ibidem.retrieve.recall.option import Recall
+    from ibidem.retrieve.records.option import RecordOptions
 
 SEMANTICS = 1
 """The version of every rule that decides an answer."""
@@ -79,6 +81,8 @@ class Query:
     """How hits become packs; None where nodes are asked for."""
     recall: Recall | None = None
     """Wider questions, factors and direct answers; None where none is asked for."""
+    records: RecordOptions | None = None
+    """How records are ranked and followed; None where nodes or packs are asked for."""
     trust: TrustContext | None = None
     """What the caller may see; None where the root has no trust policy."""
     semantics: int = SEMANTICS
@@ -100,8 +104,16 @@ class Query:
         """Whether the universe may be smaller than the view."""
         return bool(self.labels) or self.where is not None or self.valid is not None
 
+    @property
+    def notes(self) -> CommitCid | None:
+        """The state of the notes that counts; None where none does, or there are none yet."""
+        for part in (self.records, self.recall):
+            if part is not None and part.notes is not None:
+                return part.notes
+        return None
+
     def form(self) -> dict[str, Any]:
-        """Returns the canonical form: every field, the last three only where they are asked for."""
+        """Returns the canonical form: every field, the last four only where they are asked for."""
         kind = {"kind": "query", "v": 1, "semantics": self.semantics}
         written = {name: _written(getattr(self, name)) for name in _READERS}
         optional = {name: _written(getattr(self, name)) for name in _OPTIONAL_READERS}
@@ -187,6 +199,7 @@ def resolve(config: Config, **given: Unpack[QueryOptions]) -> Query:
         estimator_digest=counter_digest,
         packs=_some(_packs)(packs),
         recall=recall,
+        records=_some(_records)(asked["records"]),
         trust=checked_trust(policy_of(config), asked["trust"]),
         **vectors,
         **{name: checks.option(name, asked[name]) for name in _SIMPLE},
@@ -208,6 +221,8 @@ def _check_seeds(query: Query) -> None:
         match = query.match
         name = "operator" if match.operator != OR else "phrases" if match.phrases else "fuzzy"
         raise InvalidInputError(f"{name}: got it without a text, expected a text that it is about")
+    if query.packs is not None and query.records is not None:
+        raise InvalidInputError("records: got them beside packs, expected one of them")
     recall = query.recall
     if recall is not None and query.text is None and (recall.expansion or recall.direct):
         name = "expansion" if recall.expansion else "direct"
@@ -306,6 +321,18 @@ def _packs_of_form(form: Any) -> PackOptions:
     return PackOptions.from_form(form)
 
 
+def _records(given: object) -> RecordOptions:
+    from ibidem.retrieve.records.option import resolve_records
+
+    return resolve_records(given)
+
+
+def _records_of_form(form: Any) -> RecordOptions:
+    from ibidem.retrieve.records.option import RecordOptions
+
+    return RecordOptions.from_form(form)
+
+
 def _recall(given: Mapping[str, Any]) -> Recall | None:
     if not given:
         return None
@@ -342,6 +369,7 @@ _COMPOSED: Mapping[str, Callable[[Any], Any]] = {
 _OPTIONAL_READERS: Mapping[str, Callable[[Any], Any]] = {
     "packs": _packs_of_form,
     "recall": _recall_of_form,
+    "records": _records_of_form,
     "trust": TrustContext.from_form,
 }
 """Of the fields that are there only where they are asked for."""

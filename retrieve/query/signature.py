@@ -52,6 +52,7 @@ class SharedOptions(TypedDict, total=False):
     depth: int
     limit: int | None
     packs: Mapping[str, object] | None
+    records: Mapping[str, object] | None
     trust: TrustContext | None
 
 

@@ -10,10 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from ibidem.objects.cid import NodeCid
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
-from ibidem.objects.node import Node
 from ibidem.objects.record import record
 from ibidem.objects.text import node_text
 from ibidem.retrieve.answer.lane_score import LaneScore
@@ -22,6 +20,7 @@ from ibidem.retrieve.filter import Universe
 from ibidem.retrieve.fuse import Fused
 from ibidem.retrieve.lane import LaneTop
 from ibidem.retrieve.lexical.lane import rank_lexical
+from ibidem.retrieve.node_source import Load
 from ibidem.retrieve.numbers import Float64s, rank
 from ibidem.retrieve.protocol import Ordinals
 from ibidem.retrieve.ranking import SnapshotRanking
@@ -30,8 +29,6 @@ from ibidem.retrieve.recall.expansion import Expansion, expansions
 from ibidem.retrieve.recall.expansion_lane import expanded_top, with_expansion
 from ibidem.retrieve.recall.factors import Adjusted, Opinions, adjusted
 from ibidem.retrieve.recall.option import Recall
-
-Load = Callable[[NodeCid], Node]
 
 
 @record

@@ -21,9 +21,9 @@ from ibidem.embed.protocol import identity
 from ibidem.index.families import family, merge_scheduler
 from ibidem.memory.conversation.conversations import Conversations
 from ibidem.memory.graph.memory import GraphMemory
-from ibidem.memory.graph.record import Record
 from ibidem.repo.repository import Repository
 from ibidem.repo.sync.remotes import RemoteAddress
+from ibidem.retrieve.records.record import Record
 from ibidem.serve.remote import RemoteServer
 
 TOKEN = "a-token-of-forty-characters-0123456789ab"

@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from ibidem.memory.graph.record import Record
-from ibidem.memory.graph.salience import salience
-from ibidem.memory.graph.selector import Candidate, select
 from ibidem.objects import codec
 from ibidem.objects.cid import CommitCid
 from ibidem.objects.derive import event_node_id
 from ibidem.objects.ids import NodeId
 from ibidem.repo.events import Event
 from ibidem.retrieve.access.policy import TrustContext, TrustPolicy, decide
+from ibidem.retrieve.records.record import Record
+from ibidem.retrieve.records.salience import salience
+from ibidem.retrieve.records.selector import Candidate, select
 
 from . import mini_codec, mini_reader
 
@@ -184,7 +184,7 @@ CITED = {
         "4-b": "tests/memory/graph/test_asking.py::test_gr8_many_relations",
         "4-c": "tests/memory/graph/test_asking.py::test_shares_of_a_root",
         "4-d": "tests/memory/graph/test_asking.py::test_gr1_nodes_and_edges",
-        "4-e": "tests/memory/graph/test_asking.py::test_gr4_nodes_come",
+        "4-e": "tests/oracle/test_records.py::test_records_equal_the_oracle",
         "4-f": "tests/memory/graph/test_asking.py::test_an_answer_is_repeated",
         "5-a": "tests/memory/graph/test_revise.py::test_rv1_a_revision",
         "6-a": "tests/memory/graph/test_revise.py::test_co3_a_derived_record",

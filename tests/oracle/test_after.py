@@ -19,6 +19,7 @@ from ibidem.retrieve.answer.receipt import Receipt
 from ibidem.retrieve.answer.warning import WARNINGS_MAX, WarningCode
 from ibidem.retrieve.dense.lane import canonical_scores
 from ibidem.retrieve.diversity import diversify
+from ibidem.retrieve.node_source import NodeSource
 from ibidem.retrieve.pipeline import execute
 from ibidem.retrieve.query.query import Query, resolve
 from ibidem.retrieve.rerank import RerankRecord, RerankStatus
@@ -59,7 +60,10 @@ def given(texts, *, vectors=None, **options):
     def run(reranker, query=None):
         wanted = resolve(config, rerank=reranker, **options) if query is None else query
         return execute(
-            snapshot, wanted, lambda cid: Node.decode(facts.buffer.get(cid)), reranker=reranker
+            snapshot,
+            wanted,
+            NodeSource(lambda cid: Node.decode(facts.buffer.get(cid))),
+            reranker=reranker,
         )
 
     return run
@@ -286,7 +290,7 @@ def test_edges_are_shown_with_what_is_visible_and_no_more():
     def shown(count):
         query = resolve(facts.config, label="Doc", adjacency=count, limit=1)
         load = facts.buffer.get
-        [item] = execute(snapshot, query, lambda cid: Node.decode(load(cid))).items
+        [item] = execute(snapshot, query, NodeSource(lambda cid: Node.decode(load(cid)))).items
         return item.rendered.partition("summary: retry\n")[2].splitlines()
 
     assert shown(0) == []

@@ -19,6 +19,7 @@ from ibidem.objects.vector import Sparse, Vector
 from ibidem.retrieve.answer.answer import receipt_of
 from ibidem.retrieve.answer.receipt import Receipt
 from ibidem.retrieve.answer.warning import WarningCode
+from ibidem.retrieve.node_source import NodeSource
 from ibidem.retrieve.pipeline import execute
 from ibidem.retrieve.query.query import resolve
 
@@ -58,7 +59,9 @@ def ask(nodes, *, vectors=None, rows=None, tombstones=(), **options):
     facts = finish(config, list(nodes), dense, {"v": weighted}, set(tombstones), WriteBatch())
     snapshot = Index(None, facts.buffer).snapshot(facts.root)
     return execute(
-        snapshot, resolve(config, **options), lambda cid: Node.decode(facts.buffer.get(cid))
+        snapshot,
+        resolve(config, **options),
+        NodeSource(lambda cid: Node.decode(facts.buffer.get(cid))),
     )
 
 
@@ -188,7 +191,7 @@ def test_a_stale_vector_ranks_with_a_warning():
     result = execute(
         Index(None, facts.buffer).snapshot(facts.root),
         resolve(config, vector=("m", [1.0, 0.0])),
-        lambda cid: Node.decode(facts.buffer.get(cid)),
+        NodeSource(lambda cid: Node.decode(facts.buffer.get(cid))),
     )
     assert ids(result) == [0, 1]
     assert [(w.code, w.count) for w in result.warnings] == [(WarningCode.STALE_VECTORS, 1)]
@@ -253,6 +256,8 @@ def test_of_long_content_the_first_part_is_searched(character: str, before: int)
     snapshot = Index(None, buffer).snapshot(facts.root)
     for text, expected in (("early", [1]), ("late", [])):
         query = resolve(config, text=text)
-        result = execute(snapshot, query, lambda cid: Node.decode(buffer.get(cid)), facts.content)
+        result = execute(
+            snapshot, query, NodeSource(lambda cid: Node.decode(buffer.get(cid)), facts.content)
+        )
         assert ids(result) == expected
         assert result.to_bytes() == answer(World(buffer, facts.root), query.form())

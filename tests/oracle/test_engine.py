@@ -10,6 +10,7 @@ from ibidem.index.index import Index
 from ibidem.objects.node import Node
 from ibidem.retrieve.answer.answer import receipt_of
 from ibidem.retrieve.answer.receipt import Receipt
+from ibidem.retrieve.node_source import NodeSource
 from ibidem.retrieve.pipeline import execute
 from ibidem.retrieve.protocol import Snapshot
 from ibidem.retrieve.query.query import Query, resolve
@@ -52,8 +53,7 @@ def check(seed: int) -> None:
                 return execute(
                     snapshot,
                     query,
-                    lambda cid: Node.decode(facts.buffer.get(cid)),
-                    facts.content,
+                    NodeSource(lambda cid: Node.decode(facts.buffer.get(cid)), facts.content),
                     reranker=reranker,
                 )
 

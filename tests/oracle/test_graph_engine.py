@@ -10,6 +10,7 @@ import pytest
 
 from ibidem.index.index import Index
 from ibidem.objects.node import Node
+from ibidem.retrieve.node_source import NodeSource
 from ibidem.retrieve.pipeline import execute
 from ibidem.retrieve.query.query import Query, resolve
 from ibidem.store.memory import MemoryStore
@@ -45,7 +46,9 @@ def check(seed: int) -> None:
         explained = set()
         for snapshot in snapshots:
             result = execute(
-                snapshot, query, lambda cid: Node.decode(facts.buffer.get(cid)), facts.content
+                snapshot,
+                query,
+                NodeSource(lambda cid: Node.decode(facts.buffer.get(cid)), facts.content),
             )
             assert result.to_bytes() == expected
             check_paths(world, result)

@@ -23,6 +23,7 @@ from ibidem.retrieve.filter import view_of
 from ibidem.retrieve.graph.neighbourhood import Neighbourhood
 from ibidem.retrieve.graph.pagerank import UNIT, Flow, seed_mass
 from ibidem.retrieve.lane import LaneStatus
+from ibidem.retrieve.node_source import NodeSource
 from ibidem.retrieve.pipeline import execute
 from ibidem.retrieve.query.query import Query, resolve
 
@@ -80,7 +81,7 @@ def ask(made: Any, **options: Any) -> Any:
     """Returns the result, the oracle's bytes having been the same."""
     facts, snapshot = made
     query = resolve(facts.config, **{"text": "fish", "limit": None, **options})
-    result = execute(snapshot, query, lambda cid: Node.decode(facts.buffer.get(cid)))
+    result = execute(snapshot, query, NodeSource(lambda cid: Node.decode(facts.buffer.get(cid))))
     assert result.to_bytes() == answer(World(facts.buffer, facts.root), query.form())
     return result
 

@@ -25,6 +25,7 @@ from ibidem.objects.node import Node
 from ibidem.objects.root import Root
 from ibidem.objects.tree import build
 from ibidem.objects.vector import Vector
+from ibidem.retrieve.node_source import NodeSource
 from ibidem.retrieve.pipeline import execute
 from ibidem.retrieve.query.query import Query, resolve
 from ibidem.retrieve.rerank import RerankRecord
@@ -40,7 +41,7 @@ for case in json.loads(Path("spec/vectors/retrieval/answers.json").read_text("as
         said = dag_cbor.decode(bytes.fromhex(pair["result"]))["rerank"]
         record = None if said is None else RerankRecord.from_form(said)
         load = lambda cid: Node.decode(buffer.get(cid))
-        digest.update(execute(snapshot, query, load, reranker=record).to_bytes())
+        digest.update(execute(snapshot, query, NodeSource(load), reranker=record).to_bytes())
 
 rng = np.random.default_rng(5)
 rows = rng.standard_normal((600, 96)).astype(np.float32)
@@ -66,7 +67,7 @@ buffer.put(RootCid.of(root.encode()), root.encode())
 snapshot = Index(None, buffer).snapshot(RootCid.of(root.encode()))
 for row in (rows[0], rows[5] * 1e-20, rows[0] * 1e20):
     query = resolve(config, text="text 3", vector=("m", row), fusion="convex", mmr={})
-    result = execute(snapshot, query, lambda cid: Node.decode(buffer.get(cid)))
+    result = execute(snapshot, query, NodeSource(lambda cid: Node.decode(buffer.get(cid))))
     digest.update(result.to_bytes())
 print(digest.hexdigest())
 """

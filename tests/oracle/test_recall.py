@@ -11,6 +11,7 @@ from ibidem.index.index import Index
 from ibidem.objects.cid import CommitCid
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
+from ibidem.retrieve.node_source import NodeSource
 from ibidem.retrieve.pipeline import execute
 from ibidem.retrieve.query.query import Query, resolve
 from ibidem.retrieve.recall.feedback import (
@@ -118,8 +119,7 @@ def check(seed: int) -> None:
         result = execute(
             snapshot,
             query,
-            lambda cid: Node.decode(facts.buffer.get(cid)),
-            facts.content,
+            NodeSource(lambda cid: Node.decode(facts.buffer.get(cid)), facts.content),
             reranker=said,
             opinions=opinions(query, events),
         )

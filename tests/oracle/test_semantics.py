@@ -12,6 +12,7 @@ from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, RootCid
 from ibidem.objects.errors import FormatError
 from ibidem.objects.node import Node
+from ibidem.retrieve.node_source import NodeSource
 from ibidem.retrieve.query.query import SEMANTICS, Query
 from ibidem.retrieve.semantics import MODULES, engine
 
@@ -36,9 +37,8 @@ def test_a_published_version_answers_as_it_did(version: int) -> None:
             query = Query.decode(bytes.fromhex(pair["query"]))
             if query.semantics != version or query.rerank is not None:
                 continue
-            result = engine(version)(
-                snapshot, query, lambda cid, get=buffer.get: Node.decode(get(cid)), content
-            )
+            nodes = NodeSource(lambda cid, get=buffer.get: Node.decode(get(cid)), content)
+            result = engine(version)(snapshot, query, nodes)
             assert result.to_bytes().hex() == pair["result"], (case["name"], pair["query"])
             answered += 1
     assert answered > 10, f"version {version} has no golden answers"

@@ -24,6 +24,7 @@ from ibidem.retrieve.engine import execute
 from ibidem.retrieve.filter import view_of
 from ibidem.retrieve.graph.paths import find_paths, parse_steps
 from ibidem.retrieve.listing import Order, list_nodes
+from ibidem.retrieve.node_source import NodeSource
 from ibidem.retrieve.query.query import Query, resolve
 from ibidem.store.memory import MemoryStore
 
@@ -93,7 +94,11 @@ def said(
         assert Query.decode(query.encode()) == query
         noted = {} if opinions is None else {"opinions": opinions}
         result = execute(
-            snapshot, query, loader(facts), facts.content, reranker=options.get("rerank"), **noted
+            snapshot,
+            query,
+            NodeSource(loader(facts), facts.content),
+            reranker=options.get("rerank"),
+            **noted,
         )
     except IbidemError as error:
         return type(error), error.kind, str(error), error.hint

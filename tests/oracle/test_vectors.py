@@ -16,6 +16,7 @@ from ibidem.objects.node import Node
 from ibidem.retrieve import numbers
 from ibidem.retrieve.answer.render import contain, render
 from ibidem.retrieve.dense.lane import canonical_scores
+from ibidem.retrieve.node_source import NodeSource
 from ibidem.retrieve.pipeline import execute
 from ibidem.retrieve.query.query import Query
 from ibidem.retrieve.tokens import HEURISTIC
@@ -89,8 +90,7 @@ def test_answers(case):
         result = execute(
             snapshot,
             query,
-            lambda cid: Node.decode(buffer.get(cid)),
-            world.content,
+            NodeSource(lambda cid: Node.decode(buffer.get(cid)), world.content),
             reranker=None if scores is None else Says(query.rerank, scores),
         )
         assert result.to_bytes().hex() == pair["result"]

@@ -36,7 +36,12 @@ FULL: dict[str, Any] = {
 """Asks for everything, with as few values as that takes."""
 OTHER: dict[str, Any] = {**FULL, "graph": {"mode": "decay"}, "packs": {"expand": "edges"}}
 """Asks for what cannot be asked for together with that."""
-FORMS = [resolve(CONFIG, **FULL).form(), resolve(CONFIG, **OTHER).form()]
+RECORDS: dict[str, Any] = {
+    **{name: value for name, value in FULL.items() if name != "packs"},
+    "records": {"as_of": 1},
+}
+"""Asks for records, which are not asked for together with packs."""
+FORMS = [resolve(CONFIG, **options).form() for options in (FULL, OTHER, RECORDS)]
 ABSENT = object()
 NUMBERS = [one for one in OPTIONS.values() if one.type in ("int", "float", "int | datetime")]
 RESOLVED = [one for one in NUMBERS if one.form is not None]
@@ -62,6 +67,8 @@ def given(option: Option, value: object) -> dict[str, Any]:
         return {**base, "packs": {**base["packs"], option.name: value}}
     if option.name == "rrf_k":
         return {**base, "fusion": "rrf", "rrf_k": value}
+    if "records" in (mapping, option.name):
+        return {**RECORDS, "records": {**RECORDS["records"], key: value} if mapping else value}
     if not mapping:
         return {**base, option.name: value}
     if mapping == "graph":
@@ -72,8 +79,11 @@ def given(option: Option, value: object) -> dict[str, Any]:
 
 
 def named(option: Option) -> set[str]:
-    # Ages are measured from one time, which is part of two options.
-    return {option.name, "recency.as_of"} if option.name == "as_of" else {option.name}
+    # Ages are measured from one time, which is part of two options; those of records are given by
+    # their own names.
+    if option.name == "as_of":
+        return {option.name, "recency.as_of"}
+    return {option.name, option.key} if option.name.startswith("records.") else {option.name}
 
 
 def test_every_option_stands_once():
@@ -123,7 +133,10 @@ def test_the_canonical_form_has_every_option_at_its_place(option: Option):
 )
 def test_what_is_not_given_holds_as_the_table_says(option: Option):
     assert option.place is not None
-    if option.name in ("graph.mode", "notes") or option.none in ("as configured", "the question's"):
+    if option.name in ("graph.mode", "notes", "records.as_of") or option.none in (
+        "as configured",
+        "the question's",
+    ):
         return  # has no default of its own
     found = [at(form, option.place) for form in FORMS]
     default = list(option.default) if isinstance(option.default, tuple) else option.default
@@ -154,7 +167,7 @@ def test_choices_are_taken_and_nothing_else(option: Option):
     for value in ("best", 1, None if not option.none else True):
         with pytest.raises(InvalidInputError) as caught:
             resolve(CONFIG, **given(option, value))
-        assert str(caught.value).startswith(f"{option.name}:")
+        assert str(caught.value).partition(":")[0] in named(option)
 
 
 def test_what_is_resolved_by_the_repository_agrees_with_the_table():

@@ -199,3 +199,14 @@ def test_queries_are_values():
     query = resolve(CONFIG, text="x")
     with pytest.raises(dataclasses.FrozenInstanceError):
         query.depth = 1  # type: ignore[misc]
+
+
+def test_records_are_not_asked_for_beside_packs():
+    with pytest.raises(InvalidInputError, match=r"^records: got them beside packs"):
+        resolve(Config(), text="retry", packs={}, records={"as_of": 1})
+    query = resolve(Config(), text="retry", records={"as_of": 1})
+    form = {**query.form(), "packs": resolve(Config(), text="retry", packs={}).form()["packs"]}
+    with pytest.raises(CorruptError, match="records"):
+        Query.from_form(form)
+    with pytest.raises(CorruptError, match="eleven fields"):
+        Query.from_form({**query.form(), "records": {"as_of": 1}})

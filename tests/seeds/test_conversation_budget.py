@@ -41,6 +41,22 @@ def test_cm13_each_source_spends_its_part(repo):
     assert context.tokens_used == cost * 10
 
 
+def test_what_a_context_shows_is_an_answer_with_a_receipt(repo):
+    memory = Conversations(repo)
+    memory.append("a", [("user", f"needle {place}") for place in range(12)])
+    memory.compact("a", 0, 4, "the first five")
+    context = memory.context("needle", thread="a", budget=None, recent=3, similar=2)
+    answer = context.answer
+    assert {item.id for item in answer.items} == {one.id for one in context.messages}
+    everything = memory.context(None, thread="a", budget=None, recent=20)
+    assert "Summary" in {item.node.ntype for item in everything.answer.items}
+    assert len(everything.answer) == len(everything.messages) == 8
+    kept = repo.keep(answer.receipt)
+    memory.append("a", [("user", "needle again")])
+    assert repo.replay(kept).to_bytes() == answer.to_bytes()
+    assert memory.context("needle", thread="a", budget=0).answer is None
+
+
 TOOLS = [
     Message("user", "what is the weather"),
     Message("assistant", "let me look", tool_calls=("c1", "c2")),

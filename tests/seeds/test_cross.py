@@ -268,6 +268,7 @@ EFFECTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "mmr": ({"text": "red needle"}, {"mmr": {"lambda": 0.0}}),
     "estimator": ({}, {}),
     "packs": ({}, {}),
+    "records": ({}, {}),
     "trust": ({}, {}),
     "expand": ({}, {"expand": "section"}),
     "per_hit_neighbors": ({}, {"per_hit_neighbors": 3}),
@@ -285,8 +286,8 @@ EFFECTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "fanout": (EDGES, {"fanout": 1}),
 }
 """By option, what it is added to, and a value that makes a difference."""
-ELSEWHERE = {"rerank_text", "rerank_depth", "estimator", "packs", "trust"}
-"""Tested with the rerankers, estimators and policies that they need, or is every test of packs."""
+ELSEWHERE = {"rerank_text", "rerank_depth", "estimator", "packs", "records", "trust"}
+"""Tested with rerankers, estimators and policies of their own, or is every test of its kind."""
 OF_PACKS = {*PackOptions().form(), *EdgeWalk().form()} - {"edges"}
 
 

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from ibidem.memory.graph import GraphMemory, Record, RecordType
 from ibidem.objects.errors import CorruptError
 from ibidem.repo.repository import Repository
-from ibidem.testing.golden import parse
+from ibidem.testing.golden import parse, read
+from ibidem.testing.recheck import recheck
 
 from .conftest import PLUGIN, QUESTION, Run, note
 
@@ -252,3 +254,30 @@ def test_the_plugin_loads_nothing_heavy():
     )
     ours = ["ibidem", "ibidem.testing", "ibidem.testing.plugin", "ibidem.testing.stale"]
     assert done.stdout.strip() == f"[] {ours}"
+
+
+RECORDS = """
+def test_memory(retrieval):
+    when = {"as_of": 1_767_225_600_000_000, "mode": "exact"}
+    retrieval.check("who has the mill", kind="records", **when)
+"""
+
+
+def test_what_a_graph_memory_says_is_recorded_and_checked(
+    project: pytest.Pytester, run: Run, repo: Repository
+):
+    memory = GraphMemory(repo, author="ada")
+    facts = [Record(RecordType.SEMANTIC, text, scope="") for text in ("the mill", "its owner")]
+    mill, owner = memory.add(facts, relations=[(0, "has", 1)])
+    project.makepyfile(test_memory=RECORDS)
+    run("--retrieval-update").assert_outcomes(passed=1)
+    run().assert_outcomes(passed=1)
+    path = project.path / "__retrieval__" / "test_memory" / "test_memory.txt"
+    check = read(path).checks["1"]
+    assert [item.id for item in check.items] == [mill, owner]
+    assert recheck(repo, repo.graph("HEAD"), check) == []
+    memory.add(Record(RecordType.SEMANTIC, "another mill", scope=""))
+    result = run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["retrieval changed: *", "*another mill*"])
+    assert recheck(repo, repo.graph("HEAD"), check)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -10,18 +11,18 @@ import pytest
 
 import ibidem
 from ibidem.memory.graph import GraphMemory, RecordType
-from ibidem.memory.graph.answer import GraphReceipt
-from ibidem.memory.graph.record import Record
-from ibidem.memory.graph.selector import Candidate, score, select
 from ibidem.objects.errors import CorruptError, InvalidInputError, ReplayError
 from ibidem.objects.ids import NodeId
 from ibidem.repo.repository import Repository
+from ibidem.retrieve.answer.receipt import Receipt
+from ibidem.retrieve.records.record import Record
+from ibidem.retrieve.records.selector import Candidate, score, select
 
 from .conftest import DAY, EPOCH, HOUR, record, seen_from, ticking
 
 
 def texts(answer: Any) -> list[str]:
-    return [one.node.summary for one in answer.nodes]
+    return [one.node.summary for one in answer.items]
 
 
 def micro(value: float) -> int:
@@ -36,17 +37,18 @@ def star(memory: GraphMemory, leaves: int) -> list[NodeId]:
 def test_gr1_nodes_and_edges_are_limited_and_what_is_left_out_is_counted(memory: GraphMemory):
     star(memory, 200)
     answer = memory.retrieve_graph("hub")
-    assert len(answer.nodes) == 25
-    assert len(answer.edges) == 24
-    assert answer.skipped == {"node_limit": 176, "edge_limit": 0}
+    assert len(answer.items) == 25
+    assert len(answer.graph.edges) == 24
+    assert answer.dropped_counts["limit"] == 176
+    assert answer.graph.edges_skipped == 0
     fewer = memory.retrieve_graph("hub", edge_limit=5)
-    assert len(fewer.edges) == 5
-    assert fewer.skipped["edge_limit"] == 19
+    assert len(fewer.graph.edges) == 5
+    assert fewer.graph.edges_skipped == 19
     assert texts(fewer) == texts(answer)
     wide = memory.retrieve_graph("hub", node_limit=300)
-    assert len(wide.nodes) == 201
-    assert len(wide.edges) == 100
-    assert len(memory.retrieve_graph("leaf", root_limit=3, hops=0).nodes) == 3
+    assert len(wide.items) == 201
+    assert len(wide.graph.edges) == 100
+    assert len(memory.retrieve_graph("leaf", root_limit=3, hops=0).items) == 3
 
 
 def test_gr2_hops_are_steps_from_a_root(memory: GraphMemory):
@@ -55,7 +57,7 @@ def test_gr2_hops_are_steps_from_a_root(memory: GraphMemory):
     for hops in range(4):
         found = memory.retrieve_graph("alpha", hops=hops)
         assert texts(found) == ["alpha", "beta", "gamma", "delta"][: hops + 1]
-        assert [one.hop for one in found.nodes] == list(range(hops + 1))
+        assert [one.hop for one in found.items] == list(range(hops + 1))
     assert texts(memory.retrieve_graph("delta", hops=1)) == ["delta", "gamma"]
     assert texts(memory.retrieve_graph("delta", hops=1, direction="outgoing")) == ["delta"]
 
@@ -84,7 +86,7 @@ def test_gr3_diamonds_doubles_loops_and_circles_come_once(memory: GraphMemory):
         tx.add_edge(ids[0], "to", ids[1], key="again")
     answer = memory.retrieve_graph("alpha", hops=16)
     assert sorted(texts(answer)) == ["alpha", "beta", "delta", "gamma"]
-    triples = [(one.src, one.etype, one.dst) for one in answer.edges]
+    triples = [(one.src, one.etype, one.dst) for one in answer.graph.edges]
     assert len(triples) == len(set(triples)) == 6
 
 
@@ -113,7 +115,7 @@ def test_gr4_nodes_come_by_root_hop_salience_id_whatever_the_order_of_insertion(
     for seed in range(5):
         random.Random(seed).shuffle(order)
         assert build(order).retrieve_graph("number 3", hops=2).to_bytes() == expected.to_bytes()
-    keys = [(one.hop, -one.salience, one.id) for one in expected.nodes]
+    keys = [(one.hop, -one.salience, one.id) for one in expected.items]
     assert all(one < other for one, other in pairwise(keys))
 
 
@@ -185,12 +187,12 @@ def test_gr8_many_relations_are_no_better_than_one(memory: GraphMemory):
             tx.add_edge(hub, "subject_entity", ada, key=number)
         tx.add_edge(one, "subject_entity", ada)
     answer = memory.retrieve_graph("Ada", hops=0)
-    from ibidem.memory.graph.entity import entity_boosts
+    from ibidem.retrieve.records.entity import entity_boosts
 
     snapshot = repo.at().snapshot()
     boosts = entity_boosts(snapshot, "Ada", snapshot.live)
     assert boosts[snapshot.ordinal(hub)] == boosts[snapshot.ordinal(one)] == 85
-    assert {node.id for node in answer.nodes} == {hub, one, ada}
+    assert {node.id for node in answer.items} == {hub, one, ada}
 
 
 def test_se1_scores_are_those_of_the_formula():
@@ -215,7 +217,7 @@ def test_se2_a_competence_that_has_nothing_to_do_with_it_is_not_promoted(memory:
     )
     answer = memory.retrieve_graph("where does the cat sleep")
     assert texts(answer) == ["the cat sleeps on the sofa"]
-    assert answer.selection.selected == ()
+    assert answer.graph.selection.selected == ()
 
 
 def test_se3_what_is_missing_is_told_apart_from_two_that_are_good(memory: GraphMemory):
@@ -228,28 +230,27 @@ def test_se3_what_is_missing_is_told_apart_from_two_that_are_good(memory: GraphM
     assert select(twins, EPOCH, gap_min=0.1).needs_more
     memory.add([record("Competence", "debug retries", confidence=0.9)])
     found = memory.retrieve_graph("debug", top_min=0.99)
-    assert found.selection.needs_more
-    assert not memory.retrieve_graph("debug", top_min=0.1).selection.needs_more
+    assert found.graph.selection.needs_more
+    assert not memory.retrieve_graph("debug", top_min=0.1).graph.selection.needs_more
 
 
 def test_outcomes_and_reinforcements_count_for_the_selector(memory: GraphMemory):
     (one,) = memory.add([record("Competence", "debug retries", confidence=0.5)])
-    before = memory.retrieve_graph("debug").selection.scores[one]
+    before = memory.retrieve_graph("debug").graph.selection.scores[one]
     memory.notes.outcome(one, True)
     memory.notes.reinforce(one)
-    after = memory.retrieve_graph("debug").selection.scores[one]
+    after = memory.retrieve_graph("debug").graph.selection.scores[one]
     assert before == 0.5
     assert after > before
 
 
 def test_shares_of_a_root_add_up_to_its_score(memory: GraphMemory):
     memory.add([entity("Ada"), record(text="Ada likes tea"), record("Competence", "pour tea")])
-    for node in memory.retrieve_graph("does Ada like tea", hops=0).nodes:
+    for node in memory.retrieve_graph("does Ada like tea", hops=0).items:
         total = 0.0
-        for share in node.shares.values():
-            total += share
+        for lane in node.lanes.values():
+            total += lane.contribution
         assert node.score == total
-        assert set(node.ranks) == set(node.shares)
 
 
 def test_a_question_without_text_gives_records_by_salience(memory: GraphMemory):
@@ -266,22 +267,22 @@ def test_an_answer_is_repeated_from_its_receipt_after_commits_and_notes(memory: 
         memory.notes.penalize(ids[number], 0.5)
         memory.add(record(text=f"the hub again {number}"))
     assert memory.retrieve_graph("hub").cid != answer.cid
-    assert memory.replay(block).to_bytes() == answer.to_bytes()
-    assert GraphReceipt.decode(block).encode() == block
+    assert memory.repository.replay(Receipt.decode(block)).to_bytes() == answer.to_bytes()
+    assert Receipt.decode(block).encode() == block
     assert memory.retrieve_graph(
-        "hub", rev=answer.commit, notes=None, as_of=answer.request.as_of
-    ).nodes
+        "hub", rev=answer.receipt.commit, notes=None, as_of=answer.query.records.as_of
+    ).items
 
 
 def test_a_receipt_that_was_tampered_with_is_told(memory: GraphMemory):
     star(memory, 3)
     receipt = memory.retrieve_graph("hub").receipt
     with pytest.raises(CorruptError):
-        GraphReceipt.decode(receipt.encode()[:-1])
+        Receipt.decode(receipt.encode()[:-1])
     other = memory.retrieve_graph("leaf").receipt
-    forged = GraphReceipt(receipt.root, receipt.request, other.result)
+    forged = replace(receipt, result=other.result)
     with pytest.raises(ReplayError):
-        memory.replay(forged)
+        memory.repository.replay(forged)
 
 
 def test_the_clock_is_no_input(memory: GraphMemory, repo: Repository):
@@ -290,7 +291,7 @@ def test_the_clock_is_no_input(memory: GraphMemory, repo: Repository):
     for _ in range(3):
         repo.now()
     assert memory.retrieve_graph("hub").to_bytes() == answer.to_bytes()
-    assert answer.request.as_of == repo.commit_at().time
+    assert answer.query.records.as_of == repo.commit_at().time
 
 
 def test_ticking_is_a_clock():

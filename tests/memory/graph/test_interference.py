@@ -15,7 +15,6 @@ import pytest
 
 import ibidem
 from ibidem.memory.graph import GraphMemory, Record
-from ibidem.memory.graph.answer import GraphAnswer
 from ibidem.objects.child import Child
 from ibidem.objects.cid import Cid, RootCid
 from ibidem.objects.edge import Edge
@@ -31,6 +30,8 @@ from ibidem.retrieve.access.policy import (
     TrustPolicy,
     decide,
 )
+from ibidem.retrieve.answer.answer import Answer
+from ibidem.retrieve.records.item import RecordItem
 from ibidem.store.memory import MemoryStore
 
 from .conftest import EPOCH, record, ticking
@@ -120,11 +121,12 @@ def without(memory: GraphMemory, trust: TrustContext, events: list[Event]) -> Gr
     return other
 
 
-def said(answer: GraphAnswer) -> bytes:
+def said(answer: Answer[RecordItem]) -> bytes:
     """Returns all that an answer says, but its root, its notes head and the context."""
-    request = answer.request
-    plain = replace(request, query=replace(request.query, trust=None), notes_head=None)
-    return replace(answer, root=RootCid.of(b""), request=plain).to_bytes()
+    options = answer.query.records
+    assert options is not None
+    plain = replace(answer.query, trust=None, records=replace(options, notes=None))
+    return replace(answer, root=RootCid.of(b""), query=plain).to_bytes()
 
 
 def check_graph(seed: int) -> None:
@@ -147,7 +149,7 @@ def check_graph(seed: int) -> None:
         }
         seen = memory.retrieve_graph(text, trust=trust, **options)
         assert said(seen) == said(other.retrieve_graph(text, **options))
-        assert memory.replay(seen.receipt.encode()).to_bytes() == seen.to_bytes()
+        assert memory.repository.replay(seen.receipt).to_bytes() == seen.to_bytes()
 
 
 def test_tr4_a_graph_is_that_of_a_memory_without_the_rest():
@@ -168,8 +170,8 @@ def test_tr5_what_is_hidden_moves_no_rank(guarded: GraphMemory):
     guarded.add([hidden("tea"), hidden("tea tea tea"), hidden("milk")])
     after = guarded.retrieve_graph("tea", trust=LOW)
     again = guarded.repository.retrieve("tea", trust=LOW)
-    assert [(one.id, one.score) for one in after.nodes] == [
-        (one.id, one.score) for one in before.nodes
+    assert [(one.id, one.score) for one in after.items] == [
+        (one.id, one.score) for one in before.items
     ]
     assert [(one.id, one.score) for one in again.items] == [
         (one.id, one.score) for one in plain.items
@@ -252,10 +254,8 @@ def test_tr7_the_name_of_what_is_hidden_is_no_name(guarded: GraphMemory):
     def answers(name: str) -> list[bytes]:
         graph = guarded.retrieve_graph(f"{name} tea", trust=LOW)
         plain = guarded.repository.retrieve(f"{name} tea", trust=LOW)
-        unnamed = replace(graph.request.query, text=None)
-        request = replace(graph.request, query=unnamed)
         return [
-            replace(graph, request=request).to_bytes(),
+            replace(graph, query=replace(graph.query, text=None)).to_bytes(),
             replace(plain, query=replace(plain.query, text=None)).to_bytes(),
         ]
 
@@ -276,7 +276,7 @@ def test_tr8_a_stub_says_type_and_level_and_nothing_else(guarded: GraphMemory):
     )
     answer = guarded.retrieve_graph("tea", trust=STUBS)
     assert [
-        (one.near, one.outgoing, one.ntype, one.level, one.count) for one in answer.withheld
+        (one.near, one.outgoing, one.ntype, one.level, one.count) for one in answer.graph.withheld
     ] == [(near, False, "Semantic", 2, 1), (near, True, "Semantic", 2, 1)]
     block = answer.to_bytes()
     cid = guarded.repository.at(trust=ALL).node(far).cid
@@ -291,7 +291,7 @@ def test_tr8_two_levels_up_or_another_scope_is_not_even_a_stub(guarded: GraphMem
         [record(text="tea"), hidden("milk", level=3), hidden("sugar", level=2, scope="b")],
         relations=[(0, "to", 1), (0, "to", 2)],
     )
-    assert guarded.retrieve_graph("tea", trust=STUBS).withheld == ()
+    assert guarded.retrieve_graph("tea", trust=STUBS).graph.withheld == ()
 
 
 def test_tr9_the_walk_does_not_pass_through_what_is_hidden(guarded: GraphMemory):
@@ -301,16 +301,16 @@ def test_tr9_the_walk_does_not_pass_through_what_is_hidden(guarded: GraphMemory)
     )
     for trust in (LOW, STUBS):
         answer = guarded.retrieve_graph("tea", trust=trust, hops=5)
-        assert [one.node.summary for one in answer.nodes] == ["tea"]
-        assert answer.edges == ()
+        assert [one.node.summary for one in answer.items] == ["tea"]
+        assert answer.graph.edges == ()
     everything = guarded.retrieve_graph("tea", trust=ALL, hops=5)
-    assert len(everything.nodes) == 3
+    assert len(everything.items) == 3
 
 
 def test_tr10_nothing_is_said_of_what_is_withheld_unless_it_is_asked_for(guarded: GraphMemory):
     guarded.add([record(text="tea"), hidden("milk", level=2)], relations=[(0, "to", 1)])
-    assert guarded.retrieve_graph("tea", trust=LOW).withheld == ()
-    assert len(guarded.retrieve_graph("tea", trust=STUBS).withheld) == 1
+    assert guarded.retrieve_graph("tea", trust=LOW).graph.withheld == ()
+    assert len(guarded.retrieve_graph("tea", trust=STUBS).graph.withheld) == 1
     assert LOW.reveal == "none"
 
 

@@ -67,17 +67,17 @@ def test_an_option_that_nobody_knows_is_refused(memory: GraphMemory, facts: list
 
 def test_feedback_moves_the_roots_of_a_graph(memory: GraphMemory, facts: list[NodeId]):
     before = memory.retrieve_graph("gate")
-    assert before.root_ids[0] == facts[0]
+    assert before.graph.root_ids[0] == facts[0]
     found = memory.repository.retrieve("gate")
     for number in range(9):
         not_useful(memory.repository, found, [facts[0]], actor=f"actor {number}")
     head = memory.notes.head
     answer = memory.retrieve_graph("gate", feedback=True)
-    assert answer.root_ids[0] == facts[1]
+    assert answer.graph.root_ids[0] == facts[1]
     not_useful(memory.repository, found, [facts[1]], actor="actor")
-    assert memory.replay(answer.receipt.encode()).to_bytes() == answer.to_bytes()
+    assert memory.repository.replay(answer.receipt).to_bytes() == answer.to_bytes()
     again = memory.retrieve_graph("gate", feedback=True, notes=head)
-    assert again.root_ids == answer.root_ids
+    assert again.graph.root_ids == answer.graph.root_ids
 
 
 def test_worth_and_recency_count_at_the_time_of_the_question(
@@ -87,9 +87,9 @@ def test_worth_and_recency_count_at_the_time_of_the_question(
         memory.notes.outcome(facts[1], True, time=EPOCH + DAY)
     early = memory.retrieve_graph("gate", worth=True, recency=True, as_of=EPOCH)
     late = memory.retrieve_graph("gate", worth=True, recency=True, as_of=EPOCH + 2 * DAY)
-    assert early.root_ids[0] == facts[0]
-    assert late.root_ids[0] == facts[1]
-    assert memory.replay(late.receipt.encode()).to_bytes() == late.to_bytes()
+    assert early.graph.root_ids[0] == facts[0]
+    assert late.graph.root_ids[0] == facts[1]
+    assert memory.repository.replay(late.receipt).to_bytes() == late.to_bytes()
 
 
 def test_a_reranker_is_asked_once_and_a_replay_takes_what_it_said(
@@ -98,7 +98,7 @@ def test_a_reranker_is_asked_once_and_a_replay_takes_what_it_said(
     model = Backwards()
     answer = memory.retrieve_graph("gate", rerank=model)
     assert answer.status["rerank"] == "ok"
-    assert answer.root_ids[0] == facts[1]
-    again = memory.replay(answer.receipt.encode())
+    assert answer.graph.root_ids[0] == facts[1]
+    again = memory.repository.replay(answer.receipt)
     assert again.to_bytes() == answer.to_bytes()
     assert model.calls == 1

@@ -59,7 +59,7 @@ def test_a_record_without_a_time_has_that_of_the_commit(memory: GraphMemory):
     fact = plain(memory, "Semantic", summary="the gate is green", props=active, time=EPOCH)
     assert memory.salience(fact) == 1.0
     assert memory.salience(fact, as_of=EPOCH + 30 * DAY) == 0.5
-    [found] = memory.retrieve_graph("gate", as_of=EPOCH + 30 * DAY).nodes
+    [found] = memory.retrieve_graph("gate", as_of=EPOCH + 30 * DAY).items
     assert found.salience == 0.5
     assert memory.metrics().salience_counts == (0, 0, 0, 0, 1)
     assert memory.metrics().grown_day == 1
@@ -77,15 +77,15 @@ def test_a_question_over_records_without_a_time_is_repeated(memory: GraphMemory)
     plain(memory, "Semantic", summary="the gate is green", props=active, time=EPOCH)
     answer = memory.retrieve_graph("gate", as_of=EPOCH + 30 * DAY)
     plain(memory, "Semantic", summary="the gate is blue", time=EPOCH + 60 * DAY)
-    assert answer.request.undated == EPOCH
-    assert [one.salience for one in answer.nodes] == [0.5]
-    again = memory.replay(answer.receipt.encode())
+    assert answer.query.records.undated == EPOCH
+    assert [one.salience for one in answer.items] == [0.5]
+    again = memory.repository.replay(answer.receipt)
     assert again.to_bytes() == answer.to_bytes()
 
 
 def test_a_question_over_dated_records_does_not_say_when_the_commit_was(memory: GraphMemory):
     memory.add(record(), time=EPOCH)
-    assert memory.retrieve_graph("fact").request.undated is None
+    assert memory.retrieve_graph("fact").query.records.undated is None
 
 
 def test_without_a_commit_a_record_without_a_time_is_as_new_as_the_question(memory: GraphMemory):

@@ -154,7 +154,7 @@ def test_rv5_a_record_holds_from_a_time_until_before_another(memory: GraphMemory
     memory.add(record(text="tea time", valid_from=start, valid_to=stop))
 
     def found(as_of: int) -> bool:
-        return bool(memory.retrieve_graph("tea", as_of=as_of).nodes)
+        return bool(memory.retrieve_graph("tea", as_of=as_of).items)
 
     assert [found(time) for time in (start - 1, start, stop - 1, stop)] == [
         False,
@@ -162,7 +162,7 @@ def test_rv5_a_record_holds_from_a_time_until_before_another(memory: GraphMemory
         True,
         False,
     ]
-    assert not memory.retrieve_graph("tea").nodes
+    assert not memory.retrieve_graph("tea").items
     with pytest.raises(InvalidInputError, match=r"^valid_to"):
         record(valid_from=5, valid_to=5)
 
@@ -291,4 +291,4 @@ def test_metrics_count_what_is_there(memory: GraphMemory):
 
 def test_memory_can_be_opened_over_any_repository():
     with ibidem.init("memory:") as repo:
-        assert GraphMemory(repo).retrieve_graph("anything").nodes == ()
+        assert GraphMemory(repo).retrieve_graph("anything").items == ()

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ibidem.memory.graph import GraphMemory
-from ibidem.memory.graph.salience import salience
 from ibidem.objects.errors import InvalidInputError, NotFoundError
 from ibidem.objects.ids import NodeId
 from ibidem.repo.events import Event
+from ibidem.retrieve.records.salience import salience
 
 from .conftest import DAY, EPOCH, HOUR, record
 

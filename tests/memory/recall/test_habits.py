@@ -21,10 +21,11 @@ from ibidem.memory.recall.query_log import QueryLog
 from ibidem.memory.recall.recall import Disclosure, recall
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
-from ibidem.repo.events import OUTCOME, Event
+from ibidem.repo.events import Event
 from ibidem.repo.repository import Repository
 from ibidem.retrieve.query.options import DAY
 from ibidem.retrieve.recall.feedback import halved, worth
+from ibidem.retrieve.records.noted import OUTCOME
 
 from .helpers import NOW, add, shares
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -129,7 +130,7 @@ def test_what_a_run_cannot_record_is_refused_by_type(repo: Repository) -> None:
     trust = TrustContext(level=1, scopes=())
     with repo.run("nightly") as run:
         assert run.packs("mill", trust=trust).packs
-        for refused in (lambda: GraphMemory(run).retrieve_graph("mill"), lambda: run.notes("x")):
+        for refused in (lambda: GraphMemory(run).notes, lambda: run.notes("x")):  # type: ignore[arg-type]
             with pytest.raises(UnrecordedError, match="a run has no 'notes'"):
                 refused()
         with pytest.raises(InvalidInputError, match="trust: a run does not record"):
@@ -137,12 +138,67 @@ def test_what_a_run_cannot_record_is_refused_by_type(repo: Repository) -> None:
     assert not hasattr(run, "reindex")
 
 
-def test_the_receipt_of_a_graph_memory_is_told_from_one_that_can_be_kept(repo: Repository) -> None:
+def remembering(repo: Repository) -> GraphMemory:
     memory = GraphMemory(repo)
-    memory.add([Record(RecordType.SEMANTIC, "the mill is old", scope="")])
-    receipt = memory.retrieve_graph("mill").receipt
-    for take in (repo.keep, repo.replay):
-        with pytest.raises(InvalidInputError, match="got GraphReceipt") as raised:
-            take(receipt)  # type: ignore[operator]
-        assert "GraphMemory.replay" in (raised.value.hint or "")
-    assert memory.replay(receipt.encode()).cid == receipt.result
+    facts = [Record(RecordType.SEMANTIC, text, scope="") for text in ("the mill is old", "stones")]
+    fact, _ = memory.add(facts, relations=[(0, "has", 1)])
+    memory.notes.penalize(fact, 0.5)
+    return memory
+
+
+def remembered(run: Any) -> list[bytes]:
+    """What an agent is told by a graph memory."""
+    memory = GraphMemory(run)
+    answers = [
+        memory.retrieve_graph("mill"),
+        memory.retrieve_graph("mill", feedback=True, hops=0),
+        memory.retrieve_graph(rev="main", types=["Semantic"], root_limit=1),
+    ]
+    return [answer.to_bytes() for answer in answers]
+
+
+def test_what_a_graph_memory_said_comes_back(repo: Repository, tmp_path: Path) -> None:
+    memory = remembering(repo)
+    with repo.run("nightly") as run:
+        recorded = remembered(run)
+    repo.recorded("nightly").export(tmp_path / "run.car")
+    memory.notes.penalize(memory.records()[0].id, 0.1)
+    memory.add(Record(RecordType.SEMANTIC, "another mill", scope=""))
+    with run.replay() as again:
+        assert remembered(again) == recorded
+    assert remembered(repo) != recorded
+    other = ibidem.init("memory:")
+    with other.import_run(tmp_path / "run.car").replay() as again:
+        assert remembered(again) == recorded
+    assert check(repo.recorded("nightly"))["retrieve"] == 3
+    assert any("records" in line for line in repo.recorded("nightly").lines())
+
+
+def test_an_agent_that_asks_a_graph_memory_something_else_fails_there(repo: Repository) -> None:
+    remembering(repo)
+    with repo.run("nightly") as run:
+        GraphMemory(run).retrieve_graph("mill")
+    with pytest.raises(ReplayError, match="hops"), run.replay() as again:
+        GraphMemory(again).retrieve_graph("mill", hops=3)
+
+
+def test_the_receipt_of_a_graph_memory_is_kept_and_replayed(repo: Repository) -> None:
+    memory = remembering(repo)
+    answer = memory.retrieve_graph("mill")
+    receipt = answer.receipt
+    assert receipt is not None
+    assert receipt.notes_head == memory.notes.head
+    kept = repo.keep(receipt)
+    sealed = repo.keep(receipt, key=bytes(32))
+    memory.notes.penalize(answer.items[0].id, 0.5)
+    memory.add(Record(RecordType.SEMANTIC, "another mill", scope=""))
+    repo.collect_garbage(keep_operations=1)
+    for again in (
+        repo.replay(receipt),
+        repo.replay(kept),
+        repo.replay(sealed, text="mill", key=bytes(32)),
+    ):
+        assert again.to_bytes() == answer.to_bytes()
+    forged = replace(receipt, items=(replace(receipt.items[0], score=1.0), *receipt.items[1:]))
+    with pytest.raises(ReplayError, match="item 1, "):
+        repo.replay(forged)

@@ -14,13 +14,12 @@ from typing import Any
 
 from ibidem.objects.ids import NodeId
 from ibidem.objects.record import record
+from ibidem.retrieve.query.options import default
 from ibidem.retrieve.recall.feedback import halved
 
 RECENCY_HALF_LIFE = 30 * 86_400_000_000
 """Microseconds."""
 NEUTRAL = 0.5
-TOP_MIN, GAP_MIN = 0.6, 0.0
-"""The defaults below which more is needed."""
 
 
 @record
@@ -79,8 +78,8 @@ def select(
     candidates: Sequence[Candidate],
     as_of: int,
     *,
-    top_min: float = TOP_MIN,
-    gap_min: float = GAP_MIN,
+    top_min: float = default("records.top_min"),
+    gap_min: float = default("records.gap_min"),
 ) -> Selection:
     """Returns the candidates by score, then id, and how sure that is.
 

@@ -17,11 +17,12 @@ from typing import Any
 
 from ibidem.index.analysis import UNICODE, analyse
 from ibidem.objects.block import EMPTY, empty
+from ibidem.objects.config import Config
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.record import record
-from ibidem.retrieve.access.policy import Level, TrustPolicy, level_of
+from ibidem.retrieve.access.policy import Level, TrustPolicy, level_of, policy_of
 from ibidem.retrieve.query import checks
 
 
@@ -75,6 +76,8 @@ HALF_LIFE_SECONDS: Mapping[RecordType, int] = MappingProxyType(
 CONFIDENCE_DEFAULT = 0.5
 GAIN_DEFAULT = 0.1
 SOURCES = ("event", "artifact", "tool_call", "observation", "outcome", "record")
+_NEUTRAL_POLICY = TrustPolicy()
+"""Names the properties of records where no policy does."""
 _TAGS_MAX, _TAG_CHARS_MAX = 100, 256
 
 
@@ -227,6 +230,11 @@ _READ = (
     "provenance",
     "time",
 )
+
+
+def record_policy(config: Config) -> TrustPolicy:
+    """Returns the policy that names the properties of a root's records."""
+    return policy_of(config) or _NEUTRAL_POLICY
 
 
 def term_of(name: str) -> str:

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ibidem.memory.graph.record import Record
-from ibidem.repo.events import PENALIZE, REINFORCE, Event
 from ibidem.retrieve.recall.feedback import halved
+from ibidem.retrieve.records.noted import PENALIZE, REINFORCE, Noted
+from ibidem.retrieve.records.record import Record
 
 SECOND = 1_000_000
 
 
 def salience(
-    record: Record, events: Iterable[Event], as_of: int, *, undated: int | None = None
+    record: Record, events: Iterable[Noted], as_of: int, *, undated: int | None = None
 ) -> float:
     """Returns the salience of a record at a time, from 0 to 1.
 
@@ -57,7 +57,7 @@ def record_time(record: Record, undated: int) -> int:
     return record.time or undated
 
 
-def last_reinforced(events: Iterable[Event], as_of: int) -> int | None:
+def last_reinforced(events: Iterable[Noted], as_of: int) -> int | None:
     """Returns when a record was last reinforced, None for never."""
     times = [one.time for one in events if one.kind == REINFORCE and one.time <= as_of]
     return max(times, default=None)

@@ -16,8 +16,8 @@ import numpy as np
 from pyroaring import BitMap
 
 from ibidem.index.analysis import UNICODE, analyse
-from ibidem.memory.graph.record import RecordType
 from ibidem.retrieve.protocol import Snapshot
+from ibidem.retrieve.records.record import RecordType
 
 WINDOW_MAX = 8
 """Words of the longest name that is looked for."""

@@ -1,0 +1,73 @@
+"""Records and what ties them to each other, as text and as JSON."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ibidem.cli.render import output
+
+if TYPE_CHECKING:
+    from ibidem.retrieve.answer.answer import Answer
+    from ibidem.retrieve.records.item import RecordGraph, RecordItem
+
+
+def records_lines(answer: Answer[RecordItem]) -> list[str]:
+    """Returns the records and the relations between them as lines for people."""
+    lines: list[str] = []
+    for one in answer.items:
+        rank = f"  score {one.score:.4f}" if one.is_root else ""
+        label, text = output.one_line(one.node.ntype), output.one_line(one.node.summary or "")
+        lines += [f"{one.hop}  {one.id}  {label}  salience {one.salience:.3f}{rank}", f"   {text}"]
+    edges = _graph_of(answer).edges
+    return lines + [f"{edge.src} {output.one_line(edge.etype)} {edge.dst}" for edge in edges]
+
+
+def skipped(answer: Answer[RecordItem]) -> dict[str, int]:
+    """Returns how many records and relations each limit kept out."""
+    edges_skipped = _graph_of(answer).edges_skipped
+    return {"node_limit": answer.dropped_total, "edge_limit": edges_skipped}
+
+
+def records_json(answer: Answer[RecordItem]) -> dict[str, Any]:
+    """Returns the answer as JSON."""
+    graph = _graph_of(answer)
+    receipt = answer.receipt
+    commit = None if receipt is None else receipt.commit
+    notes = answer.query.notes
+    return {
+        "commit": None if commit is None else str(commit),
+        "notes": None if notes is None else str(notes),
+        "receipt": None if receipt is None else str(receipt.cid),
+        "result": str(answer.cid),
+        "nodes": [
+            {
+                "id": str(one.id),
+                "cid": str(one.cid),
+                "ntype": one.node.ntype,
+                "text": one.node.summary,
+                "hop": one.hop,
+                "salience": one.salience,
+                "score": one.score if one.is_root else None,
+                "ranks": {name: lane.rank for name, lane in one.lanes.items()},
+            }
+            for one in answer.items
+        ],
+        "edges": [
+            {"id": str(e.id), "etype": e.etype, "source": str(e.src), "target": str(e.dst)}
+            for e in graph.edges
+        ],
+        "skipped": skipped(answer),
+        "status": dict(answer.status),
+        "selection": {
+            "selected": [str(one) for one in graph.selection.selected],
+            "top": graph.selection.top,
+            "gap": graph.selection.gap,
+            "needs_more": graph.selection.needs_more,
+        },
+        "withheld_count": len(graph.withheld),
+    }
+
+
+def _graph_of(answer: Answer[RecordItem]) -> RecordGraph:
+    assert answer.graph is not None, "BUG: an answer of records without their graph"
+    return answer.graph

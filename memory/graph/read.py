@@ -1,0 +1,43 @@
+"""Every record of a revision, whoever may see it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.ids import NodeId
+from ibidem.objects.record import record
+from ibidem.repo.retrieval.records import commit_time
+from ibidem.retrieve.access.policy import ALL
+from ibidem.retrieve.records.record import LAYERS, Record, record_policy
+
+if TYPE_CHECKING:
+    from ibidem.repo.revision import Revision
+
+
+@record
+class Records:
+    """The records of one revision."""
+
+    found: tuple[Record, ...]
+    """By id."""
+    unreadable: Mapping[NodeId, str]
+    """Nodes that have the type of a record and are none, by id, each with the reason."""
+    time: int | None
+    """Of the commit, which is that of records without a time; None where there is no commit."""
+
+
+def read_records(revision: Revision) -> Records:
+    """Returns every record of a revision, and which nodes of their types are no records."""
+    whole = revision.seen_by(ALL)
+    policy = record_policy(whole.config)
+    found: list[Record] = []
+    unreadable: dict[NodeId, str] = {}
+    for node in whole.query(label=[str(one) for one in LAYERS]):
+        try:
+            found.append(Record.of(node, policy))
+        except InvalidInputError as error:
+            unreadable[node.id] = str(error)
+    return Records(tuple(found), MappingProxyType(unreadable), commit_time(whole.graph))

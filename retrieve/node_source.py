@@ -1,0 +1,33 @@
+"""How the nodes of a root are read: one by one or many at once, with their content."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ibidem.objects.cid import NodeCid
+from ibidem.objects.node import Node
+from ibidem.objects.record import record
+from ibidem.retrieve.tokens import HEURISTIC, TokenEstimator
+
+Load = Callable[[NodeCid], Node]
+LoadMany = Callable[[Sequence[NodeCid]], list[Node]]
+Content = Callable[[Node], bytes | None]
+
+
+def inline_content(node: Node) -> bytes | None:
+    """Returns the content of a node that keeps it in its own block, else None."""
+    return node.content if isinstance(node.content, bytes) else None
+
+
+@record
+class NodeSource:
+    """Where the nodes of a question come from, and what counts the tokens of their text."""
+
+    load: Load
+    """Reads a node."""
+    content: Content = inline_content
+    """Reads the whole content of a node, for those that keep it in raw blocks."""
+    estimator: TokenEstimator = HEURISTIC
+    """The query names it."""
+    load_many: LoadMany | None = None
+    """Reads many nodes at once; without it, they are read one by one."""

@@ -1,0 +1,329 @@
+"""Execute a question about records: the query's own ranking is one of four lanes, whose best are
+roots, and relations are walked from them.
+
+    candidates -> lanes -> sum of reciprocal ranks -> roots -> walk -> answer
+
+A pure function of a snapshot as its caller sees it, a query and the events at its notes head. The
+lanes count by rank, so none can swamp another: what was found, which entities are named, how
+salient a record is, what the selector says.
+
+Spec: memory 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+
+import numpy as np
+
+from ibidem.objects.block import EMPTY
+from ibidem.objects.cid import NodeCid
+from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.ids import NodeId
+from ibidem.objects.node import Node
+from ibidem.objects.record import record
+from ibidem.retrieve.access.policy import Reveal
+from ibidem.retrieve.access.restricted_snapshot import RestrictedSnapshot, restrict
+from ibidem.retrieve.answer.answer import Answer
+from ibidem.retrieve.answer.drops import DropReason, Drops
+from ibidem.retrieve.answer.lane_score import LaneScore
+from ibidem.retrieve.answer.render import render
+from ibidem.retrieve.answer.staleness import stale_among
+from ibidem.retrieve.answer.warning import Warning  # noqa: A004
+from ibidem.retrieve.budget import Reader
+from ibidem.retrieve.fuse import Fused, added, reciprocal_ranks
+from ibidem.retrieve.lane import LaneStatus, LaneTop
+from ibidem.retrieve.node_source import Load, NodeSource
+from ibidem.retrieve.numbers import rank
+from ibidem.retrieve.pipeline import Ranked, count_conflicted, lane_scores, ranked
+from ibidem.retrieve.protocol import Snapshot
+from ibidem.retrieve.query.query import Query
+from ibidem.retrieve.recall.factors import Opinions
+from ibidem.retrieve.records.entity import entity_boosts
+from ibidem.retrieve.records.item import RecordGraph, RecordItem, Withheld
+from ibidem.retrieve.records.noted import OUTCOME, Events, Noted, no_events
+from ibidem.retrieve.records.option import RecordOptions
+from ibidem.retrieve.records.record import Record, RecordType, record_policy
+from ibidem.retrieve.records.salience import last_reinforced, salience
+from ibidem.retrieve.records.selector import Candidate, Selection, select
+from ibidem.retrieve.records.walk import id_of, walk
+from ibidem.retrieve.rerank import LANE as RERANK
+from ibidem.retrieve.rerank import Reranker, RerankRecord, RerankStatus
+
+RETRIEVED, ENTITY, SALIENCE, SELECTOR = "retrieved", "entity", "salience", "selector"
+LANES: Mapping[str, float] = MappingProxyType(
+    {RETRIEVED: 1.0, ENTITY: 1.0, SALIENCE: 0.3, SELECTOR: 0.3}
+)
+"""Every lane with its weight, in the order in which their shares are added."""
+RRF_K = 60.0
+
+
+def execute_records(
+    snapshot: Snapshot,
+    query: Query,
+    nodes: NodeSource,
+    *,
+    reranker: Reranker | RerankRecord | None = None,
+    dense: LaneTop | None = None,
+    opinions: Opinions = EMPTY,
+    events: Events = no_events,
+) -> Answer[RecordItem]:
+    """Returns the records that answer a query; the arguments and errors are those of `execute`.
+
+    Args:
+        events: what the notes that the query names say about a node.
+
+    Raises:
+        InvalidInputError: also where the query has no options of records.
+    """
+    options = query.records
+    if options is None:
+        raise InvalidInputError("records: got none, expected the options of records")
+    view = restrict(snapshot, query.trust, nodes.load)
+    found = ranked(view, query, nodes, reranker=reranker, dense=dense, opinions=opinions)
+    records = _Records(view, options, found.reader, events)
+    tops, candidates, selection = _lanes(found, records)
+    fused = added(tops, [reciprocal_ranks(top, RRF_K, LANES[top.lane]) for top in tops])
+    order = rank(fused.scores, view.node_ids(fused.ordinals))
+    roots: list[int] = fused.ordinals[order][: options.root_limit].tolist()
+    eligible = found.scope.scope.members
+    walked = walk(view, roots, eligible, records.may_return, options)
+    items = _items(found, records, walked.hops, tops, fused)
+    graph = RecordGraph(
+        edges=tuple(walked.edges),
+        root_ids=tuple(id_of(view, one) for one in roots[: options.node_limit]),
+        selection=selection,
+        edges_skipped=walked.edges_skipped,
+        withheld=_withheld(view, items, nodes.load),
+    )
+    return Answer(
+        root=snapshot.root,
+        query=query,
+        items=items,
+        tokens_used=sum(item.tokens for item in items),
+        candidates_seen=len(candidates),
+        dropped=Drops(),
+        dropped_counts=MappingProxyType(
+            {
+                DropReason.LIMIT.value: walked.nodes_skipped,
+                DropReason.BUDGET.value: 0,
+            }
+        ),
+        warnings=_warnings(found, view, items),
+        status=MappingProxyType(_status(tops, found.record)),
+        rerank=found.record,
+        graph=graph,
+    )
+
+
+@record
+class _Read:
+    """A record that was read."""
+
+    cid: NodeCid
+    node: Node
+    record: Record
+
+
+class _Records:
+    """The records of one answer, read when they are needed."""
+
+    def __init__(
+        self, view: Snapshot, options: RecordOptions, reader: Reader, events: Events
+    ) -> None:
+        self.view = view
+        self.options = options
+        self._reader = reader
+        self._events = events
+        self._policy = record_policy(view.config)
+        self._read: dict[int, _Read] = {}
+        self._salience: dict[int, float] = {}
+
+    def may_return(self, ordinal: int) -> bool:
+        """Tells whether an eligible node is salient enough to be returned."""
+        least = self.options.min_salience
+        return least == 0.0 or self.salience(ordinal) >= least
+
+    def salience(self, ordinal: int) -> float:
+        """Returns the salience of a record at the question's time."""
+        if ordinal not in self._salience:
+            self._salience[ordinal] = salience(
+                self.read(ordinal).record,
+                self.events(ordinal),
+                self.options.as_of,
+                undated=self.options.undated,
+            )
+        return self._salience[ordinal]
+
+    def events(self, ordinal: int) -> Sequence[Noted]:
+        """Returns what was said about a node."""
+        return self._events(id_of(self.view, ordinal))
+
+    def read(self, ordinal: int) -> _Read:
+        """Returns the record that a node is."""
+        if ordinal not in self._read:
+            self.read_ahead([ordinal])
+        return self._read[ordinal]
+
+    def read_ahead(self, ordinals: Sequence[int]) -> None:
+        """Reads records in one batch."""
+        cids = self.view.node_cids(np.array(ordinals, np.uint32))
+        load, load_many = self._reader.load, self._reader.load_many
+        nodes = list(map(load, cids)) if load_many is None else load_many(cids)
+        for ordinal, cid, node in zip(ordinals, cids, nodes, strict=True):
+            self._read[ordinal] = _Read(cid, node, Record.of(node, self._policy))
+
+
+def _lanes(found: Ranked, records: _Records) -> tuple[list[LaneTop], list[int], Selection]:
+    """Returns the tops of the four lanes, the candidates, and what the selector says of them."""
+    query, eligible, view = found.scope.query, found.scope.scope.members, records.view
+    boosts = {} if query.text is None else entity_boosts(view, query.text, eligible)
+    listed: list[int] = found.ranking.ordinals.tolist()
+    scores = {one: found.ranking.score(index) for index, one in enumerate(listed)}
+    records.read_ahead(list(dict.fromkeys([*listed, *boosts])))
+    candidates = [one for one in dict.fromkeys([*listed, *boosts]) if records.may_return(one)]
+    kept = set(candidates)
+    retrieved = [one for one in listed if one in kept] if query.has_ranker else []
+    selection = _selected(found, records, candidates)
+    chosen = {_ordinal(view, one): selection.scores[one] for one in selection.selected}
+    saliences = {one: records.salience(one) for one in candidates}
+    named = {one: float(boost) for one, boost in boosts.items() if one in kept}
+    tops = [
+        _top(RETRIEVED, retrieved, scores),
+        _top(ENTITY, _best_first(view, named), named),
+        _top(SALIENCE, _best_first(view, saliences), saliences),
+        _top(SELECTOR, list(chosen), chosen),
+    ]
+    return tops, candidates, selection
+
+
+def _best_first(view: Snapshot, scores: Mapping[int, float]) -> list[int]:
+    """Returns ordinals by score descending, then id."""
+    ordinals = np.array(list(scores), np.uint32)
+    order = rank(np.array(list(scores.values()), np.float64), view.node_ids(ordinals))
+    best: list[int] = ordinals[order].tolist()
+    return best
+
+
+def _top(lane: str, ordered: Sequence[int], scores: Mapping[int, float]) -> LaneTop:
+    return LaneTop(
+        lane,
+        np.array(ordered, np.uint32),
+        np.array([scores[one] for one in ordered], np.float64),
+        LaneStatus.OK if ordered else LaneStatus.EMPTY,
+    )
+
+
+def _selected(found: Ranked, records: _Records, candidates: Iterable[int]) -> Selection:
+    """Returns what the selector says of the competences and plans among the candidates."""
+    options, close = records.options, _closeness(found, records.view)
+    rows: list[Candidate] = []
+    for ordinal in candidates:
+        one = records.read(ordinal).record
+        if one.type not in (RecordType.COMPETENCE, RecordType.PLAN_GRAPH):
+            continue
+        events = [event for event in records.events(ordinal) if event.time <= options.as_of]
+        outcomes = [event.value == 1.0 for event in events if event.kind == OUTCOME]
+        rows.append(
+            Candidate(
+                id_of(records.view, ordinal),
+                close.get(ordinal, one.confidence),
+                one.payload.get("successes", 0) + sum(outcomes),
+                one.payload.get("failures", 0) + len(outcomes) - sum(outcomes),
+                last_reinforced(events, options.as_of),
+            )
+        )
+    return select(rows, options.as_of, top_min=options.top_min, gap_min=options.gap_min)
+
+
+def _closeness(found: Ranked, view: Snapshot) -> dict[int, float]:
+    """Returns (cosine + 1) / 2 of the nodes that the dense lane has; nothing for other metrics."""
+    vector = found.scope.query.vector
+    if vector is None or view.config.models[vector.model].metric != "cosine":
+        return {}
+    return {
+        ordinal: (score + 1.0) / 2.0
+        for top in found.tops
+        if top.lane == "dense"
+        for ordinal, score in zip(top.ordinals.tolist(), top.scores.tolist(), strict=True)
+    }
+
+
+def _items(
+    found: Ranked,
+    records: _Records,
+    hops: Mapping[int, int],
+    tops: Sequence[LaneTop],
+    fused: Fused,
+) -> tuple[RecordItem, ...]:
+    """Returns the items: roots first, then by hop, salience descending, id."""
+    estimator = found.reader.estimator
+    roots = [one for one, hop in hops.items() if hop == 0]
+    ranks = dict(zip(roots, lane_scores(np.array(roots, np.uint32), tops, fused), strict=True))
+    scores = dict(zip(fused.ordinals.tolist(), fused.scores.tolist(), strict=True))
+    items: list[RecordItem] = []
+    for ordinal, hop in hops.items():
+        read = records.read(ordinal)
+        rendered = render(read.node)
+        lanes: Mapping[str, LaneScore] = ranks.get(ordinal, {})
+        items.append(
+            RecordItem(
+                read.node,
+                read.cid,
+                hop,
+                records.salience(ordinal),
+                scores[ordinal] if hop == 0 else 0.0,
+                rendered,
+                estimator.estimate(rendered),
+                MappingProxyType(lanes),
+            )
+        )
+    return tuple(sorted(items, key=lambda one: (one.hop, -one.salience, one.id.raw)))
+
+
+def _status(
+    tops: Sequence[LaneTop], reranked: RerankRecord | None
+) -> dict[str, LaneStatus | RerankStatus]:
+    status: dict[str, LaneStatus | RerankStatus] = {top.lane: top.status for top in tops}
+    if reranked is not None:
+        status[RERANK] = reranked.status
+    return status
+
+
+def _warnings(found: Ranked, view: Snapshot, items: Sequence[RecordItem]) -> tuple[Warning, ...]:
+    """Returns the warnings of the query, and of what is returned."""
+    query, ids = found.scope.query, [one.id for one in items]
+    dense = {one for top in found.tops if top.lane == "dense" for one in top.ordinals.tolist()}
+    close = {at: one for one in items if (at := _ordinal(view, one.id)) in dense}
+    nodes, ordinals = [one.node for one in close.values()], np.array(list(close), np.uint32)
+    stale = stale_among(view, query, ordinals, nodes, found.reader.content)
+    return found.warnings(stale, count_conflicted(view, ids))
+
+
+def _ordinal(view: Snapshot, node: NodeId) -> int:
+    ordinal = view.ordinal(node)
+    assert ordinal is not None, "BUG: a ranked node is in the snapshot"
+    return ordinal
+
+
+def _withheld(view: Snapshot, items: Sequence[RecordItem], load: Load) -> tuple[Withheld, ...]:
+    """Returns the neighbours of returned records of which the caller may know that there are any;
+    nothing unless it asked."""
+    if not isinstance(view, RestrictedSnapshot) or view.trust.reveal != Reveal.STUB:
+        return ()
+    counts: dict[tuple[bytes, bool, str, int], int] = {}
+    for one in items:
+        ordinal = view.base.ordinal(one.id)
+        assert ordinal is not None, "BUG: a returned node is in the snapshot"
+        for outgoing in (True, False):
+            edges = view.base.outgoing(ordinal) if outgoing else view.base.incoming(ordinal)
+            others = {other for other in edges.neighbours.tolist() if other in view.withheld}
+            for other in sorted(others):
+                node = load(view.base.node_cids(np.array([other], np.uint32))[0])
+                key = (one.id.raw, outgoing, node.ntype, view.trust.cap(view.policy) + 1)
+                counts[key] = counts.get(key, 0) + 1
+    return tuple(
+        Withheld(NodeId(near), outgoing, ntype, level, counts[near, outgoing, ntype, level])
+        for near, outgoing, ntype, level in sorted(counts)
+    )

@@ -1,0 +1,140 @@
+"""What an answer about records holds: the records, and the graph that ties them to each other.
+
+Spec: memory 4.5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import field
+from typing import Any
+
+from ibidem.objects.block import empty
+from ibidem.objects.cid import NodeCid
+from ibidem.objects.ids import EdgeId, NodeId
+from ibidem.objects.node import Node
+from ibidem.objects.record import record
+from ibidem.retrieve.answer.cbor_writer import (
+    bytes_of,
+    count_of,
+    link_of,
+    map_of,
+    real_of,
+    text_of,
+)
+from ibidem.retrieve.answer.lane_score import LaneScore, encode_lanes
+from ibidem.retrieve.records.selector import Selection
+
+
+@record
+class RecordItem:
+    """A returned record."""
+
+    node: Node
+    cid: NodeCid
+    hop: int
+    """Steps from the nearest root; 0 for roots."""
+    salience: float
+    score: float
+    """Of roots: what the lanes contribute together; 0.0 for what was only reached."""
+    rendered: str
+    tokens: int
+    lanes: Mapping[str, LaneScore] = field(default_factory=empty)
+    """Of roots: what each lane that has it said."""
+
+    @property
+    def id(self) -> NodeId:
+        """The node's id."""
+        return self.node.id
+
+    @property
+    def is_root(self) -> bool:
+        """Whether it was ranked, and not only reached."""
+        return self.hop == 0
+
+    @property
+    def hits(self) -> tuple[RecordItem]:
+        """The record itself."""
+        return (self,)
+
+    def encode(self) -> bytes:
+        """Returns the canonical bytes."""
+        return map_of(
+            {
+                "id": bytes_of(self.id.raw),
+                "cid": link_of(self.cid),
+                "hop": count_of(self.hop),
+                "salience": real_of(self.salience),
+                "score": real_of(self.score),
+                "rendered": text_of(self.rendered),
+                "tokens": count_of(self.tokens),
+                "lanes": encode_lanes(self.lanes),
+            }
+        )
+
+    def explain(self, place: int) -> Iterator[str]:
+        """Yields its score, and what each lane said about it."""
+        yield (
+            f"{place}. {self.id} hop {self.hop} salience {self.salience!r} "
+            f"score {self.score!r} tokens {self.tokens}"
+        )
+        for name, lane in self.lanes.items():
+            yield (
+                f"   {name}: rank {lane.rank}, score {lane.score!r}, "
+                f"contributes {lane.contribution!r}"
+            )
+
+
+@record
+class Relation:
+    """An edge between two returned records."""
+
+    id: EdgeId
+    etype: str
+    src: NodeId
+    dst: NodeId
+    weight: float
+
+    def form(self) -> list[Any]:
+        """Returns the canonical form."""
+        return [self.id.raw, self.etype, self.src.raw, self.dst.raw, self.weight]
+
+
+@record
+class Withheld:
+    """Neighbours of a returned record that the caller may not see, as far as it may know of any."""
+
+    near: NodeId
+    outgoing: bool
+    """Whether the edge leaves `near`."""
+    ntype: str
+    level: int
+    count: int
+
+    def form(self) -> list[Any]:
+        """Returns the canonical form."""
+        return [self.near.raw, self.outgoing, self.ntype, self.level, self.count]
+
+
+@record
+class RecordGraph:
+    """What ties the items of an answer to each other, and which of them to use."""
+
+    edges: tuple[Relation, ...]
+    """In the order in which the walk met them."""
+    root_ids: tuple[NodeId, ...]
+    """Best first."""
+    selection: Selection
+    edges_skipped: int
+    """Edges between returned records that a limit kept out."""
+    withheld: tuple[Withheld, ...] = ()
+
+    def form(self) -> dict[str, Any]:
+        """Returns the canonical form."""
+        return {
+            "edges": [edge.form() for edge in self.edges],
+            "edges_skipped": self.edges_skipped,
+            "root_ids": [node.raw for node in self.root_ids],
+            "selection": self.selection.form(),
+            "withheld": [one.form() for one in self.withheld],
+        }

@@ -1,0 +1,80 @@
+"""What makes a question one about records: the time, the notes, the limits of the walk.
+
+Spec: memory 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, Self
+
+from ibidem.objects.cid import Cid, CommitCid
+from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.record import record
+from ibidem.retrieve.query import checks
+from ibidem.retrieve.query.options import Option, default, members
+
+
+@record
+class RecordOptions:
+    """How records are ranked, and how far what they are tied to is followed."""
+
+    as_of: int
+    """Salience and recency are those of this time, microseconds since 1970 UTC."""
+    undated: int | None = default("records.undated")
+    """The time of records that have none: that of the commit. None where there was no commit, for
+    `as_of`; or where every record that is seen has one."""
+    notes: CommitCid | None = default("records.notes")
+    """The notes head whose events count; None for none."""
+    min_salience: float = default("records.min_salience")
+    root_limit: int = default("records.root_limit")
+    node_limit: int = default("records.node_limit")
+    edge_limit: int = default("records.edge_limit")
+    hops: int = default("records.hops")
+    direction: str = default("records.direction")
+    top_min: float = default("records.top_min")
+    gap_min: float = default("records.gap_min")
+
+    def form(self) -> dict[str, Any]:
+        """Returns the canonical form, every field present."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
+
+    @classmethod
+    def from_form(cls, form: object) -> Self:
+        """Returns the options of a canonical form."""
+        if not isinstance(form, dict) or set(form) != {one.key for one in members("records")}:
+            raise InvalidInputError(f"records: got {checks.show(form)}, expected its eleven fields")
+        return cls(**{one.key: _checked(one, form[one.key]) for one in members("records")})
+
+
+def resolve_records(given: object) -> RecordOptions:
+    """Returns the options of a person, checked.
+
+    Raises:
+        InvalidInputError: an option is unknown, or of the wrong type or size; the message names it.
+    """
+    if not isinstance(given, Mapping):
+        raise InvalidInputError(f"records: got {checks.show(given)}, expected a map of options")
+    known = {one.key: one.default for one in members("records")}
+    unknown = sorted(str(name) for name in given if name not in known)
+    if unknown:
+        raise InvalidInputError(
+            f"{unknown[0]}: got an unknown option, expected one of {', '.join(known)}"
+        )
+    return RecordOptions.from_form({**known, **given})
+
+
+def _checked(one: Option, value: object) -> Any:
+    """Returns the value of an option by the table; the caller gives it by its key."""
+    if value is None and one.none:
+        return None
+    if one.key == "notes":
+        if not isinstance(value, Cid):
+            raise InvalidInputError(f"notes: got {checks.show(value)}, expected a CommitCid")
+        return CommitCid(value.raw)
+    if one.choices:
+        return checks.choice(one.key, value, one.choices)
+    if one.type == "float":
+        return checks.number(one.key, value, low=one.low, high=one.high)
+    return checks.count(one.key, value, low=int(one.low), high=int(one.high))

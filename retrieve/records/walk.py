@@ -1,0 +1,90 @@
+"""The walk from roots to what they are tied to, within limits of hops, nodes and edges.
+
+First in, first out; the edges of a node in the order of `context/edge_walk.py`. Every node on the
+way must be one that may be returned: what is filtered out is not passed through either.
+
+Spec: memory 4.4.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from pyroaring import BitMap
+
+from ibidem.objects.ids import EdgeId, NodeId
+from ibidem.retrieve.context.edge_walk import WalkEdge, edges_in_order
+from ibidem.retrieve.protocol import Snapshot
+from ibidem.retrieve.records.item import Relation
+from ibidem.retrieve.records.option import RecordOptions
+
+
+@dataclass(slots=True)
+class Walked:
+    """What a walk found."""
+
+    hops: dict[int, int] = field(default_factory=dict)
+    """By ordinal, in the order met, how far from a root."""
+    edges: list[Relation] = field(default_factory=list)
+    nodes_skipped: int = 0
+    edges_skipped: int = 0
+
+
+def walk(
+    snapshot: Snapshot,
+    roots: Sequence[int],
+    eligible: BitMap,
+    may_pass: Callable[[int], bool],
+    options: RecordOptions,
+) -> Walked:
+    """Returns the nodes within reach of the roots, and the edges between them.
+
+    Args:
+        snapshot: as the caller sees it.
+        roots: ordinals, best first; those beyond the limit of nodes are skipped.
+        eligible: nodes outside it are neither returned nor walked through.
+        may_pass: whether an eligible node may be returned.
+        options: limits and direction.
+    """
+    found = Walked(nodes_skipped=max(0, len(roots) - options.node_limit))
+    found.hops = dict.fromkeys(roots[: options.node_limit], 0)
+    skipped: set[int] = set()
+    seen: set[tuple[NodeId, str, NodeId]] = set()
+    waiting = deque(found.hops)
+    while waiting:
+        at = waiting.popleft()
+        hop, own = found.hops[at], id_of(snapshot, at)
+        for row in edges_in_order(snapshot, eligible, at, options.direction):
+            edge, other = _relation(own, row), row.other
+            key = (edge.src, edge.etype, edge.dst)
+            if key in seen or not (other in found.hops or hop < options.hops):
+                continue
+            if other not in found.hops:
+                if other in skipped or not may_pass(other):
+                    continue
+                if len(found.hops) >= options.node_limit:
+                    skipped.add(other)
+                    continue
+                found.hops[other] = hop + 1
+                waiting.append(other)
+            seen.add(key)
+            if len(found.edges) < options.edge_limit:
+                found.edges.append(edge)
+            else:
+                found.edges_skipped += 1
+    found.nodes_skipped += len(skipped)
+    return found
+
+
+def id_of(snapshot: Snapshot, ordinal: int) -> NodeId:
+    """Returns the id of a node."""
+    return NodeId(snapshot.node_ids(np.array([ordinal], np.uint32)).tobytes())
+
+
+def _relation(own: NodeId, row: WalkEdge) -> Relation:
+    near = NodeId(row.near)
+    ends = (near, own) if row.is_incoming else (own, near)
+    return Relation(EdgeId(row.id), row.etype, *ends, row.weight)
