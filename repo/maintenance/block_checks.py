@@ -28,7 +28,7 @@ from ibidem.objects.receipt import ReceiptBlock
 from ibidem.objects.step import Step
 from ibidem.objects.tree.block import decode
 from ibidem.objects.verify import read_foreign
-from ibidem.repo.maintenance.reachability import EMPTY_RAW, TREE, Link, expand
+from ibidem.objects.walk import EMPTY_RAW, TREE, Link, expand
 from ibidem.repo.maintenance.report import Fault, FaultKind
 from ibidem.repo.root_check import place_problem
 

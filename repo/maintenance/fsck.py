@@ -19,6 +19,7 @@ from ibidem.objects.errors import CorruptError, FormatError, IbidemError, NotFou
 from ibidem.objects.ids import NodeId
 from ibidem.objects.second_reader import disagreement
 from ibidem.objects.view import View
+from ibidem.objects.walk import Link
 from ibidem.repo import refs
 from ibidem.repo.erasure.find_copies import find_copies
 from ibidem.repo.erasure.guard import Erased
@@ -32,7 +33,6 @@ from ibidem.repo.maintenance.cells import (
     kept_operations,
 )
 from ibidem.repo.maintenance.history_checks import HistoryCheck, in_order
-from ibidem.repo.maintenance.reachability import Link
 from ibidem.repo.maintenance.report import Fault, FaultKind, FsckReport
 from ibidem.repo.maintenance.source_check import Compared, check_sources
 from ibidem.repo.notes import NOTES, damaged_events
