@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from ibidem.objects.cid import Cid, CommitCid, OperationCid, RootCid
@@ -19,12 +18,12 @@ from ibidem.objects.errors import CorruptError, FormatError, IbidemError, NotFou
 from ibidem.objects.ids import NodeId
 from ibidem.objects.second_reader import disagreement
 from ibidem.objects.view import View
-from ibidem.objects.walk import Link
+from ibidem.objects.walk import Link, read_all
 from ibidem.repo import refs
 from ibidem.repo.erasure.find_copies import find_copies
 from ibidem.repo.erasure.guard import Erased
 from ibidem.repo.maintenance import file_checks
-from ibidem.repo.maintenance.block_checks import Progress, Walk
+from ibidem.repo.maintenance.block_checks import Look, Progress, Walk
 from ibidem.repo.maintenance.cells import (
     HEAD_CELL,
     HORIZON_CELL,
@@ -44,7 +43,6 @@ if TYPE_CHECKING:
     from ibidem.repo.core import Core
     from ibidem.store.protocol import Store
 
-_BATCH = 1024
 _TRIES_MAX = 5
 _Named = tuple[FaultKind, str, Cid | None]
 """What something is wrong with, however it is said."""
@@ -96,7 +94,15 @@ def _checked(repository: Core, progress: Progress | None, *, is_deep: bool) -> F
             return FsckReport(tuple(page_faults), (UNREAD,), counts=dict(counts))
     erased = _erased(repository)
     total = store.stats().block_count
-    walk = Walk(store, lambda cid: cid.raw in erased.cids, total=total, progress=progress)
+    second = SecondReading()
+    look = second.look if is_deep else None
+    walk = Walk(
+        store,
+        lambda cid: cid.raw in erased.cids,
+        total=total,
+        progress=progress,
+        look=second.look if is_deep else None,
+    )
     operations, horizon = _check_cells(store, walk, faults)
     walk.run(Link(cid.raw, "operation", "", f"operation {cid}") for cid, _ in operations)
     faults += walk.faults
@@ -105,10 +111,9 @@ def _checked(repository: Core, progress: Progress | None, *, is_deep: bool) -> F
     faults += _check_roots(store, walk)
     faults += _check_notes(repository)
     faults += check_sources(store, walk.parts, _compared(repository, walk))
-    unreachable = list(_check_rest(store, walk))
+    unreachable = list(_check_rest(store, walk, look))
     faults += filter(None, unreachable)
-    if is_deep:
-        faults += _check_independently(store)
+    faults += second.faults()
     if repository.folder is not None:
         found, notes, counts["logged-receipt"] = file_checks.check_receipts(
             repository.folder / "receipts"
@@ -123,7 +128,7 @@ def _checked(repository: Core, progress: Progress | None, *, is_deep: bool) -> F
         tuple(notes),
         len(walk.erased),
         len(unreachable),
-        len(walk.whole) + len(unreachable),
+        walk.whole_count + len(unreachable),
         walk.size_bytes,
         dict(sorted((walk.counts + counts).items())),
     )
@@ -267,28 +272,37 @@ def _check_notes(repository: Core) -> Iterator[Fault]:
                 yield Fault(FaultKind.MALFORMED, f"node {cid}", said, cid, NOTES + name)
 
 
-def _check_rest(store: Store, walk: Walk) -> Iterator[Fault | None]:
+def _check_rest(store: Store, walk: Walk, look: Look | None) -> Iterator[Fault | None]:
     """Yields for each block that nothing needs what is wrong with it, None for nothing."""
-    waiting = (cid for cid in store.cids() if cid.raw not in walk.seen)
-    while batch := list(islice(waiting, _BATCH)):
-        for cid in batch:
-            try:
-                walk.size_bytes += len(store.get(cid))
-            except NotFoundError:
-                continue  # gone since: somebody collects garbage
-            except IbidemError as error:
-                detail = f"nothing needs it, and its bytes are not its own: {error}"
-                yield Fault(FaultKind.DAMAGED, f"block {cid}", detail, cid)
-            else:
-                yield None
-
-
-def _check_independently(store: Store) -> Iterator[Fault]:
-    """Yields blocks that `dag-cbor` reads unlike our codec; damaged ones are faults already."""
-    for cid in store.cids():
-        if cid.is_raw:
+    for cid, block in read_all(store, (cid for cid in store.cids() if cid.raw not in walk.seen)):
+        if isinstance(block, NotFoundError):
+            continue  # gone since: somebody collects garbage
+        if isinstance(block, IbidemError):
+            detail = f"nothing needs it, and its bytes are not its own: {block}"
+            yield Fault(FaultKind.DAMAGED, f"block {cid}", detail, cid)
             continue
-        with suppress(NotFoundError, CorruptError):
-            problem = disagreement(store.get(cid))
+        walk.size_bytes += len(block)
+        if look is not None:
+            look(cid, block)
+        yield None
+
+
+class SecondReading:
+    """What `dag-cbor` reads unlike our codec, of the blocks that were looked at."""
+
+    def __init__(self) -> None:
+        self._problems: dict[Cid, str] = {}
+
+    def look(self, cid: Cid, block: bytes) -> None:
+        """Reads a block once more; what our codec cannot read is a fault already."""
+        if cid.is_raw:
+            return
+        with suppress(CorruptError):
+            problem = disagreement(block)
             if problem is not None:
-                yield Fault(FaultKind.DISAGREEMENT, f"block {cid}", problem, cid)
+                self._problems[cid] = problem
+
+    def faults(self) -> list[Fault]:
+        """Returns what was found, ascending by CID."""
+        found = sorted(self._problems.items())
+        return [Fault(FaultKind.DISAGREEMENT, f"block {cid}", text, cid) for cid, text in found]
