@@ -177,8 +177,13 @@ def expand(link: Link, block: bytes) -> Iterator[Link]:
     if walk is not None:
         yield from walk(fields, owner)
     elif kind not in LEAVES:
-        for cid in links(block):
-            yield Link(cid.raw, BLOB if cid.is_raw else ANY, "", owner)
+        yield from any_links(block, owner)
+
+
+def any_links(block: bytes, owner: str = "") -> Iterator[Link]:
+    """Yields what a block needs, of whatever kind that is; raises as `links` does."""
+    for cid in links(block):
+        yield Link(cid.raw, BLOB if cid.is_raw else ANY, "", owner)
 
 
 def _expect(link: Link, found: str) -> None:

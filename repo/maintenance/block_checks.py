@@ -1,8 +1,8 @@
 """Reads every reachable block once and checks it for itself and for its place.
 
-A block is read, hashed by the store, decoded as if it came from a stranger and encoded again. In a tree, keys
-ascend, children end where their parents say, and every value carries the id that it stands under.
-What is missing because it was erased is counted and is no fault.
+A block is read, which hashes it, decoded as if it came from a stranger and encoded again. In a
+tree, keys ascend, children end where their parents say, and every value carries the id that it
+stands under. What is missing because it was erased is counted and is no fault.
 """
 
 from __future__ import annotations
