@@ -7,6 +7,8 @@ once are added or looked up by numpy.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from itertools import compress, islice
 from typing import TYPE_CHECKING, Final
 
 from ibidem.objects.cid import CID_BYTES
@@ -15,22 +17,24 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from ibidem.objects.cid import Cid
+
 NOTE_BYTES: Final = 8
 _KEY_BYTES: Final = 24
 _KEY: Final = slice(1, 1 + _KEY_BYTES)
 """Of the 36 bytes of a CID: all that differs, as far as it is needed to tell CIDs apart."""
-_PLACE: Final = slice(9, 17)
+_HASHED: Final = slice(9, 17)
 """Eight bytes of the key that say where in the table it is looked for."""
 _ROW_BYTES: Final = _KEY_BYTES + NOTE_BYTES
 _WORDS: Final = _ROW_BYTES // 8
 _NO_NOTE: Final = bytes(NOTE_BYTES)
 _ROWS_MIN: Final = 1024
+_BATCH_CIDS: Final = 8192
+"""CIDs that are looked up together."""
 
 
 class CidTable:
     """CIDs, by their 36 bytes, each with a note of eight bytes."""
-
-    __slots__ = ("_bytes", "_count", "_count_max", "_rows")
 
     def __init__(self, expected: int = 0) -> None:
         """Makes room for as many CIDs as are expected; it grows where more come."""
@@ -42,7 +46,7 @@ class CidTable:
 
     def __contains__(self, raw: bytes) -> bool:
         table, key = self._bytes, raw[_KEY]
-        at = int.from_bytes(raw[_PLACE], "little") % self._rows * _ROW_BYTES
+        at = int.from_bytes(raw[_HASHED], "little") % self._rows * _ROW_BYTES
         while table[at]:
             if table.startswith(key, at):
                 return True
@@ -54,7 +58,7 @@ class CidTable:
     def add(self, raw: bytes, note: bytes = _NO_NOTE) -> bytes | None:
         """Adds a CID that is not there yet; returns the note of one that is, None for a new one."""
         table, key = self._bytes, raw[_KEY]
-        at = int.from_bytes(raw[_PLACE], "little") % self._rows * _ROW_BYTES
+        at = int.from_bytes(raw[_HASHED], "little") % self._rows * _ROW_BYTES
         while table[at]:
             if table.startswith(key, at):
                 return bytes(table[at + _KEY_BYTES : at + _ROW_BYTES])
@@ -76,13 +80,18 @@ class CidTable:
             self._grow(len(keys))
         self._put(np.hstack((keys, np.zeros((len(keys), 1), "<u8"))))
 
-    def has_all(self, raws: bytes) -> NDArray[np.bool_]:
-        """Tells of each of some CIDs, one after the other, whether it is there."""
+    def absent(self, cids: Iterable[Cid]) -> Iterator[Cid]:
+        """Yields those of some CIDs that are not there."""
+        waiting = iter(cids)
+        while batch := list(islice(waiting, _BATCH_CIDS)):
+            yield from compress(batch, ~self._has(_keys(b"".join(cid.raw for cid in batch))))
+
+    def _has(self, keys: NDArray[np.uint64]) -> NDArray[np.bool_]:
         import numpy as np
 
-        keys, table = _keys(raws), self._table()
+        table = self._table()
         found = np.zeros(len(keys), np.bool_)
-        at = _places(keys, self._rows)
+        at = _first_rows(keys, self._rows)
         waiting = np.arange(len(keys))
         while len(waiting):
             there = table.take(at, 0)[:, :-1]
@@ -113,7 +122,7 @@ class CidTable:
         import numpy as np
 
         table = self._table()
-        at = _places(rows, self._rows)
+        at = _first_rows(rows, self._rows)
         while len(rows):
             there = table.take(at, 0)
             is_free = there[:, 0] == 0
@@ -129,7 +138,7 @@ class CidTable:
             rows, at = rows[is_waiting], at[is_waiting]
 
 
-def _places(keys: NDArray[np.uint64], rows: int) -> NDArray[np.int64]:
+def _first_rows(keys: NDArray[np.uint64], rows: int) -> NDArray[np.int64]:
     import numpy as np
 
     return (keys[:, 1] % rows).astype(np.int64)

@@ -99,7 +99,7 @@ def walk(
         block = ahead.pop(link.raw, None)
         if block is None:
             raws = _next(link.raw, waiting, ahead, batch)
-            ahead.update(zip(raws, read_each(source, [Cid(raw) for raw in raws]), strict=True))
+            ahead.update(zip(raws, read_many(source, [Cid(raw) for raw in raws]), strict=True))
             block = ahead.pop(link.raw)
         if isinstance(block, bytes):
             found = [below for below in visitor.block(link, block) if enter(below)]
@@ -125,7 +125,7 @@ def _next(
     return list(raws)
 
 
-def read_each(source: Source, cids: Sequence[Cid]) -> Sequence[bytes | IbidemError]:
+def read_many(source: Source, cids: Sequence[Cid]) -> Sequence[bytes | IbidemError]:
     """Returns the blocks in the order of `cids`, read together; where one cannot be, why."""
     try:
         return source.get_many(cids)
@@ -133,13 +133,13 @@ def read_each(source: Source, cids: Sequence[Cid]) -> Sequence[bytes | IbidemErr
         return [error] if len(cids) == 1 else [_read(source, cid) for cid in cids]
 
 
-def read_all(
+def read_blocks(
     source: Source, cids: Iterable[Cid], *, batch: int = BATCH_BLOCKS
 ) -> Iterator[tuple[Cid, bytes | IbidemError]]:
     """Yields blocks with their CIDs, read in batches; where one cannot be, why."""
     waiting = iter(cids)
     while wanted := list(islice(waiting, batch)):
-        yield from zip(wanted, read_each(source, wanted), strict=True)
+        yield from zip(wanted, read_many(source, wanted), strict=True)
 
 
 def _read(source: Source, cid: Cid) -> bytes | IbidemError:
@@ -177,10 +177,10 @@ def expand(link: Link, block: bytes) -> Iterator[Link]:
     if walk is not None:
         yield from walk(fields, owner)
     elif kind not in LEAVES:
-        yield from any_links(block, owner)
+        yield from block_links(block, owner)
 
 
-def any_links(block: bytes, owner: str = "") -> Iterator[Link]:
+def block_links(block: bytes, owner: str = "") -> Iterator[Link]:
     """Yields what a block needs, of whatever kind that is; raises as `links` does."""
     for cid in links(block):
         yield Link(cid.raw, BLOB if cid.is_raw else ANY, "", owner)

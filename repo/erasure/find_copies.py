@@ -24,7 +24,7 @@ from ibidem.objects.links import links_in
 from ibidem.objects.node import Node, join_content
 from ibidem.objects.text import TEXT_FIELDS, node_text, text_digest
 from ibidem.objects.tree.block import decode
-from ibidem.objects.walk import read_all
+from ibidem.objects.walk import read_blocks
 
 if TYPE_CHECKING:
     from ibidem.objects.ids import NodeId
@@ -90,7 +90,7 @@ def find_copies(store: Store, ids: set[NodeId], fields: tuple[str, ...] = TEXT_F
 
 
 def _blocks(store: Store) -> Iterator[tuple[Cid, bytes]]:
-    for cid, block in read_all(store, store.cids()):
+    for cid, block in read_blocks(store, store.cids()):
         if isinstance(block, bytes):
             yield cid, block  # another is gone meanwhile, or damaged: nobody can read it
 

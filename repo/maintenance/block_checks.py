@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ibidem.objects.block import Block
     from ibidem.objects.blocks import Source
 
-_PLACE_MASK = (1 << 8 * NOTE_BYTES) - 1
+_USE_MASK = (1 << 8 * NOTE_BYTES) - 1
 Progress = Callable[[int, int], None]
 
 Look = Callable[[Cid, bytes], None]
@@ -60,9 +60,9 @@ class Walk:
         self._total, self._progress = total, progress
         self.faults: list[Fault] = []
         self.seen = CidTable(total)
-        """What was met, each with the place that it was met in first."""
-        self._elsewhere: set[tuple[bytes, bytes]] = set()
-        """What was met in another place too, with that place."""
+        """What was met, each with what it was needed as first."""
+        self._needed_again: set[tuple[bytes, bytes]] = set()
+        """What was needed as something else too, with that."""
         self.by_kind: dict[str, set[bytes]] = {"commit": set(), "root": set()}
         """CIDs of the commits and of the roots that were read."""
         self.parts: dict[bytes, Part] = {}
@@ -78,13 +78,13 @@ class Walk:
         walk(self._source, links, self)
 
     def enter(self, link: Link) -> bool:
-        """Tells whether a block has not been met in this place."""
-        place = _place(link)
-        first = self.seen.add(link.raw, place)
+        """Tells whether a block has not been met as what the link says."""
+        use = _use(link)
+        first = self.seen.add(link.raw, use)
         if first is not None:
-            if first == place or (link.raw, place) in self._elsewhere:
+            if first == use or (link.raw, use) in self._needed_again:
                 return False
-            self._elsewhere.add((link.raw, place))
+            self._needed_again.add((link.raw, use))
         return True
 
     def fault(self, kind: FaultKind, link: Link, detail: str, where: str | None = None) -> None:
@@ -138,7 +138,7 @@ class Walk:
             self.fault(FaultKind.MISSING, link, "it is not in the store")
 
     def _is_new(self, link: Link) -> bool:
-        return not self._elsewhere or (link.raw, _place(link)) not in self._elsewhere
+        return not self._needed_again or (link.raw, _use(link)) not in self._needed_again
 
     def _check_record(self, link: Link, block: bytes, value: Block) -> None:
         """Checks the values in a step or a receipt; what it leads to is read all the same."""
@@ -175,11 +175,10 @@ def _is_empty_tree(link: Link) -> bool:
     return link.raw == EMPTY_RAW and link.kind == TREE
 
 
-def _place(link: Link) -> bytes:
-    """Returns what tells the places apart that one block is needed in: its kind, the kind of its
-    values, the key that it stands under."""
-    place = hash((link.kind, link.of, link.key)) & _PLACE_MASK
-    return place.to_bytes(NOTE_BYTES, "little")
+def _use(link: Link) -> bytes:
+    """Returns what a block is needed as, in short: its kind, the kind of its values, its key."""
+    use = hash((link.kind, link.of, link.key)) & _USE_MASK
+    return use.to_bytes(NOTE_BYTES, "little")
 
 
 def _noun(link: Link) -> str:

@@ -18,7 +18,7 @@ from ibidem.objects.errors import CorruptError, FormatError, IbidemError, NotFou
 from ibidem.objects.ids import NodeId
 from ibidem.objects.second_reader import disagreement
 from ibidem.objects.view import View
-from ibidem.objects.walk import Link, read_all
+from ibidem.objects.walk import Link, read_blocks
 from ibidem.repo import refs
 from ibidem.repo.erasure.find_copies import find_copies
 from ibidem.repo.erasure.guard import Erased
@@ -274,7 +274,7 @@ def _check_notes(repository: Core) -> Iterator[Fault]:
 
 def _check_rest(store: Store, walk: Walk, look: Look | None) -> Iterator[Fault | None]:
     """Yields for each block that nothing needs what is wrong with it, None for nothing."""
-    for cid, block in read_all(store, (cid for cid in store.cids() if cid.raw not in walk.seen)):
+    for cid, block in read_blocks(store, walk.seen.absent(store.cids())):
         if isinstance(block, NotFoundError):
             continue  # gone since: somebody collects garbage
         if isinstance(block, IbidemError):

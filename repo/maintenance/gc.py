@@ -23,7 +23,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
-from itertools import compress, islice
 from typing import TYPE_CHECKING
 
 from ibidem.objects import codec
@@ -41,7 +40,7 @@ from ibidem.objects.errors import (
 )
 from ibidem.objects.record import record
 from ibidem.objects.tree.block import decode
-from ibidem.objects.walk import EMPTY_RAW, LEAVES, TREE, Link, expand, read_all, walk
+from ibidem.objects.walk import EMPTY_RAW, LEAVES, TREE, Link, expand, read_blocks, walk
 from ibidem.repo.erasure.destroy import finish
 from ibidem.repo.maintenance.cells import (
     CELLS,
@@ -61,9 +60,8 @@ if TYPE_CHECKING:
 
 BATCH_BLOCKS = 10_000
 """Blocks that one transaction deletes: writers wait that long at most."""
-_BATCH_CIDS = 8192
-"""CIDs that are looked up or marked together."""
-_WAITING_BYTES_MAX = _BATCH_CIDS * CID_BYTES
+_WAITING_BYTES_MAX = 8192 * CID_BYTES
+"""CIDs that are marked together."""
 ENTRIES = frozenset(("commit", "operation", "view", "ref", "root", "step", "receipt"))
 """Kinds that can be named from outside; they go first, together."""
 
@@ -97,11 +95,8 @@ class Marks:
         self.clear()
 
     def __len__(self) -> int:
-        entered = iter(self._entered)
-        count = len(self._leaves) - 1
-        while batch := list(islice(entered, _BATCH_CIDS)):
-            count += int((~self._leaves.has_all(b"".join(batch))).sum())
-        return count
+        others = self._leaves.absent(map(Cid, self._entered))
+        return len(self._leaves) + sum(1 for _ in others) - 1
 
     def __contains__(self, raw: bytes) -> bool:
         return raw in self._entered or raw in self._leaves
@@ -157,10 +152,7 @@ class Marks:
 
     def unmarked(self, cids: Iterable[Cid]) -> Iterator[Cid]:
         """Yields those of some CIDs that are not marked."""
-        waiting = iter(cids)
-        while batch := list(islice(waiting, _BATCH_CIDS)):
-            is_leaf = self._leaves.has_all(b"".join(cid.raw for cid in batch))
-            yield from (cid for cid in compress(batch, ~is_leaf) if cid.raw not in self._entered)
+        return (cid for cid in self._leaves.absent(cids) if cid.raw not in self._entered)
 
     def _mark_leaves(self) -> None:
         self._leaves.add_all(self._waiting)
@@ -328,7 +320,7 @@ def _mark_once(
 def _garbage(store: Store, marks: Marks) -> dict[bytes, tuple[str, int]]:
     """Returns kind and size of every block that is not marked."""
     found: dict[bytes, tuple[str, int]] = {}
-    for cid, block in read_all(store, marks.unmarked(store.cids())):
+    for cid, block in read_blocks(store, marks.unmarked(store.cids())):
         if isinstance(block, NotFoundError):
             continue  # gone by now
         found[cid.raw] = _kind_and_size(cid, block)

@@ -18,7 +18,7 @@ from ibidem.objects.errors import CorruptError, FormatError, IbidemError, NotFou
 from ibidem.objects.root import Root
 from ibidem.objects.tree import EMPTY_TREE, diff
 from ibidem.objects.verify import VALUES
-from ibidem.objects.walk import BATCH_BLOCKS, read_each
+from ibidem.objects.walk import BATCH_BLOCKS, read_many
 from ibidem.repo.maintenance.report import Fault
 from ibidem.repo.root_check import RootCheck
 from ibidem.repo.sync.missing_blocks import VALUE_KINDS
@@ -68,7 +68,7 @@ class HistoryCheck:
                 continue
             changes = diff(self._source, before.get(family, EMPTY_TREE), tree)
             for batch in _batches((key, cid) for key, _, cid in changes if cid is not None):
-                blocks = read_each(self._source, [cid for _, cid in batch])
+                blocks = read_many(self._source, [cid for _, cid in batch])
                 for (key, cid), block in zip(batch, blocks, strict=True):
                     self._tell_value(kind, key, family[1], cid, block)
 

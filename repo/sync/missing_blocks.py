@@ -26,7 +26,7 @@ from ibidem.objects.links import check_kind
 from ibidem.objects.root import FAMILIES, Root
 from ibidem.objects.tree import Tree, diff
 from ibidem.objects.tree.block import EMPTY_TREE, check_child, load
-from ibidem.objects.walk import ANY, BATCH_BLOCKS, Link, any_links, read_each, walk
+from ibidem.objects.walk import ANY, BATCH_BLOCKS, Link, block_links, read_many, walk
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
@@ -188,7 +188,7 @@ def _linking_needs(
 ) -> Iterator[Need]:
     """Yields values with what they need and those did not that stood in their place."""
     while batch := list(islice(new, BATCH_BLOCKS)):
-        blocks = read_each(source, [cid for _, cid, _ in batch])
+        blocks = read_many(source, [cid for _, cid, _ in batch])
         for (key, cid, olds), block in zip(batch, blocks, strict=True):
             yield Need(cid, kind, key, name)
             parts = _parts(source, cid, block)
@@ -199,7 +199,7 @@ def _linking_needs(
 
 
 def _parts_of(source: Source, cid: Cid) -> dict[Cid, None]:
-    return _parts(source, cid, *read_each(source, [cid]))
+    return _parts(source, cid, *read_many(source, [cid]))
 
 
 def _parts(source: Source, cid: Cid, block: bytes | IbidemError) -> dict[Cid, None]:
@@ -213,7 +213,7 @@ def _parts(source: Source, cid: Cid, block: bytes | IbidemError) -> dict[Cid, No
     if isinstance(block, IbidemError):
         raise block
     visitor = _Parts(cid)
-    walk(source, any_links(block), visitor)
+    walk(source, block_links(block), visitor)
     return visitor.found
 
 
@@ -239,7 +239,7 @@ class _Parts:
             raise CorruptError(
                 f"value {self._value}: got a {kind} as a part of it, expected {_PARTS}"
             )
-        return any_links(block)
+        return block_links(block)
 
     def missing(self, link: Link, error: NotFoundError | CorruptError) -> None:
         """Passes what is not here."""
@@ -339,7 +339,7 @@ class _RecordWalk:
             self.found.commits.append(CommitCid(link.raw))
         elif kind in ("step", "receipt", "result"):
             self.found.needs.append(Need(cid, kind))
-            return any_links(block)
+            return block_links(block)
         else:
             raise CorruptError(f"block {cid}: got kind {kind!r}, expected a step or a receipt")
         return ()

@@ -15,7 +15,7 @@ from ibidem.objects.blocks import Source
 from ibidem.objects.cid import CID_BYTES, Cid
 from ibidem.objects.errors import NotFoundError
 from ibidem.objects.tree.block import EMPTY_TREE, EMPTY_TREE_BLOCK
-from ibidem.objects.walk import read_each
+from ibidem.objects.walk import read_many
 from ibidem.repo.sync.ancestry import commits_between
 from ibidem.repo.sync.missing_blocks import needs_of, records_behind, split_targets
 
@@ -71,7 +71,7 @@ class Pack:
             yield need.cid.raw
 
     def _read(self, batch: list[Cid]) -> Iterator[tuple[Cid, bytes]]:
-        for cid, block in zip(batch, read_each(self._store, batch), strict=True):
+        for cid, block in zip(batch, read_many(self._store, batch), strict=True):
             if isinstance(block, bytes):
                 yield cid, block
             elif cid == EMPTY_TREE:
