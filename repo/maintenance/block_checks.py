@@ -42,7 +42,7 @@ Look = Callable[[Cid, bytes], None]
 """What else is done with each block that is read and has the hash of its CID."""
 
 
-class Walk:
+class BlockCheck:
     """A visitor of everything that some links lead to."""
 
     def __init__(

@@ -13,17 +13,19 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ibidem.objects.cid import Cid, CommitCid, OperationCid, RootCid
+from ibidem.objects.cid import Cid, CommitCid, OperationCid, RootCid, TreeCid
 from ibidem.objects.errors import CorruptError, FormatError, IbidemError, NotFoundError
 from ibidem.objects.ids import NodeId
+from ibidem.objects.root import Root
 from ibidem.objects.second_reader import disagreement
+from ibidem.objects.tree import EMPTY_TREE
 from ibidem.objects.view import View
 from ibidem.objects.walk import Link, read_blocks
 from ibidem.repo import refs
 from ibidem.repo.erasure.find_copies import find_copies
 from ibidem.repo.erasure.guard import Erased
 from ibidem.repo.maintenance import file_checks
-from ibidem.repo.maintenance.block_checks import Look, Progress, Walk
+from ibidem.repo.maintenance.block_checks import BlockCheck, Look, Progress
 from ibidem.repo.maintenance.cells import (
     HEAD_CELL,
     HORIZON_CELL,
@@ -33,8 +35,8 @@ from ibidem.repo.maintenance.cells import (
 )
 from ibidem.repo.maintenance.history_checks import HistoryCheck, in_order
 from ibidem.repo.maintenance.report import Fault, FaultKind, FsckReport
-from ibidem.repo.maintenance.source_check import Compared, check_sources
-from ibidem.repo.notes import NOTES, damaged_events
+from ibidem.repo.maintenance.source_check import SourceCheck
+from ibidem.repo.notes import damaged_events, is_notes
 from ibidem.repo.operation_log import ERASING_CELL
 from ibidem.repo.view_check import check_log, check_view
 
@@ -94,24 +96,24 @@ def _checked(repository: Core, progress: Progress | None, *, is_deep: bool) -> F
             return FsckReport(tuple(page_faults), (UNREAD,), counts=dict(counts))
     erased = _erased(repository)
     total = store.stats().block_count
-    second = SecondReading()
+    second = _SecondReading()
     look = second.look if is_deep else None
-    walk = Walk(
+    blocks = BlockCheck(
         store,
         lambda cid: cid.raw in erased.cids,
         total=total,
         progress=progress,
-        look=second.look if is_deep else None,
+        look=look,
     )
-    operations, horizon = _check_cells(store, walk, faults)
-    walk.run(Link(cid.raw, "operation", "", f"operation {cid}") for cid, _ in operations)
-    faults += walk.faults
+    operations, horizon = _check_cells(store, blocks, faults)
+    blocks.run(Link(cid.raw, "operation", "", f"operation {cid}") for cid, _ in operations)
+    faults += blocks.faults
     faults += _check_erased(repository, erased)
     faults += _check_views(store, operations, horizon)
-    faults += _check_roots(store, walk)
+    faults += _check_roots(store, blocks)
     faults += _check_notes(repository)
-    faults += check_sources(store, walk.parts, _compared(repository, walk))
-    unreachable = list(_check_rest(store, walk, look))
+    faults += _check_sources(store, blocks)
+    unreachable = list(_check_rest(store, blocks, look))
     faults += filter(None, unreachable)
     faults += second.faults()
     if repository.folder is not None:
@@ -126,11 +128,11 @@ def _checked(repository: Core, progress: Progress | None, *, is_deep: bool) -> F
     return FsckReport(
         tuple(faults),
         tuple(notes),
-        len(walk.erased),
+        len(blocks.erased),
         len(unreachable),
-        walk.whole_count + len(unreachable),
-        walk.size_bytes,
-        dict(sorted((walk.counts + counts).items())),
+        blocks.whole_count + len(unreachable),
+        blocks.size_bytes,
+        dict(sorted((blocks.counts + counts).items())),
     )
 
 
@@ -194,7 +196,7 @@ def _unfinished(repository: Core, erased: Erased, here: list[Cid]) -> Iterator[F
 
 
 def _check_cells(
-    store: Store, walk: Walk, faults: list[Fault]
+    store: Store, blocks: BlockCheck, faults: list[Fault]
 ) -> tuple[list[tuple[OperationCid, Operation]], OperationCid | None]:
     """Follows what the cells name; returns the operations that are kept, newest first."""
     pointers: dict[str, OperationCid] = {}
@@ -209,7 +211,7 @@ def _check_cells(
             continue
         if name in (HEAD_CELL, HORIZON_CELL):
             pointers[name] = OperationCid(found[0].raw)
-        walk.run(found)
+        blocks.run(found)
     horizon = pointers.get(HORIZON_CELL)
     operations: list[tuple[OperationCid, Operation]] = []
     if HEAD_CELL in pointers:
@@ -238,56 +240,73 @@ def _kept(
         faults.append(Fault(kind, where, str(error), source.last, "the operation log"))
 
 
-def _check_roots(store: Store, walk: Walk) -> list[Fault]:
-    check = HistoryCheck(store, lambda cid: cid.raw in walk.erased)
+def _check_roots(store: Store, blocks: BlockCheck) -> list[Fault]:
+    check = HistoryCheck(store, lambda cid: cid.raw in blocks.erased)
     roots: dict[bytes, RootCid] = {}
-    for cid, commit in in_order(store, walk.by_kind["commit"]):
+    for cid, commit in in_order(store, blocks.by_kind["commit"]):
         before = roots.get(commit.parents[0].raw) if commit.parents else None
         check.check(commit.root, before, f"commit {cid}")
         roots[cid.raw] = commit.root
-    for raw in walk.by_kind["root"]:
+    for raw in blocks.by_kind["root"]:
         check.check(RootCid(raw), None, "the stage, the origin or a receipt")
     check.finish()
     return check.faults
 
 
-def _compared(repository: Core, walk: Walk) -> Iterator[Compared]:
-    """Yields every root of a commit with its parent's, and those of refs without another."""
+def _check_sources(store: Store, blocks: BlockCheck) -> Iterator[Fault]:
+    """Yields the nodes that contain themselves, and those whose source is over the limits."""
+    if not blocks.parts:
+        return
+    check = SourceCheck(store, lambda cids: [blocks.parts.get(cid.raw) for cid in cids])
     roots: dict[bytes, RootCid] = {}
-    for cid, commit in in_order(repository.store, walk.by_kind["commit"]):
-        before = roots.get(commit.parents[0].raw) if commit.parents else None
-        yield commit.root, before, f"commit {cid}"
+    named: set[Cid] = set()
+    for cid, commit in in_order(store, blocks.by_kind["commit"]):
         roots[cid.raw] = commit.root
-    with suppress(IbidemError):  # told of by the walk
-        for name, target in refs.listed(repository.store, repository.view, "").items():
-            if target.raw in roots:
-                yield roots[target.raw], None, name
+        bases = [roots[parent.raw] for parent in commit.parents if parent.raw in roots]
+        if commit.root in bases:
+            continue
+        with suppress(IbidemError):  # told of by the walk
+            before = _nodes(store, bases[0]) if bases else EMPTY_TREE
+            for node, error in check.check(_nodes(store, commit.root), before):
+                if node not in named:
+                    named.add(node)
+                    yield Fault(
+                        FaultKind.MALFORMED, f"node {node}", str(error), node, f"commit {cid}"
+                    )
+
+
+def _nodes(store: Store, root: RootCid) -> TreeCid:
+    return Root.decode(store.get(root)).nodes
 
 
 def _check_notes(repository: Core) -> Iterator[Fault]:
-    """Yields what stands at a head of notes and is no event."""
+    """Yields what stands at a head of notes, here or as seen at a remote, and is no event."""
+    named: set[Cid] = set()
     with suppress(IbidemError):  # told of by the walk
-        for name, target in refs.listed(repository.store, repository.view, NOTES).items():
-            for cid, said in damaged_events(repository.store, CommitCid(target.raw)):
-                yield Fault(FaultKind.MALFORMED, f"node {cid}", said, cid, NOTES + name)
+        targets = refs.listed(repository.store, repository.view, "")
+        for name in filter(is_notes, targets):
+            for cid, said in damaged_events(repository.store, CommitCid(targets[name].raw)):
+                if cid not in named:
+                    named.add(cid)
+                    yield Fault(FaultKind.MALFORMED, f"node {cid}", said, cid, name)
 
 
-def _check_rest(store: Store, walk: Walk, look: Look | None) -> Iterator[Fault | None]:
+def _check_rest(store: Store, blocks: BlockCheck, look: Look | None) -> Iterator[Fault | None]:
     """Yields for each block that nothing needs what is wrong with it, None for nothing."""
-    for cid, block in read_blocks(store, walk.seen.absent(store.cids())):
+    for cid, block in read_blocks(store, blocks.seen.absent(store.cids())):
         if isinstance(block, NotFoundError):
             continue  # gone since: somebody collects garbage
         if isinstance(block, IbidemError):
             detail = f"nothing needs it, and its bytes are not its own: {block}"
             yield Fault(FaultKind.DAMAGED, f"block {cid}", detail, cid)
             continue
-        walk.size_bytes += len(block)
+        blocks.size_bytes += len(block)
         if look is not None:
             look(cid, block)
         yield None
 
 
-class SecondReading:
+class _SecondReading:
     """What `dag-cbor` reads unlike our codec, of the blocks that were looked at."""
 
     def __init__(self) -> None:
