@@ -122,7 +122,7 @@ def main() -> None:
                     best = {what: min(cost[what] for cost in costs) for what in costs[0]}
                     print(
                         f"| {count:,} | {operation} | {name} | {best['cpu']:.2f} | "
-                        f"{best['wall']:.2f} | {best['peak']:.0f} |",
+                        f"{best['wall']:.2f} | {best['peak']:.1f} |",
                         flush=True,
                     )
 

@@ -29,7 +29,7 @@ _ROW_BYTES: Final = _KEY_BYTES + NOTE_BYTES
 _WORDS: Final = _ROW_BYTES // 8
 _NO_NOTE: Final = bytes(NOTE_BYTES)
 _ROWS_MIN: Final = 1024
-_BATCH_CIDS: Final = 8192
+_BATCH_CIDS: Final = 2048
 """CIDs that are looked up together."""
 
 

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 
 BATCH_BLOCKS = 10_000
 """Blocks that one transaction deletes: writers wait that long at most."""
-_WAITING_BYTES_MAX = 8192 * CID_BYTES
+_WAITING_BYTES_MAX = 2048 * CID_BYTES
 """CIDs that are marked together."""
 ENTRIES = frozenset(("commit", "operation", "view", "ref", "root", "step", "receipt"))
 """Kinds that can be named from outside; they go first, together."""
