@@ -1,10 +1,11 @@
 """The walk over everything that some links lead to, by kind; what is done there, visitors say.
 
-Garbage collection, `repo fsck`, copies and erasures are visitors of this one walk. It knows what
-each link must lead to, so a block of another kind in its place is noticed, and a visitor that does
-not need the bytes of a block keeps it from being read. It goes depth first and reads ahead, many
-blocks at once. From an operation it goes to its view; `previous` in a view or a ref points back to
-what an older operation holds, and is not followed: so that history which was given up can go.
+Garbage collection, `repo fsck` and copies are visitors of this one walk. It knows what each link
+must lead to, so a block of another kind in its place is noticed, and a visitor that does not need
+the bytes of a block keeps it from being read. It goes depth first and reads ahead, many blocks at
+once; who wants all blocks of a store, whatever leads to them, reads these so by `read_blocks`. From
+an operation it goes to its view; `previous` in a view or a ref points back to what an older
+operation holds, and is not followed: so that history which was given up can go.
 
 Spec: format 9.
 """
