@@ -45,7 +45,7 @@ def part_in(block: bytes) -> Part | None:
     return Part.of(node) if node is not None and node.children else None
 
 
-def named_anew(id_: NodeId, part: Part, before: Part | None) -> list[NodeId]:
+def new_children(id_: NodeId, part: Part, before: Part | None) -> list[NodeId]:
     """Returns what has to be measured where a node lists other parts than before: the node itself
     where it listed none, otherwise what it did not list."""
     if before is None:
@@ -96,7 +96,7 @@ class SourceCheck:
             ]
             old = iter(self._parts_at([was for _, was, _, _ in lists if was is not None]))
             for id_, was, cid, part in lists:
-                for start in named_anew(id_, part, None if was is None else next(old)):
+                for start in new_children(id_, part, None if was is None else next(old)):
                     starts.setdefault(start, cid)
         tree = Tree(self._source, nodes)
 

@@ -31,7 +31,7 @@ from ibidem.objects.tree import EMPTY_TREE, Tree
 from ibidem.objects.tree.read import BATCH_BLOCKS
 from ibidem.objects.vector import Sparse, Vector
 from ibidem.repo.id_prefix import resolve_prefix
-from ibidem.repo.maintenance.source_check import KnownParts, named_anew, part_in
+from ibidem.repo.maintenance.source_check import KnownParts, new_children, part_in
 from ibidem.repo.transaction.changeset import (
     CONFLICTS,
     EDGES,
@@ -328,7 +328,7 @@ class PendingGraph:
         starts = dict.fromkeys(
             start
             for raw, part in parts.items()
-            for start in named_anew(NodeId(raw), part, before.get(raw))
+            for start in new_children(NodeId(raw), part, before.get(raw))
         )
         for _, error in KnownParts().problems(list(starts), parts_of):
             raise InvalidInputError(str(error), kind=_kind_of(error)) from error
