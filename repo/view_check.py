@@ -22,7 +22,7 @@ from ibidem.objects.links import check_kind
 from ibidem.objects.operation import Operation
 from ibidem.objects.tree import EMPTY_TREE, diff
 from ibidem.objects.view import Ref, View
-from ibidem.repo.maintenance.reachability import target_kind
+from ibidem.objects.walk import target_kind
 from ibidem.repo.maintenance.report import Fault, FaultKind
 from ibidem.repo.operation_log import LINK_FIELDS, linked
 from ibidem.repo.root_check import Report

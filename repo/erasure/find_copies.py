@@ -25,6 +25,7 @@ from ibidem.objects.node import Node, join_content
 from ibidem.objects.text import TEXT_FIELDS, node_text, text_digest
 from ibidem.objects.tree.block import decode
 from ibidem.objects.vector import VECTORS
+from ibidem.objects.walk import read_blocks
 
 if TYPE_CHECKING:
     from ibidem.objects.ids import NodeId
@@ -89,11 +90,9 @@ def find_copies(store: Store, ids: set[NodeId], fields: tuple[str, ...] = TEXT_F
 
 
 def _blocks(store: Store) -> Iterator[tuple[Cid, bytes]]:
-    for cid in store.cids():
-        try:
-            yield cid, store.get(cid)
-        except IbidemError:
-            continue  # gone meanwhile, or damaged: nobody can read it
+    for cid, block in read_blocks(store, store.cids()):
+        if isinstance(block, bytes):
+            yield cid, block  # another is gone meanwhile, or damaged: nobody can read it
 
 
 def _kind_of(store: Store, cid: Cid) -> str:

@@ -1,8 +1,8 @@
 """Reads every reachable block once and checks it for itself and for its place.
 
-A block is read, hashed, decoded as if it came from a stranger and encoded again. In a tree, keys
-ascend, children end where their parents say, and every value carries the id that it stands under.
-What is missing because it was erased is counted and is no fault.
+A block is read, which hashes it, decoded as if it came from a stranger and encoded again. In a
+tree, keys ascend, children end where their parents say, and every value carries the id that it
+stands under. What is missing because it was erased is counted and is no fault.
 """
 
 from __future__ import annotations
@@ -12,13 +12,12 @@ from collections.abc import Callable, Iterable
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from ibidem.objects import codec
-from ibidem.objects.cid import BlobCid, Cid
+from ibidem.objects.cid import Cid
+from ibidem.objects.cid_table import NOTE_BYTES, CidTable
+from ibidem.objects.edge import Edge
 from ibidem.objects.errors import (
     CorruptError,
-    ErrorKind,
     FormatError,
-    IbidemError,
     InvalidInputError,
     NotFoundError,
 )
@@ -28,7 +27,7 @@ from ibidem.objects.receipt import ReceiptBlock
 from ibidem.objects.step import Step
 from ibidem.objects.tree.block import decode
 from ibidem.objects.verify import read_foreign
-from ibidem.repo.maintenance.reachability import EMPTY_RAW, TREE, Link, expand
+from ibidem.objects.walk import EMPTY_RAW, LEAVES, TREE, Link, expand, walk
 from ibidem.repo.maintenance.report import Fault, FaultKind
 from ibidem.repo.root_check import place_problem
 
@@ -36,14 +35,15 @@ if TYPE_CHECKING:
     from ibidem.objects.block import Block
     from ibidem.objects.blocks import Source
 
+_USE_MASK = (1 << 8 * NOTE_BYTES) - 1
 Progress = Callable[[int, int], None]
 
-Use = tuple[str, str, bytes]
-"""What a block is needed as: its kind, the kind of its values, the key it stands under."""
+Look = Callable[[Cid, bytes], None]
+"""What else is done with each block that is read and has the hash of its CID."""
 
 
-class Walk:
-    """One pass over everything that some links lead to."""
+class BlockCheck:
+    """A visitor of everything that some links lead to."""
 
     def __init__(
         self,
@@ -52,68 +52,68 @@ class Walk:
         *,
         total: int = 0,
         progress: Progress | None = None,
+        look: Look | None = None,
     ) -> None:
         self._source = source
         self._is_erased = is_erased
+        self._look = look
         self._total, self._progress = total, progress
         self.faults: list[Fault] = []
-        self.seen: dict[bytes, Use] = {}
-        """By CID, what it was first needed as."""
-        self._seen_again: set[tuple[bytes, Use]] = set()
+        self.seen = CidTable(total)
+        """What was met, each with what it was needed as first."""
+        self._needed_again: set[tuple[bytes, bytes]] = set()
+        """What was needed as something else too, with that."""
         self.by_kind: dict[str, set[bytes]] = {"commit": set(), "root": set()}
         """CIDs of the commits and of the roots that were read."""
         self.parts: dict[bytes, Part] = {}
         """By CID, the nodes that list others."""
-        self.whole: set[bytes] = set()
-        """CIDs of the blocks that were read and are right."""
+        self.whole_count = 0
+        """Blocks that were read and are right."""
         self.erased: set[bytes] = set()
         self.counts: Counter[str] = Counter()
         self.size_bytes = 0
 
     def run(self, links: Iterable[Link]) -> None:
         """Follows the links, and those of what they lead to, depth first."""
-        waiting = list(links)
-        waiting.reverse()
-        while waiting:
-            link = waiting.pop()
-            use = (link.kind, link.of, link.key)
-            first = self.seen.setdefault(link.raw, use)
-            is_new = first is use
-            if not is_new:
-                if first == use or (link.raw, use) in self._seen_again:
-                    continue
-                self._seen_again.add((link.raw, use))
-            waiting.extend(self._visit(link, is_new=is_new))
+        walk(self._source, links, self)
+
+    def enter(self, link: Link) -> bool:
+        """Tells whether a block has not been met as what the link says."""
+        use = _use(link)
+        first = self.seen.add(link.raw, use)
+        if first is not None:
+            if first == use or (link.raw, use) in self._needed_again:
+                return False
+            self._needed_again.add((link.raw, use))
+        return True
 
     def fault(self, kind: FaultKind, link: Link, detail: str, where: str | None = None) -> None:
         """Records what is wrong with a block."""
         cid = Cid(link.raw)
         self.faults.append(Fault(kind, where or f"{_noun(link)} {cid}", detail, cid, link.owner))
 
-    def _visit(self, link: Link, *, is_new: bool) -> list[Link]:
-        if link.raw == EMPTY_RAW and link.kind == TREE:
-            return []
+    def block(self, link: Link, block: bytes) -> Iterable[Link]:
+        """Checks a block; returns what it needs, nothing where it is not right."""
+        cid, is_new = Cid(link.raw), self._is_new(link)
+        if is_new and self._look is not None:
+            self._look(cid, block)
+        if _is_empty_tree(link):
+            return ()
         try:
-            block = self._read(link)
-        except (NotFoundError, CorruptError) as error:
-            self._unreadable(link, error, is_new=is_new)
-            return []
-        if block is None:
-            return []
-        try:
-            value = None if Cid(link.raw).is_raw else read_foreign(block)
-            found = list(expand(link, block))
+            value = None if cid.is_raw else read_foreign(block)
+            is_leaf = value is not None and link.kind == value.KIND and link.kind in LEAVES
+            found = [] if is_leaf else list(expand(link, block))
             self._check_place(link, block, value)
             if is_new and isinstance(value, (Step, ReceiptBlock)):
                 self._check_record(link, block, value)
         except FormatError as error:
             self.fault(FaultKind.UNKNOWN, link, str(error))
-            return []
+            return ()
         except (CorruptError, InvalidInputError) as error:
             self.fault(FaultKind.MALFORMED, link, str(error))
-            return []
+            return ()
         if is_new:
-            self.whole.add(link.raw)
+            self.whole_count += 1
             if isinstance(value, Node) and value.children:
                 self.parts[link.raw] = Part.of(value)
             kind = link.kind if value is None else value.KIND
@@ -121,26 +121,24 @@ class Walk:
             if kind in self.by_kind:
                 self.by_kind[kind].add(link.raw)
             self.size_bytes += len(block)
-            if self._progress is not None and not len(self.whole) % 1000:
-                self._progress(min(len(self.whole), self._total), self._total)
+            if self._progress is not None and not self.whole_count % 1000:
+                self._progress(min(self.whole_count, self._total), self._total)
         return found
 
-    def _read(self, link: Link) -> bytes | None:
-        cid = Cid(link.raw)
-        block = self._source.get(cid)
-        found = BlobCid.of(block) if cid.is_raw else Cid.of(block)
-        if found != cid:
-            raise CorruptError(f"the bytes are those of {found}", kind=ErrorKind.HASH_MISMATCH)
-        return block
-
-    def _unreadable(self, link: Link, error: IbidemError, *, is_new: bool) -> None:
+    def missing(self, link: Link, error: NotFoundError | CorruptError) -> None:
+        """Records that a block is damaged or not there, unless it was erased."""
+        if _is_empty_tree(link):
+            return
         if isinstance(error, CorruptError):
-            if is_new:
+            if self._is_new(link):
                 self.fault(FaultKind.DAMAGED, link, "the bytes are not those that the CID names")
         elif self._is_erased(Cid(link.raw)):
             self.erased.add(link.raw)
-        elif is_new:
+        elif self._is_new(link):
             self.fault(FaultKind.MISSING, link, "it is not in the store")
+
+    def _is_new(self, link: Link) -> bool:
+        return not self._needed_again or (link.raw, _use(link)) not in self._needed_again
 
     def _check_record(self, link: Link, block: bytes, value: Block) -> None:
         """Checks the values in a step or a receipt; what it leads to is read all the same."""
@@ -163,9 +161,24 @@ class Walk:
                     "as its parent says"
                 )
         elif link.key and value is not None:
-            problem = place_problem(link.kind, link.key, codec.decode(block))
+            problem = place_problem(link.kind, link.key, {"kind": value.KIND, "id": _id_of(value)})
             if problem is not None:
                 raise CorruptError(problem)
+
+
+def _id_of(value: Block) -> bytes | None:
+    return value.id.raw if isinstance(value, (Node, Edge)) else None
+
+
+def _is_empty_tree(link: Link) -> bool:
+    """Tells whether a link leads to what reads as empty whether or not it is here."""
+    return link.raw == EMPTY_RAW and link.kind == TREE
+
+
+def _use(link: Link) -> bytes:
+    """Returns what a block is needed as, in short: its kind, the kind of its values, its key."""
+    use = hash((link.kind, link.of, link.key)) & _USE_MASK
+    return use.to_bytes(NOTE_BYTES, "little")
 
 
 def _noun(link: Link) -> str:

@@ -14,7 +14,7 @@ from ibidem.objects import codec
 from ibidem.objects.cid import CID_BYTES, Cid, OperationCid
 from ibidem.objects.errors import CorruptError, FormatError
 from ibidem.objects.operation import Operation
-from ibidem.repo.maintenance.reachability import Link
+from ibidem.objects.walk import Link
 from ibidem.repo.state import ERASING, ERASING_CELL
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from ibidem.objects.cid import Cid, CommitCid, OperationCid, RootCid, TreeCid
@@ -21,11 +20,12 @@ from ibidem.objects.root import Root
 from ibidem.objects.second_reader import disagreement
 from ibidem.objects.tree import EMPTY_TREE
 from ibidem.objects.view import View
+from ibidem.objects.walk import Link, read_blocks
 from ibidem.repo import refs
 from ibidem.repo.erasure.find_copies import find_copies
 from ibidem.repo.erasure.guard import Erased
 from ibidem.repo.maintenance import file_checks
-from ibidem.repo.maintenance.block_checks import Progress, Walk
+from ibidem.repo.maintenance.block_checks import BlockCheck, Look, Progress
 from ibidem.repo.maintenance.cells import (
     HEAD_CELL,
     HORIZON_CELL,
@@ -34,7 +34,6 @@ from ibidem.repo.maintenance.cells import (
     kept_operations,
 )
 from ibidem.repo.maintenance.history_checks import HistoryCheck, in_order
-from ibidem.repo.maintenance.reachability import Link
 from ibidem.repo.maintenance.report import Fault, FaultKind, FsckReport
 from ibidem.repo.maintenance.source_check import SourceCheck
 from ibidem.repo.notes import damaged_events, is_notes
@@ -46,7 +45,6 @@ if TYPE_CHECKING:
     from ibidem.repo.core import Core
     from ibidem.store.protocol import Store
 
-_BATCH = 1024
 _TRIES_MAX = 5
 _Named = tuple[FaultKind, str, Cid | None]
 """What something is wrong with, however it is said."""
@@ -94,19 +92,26 @@ def _checked(repository: Core, progress: Progress | None, *, is_deep: bool) -> F
             return FsckReport(tuple(page_faults), (UNREAD,), counts=dict(counts))
     erased = _erased(repository)
     total = store.stats().block_count
-    walk = Walk(store, lambda cid: cid.raw in erased.cids, total=total, progress=progress)
-    operations, horizon = _check_cells(store, walk, faults)
-    walk.run(Link(cid.raw, "operation", "", f"operation {cid}") for cid, _ in operations)
-    faults += walk.faults
+    second = _SecondReading()
+    look = second.look if is_deep else None
+    blocks = BlockCheck(
+        store,
+        lambda cid: cid.raw in erased.cids,
+        total=total,
+        progress=progress,
+        look=look,
+    )
+    operations, horizon = _check_cells(store, blocks, faults)
+    blocks.run(Link(cid.raw, "operation", "", f"operation {cid}") for cid, _ in operations)
+    faults += blocks.faults
     faults += _check_erased(repository, erased)
     faults += _check_views(store, operations, horizon)
-    faults += _check_roots(store, walk)
+    faults += _check_roots(store, blocks)
     faults += _check_notes(repository)
-    faults += _check_sources(store, walk)
-    unreachable = list(_check_rest(store, walk))
+    faults += _check_sources(store, blocks)
+    unreachable = list(_check_rest(store, blocks, look))
     faults += filter(None, unreachable)
-    if is_deep:
-        faults += _check_independently(store)
+    faults += second.faults()
     if repository.folder is not None:
         found, notes, counts["logged-receipt"] = file_checks.check_receipts(
             repository.folder / "receipts"
@@ -119,11 +124,11 @@ def _checked(repository: Core, progress: Progress | None, *, is_deep: bool) -> F
     return FsckReport(
         tuple(faults),
         tuple(notes),
-        len(walk.erased),
+        len(blocks.erased),
         len(unreachable),
-        len(walk.whole) + len(unreachable),
-        walk.size_bytes,
-        dict(sorted((walk.counts + counts).items())),
+        blocks.whole_count + len(unreachable),
+        blocks.size_bytes,
+        dict(sorted((blocks.counts + counts).items())),
     )
 
 
@@ -187,7 +192,7 @@ def _unfinished(repository: Core, erased: Erased, here: list[Cid]) -> Iterator[F
 
 
 def _check_cells(
-    store: Store, walk: Walk, faults: list[Fault]
+    store: Store, blocks: BlockCheck, faults: list[Fault]
 ) -> tuple[list[tuple[OperationCid, Operation]], OperationCid | None]:
     """Follows what the cells name; returns the operations that are kept, newest first."""
     pointers: dict[str, OperationCid] = {}
@@ -203,7 +208,7 @@ def _check_cells(
             continue
         if name in (HEAD_CELL, HORIZON_CELL):
             pointers[name] = OperationCid(found[0].raw)
-        walk.run(found)
+        blocks.run(found)
     horizon = pointers.get(HORIZON_CELL)
     operations: list[tuple[OperationCid, Operation]] = []
     if HEAD_CELL in pointers:
@@ -232,27 +237,27 @@ def _kept(
         faults.append(Fault(kind, where, str(error), source.last, "the operation log"))
 
 
-def _check_roots(store: Store, walk: Walk) -> list[Fault]:
-    check = HistoryCheck(store, lambda cid: cid.raw in walk.erased)
+def _check_roots(store: Store, blocks: BlockCheck) -> list[Fault]:
+    check = HistoryCheck(store, lambda cid: cid.raw in blocks.erased)
     roots: dict[bytes, RootCid] = {}
-    for cid, commit in in_order(store, walk.by_kind["commit"]):
+    for cid, commit in in_order(store, blocks.by_kind["commit"]):
         before = roots.get(commit.parents[0].raw) if commit.parents else None
         check.check(commit.root, before, f"commit {cid}")
         roots[cid.raw] = commit.root
-    for raw in walk.by_kind["root"]:
+    for raw in blocks.by_kind["root"]:
         check.check(RootCid(raw), None, "the stage, the origin or a receipt")
     check.finish()
     return check.faults
 
 
-def _check_sources(store: Store, walk: Walk) -> Iterator[Fault]:
+def _check_sources(store: Store, blocks: BlockCheck) -> Iterator[Fault]:
     """Yields the nodes that contain themselves, and those whose source is over the limits."""
-    if not walk.parts:
+    if not blocks.parts:
         return
-    check = SourceCheck(store, lambda cids: [walk.parts.get(cid.raw) for cid in cids])
+    check = SourceCheck(store, lambda cids: [blocks.parts.get(cid.raw) for cid in cids])
     roots: dict[bytes, RootCid] = {}
     named: set[Cid] = set()
-    for cid, commit in in_order(store, walk.by_kind["commit"]):
+    for cid, commit in in_order(store, blocks.by_kind["commit"]):
         roots[cid.raw] = commit.root
         bases = [roots[parent.raw] for parent in commit.parents if parent.raw in roots]
         if commit.root in bases:
@@ -283,28 +288,37 @@ def _check_notes(repository: Core) -> Iterator[Fault]:
                     yield Fault(FaultKind.MALFORMED, f"node {cid}", said, cid, name)
 
 
-def _check_rest(store: Store, walk: Walk) -> Iterator[Fault | None]:
+def _check_rest(store: Store, blocks: BlockCheck, look: Look | None) -> Iterator[Fault | None]:
     """Yields for each block that nothing needs what is wrong with it, None for nothing."""
-    waiting = (cid for cid in store.cids() if cid.raw not in walk.seen)
-    while batch := list(islice(waiting, _BATCH)):
-        for cid in batch:
-            try:
-                walk.size_bytes += len(store.get(cid))
-            except NotFoundError:
-                continue  # gone since: somebody collects garbage
-            except IbidemError as error:
-                detail = f"nothing needs it, and its bytes are not its own: {error}"
-                yield Fault(FaultKind.DAMAGED, f"block {cid}", detail, cid)
-            else:
-                yield None
-
-
-def _check_independently(store: Store) -> Iterator[Fault]:
-    """Yields blocks that `dag-cbor` reads unlike our codec; damaged ones are faults already."""
-    for cid in store.cids():
-        if cid.is_raw:
+    for cid, block in read_blocks(store, blocks.seen.absent(store.cids())):
+        if isinstance(block, NotFoundError):
+            continue  # gone since: somebody collects garbage
+        if isinstance(block, IbidemError):
+            detail = f"nothing needs it, and its bytes are not its own: {block}"
+            yield Fault(FaultKind.DAMAGED, f"block {cid}", detail, cid)
             continue
-        with suppress(NotFoundError, CorruptError):
-            problem = disagreement(store.get(cid))
+        blocks.size_bytes += len(block)
+        if look is not None:
+            look(cid, block)
+        yield None
+
+
+class _SecondReading:
+    """What `dag-cbor` reads unlike our codec, of the blocks that were looked at."""
+
+    def __init__(self) -> None:
+        self._problems: dict[Cid, str] = {}
+
+    def look(self, cid: Cid, block: bytes) -> None:
+        """Reads a block once more; what our codec cannot read is a fault already."""
+        if cid.is_raw:
+            return
+        with suppress(CorruptError):
+            problem = disagreement(block)
             if problem is not None:
-                yield Fault(FaultKind.DISAGREEMENT, f"block {cid}", problem, cid)
+                self._problems[cid] = problem
+
+    def faults(self) -> list[Fault]:
+        """Returns what was found, ascending by CID."""
+        found = sorted(self._problems.items())
+        return [Fault(FaultKind.DISAGREEMENT, f"block {cid}", text, cid) for cid, text in found]

@@ -28,7 +28,8 @@ from typing import TYPE_CHECKING
 from ibidem.objects import codec
 from ibidem.objects.block import empty
 from ibidem.objects.blocks import WriteBatch
-from ibidem.objects.cid import Cid, OperationCid
+from ibidem.objects.cid import CID_BYTES, Cid, OperationCid
+from ibidem.objects.cid_table import CidTable
 from ibidem.objects.errors import (
     ConflictError,
     CorruptError,
@@ -38,6 +39,8 @@ from ibidem.objects.errors import (
     NotFoundError,
 )
 from ibidem.objects.record import record
+from ibidem.objects.tree.block import decode
+from ibidem.objects.walk import EMPTY_RAW, LEAVES, TREE, Link, expand, read_blocks, walk
 from ibidem.repo.erasure.destroy import finish
 from ibidem.repo.maintenance.cells import (
     CELLS,
@@ -46,7 +49,6 @@ from ibidem.repo.maintenance.cells import (
     cell_links,
     kept_operations,
 )
-from ibidem.repo.maintenance.reachability import EMPTY_RAW, LEAVES, Link, expand
 from ibidem.repo.operation_log import OPERATIONS_KEPT, RETRIES_MAX, lost_every_race
 from ibidem.repo.view_check import has_wrong_ref
 
@@ -58,6 +60,8 @@ if TYPE_CHECKING:
 
 BATCH_BLOCKS = 10_000
 """Blocks that one transaction deletes: writers wait that long at most."""
+_WAITING_BYTES_MAX = 2048 * CID_BYTES
+"""CIDs that are marked together."""
 ENTRIES = frozenset(("commit", "operation", "view", "ref", "root", "step", "receipt"))
 """Kinds that can be named from outside; they go first, together."""
 
@@ -80,11 +84,22 @@ class GcReport:
 
 
 class Marks:
-    """The blocks that are needed, by their CIDs' bytes."""
+    """The blocks that are needed: a visitor that enters each of them once.
+
+    Most blocks need no other. These are marked many at once, in a table; they are not read.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self.raws: set[bytes] = {EMPTY_RAW}
+        self._room = store.stats().block_count
+        self.clear()
+
+    def __len__(self) -> int:
+        others = self._leaves.absent(map(Cid, self._entered))
+        return len(self._leaves) + sum(1 for _ in others) - 1
+
+    def __contains__(self, raw: bytes) -> bool:
+        return raw in self._entered or raw in self._leaves
 
     def mark(self, links: Iterable[Link]) -> None:
         """Marks what the links lead to.
@@ -93,33 +108,55 @@ class Marks:
             FormatError: a kind or version that this program does not know.
             CorruptError: a needed block is missing or damaged.
         """
-        waiting = list(links)
-        while waiting:
-            link = waiting.pop()
-            if link.raw in self.raws:
-                continue
-            self.raws.add(link.raw)
-            if link.kind in LEAVES:
-                continue
-            block = self._block(link)
-            if block is not None:
-                waiting.extend(expand(link, block))
+        walk(self._store, links, self)
+        self._mark_leaves()
 
     def clear(self) -> None:
         """Forgets all: what a block needs may be unmarked where `mark` has raised."""
-        self.raws = {EMPTY_RAW}
+        self._entered: set[bytes] = {EMPTY_RAW}
+        self._leaves = CidTable(self._room)
+        self._waiting = bytearray()
+        """CIDs of leaves that are not marked yet."""
 
-    def _block(self, link: Link) -> bytes | None:
-        try:
-            return self._store.get(Cid(link.raw))
-        except NotFoundError as error:
-            if error.kind is ErrorKind.ERASED:
-                return None
+    def enter(self, link: Link) -> bool:
+        """Marks a block; one that was not marked and may need others is read."""
+        if link.kind in LEAVES:
+            self._leaves.add(link.raw)
+            return False
+        if link.raw in self._entered:
+            return False
+        self._entered.add(link.raw)
+        return True
+
+    def block(self, link: Link, block: bytes) -> Iterable[Link]:
+        """Returns what a block needs; marks what needs nothing else."""
+        if link.kind == TREE and link.of in LEAVES:
+            tree = decode(block)
+            if not tree.level:
+                self._waiting += tree.cids
+                if len(self._waiting) > _WAITING_BYTES_MAX:
+                    self._mark_leaves()
+                return ()
+        return expand(link, block)
+
+    def missing(self, link: Link, error: NotFoundError | CorruptError) -> None:
+        """Raises unless the block was erased."""
+        if isinstance(error, CorruptError):
+            raise error
+        if error.kind is not ErrorKind.ERASED:
             raise CorruptError(
                 f"{link.kind} {Cid(link.raw)}: it is missing, and {link.owner} needs it",
                 kind=ErrorKind.BLOCK_NOT_FOUND,
                 hint="run 'repo fsck' first",
             ) from error
+
+    def unmarked(self, cids: Iterable[Cid]) -> Iterator[Cid]:
+        """Yields those of some CIDs that are not marked."""
+        return (cid for cid in self._leaves.absent(cids) if cid.raw not in self._entered)
+
+    def _mark_leaves(self) -> None:
+        self._leaves.add_all(self._waiting)
+        self._waiting.clear()
 
 
 def collect(
@@ -171,7 +208,7 @@ def collect(
         sum(counts.values()),
         size_bytes,
         {kind: count for kind, count in sorted(counts.items()) if count},
-        len(marks.raws) - 1,
+        len(marks),
         dropped,
         snapshot_count,
         is_dry_run,
@@ -277,22 +314,21 @@ def _mark_once(
 def _garbage(store: Store, marks: Marks) -> dict[bytes, tuple[str, int]]:
     """Returns kind and size of every block that is not marked."""
     found: dict[bytes, tuple[str, int]] = {}
-    for cid in store.cids():
-        if cid.raw in marks.raws:
-            continue
-        try:
-            block = store.get(cid)
-        except NotFoundError:
+    for cid, block in read_blocks(store, marks.unmarked(store.cids())):
+        if isinstance(block, NotFoundError):
             continue  # gone by now
-        except IbidemError:
-            found[cid.raw] = ("damaged", 0)
-            continue
-        try:
-            kind = "blob" if cid.is_raw else str(codec.decode(block).get("kind", "unknown"))
-            found[cid.raw] = (kind, len(block))
-        except IbidemError:
-            found[cid.raw] = ("damaged", 0)
+        found[cid.raw] = _kind_and_size(cid, block)
     return found
+
+
+def _kind_and_size(cid: Cid, block: bytes | IbidemError) -> tuple[str, int]:
+    if isinstance(block, IbidemError):
+        return "damaged", 0
+    try:
+        kind = "blob" if cid.is_raw else str(codec.decode(block).get("kind", "unknown"))
+    except IbidemError:
+        return "damaged", 0
+    return kind, len(block)
 
 
 def _delete(
@@ -307,9 +343,9 @@ def _delete(
     waiting += [rest[at : at + BATCH_BLOCKS] for at in range(0, len(rest), BATCH_BLOCKS)]
     for batch in waiting:
         while True:
-            needed = [raw for raw in batch if raw in marks.raws]
+            needed = [raw for raw in batch if raw in marks]
             try:
-                store.delete([Cid(raw) for raw in batch if raw not in marks.raws], cells=cells)
+                store.delete([Cid(raw) for raw in batch if raw not in marks], cells=cells)
             except ConflictError:
                 cells = _mark_all(store, marks)
                 continue

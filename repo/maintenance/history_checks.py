@@ -18,6 +18,7 @@ from ibidem.objects.root import VALUE_KINDS, Root
 from ibidem.objects.tree import EMPTY_TREE, diff
 from ibidem.objects.vector import VECTORS
 from ibidem.objects.verify import VALUES
+from ibidem.objects.walk import BATCH_BLOCKS, read_many
 from ibidem.repo.history.ancestry import parents_first, read_commit
 from ibidem.repo.maintenance.report import Fault
 from ibidem.repo.root_check import RootCheck
@@ -66,14 +67,19 @@ class HistoryCheck:
             kind = VALUE_KINDS[family[0]]
             if kind not in _READ:
                 continue
-            for key, _, cid in diff(self._source, before.get(family, EMPTY_TREE), tree):
-                if cid is not None:
-                    self._tell_value(kind, key, family[1], cid)
+            changes = diff(self._source, before.get(family, EMPTY_TREE), tree)
+            for batch in _batches((key, cid) for key, _, cid in changes if cid is not None):
+                blocks = read_many(self._source, [cid for _, cid in batch])
+                for (key, cid), block in zip(batch, blocks, strict=True):
+                    self._tell_value(kind, key, family[1], cid, block)
 
-    def _tell_value(self, kind: str, key: bytes, name: str, cid: Cid) -> None:
+    def _tell_value(
+        self, kind: str, key: bytes, name: str, cid: Cid, block: bytes | IbidemError
+    ) -> None:
         fields = None
         try:
-            block = self._source.get(cid)
+            if isinstance(block, IbidemError):
+                raise block
             VALUES[kind].decode(block)
             fields = codec.decode(block)
         except NotFoundError:
@@ -82,6 +88,21 @@ class HistoryCheck:
         except (CorruptError, FormatError):
             return
         self._check.value(kind, key, name, cid, fields)
+
+
+def _batches(values: Iterator[tuple[bytes, Cid]]) -> Iterator[list[tuple[bytes, Cid]]]:
+    """Yields what there is, many at once; also what comes before an error."""
+    batch: list[tuple[bytes, Cid]] = []
+    try:
+        for value in values:
+            batch.append(value)
+            if len(batch) == BATCH_BLOCKS:
+                yield batch
+                batch = []
+    except _UNREADABLE:
+        yield batch
+        raise
+    yield batch
 
 
 def in_order(source: Source, commits: Iterable[bytes]) -> Iterator[tuple[CommitCid, Commit]]:

@@ -22,6 +22,7 @@ from ibidem.objects.ids import NodeId
 from ibidem.objects.location import Measures, Part
 from ibidem.objects.node import Node
 from ibidem.objects.tree import Tree, diff
+from ibidem.objects.walk import read_blocks
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
@@ -116,12 +117,13 @@ class SourceCheck:
             self._last = nodes
 
     def _read(self, cids: Sequence[Cid]) -> Iterator[Part | None]:
-        for cid in cids:
-            try:
-                found = part_in(self._source.get(cid))
-            except NotFoundError:  # erased; whether it may be missing is not decided here
-                found = None
-            yield found
+        for _, block in read_blocks(self._source, cids):
+            if isinstance(block, bytes):
+                yield part_in(block)
+            elif isinstance(block, NotFoundError):
+                yield None  # erased; whether it may be missing is not decided here
+            else:
+                raise block
 
 
 class KnownParts:

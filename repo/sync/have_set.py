@@ -33,10 +33,8 @@ class HaveSet:
         self._store = store
         self.head = view.head
         """Full name of the current branch."""
-        self.refs = {
-            ref.name: ref
-            for ref in (Ref.decode(store.get(cid)) for _, cid in Tree(store, view.refs).items())
-        }
+        blocks = store.get_many([cid for _, cid in Tree(store, view.refs).items()])
+        self.refs = {ref.name: ref for ref in map(Ref.decode, blocks)}
         """By full name."""
         self.wrong = frozenset(
             name for name, ref in self.refs.items() if not is_target(store, name, ref.target)

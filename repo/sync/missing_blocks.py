@@ -14,18 +14,19 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice, pairwise
+from itertools import islice, pairwise, repeat
 from typing import TYPE_CHECKING, NamedTuple
 
 from ibidem.objects import codec
 from ibidem.objects.cid import Cid, CommitCid, ReceiptCid, RootCid, StepCid, TreeCid
 from ibidem.objects.commit import Commit
-from ibidem.objects.errors import CorruptError, NotFoundError
+from ibidem.objects.errors import CorruptError, IbidemError, NotFoundError
 from ibidem.objects.ids import ID_BYTES
-from ibidem.objects.links import check_kind, links
+from ibidem.objects.links import check_kind
 from ibidem.objects.root import VALUE_KINDS, Root
 from ibidem.objects.tree import Tree, diff
 from ibidem.objects.tree.block import EMPTY_TREE, check_child, load
+from ibidem.objects.walk import ANY, BATCH_BLOCKS, Link, block_links, read_many, walk
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
@@ -168,41 +169,80 @@ def _value_needs(
     while batch := list(islice(changes, _BATCH_KEYS)):
         keys = [key for key, _, _ in batch]
         elsewhere = [other.get_many(keys) for other in rest]
-        for at, (key, before, after) in enumerate(batch):
-            there = [found[at] for found in elsewhere]
-            if after is None or after in there:
-                continue
-            yield Need(after, kind, key, family[1])
-            if kind in _LINKING:
-                parts = dict.fromkeys(_parts(source, after))
-                for old in (before, *there):
-                    for part in () if old is None or not parts else _parts(source, old):
-                        parts.pop(part, None)
-                yield from (Need(part, "part", key) for part in parts)
+        columns = zip(*elsewhere, strict=True) if rest else repeat(())
+        new = (
+            (key, after, (before, *there))
+            for (key, before, after), there in zip(batch, columns, strict=False)
+            if after is not None and after not in there
+        )
+        if kind in _LINKING:
+            yield from _linking_needs(source, kind, family[1], new)
+        else:
+            yield from (Need(cid, kind, key, family[1]) for key, cid, _ in new)
 
 
-def _parts(source: Source, cid: Cid) -> Iterator[Cid]:
-    """Yields what a value needs, and what that needs; nothing of what is not here.
+def _linking_needs(
+    source: Source, kind: str, name: str, new: Iterator[tuple[bytes, Cid, tuple[Cid | None, ...]]]
+) -> Iterator[Need]:
+    """Yields values with what they need and those did not that stood in their place."""
+    while batch := list(islice(new, BATCH_BLOCKS)):
+        blocks = read_many(source, [cid for _, cid, _ in batch])
+        for (key, cid, olds), block in zip(batch, blocks, strict=True):
+            yield Need(cid, kind, key, name)
+            parts = _parts(source, cid, block)
+            for old in olds:
+                for part in () if old is None or not parts else _parts_of(source, old):
+                    parts.pop(part, None)
+            yield from (Need(part, "part", key) for part in parts)
+
+
+def _parts_of(source: Source, cid: Cid) -> dict[Cid, None]:
+    return _parts(source, cid, *read_many(source, [cid]))
+
+
+def _parts(source: Source, cid: Cid, block: bytes | IbidemError) -> dict[Cid, None]:
+    """Returns what a value needs, and what that needs; nothing of what is not here.
 
     Raises:
         CorruptError: it leads to something that is no part of a value.
     """
-    seen = {cid}
-    waiting = [cid]
-    while waiting:
-        at = waiting.pop()
-        try:
-            block = source.get(at)
-        except NotFoundError:
-            continue
-        if at != cid and (kind := check_kind(codec.decode(block))) not in _PARTS:
-            raise CorruptError(f"value {cid}: got a {kind} as a part of it, expected {_PARTS}")
-        for part in links(block):
-            if part not in seen:
-                seen.add(part)
-                yield part
-                if not part.is_raw:
-                    waiting.append(part)
+    if isinstance(block, NotFoundError):
+        return {}
+    if isinstance(block, IbidemError):
+        raise block
+    visitor = _Parts(cid)
+    walk(source, block_links(block), visitor)
+    return visitor.found
+
+
+class _Parts:
+    """A visitor of the parts of a value."""
+
+    def __init__(self, value: Cid) -> None:
+        self._value = value
+        self.found: dict[Cid, None] = {}
+
+    def enter(self, link: Link) -> bool:
+        """Takes a part; other parts may stand behind one that is not raw."""
+        cid = Cid(link.raw)
+        if cid == self._value or cid in self.found:
+            return False
+        self.found[cid] = None
+        return not cid.is_raw
+
+    def block(self, link: Link, block: bytes) -> Iterable[Link]:
+        """Returns the parts of a part; raises for a block that cannot be one."""
+        kind = kind_of(block)
+        if kind not in _PARTS:
+            raise CorruptError(
+                f"value {self._value}: got a {kind} as a part of it, expected {_PARTS}"
+            )
+        return block_links(block)
+
+    def missing(self, link: Link, error: NotFoundError | CorruptError) -> None:
+        """Passes what is not here."""
+        if isinstance(error, CorruptError):
+            raise error
 
 
 _TARGET_KINDS: Mapping[type[Cid], tuple[str, ...]] = {
@@ -264,30 +304,47 @@ def records_behind(
     Raises:
         CorruptError: a step or receipt leads to a block of a kind that it cannot lead to.
     """
-    found = Records()
-    seen: set[Cid] = set()
-    waiting = list(targets)
-    while waiting:
-        cid = waiting.pop()
-        if cid in seen or is_had(cid):
-            continue
-        seen.add(cid)
+    visitor = _RecordWalk(is_had)
+    walk(source, (Link(cid.raw, ANY) for cid in targets), visitor)
+    visitor.found.roots.reverse()
+    return visitor.found
+
+
+class _RecordWalk:
+    """A visitor of steps, receipts and what they lead to, as far as it is not had."""
+
+    def __init__(self, is_had: Callable[[Cid], bool]) -> None:
+        self._is_had = is_had
+        self._met: set[bytes] = set()
+        self.found = Records()
+
+    def enter(self, link: Link) -> bool:
+        """Tells whether a block is met for the first time and is not had."""
+        cid = Cid(link.raw)
+        if link.raw in self._met or self._is_had(cid):
+            return False
+        self._met.add(link.raw)
         if cid.is_raw:
-            found.needs.append(Need(cid, "part"))
-            continue
-        block = source.get(cid)
-        kind = kind_of(block)
+            self.found.needs.append(Need(cid, "part"))
+        return not cid.is_raw
+
+    def block(self, link: Link, block: bytes) -> Iterable[Link]:
+        """Takes a block by its kind; returns what a step, a receipt or a result leads to."""
+        cid, kind = Cid(link.raw), kind_of(block)
         if kind == "root":
-            found.roots.append(RootCid(cid.raw))
+            self.found.roots.append(RootCid(link.raw))
         elif kind == "commit":
-            found.commits.append(CommitCid(cid.raw))
+            self.found.commits.append(CommitCid(link.raw))
         elif kind in ("step", "receipt", "result"):
-            found.needs.append(Need(cid, kind))
-            waiting.extend(links(block))
+            self.found.needs.append(Need(cid, kind))
+            return block_links(block)
         else:
             raise CorruptError(f"block {cid}: got kind {kind!r}, expected a step or a receipt")
-    found.roots.reverse()
-    return found
+        return ()
+
+    def missing(self, link: Link, error: NotFoundError | CorruptError) -> None:
+        """Raises it."""
+        raise error
 
 
 def needs_of(

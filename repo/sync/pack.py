@@ -15,6 +15,7 @@ from ibidem.objects.blocks import Source
 from ibidem.objects.cid import CID_BYTES, Cid
 from ibidem.objects.errors import NotFoundError
 from ibidem.objects.tree.block import EMPTY_TREE, EMPTY_TREE_BLOCK
+from ibidem.objects.walk import read_many
 from ibidem.repo.history.ancestry import commits_between
 from ibidem.repo.sync.missing_blocks import needs_of, records_behind, split_targets
 
@@ -70,23 +71,13 @@ class Pack:
             yield need.cid.raw
 
     def _read(self, batch: list[Cid]) -> Iterator[tuple[Cid, bytes]]:
-        try:
-            yield from zip(batch, self._store.get_many(batch), strict=True)
-        except NotFoundError:
-            for cid in batch:
-                block = self._get(cid)
-                if block is not None:
-                    yield cid, block
-
-    def _get(self, cid: Cid) -> bytes | None:
-        if cid == EMPTY_TREE:
-            return EMPTY_TREE_BLOCK
-        try:
-            return self._store.get(cid)
-        except NotFoundError:
-            if self._is_erased(cid):
-                return None
-            raise
+        for cid, block in zip(batch, read_many(self._store, batch), strict=True):
+            if isinstance(block, bytes):
+                yield cid, block
+            elif cid == EMPTY_TREE:
+                yield cid, EMPTY_TREE_BLOCK
+            elif not isinstance(block, NotFoundError) or not self._is_erased(cid):
+                raise block
 
 
 def _sorted_cids(raws: Iterable[bytes]) -> bytes:

@@ -1,32 +1,41 @@
-"""What a repository holds on to: from the cells of its store down to every block, by kind.
+"""The walk over everything that some links lead to, by kind; what is done there, visitors say.
 
-The walk knows what each link must lead to, so a block of another kind in its place is noticed, and
-values without links of their own are not read when nobody asks for their bytes. It follows the
-operations that are kept, each with its view; `previous` in a view or a ref points back to what an
-older operation holds, and is not followed: so that history which was given up can go.
+Garbage collection, `repo fsck` and copies are visitors of this one walk. It knows what each link
+must lead to, so a block of another kind in its place is noticed, and a visitor that does not need
+the bytes of a block keeps it from being read. It goes depth first and reads ahead, many blocks at
+once; who wants all blocks of a store, whatever leads to them, reads these so by `read_blocks`. From
+an operation it goes to its view; `previous` in a view or a ref points back to what an older
+operation holds, and is not followed: so that history which was given up can go.
 
 Spec: format 9.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from itertools import repeat
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice, repeat
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ibidem.objects import codec
 from ibidem.objects.block import Map
-from ibidem.objects.cid import Cid
-from ibidem.objects.errors import CorruptError, FormatError
+from ibidem.objects.cid import RAW_PREFIX, Cid
+from ibidem.objects.errors import CorruptError, FormatError, IbidemError, NotFoundError
 from ibidem.objects.fields import TABLES
-from ibidem.objects.links import check_kind, links_in
+from ibidem.objects.links import check_kind, links, links_in
 from ibidem.objects.root import FAMILIES
 from ibidem.objects.tree.block import EMPTY_TREE, decode
 
+if TYPE_CHECKING:
+    from ibidem.objects.blocks import Source
+
+BATCH_BLOCKS = 128
+"""Blocks that are read together."""
 TREE = "tree"
 BLOB = "blob"
 ANY = "any"
 """Whatever kind the block says it is."""
+RAW_CODEC = RAW_PREFIX[1]
+"""The byte of a CID that tells raw blocks from others."""
 LEAVES = frozenset((BLOB, *(kind for kind, table in TABLES.items() if not table.links)))
 """Kinds that need no other block."""
 KEYED = frozenset(("node", "edge"))
@@ -51,6 +60,89 @@ class Link(NamedTuple):
     """Of a block within a tree: its level."""
 
 
+class Visitor(Protocol):
+    """What is done on a walk."""
+
+    def enter(self, link: Link) -> bool:
+        """Tells whether the block that a link leads to is read; asked as soon as it is found."""
+        ...
+
+    def block(self, link: Link, block: bytes) -> Iterable[Link]:
+        """Takes a block; returns the links to follow, in general those of `expand`."""
+        ...
+
+    def missing(self, link: Link, error: NotFoundError | CorruptError) -> None:
+        """Takes note that a block is not there or is damaged; may raise."""
+        ...
+
+
+def walk(
+    source: Source, starts: Iterable[Link], visitor: Visitor, *, batch: int = BATCH_BLOCKS
+) -> None:
+    """Shows a visitor the blocks that links lead to, and those that these lead to, depth first.
+
+    Args:
+        batch: how many blocks are read together at most; raw ones, which may be large, are not.
+    """
+    enter = visitor.enter
+    waiting = [link for link in starts if enter(link)]
+    waiting.reverse()
+    ahead: dict[bytes, bytes | IbidemError] = {}
+    while waiting:
+        link = waiting.pop()
+        block = ahead.pop(link.raw, None)
+        if block is None:
+            raws = _next(link.raw, waiting, ahead, batch)
+            ahead.update(zip(raws, read_many(source, [Cid(raw) for raw in raws]), strict=True))
+            block = ahead.pop(link.raw)
+        if isinstance(block, bytes):
+            found = [below for below in visitor.block(link, block) if enter(below)]
+            found.reverse()
+            waiting += found
+        elif isinstance(block, (NotFoundError, CorruptError)):
+            visitor.missing(link, block)
+        else:
+            raise block
+
+
+def _next(
+    first: bytes, waiting: list[Link], ahead: dict[bytes, bytes | IbidemError], batch: int
+) -> list[bytes]:
+    """Returns the CIDs of what is read next, beginning with one."""
+    raws = {first: None}
+    if first[1] != RAW_CODEC:
+        for link in islice(reversed(waiting), batch - 1):
+            if link.raw in ahead:
+                break
+            if link.raw[1] != RAW_CODEC:
+                raws[link.raw] = None
+    return list(raws)
+
+
+def read_many(source: Source, cids: Sequence[Cid]) -> Sequence[bytes | IbidemError]:
+    """Returns the blocks in the order of `cids`, read together; where one cannot be, why."""
+    try:
+        return source.get_many(cids)
+    except IbidemError as error:
+        return [error] if len(cids) == 1 else [_read(source, cid) for cid in cids]
+
+
+def read_blocks(
+    source: Source, cids: Iterable[Cid], *, batch: int = BATCH_BLOCKS
+) -> Iterator[tuple[Cid, bytes | IbidemError]]:
+    """Yields blocks with their CIDs, read in batches; where one cannot be, why."""
+    waiting = iter(cids)
+    while wanted := list(islice(waiting, batch)):
+        yield from zip(wanted, read_many(source, wanted), strict=True)
+
+
+def _read(source: Source, cid: Cid) -> bytes | IbidemError:
+    try:
+        return source.get(cid)
+    except IbidemError as error:
+        return error
+
+
 def target_kind(ref_name: str) -> str | None:
     """Returns the kind of block that a ref of that full name points to; None for no such name."""
     return _TARGETS.get(ref_name.partition("/")[0])
@@ -63,7 +155,7 @@ def expand(link: Link, block: bytes) -> Iterator[Link]:
         FormatError: a kind or version that this program does not know.
         CorruptError: not a block of the kind that the link says.
     """
-    if link.raw[1] == 0x55:
+    if link.raw[1] == RAW_CODEC:
         _expect(link, BLOB)
         return
     if link.kind == TREE:
@@ -81,6 +173,12 @@ def expand(link: Link, block: bytes) -> Iterator[Link]:
     elif kind not in LEAVES:
         for cid in links_in(fields):
             yield Link(cid.raw, BLOB if cid.is_raw else ANY, "", owner)
+
+
+def block_links(block: bytes, owner: str = "") -> Iterator[Link]:
+    """Yields what a block needs, of whatever kind that is; raises as `links` does."""
+    for cid in links(block):
+        yield Link(cid.raw, BLOB if cid.is_raw else ANY, "", owner)
 
 
 def _expect(link: Link, found: str) -> None:

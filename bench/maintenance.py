@@ -1,0 +1,131 @@
+"""What reading a whole repository costs: fsck, gc and clone, in processor time and memory.
+
+Each operation runs in a process of its own. `peak MB` is memory that is no page of a file; it is
+sampled. Run: PYTHONPATH=src python bench/maintenance.py [sizes...]; two versions of the program are
+compared in one run with `--against FOLDER`, the `src` of the other.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+
+import ibidem
+from ibidem.repo.maintenance.fsck import fsck
+from ibidem.repo.maintenance.gc import collect
+
+DIM = 64
+BATCH = 10_000
+CHANGES = 50
+OPERATIONS = ("fsck", "gc", "clone")
+
+
+def fill(path: Path, count: int) -> None:
+    """Makes nodes with a vector and an edge each in commits of 10,000, then some small commits."""
+    rng = np.random.default_rng(7)
+    ids: list[ibidem.NodeId] = []
+    with ibidem.init(path) as repo:
+        for start in range(0, count, BATCH):
+            with repo.transaction(author="bench") as tx:
+                for number in range(start, min(count, start + BATCH)):
+                    summary = f"note {number} about retries and back-off of client {number % 97}"
+                    ids.append(tx.add_node("Doc", summary=summary, key=number))
+                    vector = rng.standard_normal(DIM).astype(np.float32)
+                    tx.set_vector(ids[-1], model="m", vector=vector)
+                    if number:
+                        tx.add_edge(ids[-1], "next", ids[int(rng.integers(number))])
+        for number in range(CHANGES):
+            with repo.transaction(author="bench") as tx:
+                tx.update_node(ids[int(rng.integers(count))], summary=f"changed {number}")
+
+
+def run(operation: str, path: Path) -> dict[str, float]:
+    """Returns what one operation costs in this process."""
+    peak, is_done = 0, threading.Event()
+
+    def sample() -> None:
+        nonlocal peak
+        while not is_done.wait(0.01):
+            peak = max(peak, anonymous_bytes())
+
+    before = anonymous_bytes()
+    sampler = threading.Thread(target=sample, daemon=True)
+    sampler.start()
+    begun, used = time.perf_counter(), time.process_time()
+    if operation == "clone":
+        with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+            ibidem.clone(path, Path(folder) / "copy").close()
+    else:
+        with ibidem.open(path) as repo:
+            if operation == "gc":
+                collect(repo, is_dry_run=True)
+            else:
+                assert fsck(repo, is_deep=operation == "deep").is_clean
+    costs = {"cpu": time.process_time() - used, "wall": time.perf_counter() - begun}
+    is_done.set()
+    sampler.join()
+    return {**costs, "peak": (peak - before) / 1e6}
+
+
+def anonymous_bytes() -> int:
+    """Returns what this process has in memory that is no page of a file."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("RssAnon:"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+def measured(source: str, operation: str, path: Path) -> dict[str, float]:
+    """Returns what one operation costs in a process of its own."""
+    command = [sys.executable, __file__, "--one", operation, str(path)]
+    environment = {**os.environ, "PYTHONPATH": source}
+    done = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE)
+    return {name: float(value) for name, value in json.loads(done.stdout).items()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("sizes", nargs="*", type=int, default=[20_000, 200_000])
+    parser.add_argument("--against", help="the `src` folder of another version")
+    parser.add_argument("--at", type=Path, help="where repositories are made and left")
+    parser.add_argument("--operations", nargs="+", default=list(OPERATIONS))
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--one", nargs=2, metavar=("OPERATION", "PATH"), help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.one:
+        print(json.dumps(run(args.one[0], Path(args.one[1]))))
+        return
+    here = str(Path(__file__).resolve().parent.parent / "src")
+    sources = {"this": here, **({"other": args.against} if args.against else {})}
+    print("| nodes | operation | version | CPU s | wall s | peak MB |")
+    print("|---:|---|---|---:|---:|---:|")
+    with tempfile.TemporaryDirectory() as folder:
+        for count in args.sizes:
+            path = (args.at or Path(folder)) / f"repository-{count}"
+            if not path.exists():
+                fill(path, count)
+            for operation in args.operations:
+                found: dict[str, list[dict[str, float]]] = {name: [] for name in sources}
+                for _ in range(args.rounds):
+                    for name, source in sources.items():
+                        found[name].append(measured(source, operation, path))
+                for name, costs in found.items():
+                    best = {what: min(cost[what] for cost in costs) for what in costs[0]}
+                    print(
+                        f"| {count:,} | {operation} | {name} | {best['cpu']:.2f} | "
+                        f"{best['wall']:.2f} | {best['peak']:.1f} |",
+                        flush=True,
+                    )
+
+
+if __name__ == "__main__":
+    main()
