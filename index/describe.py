@@ -102,7 +102,7 @@ def _edges(snapshot: Snapshot) -> Iterator[tuple[Any, Any]]:
     for part in snapshot.state.edges:
         columns = part.segment
         _, live = _rows(snapshot, SegmentView(part))
-        names = KeyList(columns["etype.keys"], columns["etype.ends"])
+        names = KeyList(columns.column("etype.keys"), columns.column("etype.ends"))
         ends = [_ids(snapshot, columns[end]) for end in ("source", "target")]
         for row in np.flatnonzero(live).tolist():
             yield (
@@ -125,9 +125,9 @@ def _vectors(snapshot: Snapshot) -> Iterator[tuple[Any, Any]]:
                 yield (
                     (model, ids[row]),
                     (
-                        segment.rows[row].tobytes(),
-                        segment.digests[row].tobytes(),
-                        segment.cid_digests[row].tobytes(),
+                        segment.rows[row : row + 1].tobytes(),
+                        segment.digests[row : row + 1].tobytes(),
+                        segment.cid_digests[row : row + 1].tobytes(),
                     ),
                 )
 
@@ -137,23 +137,25 @@ def _sparse(snapshot: Snapshot) -> Iterator[tuple[Any, Any]]:
         gathered: dict[Any, dict[int, float]] = {}
         for segment in snapshot.sparse(vocab):
             ids, live = _rows(snapshot, segment)
+            digests = segment.cid_digests.whole()
             for row in np.flatnonzero(live).tolist():
-                gathered[ids[row], segment.cid_digests[row].tobytes()] = {}
+                gathered[ids[row], digests[row].tobytes()] = {}
             column = inverted(segment.part.segment, "token")
             assert column.values is not None, "BUG: tokens have weights"
+            rows, weights = column.rows.whole(), column.values.whole()
             tokens = np.repeat(segment.part.segment["token.keys"], column.counts())
             for token, row, weight in zip(
-                tokens.tolist(), column.rows.tolist(), column.values.tolist(), strict=True
+                tokens.tolist(), rows.tolist(), weights.tolist(), strict=True
             ):
                 if live[row]:
-                    gathered[ids[row], segment.cid_digests[row].tobytes()][token] = weight
+                    gathered[ids[row], digests[row].tobytes()][token] = weight
         yield from (((vocab, *key), found) for key, found in gathered.items())
 
 
 def _rows(snapshot: Snapshot, segment: SegmentView) -> tuple[list[bytes], Array]:
     live = segment.live
     count = len(segment.ordinals)
-    is_node_space = "ids" not in segment.part.segment.columns
+    is_node_space = "ids" not in segment.part.segment
     ids = _ids(snapshot, segment.ordinals) if is_node_space else []
     return ids, np.ones(count, dtype=bool) if live is None else live
 

@@ -149,7 +149,7 @@ class IncrementalBuild:
         for batch, blocks in self._read(stream, VectorCid):
             self._kill(growth, batch)
             if rows.dim is None and growth.parts:
-                rows.dim = growth.parts[0].segment["rows"].shape[1]
+                rows.dim = growth.parts[0].segment.column("rows").shape[1]
             found = list(blocks)
             rows.add_blocks(
                 [key for key, _, _ in found],

@@ -121,7 +121,7 @@ class Snapshot:
         pending = np.arange(len(wanted))
         for segment in self._node_segments:
             rows, present = segment.find(wanted[pending])
-            digests[pending[present]] = segment.part.segment["cids"][rows[present]]
+            digests[pending[present]] = segment.part.segment.column("cids")[rows[present]]
             pending = pending[~present]
             if not len(pending):
                 break
@@ -302,9 +302,9 @@ def _read_set(segment: Segment, prefix: str, index: int | None) -> BitMap:
     wide = segment[f"{prefix}.wide"]
     place = int(np.searchsorted(wide, np.uint32(index)))
     if place < len(wide) and int(wide[place]) == index:
-        starts = segment[f"{prefix}.wide_starts"]
-        data = segment[f"{prefix}.wide_sets"][int(starts[place]) : int(starts[place + 1])]
-        return bitmap_of_bytes(data)
+        starts = segment.column(f"{prefix}.wide_starts")
+        span = slice(starts.item(place), starts.item(place + 1))
+        return bitmap_of_bytes(segment.column(f"{prefix}.wide_sets")[span])
     column = inverted(segment, prefix)
     return to_bitmap(segment["ordinals"][column.rows[column.span(index)]])
 

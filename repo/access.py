@@ -86,34 +86,25 @@ class RestrictedGraph(UnrestrictedGraph):
 
     def node(self, id: NodeId, *, include_tombstoned: bool = False) -> Node:  # noqa: A002
         """Returns a node, without the parts that are not seen; as `Graph.node` otherwise."""
-        ordinal = self._ordinal(id)
-        if ordinal is None:
+        found = self._found(id)
+        if found is None:
             raise NotFoundError(f"node {id} is not in the graph at this revision")
         if not include_tombstoned:
             super().node(id)
-        return self.asked(lambda snapshot: self._read(snapshot, ordinal))
+        return found
 
     def find_nodes(self, ids: Iterable[NodeId]) -> dict[NodeId, Node]:
         """Returns those of some nodes that are seen and not hidden, without the parts that are
         not."""
         wanted = [check_id("id", id_, NodeId) for id_ in ids]
-        ordinals = self.asked(lambda snapshot: {id_: snapshot.ordinal(id_) for id_ in wanted})
-        visible = {id_: ordinal for id_, ordinal in ordinals.items() if ordinal is not None}
-        found = super().find_nodes(visible)
-        return self.asked(
-            lambda snapshot: {
-                id_: self._read(snapshot, visible[id_]) if node.children else node
-                for id_, node in found.items()
-            }
-        )
+        found = super().find_nodes(filter(self._is_seen, wanted))
+        return {id_: self._seen_of(node) for id_, node in found.items()}
 
     def nodes(self, *, include_tombstoned: bool = False) -> Iterator[Node]:
         """Yields the nodes that are seen, by id."""
-        snapshot = self.snapshot()
         for node in super().nodes(include_tombstoned=include_tombstoned):
-            ordinal = snapshot.ordinal(node.id)
-            if ordinal is not None:
-                yield self._read(snapshot, ordinal) if node.children else node
+            if self._is_seen(node.id):
+                yield self._seen_of(node)
 
     def edge(self, id: EdgeId) -> Edge:  # noqa: A002
         """Returns an edge between nodes that are seen; raises `NotFoundError` for any other."""
@@ -127,10 +118,7 @@ class RestrictedGraph(UnrestrictedGraph):
 
     def edges(self) -> Iterator[Edge]:
         """Yields the edges between nodes that are seen, by id."""
-        knows = self.snapshot().ordinal
-        for edge in super().edges():
-            if knows(edge.src) is not None and knows(edge.dst) is not None:
-                yield edge
+        return (edge for edge in super().edges() if self._joins(edge))
 
     def edges_of(self, id: NodeId) -> list[Edge]:  # noqa: A002
         """Returns the edges of a node to and from nodes that are seen, by id."""
@@ -141,15 +129,15 @@ class RestrictedGraph(UnrestrictedGraph):
 
     def vector(self, id: NodeId, model: str) -> Vector | None:  # noqa: A002
         """Returns the vector of a node that is seen, None for any other."""
-        return None if self._ordinal(id) is None else super().vector(id, model)
+        return super().vector(id, model) if self._is_seen(id) else None
 
     def sparse(self, id: NodeId, vocab: str) -> Sparse | None:  # noqa: A002
         """Returns the sparse vector of a node that is seen, None for any other."""
-        return None if self._ordinal(id) is None else super().sparse(id, vocab)
+        return super().sparse(id, vocab) if self._is_seen(id) else None
 
     def tombstone(self, id: NodeId) -> str | None:  # noqa: A002
         """Returns why a node that is seen is hidden, None for any other."""
-        return None if self._ordinal(id) is None else super().tombstone(id)
+        return super().tombstone(id) if self._is_seen(id) else None
 
     def log(self) -> Iterator[Commit]:
         """Refuses: what commits say of themselves, no policy covers.
@@ -163,17 +151,28 @@ class RestrictedGraph(UnrestrictedGraph):
         )
 
     def _is_seen(self, id: NodeId) -> bool:  # noqa: A002
-        return self._ordinal(id) is not None
+        node = check_id("id", id, NodeId)
+        return self.asked(lambda snapshot: snapshot.ordinal(node)) is not None
 
     def _is_edge_seen(self, id: EdgeId) -> bool:  # noqa: A002
         return self._joins(Graph.edge(self, id))
 
-    def _ordinal(self, id: NodeId) -> int | None:  # noqa: A002
-        return self.asked(lambda snapshot: snapshot.ordinal(check_id("id", id, NodeId)))
+    def _found(self, id: NodeId) -> Node | None:  # noqa: A002
+        """Returns a node as it is seen, None for one that is not."""
+        node = check_id("id", id, NodeId)
 
-    def _read(self, snapshot: Snapshot, ordinal: int) -> Node:
-        cid = snapshot.node_cids(np.array([ordinal], np.uint32))[0]
-        return loader(snapshot, self._load)(cid)
+        def found(snapshot: Snapshot) -> Node | None:  # in one go: another snapshot has others
+            ordinal = snapshot.ordinal(node)
+            if ordinal is None:
+                return None
+            cid = snapshot.node_cids(np.array([ordinal], np.uint32))[0]
+            return loader(snapshot, self._load)(cid)
+
+        return self.asked(found)
+
+    def _seen_of(self, node: Node) -> Node:
+        """Returns a node that is seen without the parts that are not."""
+        return (self._found(node.id) or node) if node.children else node
 
     def _joins(self, edge: Edge) -> bool:
-        return self._ordinal(edge.src) is not None and self._ordinal(edge.dst) is not None
+        return self._is_seen(edge.src) and self._is_seen(edge.dst)

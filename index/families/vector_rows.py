@@ -199,7 +199,7 @@ def merge_vectors(parts: Sequence[Part]) -> Columns:
     columns = _merge(parts)
     rows = columns["rows"]
     is_coded = columns.keys() >= set(CODE_COLUMNS)
-    has_centres = any(CENTRE in part.segment.columns for part in parts)
+    has_centres = any(CENTRE in part.segment for part in parts)
     if not is_coded or has_centres or centre_of(rows) is not None:
         columns.pop(LEAN, None)
         columns |= encode_rows(rows)
@@ -216,7 +216,7 @@ def _merge(parts: Sequence[Part]) -> Columns:
     """Merges every column of rows that all parts have; a column that one lacks is given up."""
     plan = plan_merge(parts)
     columns: Columns = {"ordinals": plan.ordinals}
-    names = set.intersection(*(set(segment.columns) for segment in plan.segments))
+    names = set.intersection(*(set(segment) for segment in plan.segments))
     for name in sorted(names - {"ordinals", "set"}):
         if "." not in name:
             columns[name] = merge_rows(plan, name)

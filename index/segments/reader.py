@@ -7,7 +7,7 @@ edges, which answer for many nodes at once with every arc that leaves or reaches
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 from pyroaring import BitMap
 
-from ibidem.index.arrays import Array, Columns, Ordinals, bitmap_of_bytes, ranges
-from ibidem.index.segments.codes import CODE_COLUMNS
+from ibidem.index.arrays import Array, Ordinals, bitmap_of_bytes, ranges
+from ibidem.index.segments.codes import CENTRE_COLUMNS, CODE_COLUMNS
+from ibidem.index.segments.column import Column
 from ibidem.index.segments.inverted import inverted
 from ibidem.index.segments.key_list import KeyList
 from ibidem.index.segments.merge_rows import Part, live_mask
@@ -160,39 +161,42 @@ class VectorSegment(SegmentView):
     """Dense vectors of one model."""
 
     @property
-    def rows(self) -> npt.NDArray[np.float32]:
+    def rows(self) -> Column:
         """(n, d) float32, C-contiguous, 64-byte aligned."""
-        return self.part.segment["rows"]
+        return self.part.segment.column("rows")
 
     @property
-    def codes(self) -> Columns | None:
+    def codes(self) -> Mapping[str, Column] | None:
         """The columns of `codes.py`, None for a segment that was written without them."""
-        columns = self.part.segment.columns
-        return columns if columns.keys() >= set(CODE_COLUMNS) else None
+        segment = self.part.segment
+        if not all(name in segment for name in CODE_COLUMNS):
+            return None
+        names = (*CODE_COLUMNS, *CENTRE_COLUMNS)
+        return {name: segment.column(name) for name in names if name in segment}
 
     @property
-    def digests(self) -> npt.NDArray[np.uint8]:
+    def digests(self) -> Column:
         """(n, 32) uint8: the digest of the text that each vector was made from."""
-        return self.part.segment["of"]
+        return self.part.segment.column("of")
 
     @property
-    def cid_digests(self) -> npt.NDArray[np.uint8]:
+    def cid_digests(self) -> Column:
         """(n, 32) uint8: the last 32 bytes of each vector's CID."""
-        return self.part.segment["cids"]
+        return self.part.segment.column("cids")
 
 
 class SparseSegment(SegmentView):
     """Sparse vectors of one vocabulary."""
 
     @property
-    def digests(self) -> npt.NDArray[np.uint8]:
+    def digests(self) -> Column:
         """(n, 32) uint8: the digest of the text that each vector was made from."""
-        return self.part.segment["of"]
+        return self.part.segment.column("of")
 
     @property
-    def cid_digests(self) -> npt.NDArray[np.uint8]:
+    def cid_digests(self) -> Column:
         """(n, 32) uint8: the last 32 bytes of each vector's CID."""
-        return self.part.segment["cids"]
+        return self.part.segment.column("cids")
 
     def postings(self, token: int) -> tuple[Rows, npt.NDArray[np.float32]] | None:
         """Returns (rows ascending, weights), dead rows included; None for a token that no row
@@ -232,7 +236,8 @@ class EdgeSegment(SegmentView):
     def etypes(self) -> tuple[str, ...]:
         """The types of the segment's rows, dead ones included."""
         columns = self.part.segment
-        return tuple(key.decode() for key in KeyList(columns["etype.keys"], columns["etype.ends"]))
+        names = KeyList(columns.column("etype.keys"), columns.column("etype.ends"))
+        return tuple(key.decode() for key in names)
 
     def etype_counts(self) -> npt.NDArray[np.int64]:
         """Returns how many live rows there are of each type, beside `etypes`."""
