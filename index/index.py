@@ -318,7 +318,7 @@ class Index:
         conflicted: frozenset[bytes] = frozenset()
         if block.conflicts != EMPTY_TREE:
             conflicted = frozenset(key for key, _ in Tree(self._store, block.conflicts).items())
-        return Snapshot(state, root, Config.from_map(block.config), conflicted)
+        return Snapshot(state, root, Config.from_map(block.config), conflicted, self._store)
 
     def _bases(self, root: RootCid, near: Sequence[RootCid]) -> Iterator[Snapshot]:
         """Yields snapshots to start from: the hinted ones, the last used, the newest remembered."""

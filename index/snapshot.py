@@ -7,7 +7,7 @@ must not be changed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -46,6 +46,7 @@ from ibidem.index.segments.reader import (
     ordinal_set,
 )
 from ibidem.index.segments.segment import Segment
+from ibidem.objects.blocks import BlockReader
 from ibidem.objects.cid import DAG_CBOR_PREFIX, NodeCid, RootCid
 from ibidem.objects.config import Config
 from ibidem.objects.constants import DIGEST_BYTES
@@ -64,7 +65,9 @@ class Snapshot:
         root: RootCid,
         config: Config,
         conflicted: frozenset[bytes] = frozenset(),
+        blocks: BlockReader | None = None,
     ) -> None:
+        self._blocks = blocks
         self.state = state
         self.root = root
         self.config = config
@@ -216,7 +219,12 @@ class Snapshot:
 
     def vectors(self, model: str) -> tuple[VectorSegment, ...]:
         """Returns the segments of a model, none for a model without vectors."""
-        return self._views("vectors", model, VectorSegment, self.state.vectors.get(model, ()))
+        return self._views(
+            "vectors",
+            model,
+            lambda part, nodes: VectorSegment(part, nodes, self._blocks),
+            self.state.vectors.get(model, ()),
+        )
 
     def sparse(self, vocab: str) -> tuple[SparseSegment, ...]:
         """Returns the segments of a vocabulary, none for one without vectors."""
@@ -258,7 +266,7 @@ class Snapshot:
         return tuple(SegmentView(part) for part in self.state.nodes)
 
     def _views(
-        self, kind: str, name: str, view: type[Any], parts: tuple[Part, ...]
+        self, kind: str, name: str, view: Callable[[Part, BitMap], Any], parts: tuple[Part, ...]
     ) -> tuple[Any, ...]:
         key = ("segments", kind, name)
         found: tuple[Any, ...] | None = self.cache.get(key)

@@ -97,14 +97,18 @@ class RestrictedGraph(UnrestrictedGraph):
         """Returns those of some nodes that are seen and not hidden, without the parts that are
         not."""
         wanted = [check_id("id", id_, NodeId) for id_ in ids]
-        found = super().find_nodes(filter(self._is_seen, wanted))
-        return {id_: self._seen_of(node) for id_, node in found.items()}
+        visible = super().find_nodes(id_ for id_ in wanted if self._ordinal(id_) is not None)
+        found = {id_: self._found(id_) if node.children else node for id_, node in visible.items()}
+        return {id_: node for id_, node in found.items() if node is not None}
 
     def nodes(self, *, include_tombstoned: bool = False) -> Iterator[Node]:
         """Yields the nodes that are seen, by id."""
         for node in super().nodes(include_tombstoned=include_tombstoned):
-            if self._is_seen(node.id):
-                yield self._seen_of(node)
+            if self._ordinal(node.id) is None:
+                continue
+            found = self._found(node.id) if node.children else node
+            if found is not None:
+                yield found
 
     def edge(self, id: EdgeId) -> Edge:  # noqa: A002
         """Returns an edge between nodes that are seen; raises `NotFoundError` for any other."""
@@ -129,15 +133,15 @@ class RestrictedGraph(UnrestrictedGraph):
 
     def vector(self, id: NodeId, model: str) -> Vector | None:  # noqa: A002
         """Returns the vector of a node that is seen, None for any other."""
-        return super().vector(id, model) if self._is_seen(id) else None
+        return None if self._ordinal(id) is None else super().vector(id, model)
 
     def sparse(self, id: NodeId, vocab: str) -> Sparse | None:  # noqa: A002
         """Returns the sparse vector of a node that is seen, None for any other."""
-        return super().sparse(id, vocab) if self._is_seen(id) else None
+        return None if self._ordinal(id) is None else super().sparse(id, vocab)
 
     def tombstone(self, id: NodeId) -> str | None:  # noqa: A002
         """Returns why a node that is seen is hidden, None for any other."""
-        return super().tombstone(id) if self._is_seen(id) else None
+        return None if self._ordinal(id) is None else super().tombstone(id)
 
     def log(self) -> Iterator[Commit]:
         """Refuses: what commits say of themselves, no policy covers.
@@ -151,11 +155,13 @@ class RestrictedGraph(UnrestrictedGraph):
         )
 
     def _is_seen(self, id: NodeId) -> bool:  # noqa: A002
-        node = check_id("id", id, NodeId)
-        return self.asked(lambda snapshot: snapshot.ordinal(node)) is not None
+        return self._ordinal(id) is not None
 
     def _is_edge_seen(self, id: EdgeId) -> bool:  # noqa: A002
         return self._joins(Graph.edge(self, id))
+
+    def _ordinal(self, id: NodeId) -> int | None:  # noqa: A002
+        return self.asked(lambda snapshot: snapshot.ordinal(check_id("id", id, NodeId)))
 
     def _found(self, id: NodeId) -> Node | None:  # noqa: A002
         """Returns a node as it is seen, None for one that is not."""
@@ -170,9 +176,5 @@ class RestrictedGraph(UnrestrictedGraph):
 
         return self.asked(found)
 
-    def _seen_of(self, node: Node) -> Node:
-        """Returns a node that is seen without the parts that are not."""
-        return (self._found(node.id) or node) if node.children else node
-
     def _joins(self, edge: Edge) -> bool:
-        return self._is_seen(edge.src) and self._is_seen(edge.dst)
+        return self._ordinal(edge.src) is not None and self._ordinal(edge.dst) is not None

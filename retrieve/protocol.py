@@ -120,9 +120,12 @@ class VectorSegment(Segment, Protocol):
         none.
         """
 
-    @property
-    def digests(self) -> Column:
-        """(n, 32) uint8: the digest of the text that each vector was made from."""
+    def made_from(self, row: int) -> bytes:
+        """Returns the digest of the text that the vector of a live row was made from.
+
+        Raises:
+            CorruptError: the row is not what its block says.
+        """
 
 
 class SparseSegment(Segment, Protocol):

@@ -92,12 +92,15 @@ class KeyList:
             place = bisect_left(self._sample, key)
             high = min(high, place * _SAMPLED_EVERY)
             low = max(low, high - _SAMPLED_EVERY, 0)
-        if self._views is None:
-            return bisect_left(self, key, low, max(low, high))
-        blob, ends = self._views
+        views = self._views
         while low < high:
             middle = (low + high) >> 1
-            if blob[ends[middle - 1] if middle else 0 : ends[middle]].tobytes() < key:
+            if views is None:
+                is_below = self[middle] < key
+            else:
+                blob, ends = views
+                is_below = blob[ends[middle - 1] if middle else 0 : ends[middle]].tobytes() < key
+            if is_below:
                 low = middle + 1
             else:
                 high = middle

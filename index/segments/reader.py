@@ -8,6 +8,7 @@ edges, which answer for many nodes at once with every arc that leaves or reaches
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
@@ -23,7 +24,11 @@ from ibidem.index.segments.key_list import KeyList
 from ibidem.index.segments.merge_rows import Part, live_mask
 from ibidem.index.segments.property_keys import text_key
 from ibidem.index.segments.term import Term
+from ibidem.objects.blocks import BlockReader
+from ibidem.objects.cid import DAG_CBOR_PREFIX, VectorCid
+from ibidem.objects.errors import NotFoundError
 from ibidem.objects.record import record
+from ibidem.objects.vector import Vector
 
 Rows = npt.NDArray[np.uint32]
 
@@ -159,6 +164,34 @@ class LexicalSegment(SegmentView):
 
 class VectorSegment(SegmentView):
     """Dense vectors of one model."""
+
+    def __init__(
+        self, part: Part, nodes: BitMap | None = None, blocks: BlockReader | None = None
+    ) -> None:
+        super().__init__(part, nodes)
+        self._blocks = blocks
+
+    def made_from(self, row: int) -> bytes:
+        """Returns the digest of the text that the vector of a live row was made from.
+
+        What is returned of the row is compared with the row's block, once in a process.
+
+        Raises:
+            CorruptError: the row is not what its block says.
+        """
+        digest = self.digests[row : row + 1].tobytes()
+        compared: set[int] = self.cache.setdefault("compared with blocks", set())
+        if self._blocks is not None and row not in compared:
+            with suppress(NotFoundError):  # erased since, maybe by another process
+                self._compare(row, digest, self._blocks)
+            compared.add(row)
+        return digest
+
+    def _compare(self, row: int, digest: bytes, blocks: BlockReader) -> None:
+        cid = VectorCid(DAG_CBOR_PREFIX + self.cid_digests[row : row + 1].tobytes())
+        vector = Vector.decode(blocks.get(cid))
+        if vector.of != digest or vector.to_array().tobytes() != self.rows[row : row + 1].tobytes():
+            self.part.segment.refuse(f"row {row} is not the vector {cid}")
 
     @property
     def rows(self) -> Column:

@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 import mmap
 from collections.abc import Iterator, Mapping
-from typing import Any, Self, TypeAlias
+from typing import Any, NoReturn, Self, TypeAlias
 
 import numpy as np
 from blake3 import blake3
@@ -42,8 +42,6 @@ class Segment:
     """Columns of one segment. `cache` keeps what was derived from them; it dies with the
     segment."""
 
-    __slots__ = ("__weakref__", "_columns", "cache", "meta", "name", "row_count", "size_bytes")
-
     def __init__(
         self,
         name: str,
@@ -60,6 +58,7 @@ class Segment:
         self.size_bytes = size_bytes
         self.row_count = len(columns["ordinals"]) if "ordinals" in columns else 0
         self.cache: dict[Any, Any] = {}
+        self._is_wrong = False
 
     def __getitem__(self, name: str) -> Array:
         """Returns a whole column.
@@ -85,8 +84,17 @@ class Segment:
 
     @property
     def is_damaged(self) -> bool:
-        """Whether some column was found that does not have its checksums."""
-        return any(column.is_damaged for column in self._columns.values())
+        """Whether some column was found that does not have its checksums, or is wrong."""
+        return self._is_wrong or any(column.is_damaged for column in self._columns.values())
+
+    def refuse(self, problem: str) -> NoReturn:
+        """Takes the segment for damaged: it says other things than the blocks it was made from.
+
+        Raises:
+            CorruptError: always.
+        """
+        self._is_wrong = True
+        raise CorruptError(f"index file {self.name}: {problem}", hint="run 'repo reindex'")
 
 
 @record

@@ -5,9 +5,9 @@ No ranking and no receipt: the answer is all that holds, in an order that is def
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ibidem.objects.errors import ErrorKind, NotFoundError
 from ibidem.objects.ids import NodeId
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from ibidem.index.snapshot import Snapshot
     from ibidem.repo.graph import Graph
     from ibidem.retrieve.query.predicate import Predicate
+
+T = TypeVar("T")
 
 
 @record
@@ -82,14 +84,12 @@ def page(
         cids = snapshot.node_cids(listed.ordinals)
         return Page(tuple(load(cid) for cid in cids), listed.count, listed.next)
 
-    return revision.seen_by(revision.trust).asked(found)
+    return _answer(revision, found)
 
 
 def count(revision: Graph, **conditions: Any) -> int:
     """Returns how many nodes meet all conditions; no node is read."""
-    return revision.seen_by(revision.trust).asked(
-        lambda snapshot: len(_scope(revision, snapshot, **conditions).members)
-    )
+    return _answer(revision, lambda snapshot: len(_scope(revision, snapshot, **conditions).members))
 
 
 def paths(
@@ -130,7 +130,11 @@ def paths(
                 raise NotFoundError(f"node {node} was forgotten", kind=ErrorKind.FORGOTTEN)
         return find_paths(view, nodes, steps, limit=limit, repeats=repeats)
 
-    return revision.seen_by(revision.trust).asked(found)
+    return _answer(revision, found)
+
+
+def _answer(revision: Graph, question: Callable[[Snapshot], T]) -> T:
+    return revision.seen_by(revision.trust).asked(question)
 
 
 def _scope(

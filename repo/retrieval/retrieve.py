@@ -176,7 +176,7 @@ def _said(warning: Warning) -> str:
 def execute_asked(
     repository: Core,
     revision: Graph,
-    asked: PreparedQuery,
+    prepared: PreparedQuery,
     *,
     dense: tuple[Snapshot, LaneTop | None] | None = None,
 ) -> Answer[Any]:
@@ -188,16 +188,16 @@ def execute_asked(
     """
     store = repository.store
     result: Answer[Any] = revision.asked(
-        lambda snapshot: engine(asked.query.semantics)(
+        lambda snapshot: engine(prepared.query.semantics)(
             snapshot,
-            asked.query,
+            prepared.query,
             lambda cid: Node.decode(store.get(cid)),
             repository.content_of,
-            estimator=asked.estimator,
-            reranker=asked.reranker,
+            estimator=prepared.estimator,
+            reranker=prepared.reranker,
             dense=dense[1] if dense is not None and dense[0] is snapshot else None,
             load_many=lambda cids: list(map(Node.decode, store.get_many(cids))),
-            **_said_of(repository, asked.query),
+            **_said_of(repository, prepared.query),
         )
     )
     return result

@@ -27,7 +27,9 @@ from ibidem.index.segments import column, store
 from ibidem.objects.child import Child
 
 DIM, NODES = 32, 600
-WORDS = tuple(f"{first}{last}" for first in "retry budget index root merge".split() for last in "abc")
+WORDS = tuple(
+    f"{first}{last}" for first in ["retry", "budget", "index", "root", "merge"] for last in "abc"
+)
 SAME, REBUILT, WRONG = "same", "rebuilt", "wrong"
 
 
@@ -44,7 +46,9 @@ def build(folder: Path) -> None:
                     parts = nodes[-2:] if number % 50 == 49 else []
                     children = tuple(Child(part, "", 1, 0) for part in parts)
                     props = {"size": number % 7, "name": f"n{number:03d}"}
-                    node = tx.add_node("Note", summary=text, props=props, children=children, key=key)
+                    node = tx.add_node(
+                        "Note", summary=text, props=props, children=children, key=key
+                    )
                     vector = np.array([draw.gauss(0, 1) for _ in range(DIM)], np.float32)
                     tx.set_vector(node, model="m", vector=vector)
                     tx.set_sparse(node, vocab="s", indices=[number % 9], weights=[0.5])
