@@ -35,8 +35,8 @@ CHECKSUM_BYTES = 8
 CHUNK_BYTES = 1 << 15
 """Size of a chunk at most, unless a row is larger: what a row read by itself costs to check."""
 SCANNED_CHUNK_BYTES = 1 << 18
-"""The same of columns that are mostly read from end to end. `xxhash` lets other threads run from
-100,000 bytes on, and its calls take a tenth of the time of a chunk of that size."""
+"""The same of columns that are mostly read from end to end. `xxhash` 4 lets other threads run while
+it reads more than 65,536 bytes, and a call of it costs a tenth of what such a chunk does."""
 SCANNED = frozenset({"codes"})
 WHOLE_BYTES = 1 << 19
 """Columns up to this size are compared as a whole when first read: 0.02 ms."""
