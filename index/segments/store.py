@@ -73,7 +73,7 @@ class FolderSegmentStore:
         file = SegmentFile.of(columns, meta or {})
         path = self.directory / file.name
         known = self._open.get(file.name)
-        if known is not None and path.exists():
+        if known is not None and not known.is_damaged and path.exists():
             return known
         self.bytes_written += file.size_bytes
         if file.size_bytes > SMALL_BYTES:
