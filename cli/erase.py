@@ -70,6 +70,7 @@ def command(
                 ],
                 "shared": [str(cid) for cid in report.shared],
                 "elsewhere": [{"kind": kind, "cid": str(cid)} for kind, cid in report.elsewhere],
+                "settings": list(report.settings),
             },
         )
         return
@@ -84,6 +85,8 @@ def command(
         output.note(f"the same text also stands in {kind} {where}")
     if len(report.elsewhere) > SHOWN_MAX:
         output.note(f"and in {len(report.elsewhere) - SHOWN_MAX:,} more")
+    for file in report.settings:
+        output.note(f"the same text also stands in {file}, which has your settings")
 
 
 def _confirm(session: Session, nodes: list[str]) -> None:

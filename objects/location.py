@@ -9,7 +9,7 @@ Spec: format 5.1.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Self
 
 from ibidem.objects.child import Child
@@ -123,6 +123,10 @@ class Measures:
                         stack.append(child.id)
         return self._known[part_id]
 
+    def forget(self, part_id: NodeId) -> None:
+        """Forgets what the source of one part comes to; those above it are to be forgotten too."""
+        self._known.pop(part_id, None)
+
     def _summed(self, id_: NodeId, part: Part) -> Measure:
         size_bytes, part_count, depth = part.own_bytes, 1, 0
         for child in part.children:
@@ -136,14 +140,6 @@ class Measures:
         _check("parts", id_, part_count, DOCUMENT_PARTS_MAX)
         _check("bytes", id_, size_bytes, DOCUMENT_BYTES_MAX)
         return Measure(size_bytes, part_count, depth + 1)
-
-
-def check_sources(parts: Mapping[NodeId, Part]) -> None:
-    """Raises `CorruptError`, as `Measures.of`, unless the source of each part is within the limits;
-    of one that is not among them, only what its parent says is known."""
-    measures = Measures(parts.get)
-    for part_id in parts:
-        measures.of(part_id)
 
 
 def document_of(node: Node) -> NodeId | None:

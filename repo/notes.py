@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from ibidem.repo.operation_log import OperationLog
 
 NOTES = "notes/"
+_REMOTES = "remotes"
 SPACE_DEFAULT = "memory"
 _LOGS_KEPT = 4
 
@@ -239,6 +240,12 @@ def read_log(
             kept.pop(old, None)
         kept[head] = _joined(head, events, damaged, tree)
     return kept[head]
+
+
+def is_notes(full_name: str) -> bool:
+    """Tells whether a ref is one of notes, here or as they were seen at a remote."""
+    parts = full_name.split("/", 2)
+    return (parts[-1] if parts[0] == _REMOTES else full_name).startswith(NOTES)
 
 
 def damaged_events(

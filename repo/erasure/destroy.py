@@ -9,7 +9,7 @@ taken for destroyed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,13 +28,16 @@ from ibidem.repo.operation_log import (
     RETRIES_MAX,
     lost_every_race,
 )
-from ibidem.store.files import folder_lock, medium_error
+from ibidem.store.files import LOCK_FILE, folder_lock, medium_error, read_file
 from ibidem.store.lock import writer_lock
 
 if TYPE_CHECKING:
     from ibidem.repo.core import Core
 
 _LOCK = "blocks/erasing.lock"
+_LOCAL = "local"
+_SETTINGS = ("remotes.json", "serve-token")
+"""Files in that folder that say what a user has set."""
 
 
 @record
@@ -146,14 +149,37 @@ def _destroy(repository: Core, copies: Copies) -> None:
     store.scrub()
 
 
+def config_quoting(folder: Path, copies: Copies) -> list[str]:
+    """Returns the files of settings beside the history that quote the nodes, by name: what a user
+    wrote there is no copy of a node, and stays.
+
+    Raises:
+        StorageError: one of them cannot be read.
+    """
+    paths = (folder / _LOCAL / name for name in _SETTINGS)
+    return [
+        path.relative_to(folder).as_posix()
+        for path in paths
+        if any(text in (read_file(path) or b"") for text in copies.quotations)
+    ]
+
+
 def _sweep_rest(folder: Path, copies: Copies) -> None:
     """Removes files beside the history that quote the nodes: no answer depends on one."""
-    for name in ("local", "cache"):
-        for path in (folder / name).rglob("*"):
-            with suppress(FileNotFoundError):  # replaced meanwhile, or let go of
-                data = path.read_bytes() if path.is_file() else b""
-                if any(text in data for text in copies.quotations):
-                    path.unlink(missing_ok=True)
+    _sweep(folder / "cache", copies)
+    if (folder / _LOCAL).is_dir():
+        with folder_lock(folder / _LOCAL):  # what is read is what is removed
+            _sweep(folder / _LOCAL, copies, stay={LOCK_FILE, *_SETTINGS})
+
+
+def _sweep(folder: Path, copies: Copies, *, stay: Collection[str] = ()) -> None:
+    for path in folder.rglob("*"):
+        if path.parent == folder and path.name in stay:
+            continue
+        with suppress(FileNotFoundError):  # replaced meanwhile, or let go of
+            data = path.read_bytes() if path.is_file() else b""
+            if any(text in data for text in copies.quotations):
+                path.unlink(missing_ok=True)
 
 
 def _blank_receipts(folder: Path, copies: Copies) -> None:

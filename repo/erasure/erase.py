@@ -36,7 +36,7 @@ from ibidem.objects.view import Ref
 from ibidem.repo import refs
 from ibidem.repo.argument_checks import check_id
 from ibidem.repo.arguments import CommitInfo
-from ibidem.repo.erasure.destroy import Known, finish
+from ibidem.repo.erasure.destroy import Known, config_quoting, finish
 from ibidem.repo.erasure.find_copies import Copies, find_copies
 from ibidem.repo.erasure.guard import Erased, index_of, read_erased
 from ibidem.repo.maintenance.cleaned import cleaned_commit
@@ -77,6 +77,8 @@ class EraseReport:
     """Content and vectors that other nodes have too; they stay."""
     elsewhere: tuple[tuple[str, Cid], ...] = ()
     """Kind and CID of blocks that say the same and stay, such as another node or a message."""
+    settings: tuple[str, ...] = ()
+    """Names of files with settings that say the same and stay, such as `local/remotes.json`."""
 
 
 def erase(
@@ -164,6 +166,7 @@ class _Work:
                 continue
             # What somebody else has begun, and may have left, is destroyed with the rest.
             finish(self._repository, Known(copies, tree) if pending is None else None)
+            folder = self._repository.folder
             return EraseReport(
                 tuple(self._ids),
                 tuple(erasure.cid for erasure in erasures),
@@ -171,6 +174,7 @@ class _Work:
                 commits,
                 tuple(sorted(copies.shared)),
                 tuple(copies.elsewhere),
+                () if folder is None else tuple(config_quoting(folder, copies)),
             )
         raise lost_every_race()
 

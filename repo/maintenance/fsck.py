@@ -14,10 +14,12 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from ibidem.objects.cid import Cid, CommitCid, OperationCid, RootCid
+from ibidem.objects.cid import Cid, CommitCid, OperationCid, RootCid, TreeCid
 from ibidem.objects.errors import CorruptError, FormatError, IbidemError, NotFoundError
 from ibidem.objects.ids import NodeId
+from ibidem.objects.root import Root
 from ibidem.objects.second_reader import disagreement
+from ibidem.objects.tree import EMPTY_TREE
 from ibidem.objects.view import View
 from ibidem.repo import refs
 from ibidem.repo.erasure.find_copies import find_copies
@@ -34,8 +36,8 @@ from ibidem.repo.maintenance.cells import (
 from ibidem.repo.maintenance.history_checks import HistoryCheck, in_order
 from ibidem.repo.maintenance.reachability import Link
 from ibidem.repo.maintenance.report import Fault, FaultKind, FsckReport
-from ibidem.repo.maintenance.source_check import Compared, check_sources
-from ibidem.repo.notes import NOTES, damaged_events
+from ibidem.repo.maintenance.source_check import SourceCheck
+from ibidem.repo.notes import damaged_events, is_notes
 from ibidem.repo.operation_log import ERASING_CELL
 from ibidem.repo.view_check import check_log, check_view
 
@@ -104,7 +106,7 @@ def _checked(repository: Core, progress: Progress | None, *, is_deep: bool) -> F
     faults += _check_views(store, operations, horizon)
     faults += _check_roots(store, walk)
     faults += _check_notes(repository)
-    faults += check_sources(store, walk.parts, _compared(repository, walk))
+    faults += _check_sources(store, walk)
     unreachable = list(_check_rest(store, walk))
     faults += filter(None, unreachable)
     if is_deep:
@@ -246,25 +248,42 @@ def _check_roots(store: Store, walk: Walk) -> list[Fault]:
     return check.faults
 
 
-def _compared(repository: Core, walk: Walk) -> Iterator[Compared]:
-    """Yields every root of a commit with its parent's, and those of refs without another."""
+def _check_sources(store: Store, walk: Walk) -> Iterator[Fault]:
+    """Yields the nodes that contain themselves, and those whose source is over the limits."""
+    if not walk.parts:
+        return
+    check = SourceCheck(store, lambda cids: [walk.parts.get(cid.raw) for cid in cids])
     roots: dict[bytes, RootCid] = {}
-    for cid, commit in in_order(repository.store, walk.by_kind["commit"]):
-        before = roots.get(commit.parents[0].raw) if commit.parents else None
-        yield commit.root, before, f"commit {cid}"
+    named: set[Cid] = set()
+    for cid, commit in in_order(store, walk.by_kind["commit"]):
         roots[cid.raw] = commit.root
-    with suppress(IbidemError):  # told of by the walk
-        for name, target in refs.listed(repository.store, repository.view, "").items():
-            if target.raw in roots:
-                yield roots[target.raw], None, name
+        bases = [roots[parent.raw] for parent in commit.parents if parent.raw in roots]
+        if commit.root in bases:
+            continue
+        with suppress(IbidemError):  # told of by the walk
+            before = _nodes(store, bases[0]) if bases else EMPTY_TREE
+            for node, error in check.check(_nodes(store, commit.root), before):
+                if node not in named:
+                    named.add(node)
+                    yield Fault(
+                        FaultKind.MALFORMED, f"node {node}", str(error), node, f"commit {cid}"
+                    )
+
+
+def _nodes(store: Store, root: RootCid) -> TreeCid:
+    return Root.decode(store.get(root)).nodes
 
 
 def _check_notes(repository: Core) -> Iterator[Fault]:
-    """Yields what stands at a head of notes and is no event."""
+    """Yields what stands at a head of notes, here or as seen at a remote, and is no event."""
+    named: set[Cid] = set()
     with suppress(IbidemError):  # told of by the walk
-        for name, target in refs.listed(repository.store, repository.view, NOTES).items():
-            for cid, said in damaged_events(repository.store, CommitCid(target.raw)):
-                yield Fault(FaultKind.MALFORMED, f"node {cid}", said, cid, NOTES + name)
+        targets = refs.listed(repository.store, repository.view, "")
+        for name in filter(is_notes, targets):
+            for cid, said in damaged_events(repository.store, CommitCid(targets[name].raw)):
+                if cid not in named:
+                    named.add(cid)
+                    yield Fault(FaultKind.MALFORMED, f"node {cid}", said, cid, name)
 
 
 def _check_rest(store: Store, walk: Walk) -> Iterator[Fault | None]:

@@ -1,67 +1,176 @@
 """Checks what single nodes cannot show of a document: that its source has an end.
 
-A part is read as the root has it, so that two nodes that are each well may still stand for a source
-that contains itself, or for one without end. What every commit adds is measured by itself, and the
-documents of each ref as a whole.
+A part is read as the root has it, so that nodes that are each well may still stand for a source
+that contains itself, or for one without end, and one of them may have been there for long. Where
+the root before is well, only what a list names anew can lead back to it. So the parts that lists
+name anew are measured, each with all that stands below it, whichever commit that came with: a
+message more in a long thread costs one read. Copies, commits, merges and `repo fsck` ask here, each
+root against the same one: that of the first parent.
 
-Spec: format 5.1, 7.
+Spec: format 5.1, 7; sync 5.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING
 
-from ibidem.objects.cid import Cid, RootCid, TreeCid
-from ibidem.objects.errors import CorruptError, IbidemError
+from ibidem.objects.cid import Cid, TreeCid
+from ibidem.objects.errors import CorruptError, NotFoundError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.location import Measures, Part
-from ibidem.objects.root import Root
-from ibidem.objects.tree import EMPTY_TREE, diff
-from ibidem.repo.maintenance.report import Fault, FaultKind
+from ibidem.objects.node import Node
+from ibidem.objects.tree import Tree, diff
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
 
-Compared = tuple[RootCid, RootCid | None, str]
-"""A root, the one that it is compared with, and what has it."""
+_BATCH = 4096
+_KNOWN_MAX = 1 << 16
+"""Parts whose measures stay known from one root to the next."""
+_CHILDREN = b"children"
+"""In the block of a node that lists any."""
+
+PartsAt = Callable[[Sequence[Cid]], Iterable[Part | None]]
+"""The parts in blocks of nodes, None for a node that lists nothing."""
+PartsOf = Callable[[Sequence[NodeId]], Iterable[Part | None]]
+"""The parts of some nodes, None for one that lists nothing or is not there."""
 
 
-def check_sources(
-    source: Source, parts: Mapping[bytes, Part], roots: Iterable[Compared]
-) -> Iterator[Fault]:
-    """Yields the nodes that contain themselves, and those whose source is over the limits.
+def part_in(block: bytes) -> Part | None:
+    """Returns the part that the block of a node holds, None for a node that lists nothing."""
+    node = Node.decode(block) if _CHILDREN in block else None
+    return Part.of(node) if node is not None and node.children else None
 
-    Args:
-        parts: by CID of the node, every one that lists others.
+
+def named_anew(id_: NodeId, part: Part, before: Part | None) -> list[NodeId]:
+    """Returns what has to be measured where a node lists other parts than before: the node itself
+    where it listed none, otherwise what it did not list."""
+    if before is None:
+        return [id_]
+    known = {child.id for child in before.children}
+    return [child.id for child in part.children if child.id not in known]
+
+
+class SourceCheck:
+    """Checks roots one after the other, each against one that was checked before it.
+
+    The cost is that of what lists name anew and of what stands below it, which stays known for a
+    root that follows on the last one.
     """
-    if not parts:
-        return
-    told: set[Cid] = set()
-    for root, before, owner in roots:
-        try:
-            found = dict(_changed(source, parts, root, before))
-        except IbidemError:
-            continue  # told of by the walk
-        measures = Measures({id_: parts[cid.raw] for id_, cid in found.items()}.get)
-        for id_, cid in found.items():
+
+    def __init__(self, source: Source, parts_at: PartsAt | None = None) -> None:
+        """Checks nothing yet.
+
+        Args:
+            parts_at: by default what the source has; what was erased counts as listing nothing.
+        """
+        self._source = source
+        self._parts_at = parts_at or self._read
+        self._last: TreeCid | None = None
+        self._known = KnownParts()
+
+    def check(self, nodes: TreeCid, before: TreeCid) -> Iterator[tuple[Cid, CorruptError]]:
+        """Yields the CIDs of the nodes that name anew what contains itself or has a source over the
+        limits, with why.
+
+        Args:
+            nodes: the tree of nodes of the root to check.
+            before: that of the root that it follows on.
+        """
+        if before != self._last or len(self._known) > _KNOWN_MAX:
+            self._known = KnownParts()
+        self._last = None
+        starts: dict[NodeId, Cid] = {}
+        changes = diff(self._source, before, nodes)
+        while batch := list(islice(changes, _BATCH)):
+            self._known.forget(NodeId(key) for key, _, _ in batch)
+            there = [(key, was, cid) for key, was, cid in batch if cid is not None]
+            parts = self._parts_at([cid for _, _, cid in there])
+            lists = [
+                (NodeId(key), was, cid, part)
+                for (key, was, cid), part in zip(there, parts, strict=True)
+                if part is not None
+            ]
+            old = iter(self._parts_at([was for _, was, _, _ in lists if was is not None]))
+            for id_, was, cid, part in lists:
+                for start in named_anew(id_, part, None if was is None else next(old)):
+                    starts.setdefault(start, cid)
+        tree = Tree(self._source, nodes)
+
+        def parts_of(ids: Sequence[NodeId]) -> Iterator[Part | None]:
+            cids = tree.get_many([id_.raw for id_ in ids])
+            found = iter(self._parts_at([cid for cid in cids if cid is not None]))
+            return (None if cid is None else next(found) for cid in cids)
+
+        waiting = iter(starts)
+        is_well = True
+        while chunk := list(islice(waiting, _BATCH)):
+            if len(self._known) > _KNOWN_MAX:
+                self._known = KnownParts()
+            for id_, error in self._known.problems(chunk, parts_of):
+                is_well = False
+                yield starts[id_], error
+        if is_well:
+            self._last = nodes
+
+    def _read(self, cids: Sequence[Cid]) -> Iterator[Part | None]:
+        for cid in cids:
             try:
-                measures.of(id_)
+                found = part_in(self._source.get(cid))
+            except NotFoundError:  # erased; whether it may be missing is not decided here
+                found = None
+            yield found
+
+
+class KnownParts:
+    """Parts of one root and what their sources come to, as far as they were asked for."""
+
+    def __init__(self) -> None:
+        """Knows nothing yet."""
+        self._parts: dict[NodeId, Part | None] = {}
+        """With a part, all that stands below it."""
+        self._above: dict[NodeId, set[NodeId]] = {}
+        self._measures = Measures(self._parts.get)
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+    def forget(self, ids: Iterable[NodeId]) -> None:
+        """Forgets nodes that changed, and what stands above them."""
+        waiting = list(ids) if self._parts else []
+        while waiting:
+            id_ = waiting.pop()
+            self._measures.forget(id_)
+            self._parts.pop(id_, None)
+            waiting.extend(self._above.pop(id_, ()))
+
+    def problems(
+        self, ids: Sequence[NodeId], parts_of: PartsOf
+    ) -> Iterator[tuple[NodeId, CorruptError]]:
+        """Yields those of some nodes that contain themselves or whose source is over the limits.
+
+        Args:
+            parts_of: asked about nodes that are not known yet, one level in one batch.
+        """
+        level = set(ids)
+        while unknown := sorted(id_ for id_ in level if id_ not in self._parts):
+            found = dict(zip(unknown, parts_of(unknown), strict=True))
+            self._parts.update(found)
+            level = set()
+            for id_, part in found.items():
+                for child in () if part is None else part.children:
+                    self._above.setdefault(child.id, set()).add(id_)
+                    level.add(child.id)
+        for id_ in ids:
+            try:
+                self._measures.of(id_)
             except CorruptError as error:
-                if cid not in told:
-                    told.add(cid)
-                    yield Fault(FaultKind.MALFORMED, f"node {cid}", str(error), cid, owner)
+                yield id_, error
 
 
-def _changed(
-    source: Source, parts: Mapping[bytes, Part], root: RootCid, before: RootCid | None
-) -> Iterator[tuple[NodeId, Cid]]:
-    """Yields the nodes with parts that one root has and another has not, by id."""
-    old = EMPTY_TREE if before is None else _nodes(source, before)
-    for key, _, cid in diff(source, old, _nodes(source, root)):
-        if cid is not None and cid.raw in parts:
-            yield NodeId(key), cid
-
-
-def _nodes(source: Source, root: RootCid) -> TreeCid:
-    return Root.decode(source.get(root)).nodes
+def refuse_problems(check: SourceCheck, nodes: TreeCid, before: TreeCid) -> None:
+    """Raises `CorruptError` for the first node that a check names."""
+    for cid, error in check.check(nodes, before):
+        raise CorruptError(f"node {cid}: {error}", kind=error.kind)

@@ -17,7 +17,7 @@ from ibidem.repo.history import log
 from ibidem.repo.maintenance.cleaned import cleaned_commit
 from ibidem.repo.merge.ancestry import merge_bases, merged_root
 from ibidem.repo.merge.conflicts import OpenConflict, open_conflicts
-from ibidem.repo.merge.three_way import merge_roots
+from ibidem.repo.merge.three_way import merge_to_commit
 from ibidem.repo.refs import HEADS
 from ibidem.repo.transaction.publish import Tip, move, retry_publish, tip
 
@@ -138,7 +138,7 @@ def _joined(
     scratch = WriteBatch(buffer)
     base = merged_root(buffer, bases, scratch, erased=erased)
     other = Commit.decode(buffer.get(theirs)).root
-    root = merge_roots(scratch, base, now.root_cid, other, buffer, erased=erased)
+    root = merge_to_commit(scratch, base, now.root_cid, other, buffer, erased=erased)
     return Outcome.MERGED, commit_of(signature, root, (now.commit, theirs), time)
 
 

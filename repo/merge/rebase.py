@@ -25,7 +25,7 @@ from ibidem.repo.maintenance.cleaned import cleaned_commit
 from ibidem.repo.merge.ancestry import merge_bases
 from ibidem.repo.merge.branch import Outcome, changed_between
 from ibidem.repo.merge.conflicts import OpenConflict
-from ibidem.repo.merge.three_way import merge_roots
+from ibidem.repo.merge.three_way import merge_to_commit
 from ibidem.repo.merge.tombstones import with_tombstones
 from ibidem.repo.operation_log import ORIGIN_CELL, OperationLog
 from ibidem.repo.transaction.publish import Tip, move, retry_publish, tip
@@ -197,7 +197,7 @@ def _add(
     time: int,
 ) -> None:
     """Puts the change from `before` to `after` on top of what is planned."""
-    root = merge_roots(buffer, before, plan.root, after, buffer, erased=plan.erased)
+    root = merge_to_commit(buffer, before, plan.root, after, buffer, erased=plan.erased)
     root, kept = with_tombstones(root, plan.tombstones, buffer, base=plan.base)
     plan.kept.update(kept)
     if root == plan.root:

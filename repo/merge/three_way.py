@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING
 from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, RootCid, TreeCid
 from ibidem.objects.config import Config
+from ibidem.objects.errors import ConflictError, CorruptError
 from ibidem.objects.links import links
 from ibidem.objects.root import Root
 from ibidem.objects.tree import EMPTY_TREE, EMPTY_TREE_BLOCK
 from ibidem.repo.erasure.guard import NOTHING_ERASED, Erased
 from ibidem.repo.maintenance.cleaned import cleaned_root
+from ibidem.repo.maintenance.source_check import SourceCheck, refuse_problems
 from ibidem.repo.merge.config import keep_models, merge_config, merge_map
 from ibidem.repo.merge.fields import Sensitivity
 from ibidem.repo.merge.graph import GraphMerge
@@ -78,6 +80,38 @@ def merge_roots(
     for cid, found in reachable(root, work.new).items():
         buffer.put(cid, found)
     return root
+
+
+def merge_to_commit(
+    source: Source,
+    base: RootCid | None,
+    ours: RootCid,
+    theirs: RootCid,
+    buffer: WriteBatch,
+    *,
+    erased: Erased = NOTHING_ERASED,
+) -> RootCid:
+    """Returns the merge of two roots, once it is known to be one that a commit may have.
+
+    Raises:
+        ConflictError: as `merge_roots`; or lists that are well on each side are not so together.
+
+    Spec: merge 1-d.
+    """
+    merged = merge_roots(source, base, ours, theirs, buffer, erased=erased)
+    if merged in (ours, theirs):
+        return merged
+    work = _Both(buffer, source)
+    nodes, *sides = (Root.decode(work.get(cid)).nodes for cid in (merged, ours, theirs))
+    try:
+        for side in sides:
+            refuse_problems(SourceCheck(work), nodes, side)
+    except CorruptError as error:
+        raise ConflictError(
+            f"the two sides together: {error}",
+            hint="take the part out of one of the lists on one side, and merge again",
+        ) from error
+    return merged
 
 
 def reachable(root: RootCid, blocks: Mapping[Cid, bytes]) -> dict[Cid, bytes]:

@@ -13,15 +13,13 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from ibidem.objects import codec
-from ibidem.objects.cid import Cid, CommitCid, RootCid
+from ibidem.objects.cid import Cid, CommitCid, RootCid, TreeCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.errors import CorruptError
-from ibidem.objects.ids import NodeId
-from ibidem.objects.location import Part, check_sources
-from ibidem.objects.node import Node
 from ibidem.objects.root import Root
 from ibidem.objects.tree.block import EMPTY_TREE
 from ibidem.objects.verify import VALUES
+from ibidem.repo.maintenance.source_check import SourceCheck, refuse_problems
 from ibidem.repo.root_check import Incident, RootCheck, refuse
 from ibidem.repo.runs.records import check_record
 from ibidem.repo.sync.ancestry import parents_first
@@ -79,8 +77,9 @@ class Inspection:
         self._known = known
         self._is_erased = is_erased
         self._roots = RootCheck(self._source, refuse, incident=incident)
-        self._parts: dict[NodeId, Part] = {}
-        """New nodes that list others, of the root that is being checked."""
+        self._sources = SourceCheck(self._source)
+        self._nodes: TreeCid = EMPTY_TREE
+        """Those of the root that is being checked."""
         self._accepted = Accepted()
 
     def run(self, targets: Iterable[Cid]) -> Accepted:
@@ -180,13 +179,13 @@ class Inspection:
             raise CorruptError(f"{need.kind}: got the raw block {need.cid}, expected a value")
         fields = codec.decode(block)
         if need.kind == "root":
-            self._roots.begin(RootCid(need.cid.raw), Root.from_map(fields))
+            root = Root.from_map(fields)
+            self._nodes = root.nodes
+            self._roots.begin(RootCid(need.cid.raw), root)
             return
         self._roots.value(need.kind, need.key, need.name, need.cid, fields)
-        if need.kind == "node" and "children" in fields:
-            self._parts[NodeId(need.key)] = Part.of(Node.from_map(fields))
 
     def _end_root(self, bases: Mapping[RootCid, Root]) -> None:
-        check_sources(self._parts)
-        self._parts.clear()
         self._roots.end(bases)
+        before = next((base.nodes for base in bases.values()), EMPTY_TREE)
+        refuse_problems(self._sources, self._nodes, before)

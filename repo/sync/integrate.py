@@ -23,7 +23,7 @@ from ibidem.repo import refs
 from ibidem.repo.arguments import CommitInfo, commit_of
 from ibidem.repo.erasure.guard import NOTHING_ERASED, Erased, read_erased
 from ibidem.repo.maintenance.cleaned import cleaned_commit
-from ibidem.repo.merge import common_root, merge_roots
+from ibidem.repo.merge import common_root, merge_to_commit
 from ibidem.repo.sync.erasures import SentErasures, is_erased_in
 from ibidem.repo.sync.fetch_push import Counted
 from ibidem.repo.sync.have_set import HaveSet
@@ -31,7 +31,7 @@ from ibidem.repo.sync.messages import Bundle, Opened
 from ibidem.repo.sync.missing_blocks import kind_of
 from ibidem.repo.sync.names import NOTES, check_ref, tracking
 from ibidem.repo.sync.quarantine import Quarantine
-from ibidem.repo.sync.receive import Intake, check_policy, comes_after, how_to_move, sent_erasures
+from ibidem.repo.sync.receive import Intake, check_moves, comes_after, how_to_move, sent_erasures
 from ibidem.repo.sync.report import CopyReport, Move, RefMove
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def pull_into(
 
     Raises:
         NotFoundError: the remote has no branch of that name, as far as is known.
-        InvalidInputError: kind `unsigned`.
+        InvalidInputError: kind `unsigned`. CorruptError: as `check_moves`.
     """
     operations = repository.operation_log
     moves: list[RefMove] = []
@@ -128,7 +128,7 @@ def pull_into(
         changes = {move.name: move.after for move in moves if move.before != move.after}
         if not changes:
             return None
-        check_policy(repository, buffer, HaveSet(repository.store, state.view), changes)
+        check_moves(repository, buffer, HaveSet(repository.store, state.view), moves)
         return replace(state.view, refs=refs.changed(state.view, changes, buffer))
 
     operations.change(make, author=author, time=time, description=f"pull from {remote}")
@@ -172,7 +172,7 @@ def _joined(
     scratch = WriteBatch(buffer)
     base = common_root(buffer, ours, theirs, scratch, erased=merger.erased)
     roots = [Commit.decode(buffer.get(side)).root for side in (ours, theirs)]
-    root = merge_roots(scratch, base, roots[0], roots[1], buffer, erased=merger.erased)
+    root = merge_to_commit(scratch, base, roots[0], roots[1], buffer, erased=merger.erased)
     said = merger.signature(f"merge {name.partition('/')[2]} of {merger.origin}")
     commit = commit_of(said, root, (ours, theirs), merger.time)
     buffer.put(commit.cid, commit.encode())

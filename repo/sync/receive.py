@@ -20,7 +20,7 @@ from ibidem.objects.erasure import Erasure
 from ibidem.objects.errors import ConflictError, CorruptError, ErrorKind, InvalidInputError
 from ibidem.repo import refs
 from ibidem.repo.merge import is_ancestor
-from ibidem.repo.notes import NOTES, damaged_events
+from ibidem.repo.notes import damaged_events, is_notes
 from ibidem.repo.signing.verify import check_signed
 from ibidem.repo.sync.ancestry import Reachable
 from ibidem.repo.sync.erasures import SentErasures, is_erased_in, judged, trust_of
@@ -102,8 +102,7 @@ class Intake:
             changes = {move.name: move.after for move in moves if move.before != move.after}
             if not changes:
                 return None
-            check_policy(self._repository, work, known, changes)
-            check_notes(work, moves)
+            check_moves(self._repository, work, known, moves)
             return replace(
                 state.view,
                 refs=refs.changed(state.view, changes, buffer),
@@ -142,6 +141,24 @@ def intake(
         yield found
 
 
+def check_moves(repository: Core, source: Source, known: HaveSet, moves: Moves) -> None:
+    """Raises for a ref that may not move so. Every way by which refs move to what came from
+    elsewhere asks here: what a fetch brings, and again what a merge makes of it.
+
+    Raises:
+        InvalidInputError: kind `unsigned`: a commit without a good signature on a ref that wants
+            one.
+        CorruptError: what would stand at a ref of notes is no event.
+    """
+    check_policy(
+        repository,
+        source,
+        known,
+        {move.name: move.after for move in moves if move.before != move.after},
+    )
+    check_notes(source, moves)
+
+
 def check_policy(
     repository: Core, source: Source, known: HaveSet, moved: Mapping[str, Cid | None]
 ) -> None:
@@ -168,7 +185,7 @@ def check_policy(
 def check_notes(source: Source, moves: Moves) -> None:
     """Raises `CorruptError` for a ref of notes that moves to something that is no event."""
     for move in moves:
-        if move.name.startswith(NOTES) and isinstance(move.after, CommitCid):
+        if is_notes(move.name) and isinstance(move.after, CommitCid):
             before = move.before if isinstance(move.before, CommitCid) else None
             for cid, said in damaged_events(source, move.after, before):
                 raise CorruptError(f"ref {move.name}: node {cid}: {said}")

@@ -5,7 +5,8 @@ Everything asked here sees the staged state: an edit where there is one, else th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from heapq import merge
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -14,9 +15,15 @@ from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import BlobCid, Cid
 from ibidem.objects.config import TRUST_SETTING, Config, Model
 from ibidem.objects.edge import Edge
-from ibidem.objects.errors import CorruptError, ErrorKind, IbidemError, InvalidInputError
+from ibidem.objects.errors import (
+    CorruptError,
+    ErrorKind,
+    IbidemError,
+    InvalidInputError,
+    NotFoundError,
+)
 from ibidem.objects.ids import EdgeId, NodeId
-from ibidem.objects.location import Part, check_sources
+from ibidem.objects.location import Part
 from ibidem.objects.node import Node, join_content
 from ibidem.objects.text import node_text, text_digest
 from ibidem.objects.tombstone import Tombstone
@@ -24,6 +31,7 @@ from ibidem.objects.tree import EMPTY_TREE, Tree
 from ibidem.objects.tree.read import BATCH_BLOCKS
 from ibidem.objects.vector import Sparse, Vector
 from ibidem.repo.id_prefix import resolve_prefix
+from ibidem.repo.maintenance.source_check import KnownParts, named_anew, part_in
 from ibidem.repo.transaction.changeset import (
     CONFLICTS,
     EDGES,
@@ -47,8 +55,6 @@ _LEAVES_KEPT = 16_384
 _AHEAD_NODES_MAX = 16_384
 """Nodes that are read ahead, some 2 kB each."""
 _NO_DIGEST = bytes(32)
-_CHILDREN = b"children"
-"""In the block of a node that lists any."""
 
 
 class PendingGraph:
@@ -103,16 +109,21 @@ class PendingGraph:
         level, visited = {id_.raw for id_ in ids}, set[bytes]()
         while level:
             visited |= level
-            keys = sorted(level - self.edits.of(NODES).keys())
-            keys = keys[: _AHEAD_NODES_MAX - len(self._ahead)]
             try:
-                found = zip(keys, self._tree(NODES).get_many(keys), strict=True)
-                cids = {key: cid for key, cid in found if cid is not None}
-                nodes = [Node.decode(block) for block in self._buffer.get_many(cids.values())]
+                nodes = self._read_level(level)
             except IbidemError:
                 return
-            self._ahead.update(zip(cids, nodes, strict=True))
             level = {child.id.raw for node in nodes for child in node.children} - visited
+
+    def _read_level(self, ids: Iterable[bytes]) -> list[Node]:
+        """Reads those of some stored nodes ahead that are not, in one batch; returns them."""
+        keys = sorted(set(ids) - self.edits.of(NODES).keys() - self._ahead.keys())
+        keys = keys[: _AHEAD_NODES_MAX - len(self._ahead)]
+        found = zip(keys, self._tree(NODES).get_many(keys), strict=True)
+        cids = {key: cid for key, cid in found if cid is not None}
+        nodes = [Node.decode(block) for block in self._buffer.get_many(cids.values())]
+        self._ahead.update(zip(cids, nodes, strict=True))
+        return nodes
 
     def stage(self, family: Family, raw: bytes, value: Staged) -> None:
         """Puts a value at a key, whatever is there."""
@@ -298,13 +309,46 @@ class PendingGraph:
         """Refuses documents and sections whose source would be over the limits, and nodes that
         contain themselves."""
         new = self._buffer.new
-        staged = self.edits.of(NODES).values()
-        blocks = (new.get(cid, b"") for cid in staged if cid is not None)
-        nodes = (Node.decode(block) for block in blocks if _CHILDREN in block)
-        try:
-            check_sources({node.id: Part.of(node) for node in nodes if node.children})
-        except CorruptError as error:
+        staged = self.edits.of(NODES)
+        blocks = {raw: new.get(cid, b"") for raw, cid in staged.items() if cid is not None}
+        parts = {raw: part for raw, block in blocks.items() if (part := part_in(block)) is not None}
+
+        def parts_of(ids: Sequence[NodeId]) -> Iterator[Part | None]:
+            with suppress(IbidemError):  # then each is asked for by itself
+                self._read_level(id_.raw for id_ in ids)
+            for id_ in ids:
+                found = parts.get(id_.raw)
+                if id_.raw not in staged:
+                    with suppress(NotFoundError):  # it is lost or erased, and stays as it was
+                        node = self.node(id_.raw)
+                        found = Part.of(node) if node is not None and node.children else None
+                yield found
+
+        before = self._stored_parts(parts)
+        starts = dict.fromkeys(
+            start
+            for raw, part in parts.items()
+            for start in named_anew(NodeId(raw), part, before.get(raw))
+        )
+        for _, error in KnownParts().problems(list(starts), parts_of):
             raise InvalidInputError(str(error), kind=_kind_of(error)) from error
+
+    def _stored_parts(self, ids: Iterable[bytes]) -> dict[bytes, Part | None]:
+        """What the base has of some nodes; what it lost or erased lists nothing."""
+        wanted = list(ids)
+        stored = self._tree(NODES).get_many(wanted) if wanted else []
+        there = {raw: cid for raw, cid in zip(wanted, stored, strict=True) if cid is not None}
+        try:
+            blocks = self._buffer.get_many(there.values())
+        except NotFoundError:
+            blocks = [self._block_or_nothing(cid) for cid in there.values()]
+        return dict(zip(there, map(part_in, blocks), strict=True))
+
+    def _block_or_nothing(self, cid: Cid) -> bytes:
+        try:
+            return self._buffer.get(cid)
+        except NotFoundError:
+            return b""
 
     def _text_digest(self, raw: bytes) -> bytes:
         digest = self._digests.get(raw)

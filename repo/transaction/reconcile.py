@@ -79,7 +79,7 @@ class Reconciliation:
         """
         if now == self._begun:
             return Reconciled(self._root_cid, self._buffer.new)
-        from ibidem.repo.merge.three_way import merge_roots, reachable
+        from ibidem.repo.merge.three_way import merge_to_commit, reachable
 
         after = Root.decode(self._source.get(now))
         if on_conflict == RAISE:
@@ -88,7 +88,7 @@ class Reconciliation:
         _check_models(after, self._edits)
         self._check_fresh(after)
         merged = WriteBatch(self._buffer)
-        root_cid = merge_roots(self._buffer, self._begun, now, self._root_cid, merged)
+        root_cid = merge_to_commit(self._buffer, self._begun, now, self._root_cid, merged)
         return Reconciled(root_cid, reachable(root_cid, {**self._buffer.new, **merged.new}))
 
     def _check_fresh(self, now: Root) -> None:

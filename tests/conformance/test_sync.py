@@ -39,7 +39,8 @@ CITED = {
     "test_a_copy_whose_ref_points_to_what_its_name_does_not_say_is_refused",
     "5-e": "tests/repo/sync/test_meaning.py::"
     "test_a_copy_takes_in_what_fsck_calls_whole_and_no_more",
-    "5-h": "tests/repo/test_sources.py::test_a_document_whose_parts_have_no_end_is_refused",
+    "5-h": "tests/repo/sync/test_known_parts.py::"
+    "test_parts_that_are_here_are_measured_where_new_ones_are_sent",
     "5-i": "tests/repo/runs/test_shapes.py::"
     "test_a_step_of_another_shape_is_refused_and_named_and_hides_nothing",
     "6-a": EXCHANGE + "test_a_push_that_was_decided_on_an_older_state_is_refused",

@@ -3,6 +3,9 @@
 from pathlib import Path
 
 from ibidem.ingest.ingest import ingest
+from ibidem.memory.conversation.conversations import Conversations
+from ibidem.memory.conversation.message import Message
+from ibidem.objects.cid import Cid
 from ibidem.objects.config import Config
 from ibidem.repo.bootstrap import bootstrapped
 from ibidem.repo.repository import Repository
@@ -56,3 +59,28 @@ def test_a_question_reads_blocks_in_batches(tmp_path: Path) -> None:
     assert reads[16][0] == reads[10][0] == reads[1][0]
     height = head.graph._tree(("nodes", "")).height
     assert max(located for _, located in reads.values()) <= 2 + 2 * height
+
+
+class CountingStore(MemoryStore):
+    """Counts blocks, also those of a batch."""
+
+    blocks_read = 0
+
+    def get(self, cid: Cid) -> bytes:
+        self.blocks_read += 1
+        return super().get(cid)
+
+
+def blocks_of_message(messages: int) -> int:
+    store = CountingStore()
+    talks = Conversations(
+        Repository(bootstrapped(store, Config.default(), "", lambda: 0), None, lambda: 0)
+    )
+    talks.append("talk", [Message("user", f"message {at}") for at in range(messages)])
+    store.blocks_read = 0
+    talks.append("talk", [Message("user", "one more")])
+    return store.blocks_read
+
+
+def test_a_message_more_does_not_read_the_thread() -> None:
+    assert blocks_of_message(2000) <= blocks_of_message(100) + 2 * 2000 // 64

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,6 +21,8 @@ from ibidem.repo.erasure import destroy as destroying
 from ibidem.repo.erasure import erase as erasing
 from ibidem.repo.operation_log import ERASING_CELL
 from ibidem.repo.repository import Repository
+from ibidem.repo.sync.remotes import address_of
+from ibidem.store.files import folder_lock
 
 from .conftest import SECRET
 from .secret import NEEDLES, add_secret, places_of
@@ -199,3 +202,43 @@ def test_a_process_that_knew_it_does_not_bring_it_back(tmp_path: Path) -> None:
         child.stdout.close()
         assert places_of(tmp_path, *NEEDLES) == []
         assert repo.fsck().is_clean
+
+
+def test_settings_that_say_the_same_stay_and_are_named(tmp_path: Path) -> None:
+    with ibidem.init(tmp_path) as repo:
+        local = tmp_path / ".ibidem" / "local"
+        repo.remotes.add("hill", address_of(f"/srv/{SECRET}"))
+        repo.remotes.add("sea", address_of("/srv/sea"))
+        (local / "serve-token").write_text(SECRET)
+        (local / "last.json").write_text(f'{{"said": "{SECRET}"}}')
+        (local / "other.json").write_text("{}")
+        before = repo.remotes.all()
+        report = repo.erase(add_secret(repo))
+        assert repo.remotes.all() == before
+        assert report.settings == ("local/remotes.json", "local/serve-token")
+        assert sorted(path.name for path in local.glob("*.json")) == ["other.json", "remotes.json"]
+        assert repo.fsck().is_clean
+        repo.remotes.remove("hill")
+        (local / "serve-token").unlink()
+        assert repo.erase(report.nodes[0]).settings == ()
+
+
+def test_a_local_file_is_not_removed_while_its_owner_writes_it(tmp_path: Path) -> None:
+    """The owner has read what it is about to replace, which the erasure does not see."""
+    with ibidem.init(tmp_path) as repo:
+        secret = add_secret(repo)
+        local = tmp_path / ".ibidem" / "local"
+        log = local / "last.json"
+        local.mkdir(exist_ok=True)
+        log.write_text(SECRET)
+        with folder_lock(local):
+            thread = threading.Thread(target=repo.erase, args=(secret,))
+            thread.start()
+            thread.join(1.0)
+            assert thread.is_alive()
+            assert log.exists()
+            log.write_text("{}")
+        thread.join(30.0)
+        assert not thread.is_alive()
+        assert log.read_text() == "{}"
+        assert not places_of(tmp_path, *NEEDLES)

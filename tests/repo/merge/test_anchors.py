@@ -18,6 +18,8 @@ CITED = {
     "1-a": MERGING + "test_a_branch_without_commits_of_its_own_moves",
     "1-b": MANY + "test_merges_are_the_same_to_the_byte_whoever_makes_them",
     "1-c": ORACLE,
+    "1-d": "tests/repo/sync/test_known_parts.py::"
+    "test_a_merge_of_what_would_contain_itself_is_refused",
     "2-a": MERGING + "test_one_sided_edits_stand_whichever_side_made_them",
     "2-b": MERGING + "test_a_removal_against_an_edit_is_a_conflict_and_the_edit_stands",
     "2-c": MERGING + "test_a_tombstone_beats_an_edit_and_a_removal",

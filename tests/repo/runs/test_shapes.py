@@ -393,3 +393,67 @@ def test_events_that_nobody_could_read_are_not_written(repo: Repository):
     with pytest.raises(ibidem.objects.errors.InvalidInputError, match="words"):
         repo.notes().add([Event("not_useful", (TARGET,), "ada")])
     assert repo.notes().head is None
+
+
+# -- what a step or a receipt leads to -----------------------------------------------------------
+
+
+def one_of_each(repo: Repository) -> dict[str, Cid]:
+    """Returns a block of each kind that is here, by kind."""
+    with repo.transaction() as tx:
+        tx.add_node("Doc", summary="retry queue", key=1)
+    with repo.run("good") as run:
+        receipt = run.retrieve("retry").receipt
+    repo.keep(receipt)
+    kept = next(iter(repo.kept_receipts())).cid
+    step = repo.recorded("good").tip
+    assert repo.head is not None
+    return {"commit": repo.head, "root": receipt.root, "receipt": kept, "step": step}
+
+
+LINKS = {"previous": "step", "receipt": "receipt", "root": "root", "notes_head": "commit"}
+
+
+@pytest.mark.parametrize(
+    ("owner", "field"),
+    [
+        ("step", "previous"),
+        ("step", "receipt"),
+        ("step", "root"),
+        ("receipt", "root"),
+        ("receipt", "notes_head"),
+    ],
+)
+@pytest.mark.parametrize("found", LINKS.values())
+@pytest.mark.parametrize("is_here", [True, False])
+def test_what_a_step_or_a_receipt_leads_to_is_of_the_kind_that_its_field_says(
+    owner: str, field: str, found: str, is_here: bool
+):
+    """Whether the block is new, or lies here for something else."""
+    with ibidem.init(clock=lambda: 0) as theirs, ibidem.init(clock=lambda: 0) as repo:
+        there = one_of_each(theirs)
+        blocks = {cid: theirs.store.get(cid) for cid in theirs.store.cids()}
+        if is_here:
+            file = io.BytesIO()
+            theirs.export(file, include=["runs", "receipts"])
+            repo.import_(io.BytesIO(file.getvalue()))
+        if owner == "step":
+            fields = {"kind": "step", "v": 1, "action": "note", "time": 0}
+            fields["index"] = 1 if field == "previous" else 0
+            name = "runs/bad/1"
+        else:
+            fields = codec.decode(blocks[there["receipt"]])
+            name = "receipts/" + "a" * 59
+        block = E({**fields, field: Cid(there[found].raw)})
+        target = Cid.of(block)
+        blocks[target] = block
+        if found == LINKS[field]:
+            repo.import_(bundle(name, target, blocks))
+            assert repo.fsck().is_clean
+            return
+        error = refused(repo, name, target, blocks)
+        expected = f"{owner}.{field}: got the {found} {there[found]}, expected a {LINKS[field]}"
+        assert str(error) == expected
+        written(repo, name, target, blocks)
+        faults = repo.fsck().faults
+        assert (FaultKind.MALFORMED, expected) in {(one.kind, one.detail) for one in faults}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -11,15 +13,20 @@ from ibidem.objects.cid import BlobCid, Cid, CommitCid, RootCid, TreeCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.derive import node_id
 from ibidem.objects.errors import (
+    CorruptError,
     ErrorKind,
     IbidemError,
     InvalidInputError,
 )
 from ibidem.objects.node import Node
 from ibidem.objects.root import Root
-from ibidem.objects.tree import EMPTY_TREE, EMPTY_TREE_BLOCK, build
+from ibidem.objects.tree import EMPTY_TREE, EMPTY_TREE_BLOCK, build, mutate
+from ibidem.objects.view import target_class
+from ibidem.repo import refs
+from ibidem.repo.operation_log import LogHead
 from ibidem.repo.repository import Repository
-from ibidem.repo.sync.messages import Bundle, Tip, container
+from ibidem.repo.sync.local_remote import LocalRemote
+from ibidem.repo.sync.messages import Bundle, Push, Tip, Update, container
 
 Blocks = dict[Cid, bytes]
 
@@ -89,3 +96,54 @@ def put_raw(blocks: Blocks, data: bytes) -> BlobCid:
     cid = BlobCid.of(data)
     blocks[cid] = data
     return cid
+
+
+def refused_and_named(repo: Repository, forge: Forge, commit: CommitCid) -> CorruptError:
+    """Imports and pushes a commit, then puts it where no copy would; returns why it is refused,
+    which is also the first thing that fsck says."""
+    before = state(repo)
+    error = refused(repo, bundle(forge.blocks, commit))
+    push = Push({"heads/evil": Update(commit, None)})
+    with pytest.raises(CorruptError, match=r"expected|in the graph|contains itself"):
+        LocalRemote(repo).push(push, sorted(forge.blocks.items()))
+    assert state(repo) == before
+    below(repo, forge, commit)
+    faults = repo.fsck().faults
+    assert str(error) in {f"{fault.where}: {fault.detail}" for fault in faults}
+    assert isinstance(error, CorruptError)
+    return error
+
+
+def below(repo: Repository, forge: Forge, commit: CommitCid) -> None:
+    """Puts a commit on a branch without asking anybody."""
+    repo.store.put(forge.blocks)
+    repo.branch("evil", at=commit)
+
+
+def head_root(repo: Repository) -> Root:
+    return Root.decode(repo.store.get(repo.commit_at().root))
+
+
+def on_top(repo: Repository, forge: Forge, **edits: dict[bytes, Cid | None]) -> CommitCid:
+    """Forges a commit on the head whose trees differ as said from the head's."""
+    buffer, root = WriteBatch(repo.store), head_root(repo)
+    trees: dict[str, Any] = {}
+    for name, entries in edits.items():
+        if name in ("vectors", "sparse"):
+            ((model, tree),) = getattr(root, name).items()
+            trees[name] = {model: mutate(tree, entries, buffer)}
+        else:
+            trees[name] = mutate(getattr(root, name), entries, buffer)
+    forge.blocks.update(buffer.new)
+    made = RootCid(put(forge.blocks, replace(root, **trees).encode()).raw)
+    return forge.commit(made, repo.commit_at().cid)
+
+
+def point(repo: Repository, name: str, target: Cid) -> None:
+    """Points a ref to a block without asking anybody what it is."""
+    cid = target_class(name)(target.raw)
+
+    def make(state: LogHead, buffer: WriteBatch):
+        return replace(state.view, refs=refs.changed(state.view, {name: cid}, buffer))
+
+    repo.operation_log.change(make, author="", time=0, description=f"point {name}")

@@ -16,7 +16,7 @@ import ibidem
 from ibidem.objects import codec
 from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.child import Child
-from ibidem.objects.cid import Cid, CommitCid, RootCid
+from ibidem.objects.cid import Cid, CommitCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.config import Config, Model
 from ibidem.objects.conflict import Conflict
@@ -27,43 +27,29 @@ from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.root import Root
 from ibidem.objects.tombstone import Tombstone
-from ibidem.objects.tree import Tree, mutate
+from ibidem.objects.tree import Tree
 from ibidem.objects.vector import Sparse, Vector
 from ibidem.repo.bootstrap import bootstrapped
 from ibidem.repo.repository import Repository
 from ibidem.repo.sync.fetch_push import fetch
 from ibidem.repo.sync.local_remote import LocalRemote
-from ibidem.repo.sync.messages import Push, Update
 from ibidem.repo.sync.missing_blocks import root_needs
 from ibidem.store.memory import MemoryStore
 
 from .conftest import filled
 from .exchanging import key_id
-from .forging import Forge, bundle, put, refused, state
+from .forging import (
+    Forge,
+    below,
+    bundle,
+    head_root,
+    on_top,
+    put,
+    refused_and_named,
+    state,
+)
 
 CONFIG = Config(models={"m": Model(3)}).to_map()
-
-
-def refused_and_named(repo: Repository, forge: Forge, commit: CommitCid) -> CorruptError:
-    """Imports and pushes a commit, then puts it where no copy would; returns why it is refused,
-    which is also the first thing that fsck says."""
-    before = state(repo)
-    error = refused(repo, bundle(forge.blocks, commit))
-    push = Push({"heads/evil": Update(commit, None)})
-    with pytest.raises(CorruptError, match=r"expected|in the graph"):
-        LocalRemote(repo).push(push, sorted(forge.blocks.items()))
-    assert state(repo) == before
-    below(repo, forge, commit)
-    faults = repo.fsck().faults
-    assert str(error) in {f"{fault.where}: {fault.detail}" for fault in faults}
-    assert isinstance(error, CorruptError)
-    return error
-
-
-def below(repo: Repository, forge: Forge, commit: CommitCid) -> None:
-    """Puts a commit on a branch without asking anybody."""
-    repo.store.put(forge.blocks)
-    repo.branch("evil", at=commit)
 
 
 def put_edge(forge: Forge, source: NodeId, target: NodeId, **fields: Any) -> Edge:
@@ -78,25 +64,6 @@ def put_vector(forge: Forge) -> Cid:
 
 def put_sparse(forge: Forge) -> Cid:
     return put(forge.blocks, Sparse.from_arrays([1], [0.5], of=bytes(32)).encode())
-
-
-def head_root(repo: Repository) -> Root:
-    return Root.decode(repo.store.get(repo.commit_at().root))
-
-
-def on_top(repo: Repository, forge: Forge, **edits: dict[bytes, Cid | None]) -> CommitCid:
-    """Forges a commit on the head whose trees differ as said from the head's."""
-    buffer, root = WriteBatch(repo.store), head_root(repo)
-    trees: dict[str, Any] = {}
-    for name, entries in edits.items():
-        if name in ("vectors", "sparse"):
-            ((model, tree),) = getattr(root, name).items()
-            trees[name] = {model: mutate(tree, entries, buffer)}
-        else:
-            trees[name] = mutate(getattr(root, name), entries, buffer)
-    forge.blocks.update(buffer.new)
-    made = RootCid(put(forge.blocks, replace(root, **trees).encode()).raw)
-    return forge.commit(made, repo.commit_at().cid)
 
 
 # -- conflicts -----------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from ibidem.repo.sync.local_remote import LocalRemote
 from ibidem.repo.sync.messages import Bundle, Push, Tip, Update, container
 
 from .conftest import filled
-from .forging import Blocks, Forge, state
+from .forging import Blocks, Forge, point, state
 
 RECEIPT = "receipts/" + "a" * 59
 NAMES = ["heads/evil", "tags/evil", "notes/evil", "runs/evil/1", RECEIPT]
@@ -38,16 +38,6 @@ def recorded(repo: Repository) -> dict[str, Cid]:
 
 def kind_of(name: str) -> str:
     return {CommitCid: "commit", StepCid: "step", ReceiptCid: "receipt"}[target_class(name)]
-
-
-def point(repo: Repository, name: str, target: Cid) -> None:
-    """Points a ref to a block without asking anybody what it is."""
-    cid = target_class(name)(target.raw)
-
-    def make(state: LogHead, buffer: WriteBatch):
-        return replace(state.view, refs=refs.changed(state.view, {name: cid}, buffer))
-
-    repo.operation_log.change(make, author="", time=0, description=f"point {name}")
 
 
 def drop(repo: Repository, name: str) -> None:
