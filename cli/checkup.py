@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 PYTHON_MIN = (3, 11)
 REQUIRED = (
     *("blake3", "cbor2", "click", "dag-cbor", "lmdb", "markdown-it-py", "multiformats"),
-    *("numpy", "pathspec", "platformdirs", "pynacl", "pyroaring", "rich", "simsimd"),
+    *("numpy", "pathspec", "platformdirs", "pynacl", "pyroaring", "rich", "simsimd", "xxhash"),
 )
 OPTIONAL = {
     "cbrrr": "makes commits faster: pip install 'ibidem[fast]'",
@@ -129,7 +129,8 @@ def check_history(repository: Repository) -> Finding:
 def check_index(repository: Repository) -> Finding:
     """Compares what the index of the head answers for with what the head has."""
     try:
-        indexed, held = len(repository.at().snapshot().live), repository.stats().node_count
+        indexed = repository.at().asked(lambda snapshot: len(snapshot.live))
+        held = repository.stats().node_count
     except IbidemError as error:
         return Finding("index", "failed", str(error), REINDEX)
     if indexed != held:

@@ -27,7 +27,7 @@ def command(session: Session, *, at: str) -> None:
     with session.open() as repository:
         stats = repository.stats(at)
         is_current = repository.index.is_remembered(repository.at(at).root_cid)
-        labels = dict(sorted(repository.at(at).snapshot().labels().items()))
+        labels = dict(sorted(repository.at(at).asked(lambda one: one.labels()).items()))
         index = repository.index.stats()
         logs = repository.log_stats()
     head = None if stats.head is None else str(stats.head)

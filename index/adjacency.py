@@ -70,7 +70,7 @@ def adjacency(parts: FamilyParts, direction: str, ordinal: int, nodes: BitMap) -
     order = id_order(ids)
     etypes: list[str] = []
     for part, rows in found:
-        names = KeyList(part.segment["etype.keys"], part.segment["etype.ends"])
+        names = KeyList(part.segment.column("etype.keys"), part.segment.column("etype.ends"))
         etypes += [names[code].decode() for code in part.segment["code"][rows].tolist()]
     return Adjacency(
         _joined(found, other)[order],
@@ -86,9 +86,10 @@ def children_of(segments: Sequence[SegmentView], ordinal: int, nodes: BitMap) ->
     for segment in segments:
         rows, present = segment.find(np.array([ordinal], dtype=np.uint32))
         if present[0]:
-            starts = segment.part.segment["child.starts"]
+            starts = segment.part.segment.column("child.starts")
             row = int(rows[0])
-            items = segment.part.segment["child.items"][int(starts[row]) : int(starts[row + 1])]
+            span = slice(starts.item(row), starts.item(row + 1))
+            items = segment.part.segment.column("child.items")[span]
             keep = [place for place, item in enumerate(items.tolist()) if item in nodes]
             return Children(items[keep], np.array(keep, dtype=np.uint32))
     return Children(np.empty(0, np.uint32), np.empty(0, np.uint32))
@@ -138,11 +139,11 @@ def _edge_rows(part: Part, direction: str, other: str, ordinal: int, nodes: BitM
     node = np.uint32(ordinal)
     start = int(np.searchsorted(column, node, side="left"))
     stop = int(np.searchsorted(column, node, side="right"))
-    rows: Array = part.segment[f"{direction}.row"][start:stop]
+    rows: Array = part.segment.column(f"{direction}.row")[start:stop]
     if not len(rows):
         return rows
-    serials = part.segment["ordinals"][rows].tolist()
-    ends = part.segment[other][rows].tolist()
+    serials = part.segment.column("ordinals")[rows].tolist()
+    ends = part.segment.column(other)[rows].tolist()
     dead = part.dead or ()
     keep = [
         place
@@ -153,7 +154,7 @@ def _edge_rows(part: Part, direction: str, other: str, ordinal: int, nodes: BitM
 
 
 def _joined(found: list[tuple[Part, Array]], name: str) -> Array:
-    return np.concatenate([part.segment[name][rows] for part, rows in found])
+    return np.concatenate([part.segment.column(name)[rows] for part, rows in found])
 
 
 _NO_EDGES = Adjacency(

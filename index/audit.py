@@ -19,7 +19,7 @@ from ibidem.index.manifest import Manifest, read_manifest
 from ibidem.index.segments.codes import CODE_COLUMNS, codes_problem
 from ibidem.index.segments.impacts import impact_columns
 from ibidem.index.segments.segment import Segment
-from ibidem.index.segments.store import FolderSegmentStore, file_hash, map_file
+from ibidem.index.segments.store import FolderSegmentStore
 from ibidem.index.snapshot import Snapshot
 from ibidem.index.snapshot_registry import SnapshotRegistry
 from ibidem.objects.blocks import Source
@@ -78,8 +78,7 @@ def _file_problem(segment_store: FolderSegmentStore, name: str) -> str | None:
     if len(name) != _HASH_DIGITS:
         return "no file of an index has such a name"
     try:
-        if file_hash(map_file(segment_store.directory / name)) != name:
-            return "its bytes do not have the hash that is its name"
+        segment_store.verify(name)
         return bound_problem(segment_store.open(name))
     except (CorruptError, StorageError) as error:
         return str(error) if (segment_store.directory / name).exists() else None
@@ -87,7 +86,7 @@ def _file_problem(segment_store: FolderSegmentStore, name: str) -> str | None:
 
 def bound_problem(segment: Segment) -> str | None:
     """Returns what is wrong with the bounds in a segment, None where they hold."""
-    columns = segment.columns
+    columns = segment.columns()
     if "term.impacts" in columns:
         for name, expected in impact_columns(columns).items():
             found = columns.get(name)

@@ -105,7 +105,7 @@ def _edges(snapshot: Snapshot) -> Iterator[tuple[Any, Any]]:
     for part in snapshot.state.edges:
         columns = part.segment
         _, live = _rows(snapshot, SegmentView(part))
-        names = KeyList(columns["etype.keys"], columns["etype.ends"])
+        names = KeyList(columns.column("etype.keys"), columns.column("etype.ends"))
         ends = [_ids(snapshot, columns[end]) for end in ("source", "target")]
         for row in np.flatnonzero(live).tolist():
             yield (
@@ -124,7 +124,7 @@ def _vectors(snapshot: Snapshot, family: str) -> Iterator[tuple[Any, Any]]:
     for name in snapshot.state.names(family):
         for segment in snapshot.segments(family, name):
             ids, live = _rows(snapshot, segment)
-            rows = zip(live, ids, segment.cid_digests, segment.values(), strict=True)
+            rows = zip(live, ids, segment.cid_digests.whole(), segment.values(), strict=True)
             for is_live, raw, cid_digest, value in rows:
                 if is_live:
                     yield (name, raw), (cid_digest.tobytes(), value)
@@ -133,7 +133,7 @@ def _vectors(snapshot: Snapshot, family: str) -> Iterator[tuple[Any, Any]]:
 def _rows(snapshot: Snapshot, segment: SegmentView) -> tuple[list[bytes], Array]:
     live = segment.live
     count = len(segment.ordinals)
-    is_node_space = "ids" not in segment.part.segment.columns
+    is_node_space = "ids" not in segment.part.segment
     ids = _ids(snapshot, segment.ordinals) if is_node_space else []
     return ids, np.ones(count, dtype=bool) if live is None else live
 

@@ -129,11 +129,13 @@ class Index:
         """Merges the small segments of a root's snapshot and drops dead rows; takes as long as it
         takes."""
         with self._lock:
-            state = self.snapshot(root).state
-
-            found = self._made(
-                root, self._root(root), lambda segment_store: compacted_parts(state, segment_store)
-            )
+            held = self.snapshot(root)
+            try:
+                found = self._compacted(held)
+            except CorruptError:
+                if not self.recover(held):
+                    raise
+                found = self._compacted(self.snapshot(root))
             self._keep(found)
             if self._registry is not None and not self._is_read_only:
                 self._registry.sweep()
@@ -190,23 +192,25 @@ class Index:
     def recover(self, snapshot: Snapshot) -> bool:
         """Hashes the files behind a snapshot and forgets what is damaged.
 
-        To be asked when reading a snapshot fails: large files are not hashed at every open, so
-        their damage shows up late, and then as an error of any type.
+        To be asked when reading a snapshot fails: large files are compared with their checksums
+        when they are read, so their damage shows up late.
 
         Returns:
             Whether something was damaged; the next `snapshot` is then made anew, in memory when
             the damaged files can not be removed.
         """
         with self._lock:
+            # Its files may have been found damaged, and written again, for another snapshot.
+            was_damaged = any(segment.is_damaged for segment in snapshot.state.segments())
             if self._registry is None:
-                return False
+                return was_damaged
             damaged, is_gone = self._registry.discard_damaged(snapshot.state)
             for found in list(self._open.values()):
                 if any(segment.name in damaged for segment in found.state.segments()):
                     del self._open[found.root]
             if not is_gone:
                 self._registry = None
-            return bool(damaged)
+            return was_damaged or bool(damaged)
 
     def wait(self) -> None:
         """Waits for what is written beside the answers: after it, only who asks writes."""
@@ -243,11 +247,14 @@ class Index:
                     if segment.name.startswith("memory-"):
                         continue
                     try:
-                        registry.segment_store.open(segment.name, verify=True)
+                        registry.segment_store.verify(segment.name)
                     except CorruptError as error:
                         problems.append(str(error))
             fresh = Index(None, self._store).build(root)
-        return problems + differences(held, fresh)
+        try:
+            return problems + differences(held, fresh)
+        except CorruptError as error:
+            return [*problems, str(error)]
 
     def _remembered(self, root: RootCid) -> Snapshot | None:
         if self._registry is None:
@@ -303,11 +310,18 @@ class Index:
         self._merger.begin(state, segment_store)
         return self._snapshot(state, root, block)
 
+    def _compacted(self, held: Snapshot) -> Snapshot:
+        return self._made(
+            held.root,
+            self._root(held.root),
+            lambda segment_store: compacted_parts(held.state, segment_store),
+        )
+
     def _snapshot(self, state: SnapshotParts, root: RootCid, block: Root) -> Snapshot:
         conflicted: frozenset[bytes] = frozenset()
         if block.conflicts != EMPTY_TREE:
             conflicted = frozenset(key for key, _ in Tree(self._store, block.conflicts).items())
-        return Snapshot(state, root, Config.from_map(block.config), conflicted)
+        return Snapshot(state, root, Config.from_map(block.config), conflicted, self._store)
 
     def _bases(self, root: RootCid, near: Sequence[RootCid]) -> Iterator[Snapshot]:
         """Yields snapshots to start from: the hinted ones, the last used, the newest remembered."""
@@ -356,7 +370,7 @@ def _family_stats(state: SnapshotParts) -> Iterator[FamilyStats]:
     yield FamilyStats(
         "identities",
         len(state.identities),
-        sum(len(segment["ids"]) for segment in state.identities),
+        sum(len(segment.column("ids")) for segment in state.identities),
         0,
         sum(segment.size_bytes for segment in state.identities),
     )

@@ -13,10 +13,10 @@ from typing import Self
 from blake3 import blake3
 from pyroaring import BitMap
 
-from ibidem.index.arrays import Array, Columns, bitmap_bytes, bitmap_of_bytes
+from ibidem.index.arrays import Columns, bitmap_bytes, bitmap_of_bytes
 from ibidem.index.families.snapshot_parts import SnapshotParts
 from ibidem.index.segments.merge_rows import Part
-from ibidem.index.segments.segment import read_segment, segment_pieces
+from ibidem.index.segments.segment import Segment, SegmentFile, read_segment
 from ibidem.index.segments.store import FolderSegmentStore, write_file
 from ibidem.objects.cid import RootCid
 from ibidem.objects.errors import CorruptError
@@ -96,8 +96,7 @@ def write_manifest(path: Path, manifest: Manifest) -> int:
         "identities": list(manifest.identities),
         "families": families,
     }
-    _, pieces = segment_pieces(columns, meta)
-    data = b"".join(pieces)
+    data = b"".join(SegmentFile.of(columns, meta).pieces)
     write_file(path, [data, blake3(data).digest()], is_flushed=False)
     return len(data) + _HASH_BYTES
 
@@ -123,7 +122,7 @@ def read_manifest(path: Path) -> Manifest | None:
             kind,
             name,
             tuple(
-                (segment, _bitmap(file.columns.get(f"{kind}/{index}/{name}")))
+                (segment, _bitmap(file, f"{kind}/{index}/{name}"))
                 for index, segment in enumerate(segments)
             ),
         )
@@ -138,5 +137,5 @@ def read_manifest(path: Path) -> Manifest | None:
     )
 
 
-def _bitmap(column: Array | None) -> BitMap | None:
-    return None if column is None else bitmap_of_bytes(column)
+def _bitmap(file: Segment, column: str) -> BitMap | None:
+    return bitmap_of_bytes(file[column]) if column in file else None

@@ -45,6 +45,7 @@ from ibidem.index.segments.reader import (
     ordinal_set,
 )
 from ibidem.index.segments.segment import Segment
+from ibidem.objects.blocks import BlockReader
 from ibidem.objects.cid import DAG_CBOR_PREFIX, NodeCid, RootCid
 from ibidem.objects.config import Config
 from ibidem.objects.constants import DIGEST_BYTES
@@ -63,7 +64,9 @@ class Snapshot:
         root: RootCid,
         config: Config,
         conflicted: frozenset[bytes] = frozenset(),
+        blocks: BlockReader | None = None,
     ) -> None:
+        self._blocks = blocks
         self.state = state
         self.root = root
         self.config = config
@@ -120,7 +123,7 @@ class Snapshot:
         pending = np.arange(len(wanted))
         for segment in self._node_segments:
             rows, present = segment.find(wanted[pending])
-            digests[pending[present]] = segment.part.segment["cids"][rows[present]]
+            digests[pending[present]] = segment.part.segment.column("cids")[rows[present]]
             pending = pending[~present]
             if not len(pending):
                 break
@@ -216,7 +219,7 @@ class Snapshot:
         found: tuple[Any, ...] | None = self.cache.get(key)
         if found is None:  # the cache may be emptied at any time
             parts = self.state.of((family, name))
-            found = tuple(ROWS[family].segment(part, self.live) for part in parts)
+            found = tuple(ROWS[family].segment(part, self.live, self._blocks) for part in parts)
             self.cache[key] = found
         return found
 
@@ -291,9 +294,9 @@ def _read_set(segment: Segment, prefix: str, index: int | None) -> BitMap:
     wide = segment[f"{prefix}.wide"]
     place = int(np.searchsorted(wide, np.uint32(index)))
     if place < len(wide) and int(wide[place]) == index:
-        starts = segment[f"{prefix}.wide_starts"]
-        data = segment[f"{prefix}.wide_sets"][int(starts[place]) : int(starts[place + 1])]
-        return bitmap_of_bytes(data)
+        starts = segment.column(f"{prefix}.wide_starts")
+        span = slice(starts.item(place), starts.item(place + 1))
+        return bitmap_of_bytes(segment.column(f"{prefix}.wide_sets")[span])
     column = inverted(segment, prefix)
     return to_bitmap(segment["ordinals"][column.rows[column.span(index)]])
 

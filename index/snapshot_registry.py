@@ -162,7 +162,7 @@ class SnapshotRegistry:
         present = set(names_in(self.segment_store.directory))
         for segment in state.segments():
             if segment.name not in present:
-                self.segment_store.put(segment.columns, segment.meta)
+                self.segment_store.put(segment.columns(), segment.meta)
 
     def _drop(self, gone: list[Manifest], *, wait_seconds: float = REMOVE_SECONDS) -> None:
         """Unlinks the manifests `gone`, then the segments that only they name."""

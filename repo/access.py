@@ -86,34 +86,29 @@ class RestrictedGraph(UnrestrictedGraph):
 
     def node(self, id: NodeId, *, include_tombstoned: bool = False) -> Node:  # noqa: A002
         """Returns a node, without the parts that are not seen; as `Graph.node` otherwise."""
-        ordinal = self._ordinal(id)
-        if ordinal is None:
+        found = self._found(id)
+        if found is None:
             raise NotFoundError(f"node {id} is not in the graph at this revision")
         if not include_tombstoned:
             super().node(id)
-        return self.asked(lambda snapshot: self._read(snapshot, ordinal))
+        return found
 
     def find_nodes(self, ids: Iterable[NodeId]) -> dict[NodeId, Node]:
         """Returns those of some nodes that are seen and not hidden, without the parts that are
         not."""
         wanted = [check_id("id", id_, NodeId) for id_ in ids]
-        ordinals = self.asked(lambda snapshot: {id_: snapshot.ordinal(id_) for id_ in wanted})
-        visible = {id_: ordinal for id_, ordinal in ordinals.items() if ordinal is not None}
-        found = super().find_nodes(visible)
-        return self.asked(
-            lambda snapshot: {
-                id_: self._read(snapshot, visible[id_]) if node.children else node
-                for id_, node in found.items()
-            }
-        )
+        visible = super().find_nodes(id_ for id_ in wanted if self._ordinal(id_) is not None)
+        found = {id_: self._found(id_) if node.children else node for id_, node in visible.items()}
+        return {id_: node for id_, node in found.items() if node is not None}
 
     def nodes(self, *, include_tombstoned: bool = False) -> Iterator[Node]:
         """Yields the nodes that are seen, by id."""
-        snapshot = self.snapshot()
         for node in super().nodes(include_tombstoned=include_tombstoned):
-            ordinal = snapshot.ordinal(node.id)
-            if ordinal is not None:
-                yield self._read(snapshot, ordinal) if node.children else node
+            if self._ordinal(node.id) is None:
+                continue
+            found = self._found(node.id) if node.children else node
+            if found is not None:
+                yield found
 
     def edge(self, id: EdgeId) -> Edge:  # noqa: A002
         """Returns an edge between nodes that are seen; raises `NotFoundError` for any other."""
@@ -127,10 +122,7 @@ class RestrictedGraph(UnrestrictedGraph):
 
     def edges(self) -> Iterator[Edge]:
         """Yields the edges between nodes that are seen, by id."""
-        knows = self.snapshot().ordinal
-        for edge in super().edges():
-            if knows(edge.src) is not None and knows(edge.dst) is not None:
-                yield edge
+        return (edge for edge in super().edges() if self._joins(edge))
 
     def edges_of(self, id: NodeId) -> list[Edge]:  # noqa: A002
         """Returns the edges of a node to and from nodes that are seen, by id."""
@@ -167,9 +159,18 @@ class RestrictedGraph(UnrestrictedGraph):
     def _ordinal(self, id: NodeId) -> int | None:  # noqa: A002
         return self.asked(lambda snapshot: snapshot.ordinal(check_id("id", id, NodeId)))
 
-    def _read(self, snapshot: Snapshot, ordinal: int) -> Node:
-        cid = snapshot.node_cids(np.array([ordinal], np.uint32))[0]
-        return loader(snapshot, self._load)(cid)
+    def _found(self, id: NodeId) -> Node | None:  # noqa: A002
+        """Returns a node as it is seen, None for one that is not."""
+        node = check_id("id", id, NodeId)
+
+        def found(snapshot: Snapshot) -> Node | None:  # in one go: another snapshot has others
+            ordinal = snapshot.ordinal(node)
+            if ordinal is None:
+                return None
+            cid = snapshot.node_cids(np.array([ordinal], np.uint32))[0]
+            return loader(snapshot, self._load)(cid)
+
+        return self.asked(found)
 
     def _joins(self, edge: Edge) -> bool:
         return self._ordinal(edge.src) is not None and self._ordinal(edge.dst) is not None

@@ -232,7 +232,7 @@ class Graph:
         except (InvalidInputError, StorageError):
             raise
         except Exception:
-            # Damaged columns can fail in any way; what is no damage is raised as it was.
+            # What is no damage is raised as it was.
             if self._snapshot is None or not self.core.index.recover(self._snapshot):
                 raise
         self._snapshot = None

@@ -23,6 +23,21 @@ Rows = npt.NDArray[np.uint32]
 Bools = npt.NDArray[np.bool_]
 
 
+class Column(Protocol):
+    """An array of n rows that is read in part."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape, (n, ...)."""
+
+    def __getitem__(self, rows: Any, /) -> npt.NDArray[Any]:
+        """Returns the rows of a range, or those at positions that are not negative.
+
+        Raises:
+            CorruptError: their bytes are damaged.
+        """
+
+
 class Segment(Protocol):
     """Rows of one family: which node each belongs to, and which of them still count."""
 
@@ -96,18 +111,21 @@ class VectorSegment(Segment, Protocol):
     """Dense vectors of one model."""
 
     @property
-    def rows(self) -> npt.NDArray[np.float32]:
+    def rows(self) -> Column:
         """(n, d) float32, finite."""
 
     @property
-    def codes(self) -> Mapping[str, npt.NDArray[Any]] | None:
+    def codes(self) -> Mapping[str, Column] | None:
         """The columns of `index.segments.codes` that belong to the rows, or None where there are
         none.
         """
 
-    @property
-    def digests(self) -> npt.NDArray[np.uint8]:
-        """(n, 32) uint8: the digest of the text that each vector was made from."""
+    def made_from(self, row: int) -> bytes:
+        """Returns the digest of the text that the vector of a live row was made from.
+
+        Raises:
+            CorruptError: the row is not what its block says.
+        """
 
 
 class Arcs(Protocol):

@@ -45,8 +45,10 @@ def node_among(
     from ibidem.repo.id_prefix import resolve_prefix, sorted_from
 
     if is_restricted(session):
-        knows = _seen(session, repository, "HEAD").snapshot().ordinal
-        ids = [one for one in ids if knows(one) is not None]
+        listed = list(ids)
+        ids = _seen(session, repository, "HEAD").asked(
+            lambda snapshot: [one for one in listed if snapshot.ordinal(one) is not None]
+        )
     return resolve_prefix(text, NodeId.parse, sorted_from(ids), where=where)
 
 

@@ -12,18 +12,30 @@ A column without a dot in its name has one entry a row; merging carries such col
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
+from pyroaring import BitMap
 
 from ibidem.index.arrays import Array, Bytes, Columns, bitmap_bytes, to_bitmap
-from ibidem.index.segments.codes import CENTRE, CODE_COLUMNS, LEAN, centre_of, encode_rows
+from ibidem.index.segments.codes import (
+    CENTRE,
+    CENTRE_COLUMNS,
+    CODE_COLUMNS,
+    LEAN,
+    centre_of,
+    encode_rows,
+)
+from ibidem.index.segments.column import Column
 from ibidem.index.segments.identity import id_array
 from ibidem.index.segments.inverted import build_numbered, inverted, merge_inverted
 from ibidem.index.segments.merge_rows import Part, merge_rows, plan_merge
 from ibidem.index.segments.reader import Rows, SegmentView
-from ibidem.objects.errors import CorruptError, ErrorKind
+from ibidem.objects.blocks import BlockReader
+from ibidem.objects.cid import DAG_CBOR_PREFIX, VectorCid
+from ibidem.objects.errors import CorruptError, ErrorKind, NotFoundError
 from ibidem.objects.record import record
 from ibidem.objects.vector import Sparse, Vector
 
@@ -35,15 +47,21 @@ if TYPE_CHECKING:
 class FamilySegment(SegmentView):
     """Vectors of one model or vocabulary."""
 
-    @property
-    def digests(self) -> npt.NDArray[np.uint8]:
-        """(n, 32) uint8: the digest of the text that each vector was made from."""
-        return self.part.segment["of"]
+    def __init__(
+        self, part: Part, nodes: BitMap | None = None, blocks: BlockReader | None = None
+    ) -> None:
+        super().__init__(part, nodes)
+        self._blocks = blocks
 
     @property
-    def cid_digests(self) -> npt.NDArray[np.uint8]:
+    def digests(self) -> Column:
+        """(n, 32) uint8: the digest of the text that each vector was made from."""
+        return self.part.segment.column("of")
+
+    @property
+    def cid_digests(self) -> Column:
         """(n, 32) uint8: the last 32 bytes of each vector's CID."""
-        return self.part.segment["cids"]
+        return self.part.segment.column("cids")
 
     def values(self) -> Iterator[Any]:
         """Yields what each row says, to be compared."""
@@ -53,20 +71,45 @@ class FamilySegment(SegmentView):
 class VectorSegment(FamilySegment):
     """Dense vectors of one model."""
 
-    @property
-    def rows(self) -> npt.NDArray[np.float32]:
-        """(n, d) float32, C-contiguous, 64-byte aligned."""
-        return self.part.segment["rows"]
+    def made_from(self, row: int) -> bytes:
+        """Returns the digest of the text that the vector of a live row was made from.
+
+        What is returned of the row is compared with the row's block, once in a process.
+
+        Raises:
+            CorruptError: the row is not what its block says.
+        """
+        digest = self.digests[row : row + 1].tobytes()
+        compared: set[int] = self.cache.setdefault("compared with blocks", set())
+        if self._blocks is not None and row not in compared:
+            with suppress(NotFoundError):  # erased since, maybe by another process
+                self._compare(row, digest, self._blocks)
+            compared.add(row)
+        return digest
+
+    def _compare(self, row: int, digest: bytes, blocks: BlockReader) -> None:
+        cid = VectorCid(DAG_CBOR_PREFIX + self.cid_digests[row : row + 1].tobytes())
+        vector = Vector.decode(blocks.get(cid))
+        if vector.of != digest or vector.to_array().tobytes() != self.rows[row : row + 1].tobytes():
+            self.part.segment.refuse(f"row {row} is not the vector {cid}")
 
     @property
-    def codes(self) -> Columns | None:
+    def rows(self) -> Column:
+        """(n, d) float32, C-contiguous, 64-byte aligned."""
+        return self.part.segment.column("rows")
+
+    @property
+    def codes(self) -> Mapping[str, Column] | None:
         """The columns of `codes.py`, None for a segment that was written without them."""
-        columns = self.part.segment.columns
-        return columns if columns.keys() >= set(CODE_COLUMNS) else None
+        segment = self.part.segment
+        if not all(name in segment for name in CODE_COLUMNS):
+            return None
+        names = (*CODE_COLUMNS, *CENTRE_COLUMNS)
+        return {name: segment.column(name) for name in names if name in segment}
 
     def values(self) -> Iterator[tuple[bytes, bytes]]:
         """Yields the components and the digest of the text of each row."""
-        for row, of in zip(self.rows, self.digests, strict=True):
+        for row, of in zip(self.rows.whole(), self.digests.whole(), strict=True):
             yield row.tobytes(), of.tobytes()
 
 
@@ -90,9 +133,10 @@ class SparseSegment(FamilySegment):
         found: list[dict[int, float]] = [{} for _ in range(len(self.ordinals))]
         column = inverted(self.part.segment, "token")
         assert column.values is not None, "BUG: tokens have weights"
+        rows, weights = column.rows.whole(), column.values.whole()
         tokens = np.repeat(self.part.segment["token.keys"], column.counts())
         for token, row, weight in zip(
-            tokens.tolist(), column.rows.tolist(), column.values.tolist(), strict=True
+            tokens.tolist(), rows.tolist(), weights.tolist(), strict=True
         ):
             found[row][token] = weight
         yield from found
@@ -171,7 +215,7 @@ class VectorRows(FamilyRows):
     def follow(self, growth: FamilyWriter) -> None:
         """Takes the dimension of the rows that are there."""
         if self.dim is None and growth.parts:
-            self.dim = growth.parts[0].segment["rows"].shape[1]
+            self.dim = growth.parts[0].segment.column("rows").shape[1]
 
     @property
     def component_count(self) -> int:
@@ -244,7 +288,7 @@ class VectorRows(FamilyRows):
         columns = _merge(parts)
         rows = columns["rows"]
         is_coded = columns.keys() >= set(CODE_COLUMNS)
-        has_centres = any(CENTRE in part.segment.columns for part in parts)
+        has_centres = any(CENTRE in part.segment for part in parts)
         if not is_coded or has_centres or centre_of(rows) is not None:
             columns.pop(LEAN, None)
             columns |= encode_rows(rows)
@@ -359,7 +403,7 @@ def _merge(parts: Sequence[Part]) -> Columns:
     """Merges every column of rows that all parts have; a column that one lacks is given up."""
     plan = plan_merge(parts)
     columns: Columns = {"ordinals": plan.ordinals}
-    names = set.intersection(*(set(segment.columns) for segment in plan.segments))
+    names = set.intersection(*(set(segment) for segment in plan.segments))
     for name in sorted(names - {"ordinals", "set"}):
         if "." not in name:
             columns[name] = merge_rows(plan, name)

@@ -53,8 +53,8 @@ def find_row(segment: Segment, raw: bytes) -> list[int]:
     start = int(np.searchsorted(high, np.uint64(int.from_bytes(raw[:8], "big"))))
     rows = []
     while start < len(high) and int(high[start]) == int.from_bytes(raw[:8], "big"):
-        row = int(segment["order"][start])
-        if segment["ids"][row].tobytes() == raw:
+        row = segment.column("order").item(start)
+        if segment.column("ids")[row : row + 1].tobytes() == raw:
             rows.append(row)
         start += 1
     return rows
@@ -72,14 +72,14 @@ def find_rows(segment: Segment, ids: Bytes) -> Array:
         return found
     pending = np.arange(len(ids))
     place = np.searchsorted(column, high)
-    low_of_row = np.ascontiguousarray(segment["ids"]).view(_BIG).reshape(-1, 2)[:, 1]
+    order, ids_of = segment.column("order"), segment.column("ids")
     while len(pending):
         inside = place < len(column)
         pending, place = pending[inside], place[inside]
         same = column[place] == high[pending]
         pending, place = pending[same], place[same]
-        rows = segment["order"][place].astype(np.int64)
-        hit = low_of_row[rows] == low[pending]
+        rows = order[place].astype(np.int64)
+        hit = ids_of[rows].view(_BIG)[:, 1] == low[pending]
         found[pending[hit]] = rows[hit]
         pending, place = pending[~hit], place[~hit] + 1
     return found
@@ -92,7 +92,7 @@ class Identities:
 
     def __init__(self, parts: Sequence[Segment]) -> None:
         self.parts = tuple(parts)
-        sizes = [len(part["ids"]) for part in self.parts]
+        sizes = [len(part.column("ids")) for part in self.parts]
         self.starts = np.cumsum([0, *sizes])
         self.count = int(self.starts[-1])
 
@@ -120,11 +120,12 @@ class Identities:
     def ids(self, ordinals: Ordinals) -> Bytes:
         """Returns the ids of known ordinals, (m, 16) uint8."""
         if len(self.parts) == 1:
-            return self.parts[0]["ids"][ordinals]
+            return self.parts[0].column("ids")[ordinals]
         result = np.empty((len(ordinals), 16), dtype=np.uint8)
         index = np.searchsorted(self.starts, ordinals.astype(np.int64), side="right") - 1
         for number, part in enumerate(self.parts):
             here = np.flatnonzero(index == number)
             if len(here):
-                result[here] = part["ids"][ordinals[here].astype(np.int64) - self.starts[number]]
+                rows = ordinals[here].astype(np.int64) - self.starts[number]
+                result[here] = part.column("ids")[rows]
         return result

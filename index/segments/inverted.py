@@ -8,7 +8,8 @@ Columns under a prefix P, p postings of k distinct keys:
     P.values (p,) what stands beside the row: term frequency or weight; may be absent
 Terms have positions as well (`positions.py`), and impacts (`impacts.py`).
 
-Nothing is decoded at open: a lookup is a binary search in the mapped bytes.
+Nothing is decoded at open: a lookup is a binary search in the mapped bytes, and only the postings
+that are asked for are read.
 """
 
 from __future__ import annotations
@@ -44,13 +45,14 @@ class Inverted:
     __slots__ = ("_found", "_starts", "keys", "rows", "values")
 
     def __init__(self, segment: Segment, prefix: str) -> None:
-        columns = segment.columns
-        ends = columns.get(f"{prefix}.ends")
-        blob = columns[f"{prefix}.keys"]
-        self.keys: KeyList | None = None if ends is None else KeyList(blob, ends)
-        self._starts = columns[f"{prefix}.starts"]
-        self.rows = columns[f"{prefix}.rows"]
-        self.values = columns.get(f"{prefix}.values")
+        column = segment.column
+        ends, values = f"{prefix}.ends", f"{prefix}.values"
+        self.keys: KeyList | None = None
+        if ends in segment:
+            self.keys = KeyList(column(f"{prefix}.keys"), column(ends))
+        self._starts = column(f"{prefix}.starts")
+        self.rows = column(f"{prefix}.rows")
+        self.values = column(values) if values in segment else None
         self._found: dict[bytes, int | None] = {}
 
     def counts(self) -> Array:
@@ -60,7 +62,7 @@ class Inverted:
 
     def posting_starts(self) -> Array:
         """Returns where the postings of each key begin, and the end of the last, (k + 1,) int64."""
-        starts: Array = self._starts.astype(np.int64)
+        starts: Array = self._starts.whole().astype(np.int64)
         return starts
 
     def find(self, key: bytes) -> int | None:
@@ -80,7 +82,7 @@ class Inverted:
     def span(self, index: int, stop: int | None = None) -> slice:
         """Returns where the postings of the keys index..stop (one key when None) stand."""
         stop = index + 1 if stop is None else stop
-        return slice(int(self._starts[index]), int(self._starts[stop]))
+        return slice(self._starts.item(index), self._starts.item(stop))
 
 
 def inverted(segment: Segment, prefix: str) -> Inverted:
@@ -152,7 +154,7 @@ def merge_inverted(
         renumbered: for each segment (rows,) uint32 from its row to the new one, NO_ROW to drop.
     """
     readers = [Inverted(segment, prefix) for segment in segments]
-    is_placed = prefix == "term" and all("position.bytes" in one.columns for one in segments)
+    is_placed = prefix == "term" and all("position.bytes" in one for one in segments)
     if readers[0].keys is None:
         tables = [segment[f"{prefix}.keys"].astype(np.uint64) for segment in segments]
         packed, values, _ = _renumber(readers, tables, renumbered)
@@ -191,12 +193,12 @@ def _merged_positions(
     kept_positions, kept_counts = [], []
     for segment, reader, rows_new in zip(segments, readers, renumbered, strict=True):
         assert reader.values is not None, "BUG: positions come with frequencies"
-        counts = reader.values.astype(np.int64)
+        counts = reader.values.whole().astype(np.int64)
         starts = segment["position.starts"]
         ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
         by_term = np.diff(ends[reader.posting_starts()])
         positions = all_positions(segment["position.bytes"], starts, by_term)
-        kept = rows_new[reader.rows] != NO_ROW
+        kept = rows_new[reader.rows.whole()] != NO_ROW
         if not kept.all():
             positions, counts = positions[np.repeat(kept, counts)], counts[kept]
         kept_positions.append(positions)
@@ -236,13 +238,14 @@ def _renumber(
     packed_parts, value_parts = [], []
     for reader, table, rows_new in zip(readers, tables, renumbered, strict=True):
         counts = reader.counts()
-        rows = rows_new[reader.rows]
+        rows = rows_new[reader.rows.whole()]
         packed = (np.repeat(table, counts) << _ROW_BITS) | rows
         kept = rows != NO_ROW
         is_whole = bool(kept.all())
         packed_parts.append(packed if is_whole else packed[kept])
         if reader.values is not None:
-            value_parts.append(reader.values if is_whole else reader.values[kept])
+            values = reader.values.whole()
+            value_parts.append(values if is_whole else values[kept])
     if len(packed_parts) == 2 and len(packed_parts[1]) * _SMALL_SHARE < len(packed_parts[0]):
         place = np.searchsorted(packed_parts[0], packed_parts[1])
         both = np.insert(packed_parts[0], place, packed_parts[1])

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ibidem.index.arrays import Array, Bytes, Columns, offsets
+from ibidem.index.segments.column import Column
 
 _SMALL_SHARE = 16
 """A list this many times shorter than the other is inserted key by key."""
@@ -28,59 +29,94 @@ class Numbering(dict[bytes, int]):
 
 
 class KeyList:
-    """The keys of an inverted column as a sorted sequence of bytes, read in place."""
+    """The keys of an inverted column as a sorted sequence of bytes, read in place.
 
-    __slots__ = ("_column", "_ends", "_found_count", "_sample", "blob")
+    The first searches read the few keys that they pass; then all of it is read and a sample kept.
+    """
 
-    def __init__(self, blob: Array, ends: Array) -> None:
-        self.blob = blob.data
-        self._column = ends
-        self._ends = ends.data
+    __slots__ = ("_blob", "_ends", "_found_count", "_sample", "_views")
+
+    def __init__(self, blob: Column, ends: Column) -> None:
+        self._blob = blob
+        self._ends = ends
         self._found_count = 0
         self._sample: list[bytes] = []
+        self._views: tuple[memoryview, memoryview] | None = None
 
     def __len__(self) -> int:
         return len(self._ends)
 
     def __getitem__(self, index: int) -> bytes:
-        ends = self._ends
-        return bytes(self.blob[ends[index - 1] if index else 0 : ends[index]])
+        if self._views is None and not (self._blob.is_checked and self._ends.is_checked):
+            return self._blob[self.start(index) : self._ends.item(index)].tobytes()
+        blob, ends = self._views or self._whole()
+        return bytes(blob[ends[index - 1] if index else 0 : ends[index]])
 
     def __iter__(self) -> Iterator[bytes]:
-        blob = bytes(self.blob)
+        mapped, ends = self._whole()
+        blob = bytes(mapped)
         start = 0
-        for end in self._ends:
+        for end in ends:
             yield blob[start:end]
             start = end
 
     def start(self, index: int) -> int:
-        """Returns where key `index` begins in `blob`; its end for the index after the last key."""
-        return int(self._ends[index - 1]) if index else 0
+        """Returns where key `index` begins in all of them; their end for the index after the last
+        key."""
+        return self._ends.item(index - 1) if index else 0
+
+    def part(self, start: int, stop: int) -> KeyList:
+        """Returns the keys from one index to before another."""
+        first = self.start(start)
+        blob = np.ascontiguousarray(self._blob[first : self.start(stop)])
+        return KeyList(Column(blob), Column(self._ends[start:stop].astype(np.int64) - first))
+
+    def between(self, start: int, stop: int) -> memoryview:
+        """Returns the bytes of the keys from one index to before another."""
+        return self._blob[self.start(start) : self.start(stop)].data
 
     def lengths(self) -> Array:
         """Returns the length of each key, (k,) int64."""
-        return np.diff(self._column.astype(np.int64), prepend=0)
+        return np.diff(self._ends.whole().astype(np.int64), prepend=0)
 
     def find(self, key: bytes, low: int = 0) -> int:
         """Returns the index of the first key that is not below `key`, from `low` on."""
-        blob, ends = self.blob, self._ends
-        high = len(ends)
+        high = len(self._ends)
         if self._found_count < _FOUND_BEFORE_SAMPLE:
             self._found_count += 1
         elif high > _SAMPLED_EVERY:
             # Every so many keys one is in memory, which leaves the last steps to the column.
             if not self._sample:
+                self._whole()
                 self._sample = [self[index] for index in range(0, high, _SAMPLED_EVERY)]
             place = bisect_left(self._sample, key)
             high = min(high, place * _SAMPLED_EVERY)
             low = max(low, high - _SAMPLED_EVERY, 0)
+        views = self._views
         while low < high:
             middle = (low + high) >> 1
-            if blob[ends[middle - 1] if middle else 0 : ends[middle]].tobytes() < key:
+            if views is None:
+                is_below = self[middle] < key
+            else:
+                blob, ends = views
+                is_below = blob[ends[middle - 1] if middle else 0 : ends[middle]].tobytes() < key
+            if is_below:
                 low = middle + 1
             else:
                 high = middle
         return low
+
+    def _whole(self) -> tuple[memoryview, memoryview]:
+        """Returns the keys concatenated, and their ends."""
+        if self._views is None:
+            self._views = self._blob.whole().data, self._ends.whole().data
+        return self._views
+
+
+def key_list(keys: Sequence[bytes]) -> KeyList:
+    """Returns the list of ascending byte keys."""
+    columns = key_columns("", keys)
+    return KeyList(Column(columns[".keys"]), Column(columns[".ends"]))
 
 
 def key_columns(prefix: str, keys: Sequence[bytes]) -> Columns:
@@ -130,10 +166,9 @@ def _with_few(many: KeyList, few: Sequence[bytes]) -> tuple[Bytes, Array, list[A
     start = 0
     for key, at, fresh in zip(few, places, is_new, strict=True):
         if fresh:
-            stop = many.start(at)
-            pieces += (many.blob[start:stop], key)
-            start = stop
-    pieces.append(many.blob[start:])
+            pieces += (many.between(start, at), key)
+            start = at
+    pieces.append(many.between(start, len(many)))
     sizes = np.fromiter(
         (len(key) for key, fresh in zip(few, is_new, strict=True) if fresh), np.int64
     )

@@ -136,7 +136,7 @@ def merge_codes(plan: Plan, names: str, codes: str) -> tuple[list[bytes], Array]
     `names` are the inverted-style key columns of each segment, `codes` the row column of numbers.
     """
     lists = [
-        list(KeyList(part.segment[f"{names}.keys"], part.segment[f"{names}.ends"]))
+        list(KeyList(part.segment.column(f"{names}.keys"), part.segment.column(f"{names}.ends")))
         for part in plan.parts
     ]
     texts = sorted(set().union(*lists))

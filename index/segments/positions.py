@@ -49,9 +49,10 @@ def all_positions(data: Array, starts: Array, counts: Array) -> Array:
     return found
 
 
-def positions_at(data: Array, start: int, stop: int, count: int) -> Array:
-    """Returns the positions of one term with `count` occurrences, (count,) of an unsigned type."""
-    width = (stop - start) // count
+def positions_at(data: Array, count: int) -> Array:
+    """Returns the positions of one term with `count` occurrences, whose bytes are `data`, (count,)
+    of an unsigned type."""
+    width = len(data) // count
     assert width in _WIDTHS, "BUG: positions are 1, 2 or 4 bytes wide"
-    found: Array = np.frombuffer(data[start:stop].tobytes(), f"<u{width}")
+    found: Array = np.frombuffer(data.tobytes(), f"<u{width}")
     return found

@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ibidem.index.arrays import Ordinals
+from ibidem.index.segments.column import Column
 from ibidem.index.segments.inverted import inverted
-from ibidem.index.segments.key_list import KeyList, union_keys
+from ibidem.index.segments.key_list import KeyList, key_list, union_keys
 from ibidem.index.segments.merge_rows import Part
 from ibidem.index.segments.property_keys import END, NULL, name_key
 from ibidem.objects.record import record
@@ -53,19 +54,16 @@ def property_order(parts: Iterable[Part], name: str) -> PropertyOrder:
         assert column.keys is not None, "BUG: properties have byte keys"
         start = column.keys.find(prefix + NULL)
         stop = column.keys.find(prefix + END, start)
-        base = column.keys.start(start)
-        ends = np.array(part.segment["prop.ends"][start:stop]).astype(np.int64) - base
-        blob = np.frombuffer(column.keys.blob, np.uint8)[base : column.keys.start(stop)]
-        lists.append(KeyList(np.ascontiguousarray(blob), ends))
+        lists.append(column.keys.part(start, stop))
         rows = column.rows[column.span(start, stop)]
         pairs.append((part, part.segment["ordinals"][rows], column.counts()[start:stop]))
     if not lists:
-        return PropertyOrder(np.zeros(0, np.uint32), np.zeros(0, np.int64), _keys([]), prefix)
+        return PropertyOrder(np.zeros(0, np.uint32), np.zeros(0, np.int64), key_list([]), prefix)
     if len(lists) == 1:
         keys, tables = lists[0], [np.arange(len(lists[0]), dtype=np.uint64)]
     else:
         blob, ends, tables = union_keys(lists)
-        keys = KeyList(np.asarray(blob), ends)
+        keys = KeyList(Column(blob), Column(ends))
     found: list[Ordinals] = []
     ranks: list[npt.NDArray[np.int64]] = []
     for (part, ordinals, counts), table in zip(pairs, tables, strict=True):
@@ -76,8 +74,3 @@ def property_order(parts: Iterable[Part], name: str) -> PropertyOrder:
         found.append(ordinals)
         ranks.append(places)
     return PropertyOrder(np.concatenate(found), np.concatenate(ranks), keys, prefix)
-
-
-def _keys(keys: list[bytes]) -> KeyList:
-    ends = np.cumsum([len(key) for key in keys], dtype=np.int64)
-    return KeyList(np.frombuffer(b"".join(keys), np.uint8), ends)

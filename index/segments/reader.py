@@ -180,7 +180,8 @@ class EdgeSegment(SegmentView):
     def etypes(self) -> tuple[str, ...]:
         """The types of the segment's rows, dead ones included."""
         columns = self.part.segment
-        return tuple(key.decode() for key in KeyList(columns["etype.keys"], columns["etype.ends"]))
+        names = KeyList(columns.column("etype.keys"), columns.column("etype.ends"))
+        return tuple(key.decode() for key in names)
 
     def etype_counts(self) -> npt.NDArray[np.int64]:
         """Returns how many live rows there are of each type, beside `etypes`."""

@@ -1,28 +1,35 @@
 """A segment: one immutable set of columns, and the one file that holds it.
 
-    offset 0   magic (8) | header length (4, little-endian) | 0 (4) | file size (8) | 0 (8)
+    offset 0   magic (8) | header length (8, little-endian) | file size (8) | 0 (8)
     offset 32  blake3 of the first 32 bytes and of the header (32)
-    offset 64  header: DAG-CBOR {"columns": {name: [dtype, shape, offset]}, "meta": {...}}
-    then       the columns, each at a multiple of 64 bytes
+    offset 64  header: DAG-CBOR {
+                 "columns": {name: [dtype, shape, offset, chunk rows, checksums]},
+                 "digest": blake3 of all that follows the header and its padding,
+                 "meta": {...}}
+    then       the columns, each at a multiple of 64 bytes, zeros between them
 
 A file is mapped, never read as a whole: a column is a view of the mapping, and the mapping lives as
-long as an array on it does, also after the file was unlinked. Names of files are the hash of all
-their bytes. Truncation and damage of the header are noticed at every open; `verify` hashes the
-rest.
+long as an array on it does, also after the file was unlinked. The name of a file is the hash at
+offset 32, so a file that was cut, or put in the place of another, is noticed when it is opened. The
+bytes of columns are compared with their checksums when they are read (`column.py`); `check_digest`
+compares all of them with `digest`.
 """
 
 from __future__ import annotations
 
+import math
 import mmap
-from collections.abc import Mapping
-from typing import Any, TypeAlias
+from collections.abc import Iterator, Mapping
+from typing import Any, NoReturn, Self, TypeAlias
 
 import numpy as np
 from blake3 import blake3
 
 from ibidem.index.arrays import Array, Columns
+from ibidem.index.segments.column import Checksums, Column
 from ibidem.objects import codec
 from ibidem.objects.errors import CorruptError
+from ibidem.objects.record import record
 
 MAGIC = b"ibidseg1"
 ALIGNMENT = 64
@@ -35,54 +42,133 @@ class Segment:
     """Columns of one segment. `cache` keeps what was derived from them; it dies with the
     segment."""
 
-    __slots__ = ("__weakref__", "cache", "columns", "meta", "name", "row_count", "size_bytes")
-
     def __init__(
-        self, name: str, columns: Columns, meta: Mapping[str, Any], size_bytes: int
+        self,
+        name: str,
+        columns: Mapping[str, Array | Column],
+        meta: Mapping[str, Any],
+        size_bytes: int,
     ) -> None:
         self.name = name
-        self.columns = columns
+        self._columns = {
+            key: column if isinstance(column, Column) else Column(column)
+            for key, column in columns.items()
+        }
         self.meta = meta
         self.size_bytes = size_bytes
         self.row_count = len(columns["ordinals"]) if "ordinals" in columns else 0
         self.cache: dict[Any, Any] = {}
+        self._is_wrong = False
 
-    def __getitem__(self, column: str) -> Array:
-        return self.columns[column]
+    def __getitem__(self, name: str) -> Array:
+        """Returns a whole column.
+
+        Raises:
+            CorruptError: some of its bytes do not have their checksum.
+        """
+        return self._columns[name].whole()
+
+    def column(self, name: str) -> Column:
+        """Returns a column that is read in part."""
+        return self._columns[name]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._columns
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def columns(self) -> Columns:
+        """Returns all columns, whole; raises as reading one does."""
+        return {name: column.whole() for name, column in self._columns.items()}
+
+    @property
+    def is_damaged(self) -> bool:
+        """Whether some column was found that does not have its checksums, or is wrong."""
+        return self._is_wrong or any(column.is_damaged for column in self._columns.values())
+
+    def refuse(self, problem: str) -> NoReturn:
+        """Takes the segment for damaged: it says other things than the blocks it was made from.
+
+        Raises:
+            CorruptError: always.
+        """
+        self._is_wrong = True
+        raise CorruptError(f"index file {self.name}: {problem}", hint="run 'repo reindex'")
 
 
-def segment_pieces(columns: Columns, meta: Mapping[str, Any]) -> tuple[int, list[Piece]]:
-    """Returns the size of the file that holds `columns`, and its bytes in pieces, without copying
-    columns."""
-    arrays = {name: np.ascontiguousarray(columns[name]) for name in sorted(columns)}
-    table: dict[str, Any] = {}
-    offset = 0
-    for name, column in arrays.items():
-        dtype = column.dtype.newbyteorder("<").str
-        assert dtype in _DTYPES, f"BUG: column {name} has dtype {dtype}"
-        table[name] = [dtype, list(column.shape), offset]
-        offset += -(-column.nbytes // ALIGNMENT) * ALIGNMENT
-    header = codec.encode({"columns": table, "meta": dict(meta)})
-    size = -(-(HEAD_BYTES + len(header)) // ALIGNMENT) * ALIGNMENT + offset
-    head = MAGIC + len(header).to_bytes(8, "little") + size.to_bytes(16, "little")
-    pieces: list[Piece] = [head + blake3(head + header).digest() + header + _padding(len(header))]
-    for column in arrays.values():
-        if column.nbytes:
-            pieces.append(column.reshape(-1).view(np.uint8).data)
-            pieces.append(_padding(column.nbytes))
-    return size, pieces
+@record
+class SegmentFile:
+    """A file of a segment that is to be written."""
 
+    name: str
+    size_bytes: int
+    pieces: tuple[Piece, ...]
 
-def _padding(size_bytes: int) -> bytes:
-    return bytes(-size_bytes % ALIGNMENT)
+    @classmethod
+    def of(cls, columns: Columns, meta: Mapping[str, Any]) -> Self:
+        """Returns the file that holds `columns`, without copying them."""
+        arrays = {name: np.ascontiguousarray(columns[name]) for name in sorted(columns)}
+        table: dict[str, Any] = {}
+        body: list[Piece] = []
+        hasher, offset = blake3(), 0  # one thread: the pool of its library does not survive a fork
+        for name, column in arrays.items():
+            dtype = column.dtype.newbyteorder("<").str
+            assert dtype in _DTYPES, f"BUG: column {name} has dtype {dtype}"
+            checksums = Checksums.of(name, column)
+            shape = list(column.shape)
+            table[name] = [dtype, shape, offset, checksums.chunk_rows, checksums.digests]
+            if column.nbytes:
+                body += (column.reshape(-1).view(np.uint8).data, _padding(column.nbytes))
+                hasher.update(body[-2]).update(body[-1])
+            offset += _aligned(column.nbytes)
+        header = codec.encode({"columns": table, "digest": hasher.digest(), "meta": dict(meta)})
+        size = _aligned(HEAD_BYTES + len(header)) + offset
+        head = MAGIC + len(header).to_bytes(8, "little") + size.to_bytes(16, "little")
+        digest = blake3(head + header)
+        first = head + digest.digest() + header + _padding(len(header))
+        return cls(digest.hexdigest(), size, (first, *body))
 
 
 def read_segment(name: str, data: bytes | memoryview | mmap.mmap) -> Segment:
-    """Returns the segment in `data`; its columns are read-only views.
+    """Returns the segment in `data`, named by its hash; columns are compared as they are read.
+
+    Args:
+        name: of the file, for errors.
+        data: all bytes of the file.
 
     Raises:
         CorruptError: not a segment, or cut short.
     """
+    head, table, start = _header(name, data)
+    columns: dict[str, Column] = {}
+    for column, (dtype, shape, offset, chunk_rows, digests) in table["columns"].items():
+        count = math.prod(shape)
+        array: Array = np.empty(0, dtype=dtype)
+        if count:
+            array = np.frombuffer(data, dtype=dtype, count=count, offset=start + offset)
+        array = array.reshape(shape)
+        array.flags.writeable = False
+        checksums = Checksums(chunk_rows, digests)
+        columns[column] = Column(array, checksums, f"file {name}, column {column}")
+    return Segment(head[32:].hex(), columns, table["meta"], len(data))
+
+
+def check_digest(name: str, data: bytes | memoryview | mmap.mmap) -> None:
+    """Compares all bytes of a segment's file with its digest.
+
+    Raises:
+        CorruptError: they differ, or it is not a segment.
+    """
+    _, table, start = _header(name, data)
+    with memoryview(data) as view, view[start:] as body:
+        found = blake3(body).digest()
+    if found != table["digest"]:
+        raise CorruptError(f"index file {name}: the columns do not have their stated hash")
+
+
+def _header(name: str, data: bytes | memoryview | mmap.mmap) -> tuple[bytes, Any, int]:
+    """Returns the first 64 bytes, the header, and where columns begin."""
     size = len(data)
     head = bytes(data[:HEAD_BYTES])
     if size < HEAD_BYTES or head[:8] != MAGIC or int.from_bytes(head[16:24], "little") != size:
@@ -93,17 +179,12 @@ def read_segment(name: str, data: bytes | memoryview | mmap.mmap) -> Segment:
     header = bytes(data[HEAD_BYTES : HEAD_BYTES + length])
     if blake3(head[:32] + header).digest() != head[32:64]:
         raise CorruptError(f"index file {name}: the header does not have its stated hash")
-    table = codec.decode(header)
-    start = -(-(HEAD_BYTES + length) // ALIGNMENT) * ALIGNMENT
-    columns: Columns = {}
-    for column, (dtype, shape, offset) in table["columns"].items():
-        count = 1
-        for axis in shape:
-            count *= axis
-        array: Array = np.empty(0, dtype=dtype)
-        if count:
-            array = np.frombuffer(data, dtype=dtype, count=count, offset=start + offset)
-        array = array.reshape(shape)
-        array.flags.writeable = False
-        columns[column] = array
-    return Segment(name, columns, table["meta"], size)
+    return head, codec.decode(header), _aligned(HEAD_BYTES + length)
+
+
+def _aligned(size_bytes: int) -> int:
+    return -(-size_bytes // ALIGNMENT) * ALIGNMENT
+
+
+def _padding(size_bytes: int) -> bytes:
+    return bytes(-size_bytes % ALIGNMENT)

@@ -2,9 +2,8 @@
 
 A file is written under a temporary name and renamed, so a name is a whole file or nothing. Large
 files are flushed before the rename. Small ones are not, because every commit writes some: after a
-power cut they may hold anything, so they are hashed when a process first opens them. Hashing a
-large one would take longer than an answer; it is done when somebody wrote to the file since, which
-its time of modification tells: ours is made from the name. Either way a file that is missing or
+power cut they may hold anything, so their columns are compared with their checksums when a process
+first opens them; those of large files when they are read. Either way a file that is missing or
 damaged means "build again", never a wrong answer.
 """
 
@@ -21,15 +20,21 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-from blake3 import blake3
 
 from ibidem.index.arrays import Columns
-from ibidem.index.segments.segment import ALIGNMENT, Piece, Segment, read_segment, segment_pieces
+from ibidem.index.segments.segment import (
+    ALIGNMENT,
+    Piece,
+    Segment,
+    SegmentFile,
+    check_digest,
+    read_segment,
+)
 from ibidem.objects.errors import CorruptError, StorageError
 from ibidem.store import files
 
 SMALL_BYTES = 2 << 20
-"""Files up to this size are not flushed and are hashed at open: 0.2 ms at most."""
+"""Files up to this size are not flushed and are compared in whole at open: 0.1 ms at most."""
 
 
 class SegmentStore(Protocol):
@@ -65,59 +70,59 @@ class FolderSegmentStore:
         Raises:
             StorageError: the file could not be written; nothing is left of it.
         """
-        size, pieces = segment_pieces(columns, meta or {})
-        hasher = blake3()  # one thread: the pool of its library does not survive a fork
-        for piece in pieces:
-            hasher.update(piece)
-        name = hasher.hexdigest()
-        path = self.directory / name
-        known = self._open.get(name)
-        if known is not None and path.exists():
+        file = SegmentFile.of(columns, meta or {})
+        path = self.directory / file.name
+        known = self._open.get(file.name)
+        if known is not None and not known.is_damaged and path.exists():
             return known
-        self.bytes_written += size
-        if size > SMALL_BYTES:
-            write_file(path, pieces, is_flushed=True)
-            _stamp(path)
-            segment = read_segment(name, map_file(path))
+        self.bytes_written += file.size_bytes
+        if file.size_bytes > SMALL_BYTES:
+            write_file(path, file.pieces, is_flushed=True)
+            segment = read_segment(file.name, map_file(path))
         else:
-            data = _aligned(pieces, size)
+            data = _in_one_buffer(file)
             write_file(path, [data], is_flushed=False)
-            segment = read_segment(name, data)
-        self._open[name] = segment
+            segment = read_segment(file.name, data)
+        self._open[file.name] = segment
         return segment
 
-    def open(self, name: str, *, verify: bool = False) -> Segment:
-        """Returns the segment of that name; small files are hashed, and large ones that somebody
-        wrote to, and all when `verify`.
+    def open(self, name: str) -> Segment:
+        """Returns the segment of that name, whose columns are compared at once in small files.
 
         Raises:
             CorruptError: missing, cut short or damaged.
         """
         known = self._open.get(name)
-        if known is not None and not verify:
+        if known is not None:
             return known
-        path = self.directory / name
-        data = map_file(path)
-        is_large = len(data) > SMALL_BYTES
-        if verify or not is_large or not _is_stamped(path):
-            if file_hash(data) != name:
-                raise CorruptError(f"index file {name}: the bytes do not have that hash")
-            if is_large:
-                _stamp(path)
+        data = map_file(self.directory / name)
         segment = read_segment(name, data)
+        if segment.name != name:
+            raise CorruptError(f"index file {name}: it holds the segment {segment.name}")
+        if len(data) <= SMALL_BYTES:
+            segment.columns()
         self._open[name] = segment
         return segment
+
+    def verify(self, name: str) -> None:
+        """Hashes the file of that name whole.
+
+        Raises:
+            CorruptError: missing, cut short or damaged.
+        """
+        data = map_file(self.directory / name)
+        check_digest(name, data)
+        if read_segment(name, data).name != name:
+            raise CorruptError(f"index file {name}: it holds another segment")
 
     def __contains__(self, name: str) -> bool:
         """Tells whether a segment came from here, whatever became of its file."""
         return name in self._open
 
     def damaged(self, names: Iterable[str]) -> set[str]:
-        """Returns those of the files of this shelf that are not what their names say; all are
-        hashed."""
-        return {
-            name for name in names if name in self and not _has_hash(self.directory / name, name)
-        }
+        """Returns those of the files of this shelf that are not what their names say, or were not
+        when they were read; all are hashed."""
+        return {name for name in names if name in self and self._is_damaged(name)}
 
     def discard(self, names: Iterable[str]) -> bool:
         """Removes files and forgets that they were open; tells whether all of them are gone."""
@@ -135,6 +140,16 @@ class FolderSegmentStore:
         """Removes files; those that are mapped stay readable until their last array is gone."""
         for name in names:
             unlink(self.directory / name)
+
+    def _is_damaged(self, name: str) -> bool:
+        segment = self._open.get(name)
+        if segment is not None and segment.is_damaged:
+            return True
+        try:
+            self.verify(name)
+        except (CorruptError, StorageError):
+            return True
+        return False
 
 
 def names_in(directory: Path) -> list[str]:
@@ -163,47 +178,16 @@ def unlink(path: Path) -> None:
         path.unlink()
 
 
-def _stamp(path: Path) -> None:
-    """Gives a file the time that says that nobody wrote to it after us."""
-    with suppress(OSError):  # then it is hashed at the next open too
-        os.utime(path, (_stamped_seconds(path.name),) * 2)
-
-
-def _is_stamped(path: Path) -> bool:
-    try:
-        return path.stat().st_mtime_ns == _stamped_seconds(path.name) * 1_000_000_000
-    except OSError:
-        return False
-
-
-def _stamped_seconds(name: str) -> int:
-    """Returns an even number, below 2^31, of seconds since 1970: what every file system can
-    keep."""
-    return int(name[:7], 16) * 2
-
-
-def _has_hash(path: Path, name: str) -> bool:
-    try:
-        return file_hash(map_file(path)) == name
-    except (CorruptError, StorageError):
-        return False
-
-
-def _aligned(pieces: Iterable[Piece], size_bytes: int) -> memoryview:
-    """Returns the pieces in one buffer, aligned as a mapping is."""
-    room = np.empty(size_bytes + ALIGNMENT, dtype=np.uint8)
+def _in_one_buffer(file: SegmentFile) -> memoryview:
+    """Returns the bytes of a file in one buffer, aligned as a mapping is."""
+    room = np.empty(file.size_bytes + ALIGNMENT, dtype=np.uint8)
     start = -room.ctypes.data % ALIGNMENT
-    target = room[start : start + size_bytes].data
+    target = room[start : start + file.size_bytes].data
     place = 0
-    for piece in pieces:
+    for piece in file.pieces:
         target[place : place + len(piece)] = piece
         place += len(piece)
     return target
-
-
-def file_hash(data: bytes | mmap.mmap) -> str:
-    """Returns the blake3 of the bytes as 64 hexadecimal digits."""
-    return blake3(data).hexdigest()
 
 
 def map_file(path: Path) -> mmap.mmap:

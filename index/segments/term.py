@@ -1,6 +1,6 @@
 """A term of one segment: its postings, and what else is kept of them.
 
-Arrays are views of the columns; nothing is decoded until it is asked for.
+Arrays are views of the columns; nothing is read or decoded until it is asked for.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ class Term:
     @property
     def impacts(self) -> npt.NDArray[np.uint8]:
         """(m,) uint8: bounds what each posting adds, see `impacts.py`."""
-        return self._segment["term.impacts"][self._span]
+        return self._segment.column("term.impacts")[self._span]
 
     @property
     def top(self) -> int:
         """The largest impact."""
-        return int(self._segment["term.tops"][self._index])
+        return self._segment.column("term.tops").item(self._index)
 
     @property
     def dense(self) -> npt.NDArray[np.uint8] | None:
@@ -48,12 +48,15 @@ class Term:
             places = {index: place for place, index in enumerate(wide)}
             self._segment.cache["dense places"] = places
         place = places.get(self._index)
-        return None if place is None else self._segment["dense.impacts"][place]
+        if place is None:
+            return None
+        found: npt.NDArray[np.uint8] = self._segment.column("dense.impacts")[place : place + 1][0]
+        return found
 
     def positions(self) -> tuple[Array, Array]:
         """Returns (ends, positions): posting i stands at positions[ends[i - 1]:ends[i]]."""
-        starts = self._segment["position.starts"]
-        start, stop = int(starts[self._index]), int(starts[self._index + 1])
+        starts = self._segment.column("position.starts")
+        start, stop = starts.item(self._index), starts.item(self._index + 1)
         ends = np.cumsum(self.frequencies, dtype=np.int64)
-        data = self._segment["position.bytes"]
-        return ends, positions_at(data, start, stop, int(ends[-1]))
+        data = self._segment.column("position.bytes")[start:stop]
+        return ends, positions_at(data, int(ends[-1]))

@@ -96,7 +96,8 @@ class MaintenanceApi(Core):
     def index_counts(self) -> tuple[int, int]:
         """Returns how many nodes the index answers for at the head, and how many there are."""
         found = self.graph()
-        return len(found.snapshot().live), self.stats().node_count - self.stats().tombstone_count
+        answered = found.asked(lambda snapshot: len(snapshot.live))
+        return answered, self.stats().node_count - self.stats().tombstone_count
 
     # -- forgetting ----------------------------------------------------------------------------
 

@@ -22,6 +22,7 @@ from ibidem.retrieve.access.policy import ALL
 
 if TYPE_CHECKING:
     from ibidem.embed.protocol import Embedder
+    from ibidem.index.snapshot import Snapshot
     from ibidem.objects.node import Node
     from ibidem.repo.core import Core
     from ibidem.repo.graph import Graph
@@ -210,16 +211,15 @@ def _digests(revision: Graph, model: str) -> dict[bytes, bytes]:
     """Returns the digest of the text of every vector, by node id."""
     if model not in revision.root.vectors:
         return {}
-    snapshot = revision.snapshot()
-    found: dict[bytes, bytes] = {}
+    return revision.asked(lambda snapshot: dict(_digests_of(snapshot, model)))
+
+
+def _digests_of(snapshot: Snapshot, model: str) -> Iterator[tuple[bytes, bytes]]:
     for segment in snapshot.vectors(model):
-        rows = slice(None) if segment.live is None else segment.live
-        ids = snapshot.node_ids(segment.ordinals[rows])
-        digests = segment.digests[rows]
-        found.update(
-            (key.tobytes(), digest.tobytes()) for key, digest in zip(ids, digests, strict=True)
-        )
-    return found
+        digests, live, ids = segment.digests[:], segment.live, snapshot.node_ids(segment.ordinals)
+        for row, (key, digest) in enumerate(zip(ids, digests, strict=True)):
+            if live is None or live[row]:
+                yield key.tobytes(), digest.tobytes()
 
 
 def _text(repository: Core, config: Config, node: Node) -> str:

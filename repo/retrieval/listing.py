@@ -5,9 +5,9 @@ No ranking and no receipt: the answer is all that holds, in an order that is def
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ibidem.objects.errors import ErrorKind, NotFoundError
 from ibidem.objects.ids import NodeId
@@ -24,8 +24,11 @@ from ibidem.retrieve.query import checks
 from ibidem.retrieve.query.query import resolve
 
 if TYPE_CHECKING:
+    from ibidem.index.snapshot import Snapshot
     from ibidem.repo.graph import Graph
     from ibidem.retrieve.query.predicate import Predicate
+
+T = TypeVar("T")
 
 
 @record
@@ -66,23 +69,27 @@ def page(
     Raises:
         InvalidInputError: an option is wrong; the message names it.
     """
-    scope = _scope(revision, **conditions)
-    found = list_nodes(
-        scope,
-        Order.parse(order_by),
-        offset=checks.count("offset", offset),
-        limit=None if limit is None else checks.count("limit", limit),
-        after=after,
-    )
     get = revision.core.store.get
-    load = loader(scope.snapshot, lambda cid: Node.decode(get(cid)))
-    cids = scope.snapshot.node_cids(found.ordinals)
-    return Page(tuple(load(cid) for cid in cids), found.count, found.next)
+
+    def found(snapshot: Snapshot) -> Page:
+        scope = _scope(revision, snapshot, **conditions)
+        listed = list_nodes(
+            scope,
+            Order.parse(order_by),
+            offset=checks.count("offset", offset),
+            limit=None if limit is None else checks.count("limit", limit),
+            after=after,
+        )
+        load = loader(snapshot, lambda cid: Node.decode(get(cid)))
+        cids = snapshot.node_cids(listed.ordinals)
+        return Page(tuple(load(cid) for cid in cids), listed.count, listed.next)
+
+    return _answer(revision, found)
 
 
 def count(revision: Graph, **conditions: Any) -> int:
     """Returns how many nodes meet all conditions; no node is read."""
-    return len(_scope(revision, **conditions).members)
+    return _answer(revision, lambda snapshot: len(_scope(revision, snapshot, **conditions).members))
 
 
 def paths(
@@ -112,18 +119,27 @@ def paths(
     nodes = [starts] if isinstance(starts, NodeId) else list(starts)
     hidden = checks.flag("include_tombstoned", include_tombstoned)
     steps = parse_steps(path)
-    view = view_of(revision.seen_by(revision.trust).snapshot(), include_tombstoned=hidden)
-    for node in nodes:
-        ordinal = view.snapshot.ordinal(check_id("starts", node, NodeId))
-        if ordinal is None or ordinal not in view.snapshot.live:
-            raise NotFoundError(f"node {node} is not in the graph at this revision")
-        if ordinal not in view.members:
-            raise NotFoundError(f"node {node} was forgotten", kind=ErrorKind.FORGOTTEN)
-    return find_paths(view, nodes, steps, limit=limit, repeats=repeats)
+
+    def found(snapshot: Snapshot) -> list[Path]:
+        view = view_of(snapshot, include_tombstoned=hidden)
+        for node in nodes:
+            ordinal = snapshot.ordinal(check_id("starts", node, NodeId))
+            if ordinal is None or ordinal not in snapshot.live:
+                raise NotFoundError(f"node {node} is not in the graph at this revision")
+            if ordinal not in view.members:
+                raise NotFoundError(f"node {node} was forgotten", kind=ErrorKind.FORGOTTEN)
+        return find_paths(view, nodes, steps, limit=limit, repeats=repeats)
+
+    return _answer(revision, found)
+
+
+def _answer(revision: Graph, question: Callable[[Snapshot], T]) -> T:
+    return revision.seen_by(revision.trust).asked(question)
 
 
 def _scope(
     revision: Graph,
+    snapshot: Snapshot,
     *,
     label: str | Iterable[str] | None = None,
     where: Mapping[str, Any] | Predicate | None = None,
@@ -132,7 +148,6 @@ def _scope(
     include_tombstoned: bool = False,
 ) -> NodeSet:
     """Returns the nodes that meet all conditions."""
-    snapshot = revision.seen_by(revision.trust).snapshot()
     if label is None and not where and valid_at is None and valid_missing is None:
         hidden = checks.flag("include_tombstoned", include_tombstoned)
         return view_of(snapshot, include_tombstoned=hidden)

@@ -30,6 +30,7 @@ from ibidem.retrieve.semantics import engine
 from ibidem.retrieve.tokens import HEURISTIC, TokenEstimator
 
 if TYPE_CHECKING:
+    from ibidem.index.snapshot import Snapshot
     from ibidem.repo.core import Core
     from ibidem.repo.retrieval.signature import QuestionOptions
     from ibidem.retrieve.answer.item import Item
@@ -74,11 +75,14 @@ def retrieve_many(
     prepared = [ask_nodes(repository, revision, **options) for options in questions]
     queries = [one.query for one in prepared]
     get = repository.store.get
-    tops = revision.asked(
-        lambda snapshot: dense_tops(snapshot, queries, lambda cid: Node.decode(get(cid)))
+    of, tops = revision.asked(
+        lambda snapshot: (
+            snapshot,
+            dense_tops(snapshot, queries, lambda cid: Node.decode(get(cid))),
+        )
     )
     results = [
-        _checked(one, _of_nodes(execute_asked(repository, revision, one, dense=top)))
+        _checked(one, _of_nodes(execute_asked(repository, revision, one, dense=(of, top))))
         for one, top in zip(prepared, tops, strict=True)
     ]
     return [_with_receipt(repository, revision, result) for result in results]
@@ -174,23 +178,32 @@ def _said(warning: Warning) -> str:
 
 
 def execute_asked(
-    repository: Core, revision: Graph, asked: PreparedQuery, *, dense: LaneTop | None = None
+    repository: Core,
+    revision: Graph,
+    prepared: PreparedQuery,
+    *,
+    dense: tuple[Snapshot, LaneTop | None] | None = None,
 ) -> Answer[Any]:
-    """Returns the answer to a resolved question, by the rules of its version, without a receipt."""
+    """Returns the answer to a resolved question, by the rules of its version, without a receipt.
+
+    Args:
+        dense: the top of the dense lane, and the snapshot that it was asked of; another one, made
+            since because files were damaged, is asked again.
+    """
     store = repository.store
     result: Answer[Any] = revision.asked(
-        lambda snapshot: engine(asked.query.semantics)(
+        lambda snapshot: engine(prepared.query.semantics)(
             snapshot,
-            asked.query,
+            prepared.query,
             NodeSource(
                 lambda cid: Node.decode(store.get(cid)),
                 repository.content_of,
-                asked.estimator,
+                prepared.estimator,
                 lambda cids: list(map(Node.decode, store.get_many(cids))),
             ),
-            reranker=asked.reranker,
-            dense=dense,
-            **_noted(repository, asked.query),
+            reranker=prepared.reranker,
+            dense=dense[1] if dense is not None and dense[0] is snapshot else None,
+            **_noted(repository, prepared.query),
         )
     )
     return result

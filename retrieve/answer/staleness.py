@@ -75,7 +75,10 @@ def stale_among(
 
 
 def _digests(snapshot: Snapshot, model: str, ordinals: Ordinals) -> list[bytes | None]:
-    """Returns the digest that the live vector of each node carries, None where it has none."""
+    """Returns the digest that the live vector of each node carries, None where it has none.
+
+    Here the vectors of what is returned are compared with their blocks.
+    """
     found: list[bytes | None] = [None] * ordinals.shape[0]
     for segment in snapshot.vectors(model):
         column = segment.ordinals
@@ -86,5 +89,5 @@ def _digests(snapshot: Snapshot, model: str, ordinals: Ordinals) -> list[bytes |
         if segment.live is not None:
             is_here &= segment.live.take(rows, mode="clip")
         for place in is_here.nonzero()[0].tolist():
-            found[place] = segment.digests[rows[place]].tobytes()
+            found[place] = segment.made_from(int(rows[place]))
     return found

@@ -229,9 +229,7 @@ def _scores_of_zero_query(
         found = part.segment.ordinals if positions is None else part.segment.ordinals[positions]
         values = np.zeros(found.shape[0], np.float64)
         if side.metric == "euclidean":
-            rows = part.segment.rows
-            if positions is not None:
-                rows = np.take(rows, positions, axis=0)
+            rows = part.segment.rows[:] if positions is None else part.segment.rows[positions]
             values -= numbers.squares(rows)
         ordinals.append(found)
         scores.append(values + 0.0)

@@ -43,7 +43,6 @@ import numpy.typing as npt
 from ibidem.index.segments.codes import (
     CENTRE,
     CENTRE_NUMBERS,
-    CODE_COLUMNS,
     LEAN,
     directions,
     encode_rows,
@@ -51,9 +50,9 @@ from ibidem.index.segments.codes import (
 )
 from ibidem.objects.record import record
 from ibidem.retrieve.dense.bounds import Positions, QuerySide
-from ibidem.retrieve.dense.kernel import Int8s, Products, code_products, float_products
+from ibidem.retrieve.dense.kernel import Products, code_products, float_products
 from ibidem.retrieve.numbers import UNIT_32, Float32s, Float64s, gamma
-from ibidem.retrieve.protocol import VectorSegment
+from ibidem.retrieve.protocol import Column, VectorSegment
 
 ROUNDINGS = 2.0**-20
 """Absolute, on a cosine: more than the roundings to float32 of a product and its row scale, the
@@ -147,7 +146,8 @@ class Quantizer:
 class CodedRows:
     """The eight-bit codes of one segment, as stored."""
 
-    codes: Int8s
+    codes: Column
+    """(n, d) int8."""
     scales: Float32s
     residuals: Float32s
     norms: Float64s
@@ -162,13 +162,14 @@ class CodedRows:
         found: Self | None = segment.cache.get("retrieve.codes")
         if found is None:
             stored = segment.codes
-            columns = encode_rows(segment.rows) if stored is None else stored
-            codes, norms, residual, scale = (columns[name] for name in CODE_COLUMNS)
+            columns = encode_rows(segment.rows[:]) if stored is None else stored
+            codes = columns["codes"]
+            norms, residual, scale = (columns[name][:] for name in ("norms", "residual", "scale"))
             residual_max = float(residual.max(initial=0.0))
             length_max, centre = 1.0 + residual_max, None
             if CENTRE in columns:
-                direction, lean = columns[CENTRE].astype(np.float64), columns[LEAN]
-                mean, length_max = columns[CENTRE_NUMBERS].tolist()
+                direction, lean = columns[CENTRE][:].astype(np.float64), columns[LEAN][:]
+                mean, length_max = columns[CENTRE_NUMBERS][:].tolist()
                 centre = Centre(direction, mean, lean)
             found = cls(codes, scale, residual, norms, residual_max, length_max, centre)
             segment.cache["retrieve.codes"] = found
@@ -176,7 +177,7 @@ class CodedRows:
 
     def take(self, at: At) -> npt.NDArray[Any]:
         """Returns the codes of some rows."""
-        return self.codes[at] if isinstance(at, slice) else np.take(self.codes, at, axis=0)
+        return self.codes[at]
 
     def scale(self, at: At) -> Float32s:
         """Returns the scales of some rows."""
@@ -191,7 +192,8 @@ class CodedRows:
 class FloatRows:
     """The float32 rows of one segment."""
 
-    rows: Float32s
+    rows: Column
+    """(n, d) float32."""
     norms: Float64s
     residual_max: float
     has_extreme_norms: bool
@@ -213,8 +215,7 @@ class FloatRows:
 
     def take(self, at: At) -> npt.NDArray[Any]:
         """Returns some rows."""
-        rows = self.rows[at] if isinstance(at, slice) else np.take(self.rows, at, axis=0)
-        return np.ascontiguousarray(rows)
+        return np.ascontiguousarray(self.rows[at])
 
     def scale(self, at: At) -> Float32s:
         """Returns one over the norms, 0 for zero rows."""

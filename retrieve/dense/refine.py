@@ -69,10 +69,7 @@ class Refinement:
         step = max(1, tuning.GATHERED_COMPONENTS // self.segments[0].rows.shape[1])
         for start in range(0, self.size, step):
             span = slice(start, min(self.size, start + step))
-            pieces = [
-                np.take(segment.rows, positions, axis=0)
-                for segment, positions in self._by_segment(span)
-            ]
+            pieces = [segment.rows[positions] for segment, positions in self._by_segment(span)]
             yield span, pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
 
     def _by_segment(self, span: slice) -> Iterator[tuple[VectorSegment, Positions]]:

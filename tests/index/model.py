@@ -173,13 +173,15 @@ def check_lexical(snapshot: Snapshot, graph: Graph, store: MemoryStore) -> None:
 def check_vectors(snapshot: Snapshot, graph: Graph) -> None:
     found = {}
     for segment in snapshot.vectors(MODEL):
-        assert segment.rows.ctypes.data % 64 == 0 or not segment.name.isalnum()
+        rows, digests, cids = (
+            column.whole() for column in (segment.rows, segment.digests, segment.cid_digests)
+        )
+        assert rows.ctypes.data % 64 == 0 or not segment.name.isalnum()
         ids = ids_of(snapshot, segment.ordinals)
         for row, raw in enumerate(ids):
             if segment.live is None or segment.live[row]:
                 assert raw not in found
-                of = segment.digests[row].tobytes()
-                found[raw] = (segment.rows[row].tobytes(), of, segment.cid_digests[row].tobytes())
+                found[raw] = tuple(column[row].tobytes() for column in (rows, digests, cids))
     assert found == {
         raw: (vector.to_array().tobytes(), vector.of, vector.cid.raw[4:])
         for raw, vector in graph.vectors.get(MODEL, {}).items()

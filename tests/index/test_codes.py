@@ -46,12 +46,12 @@ def test_a_segment_is_written_with_codes_of_its_rows():
         segment = segment_of(rows, 0)
         assert segment["rows"].dtype == np.float32
         assert (segment["rows"] == rows).all()
-        same(segment.columns, rows.astype(np.float32))
+        same(segment.columns(), rows.astype(np.float32))
 
 
 def test_merging_copies_codes_and_drops_those_of_dead_rows():
     first, second = segment_of(random_rows(1, 9), 0), segment_of(random_rows(2, 5), 20)
-    marked = {name: column.copy() for name, column in first.columns.items()}
+    marked = {name: column.copy() for name, column in first.columns().items()}
     marked["scale"][3] = 77.0  # what no encoding gives: a copy keeps it
     merged = VectorRows.merge([Part(Segment("marked", marked, {}, 0)), Part(second)])
     assert merged["ordinals"].tolist() == [*range(9), *range(20, 25)]
@@ -68,7 +68,7 @@ def test_rows_that_lean_one_way_are_kept_beside_their_centre(monkeypatch):
     monkeypatch.setattr(codes, "CENTRED_ROWS_MIN", 4)
     rows = leaning_rows(1, 40)
     rows[3] = 0.0
-    columns = segment_of(rows, 0).columns
+    columns = segment_of(rows, 0).columns()
     centre, (mean, reach) = columns[CENTRE].astype(np.float64), columns[CENTRE_NUMBERS]
     assert 0.25 <= (centre**2).sum() <= 1.0
     units = rows.astype(np.float64)
@@ -127,7 +127,7 @@ def test_merging_makes_codes_anew_where_a_part_or_the_whole_has_a_centre(monkeyp
     plain = segment_of(random_rows(1, 9), 0), segment_of(leaning_rows(2, 30), 20)
     monkeypatch.setattr(codes, "CENTRED_ROWS_MIN", 20)
     leaning = segment_of(leaning_rows(3, 25), 60)
-    assert CENTRE in leaning.columns
+    assert CENTRE in leaning
     for parts in (plain, (plain[0], leaning), (leaning, plain[1])):
         merged = VectorRows.merge([Part(part) for part in parts])
         expected = encode_rows(merged["rows"])
@@ -137,7 +137,7 @@ def test_merging_makes_codes_anew_where_a_part_or_the_whole_has_a_centre(monkeyp
 
 def test_a_segment_without_codes_gets_them_when_read_or_merged():
     old = segment_of(random_rows(3, 6), 0)
-    bare = {name: column for name, column in old.columns.items() if name not in CODE_COLUMNS}
+    bare = {name: column for name, column in old.columns().items() if name not in CODE_COLUMNS}
     segment = Segment("bare", bare, {}, 0)
     view = VectorSegment(Part(segment))
     assert view.codes is None

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from pyroaring import BitMap
 
 from ibidem.index.arrays import bitmap_bytes, bitmap_of_bytes
+from ibidem.index.segments.column import Column
 from ibidem.index.segments.key_list import KeyList, key_columns, union_keys
 from ibidem.index.segments.property_keys import EXISTS, name_key, number_order, scalar_key
 from ibidem.objects import codec
@@ -50,10 +51,10 @@ lists = st.sets(st.binary(max_size=4), max_size=60)
 @given(st.lists(lists, min_size=1, max_size=4))
 def test_the_union_of_key_lists_is_that_of_the_sets(sets: list[set[bytes]]):
     columns = [key_columns("", sorted(keys)) for keys in sets]
-    opened = [KeyList(column[".keys"], column[".ends"]) for column in columns]
+    opened = [KeyList(Column(column[".keys"]), Column(column[".ends"])) for column in columns]
     blob, ends, tables = union_keys(opened)
     union = sorted(set().union(*sets))
-    assert list(KeyList(blob, ends)) == union
+    assert list(KeyList(Column(blob), Column(ends))) == union
     for keys, table in zip(sets, tables, strict=True):
         assert [union[place] for place in table.tolist()] == sorted(keys)
 

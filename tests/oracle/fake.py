@@ -149,7 +149,7 @@ class FakeSnapshot:
             **self._base(part),
             rows=np.array(arrays, np.float32).reshape(-1, dim),
             codes=None,
-            digests=np.frombuffer(b"".join(v.of for v in vectors), np.uint8).reshape(-1, 32),
+            made_from=lambda row: vectors[row].of,
         )
 
     def _sparse_segment(self, part: Any, rows: Any) -> Any:

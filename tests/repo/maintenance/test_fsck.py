@@ -277,12 +277,12 @@ def test_wrong_bounds_in_an_index_are_found_though_every_hash_is_right(repo: Rep
     for segment in repo.at().snapshot().state.segments():
         assert bound_problem(segment) is None
         for name in ("residual", "norms", "codes", "scale", "term.impacts", "term.tops"):
-            column = segment.columns.get(name)
+            column = segment.columns().get(name)
             if column is None or not len(column):
                 continue
             wrong = column.copy()
             wrong.reshape(-1)[-1] = wrong.reshape(-1)[-1] // 2 if name != "scale" else 0
-            columns = {**segment.columns, name: wrong}
+            columns = {**segment.columns(), name: wrong}
             assert bound_problem(Segment("wrong", columns, segment.meta, 0)) is not None, name
 
 
@@ -299,11 +299,11 @@ def test_an_index_of_vectors_that_lean_one_way_is_whole(tmp_path: Path) -> None:
         repo.retrieve(vector=("m", [1.0] * 8), limit=3)
         assert repo.fsck().faults == ()
         (segment,) = (
-            one for one in repo.at().snapshot().state.segments() if CENTRE_COLUMNS[0] in one.columns
+            one for one in repo.at().snapshot().state.segments() if CENTRE_COLUMNS[0] in one
         )
         assert bound_problem(segment) is None
         for name in ("codes", "residual", *CENTRE_COLUMNS):
-            columns = {**segment.columns, name: segment.columns[name] // 2}
+            columns = {**segment.columns(), name: segment[name] // 2}
             assert bound_problem(Segment("wrong", columns, segment.meta, 0)) is not None, name
     assert fsck_folder(tmp_path / "leaning").is_clean
 
