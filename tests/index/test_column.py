@@ -187,7 +187,7 @@ def test_a_lexical_question_compares_only_what_it_reads(tmp_path: Path):
     with ibidem.open(tmp_path) as repo:
         assert len(repo.retrieve("word0003", limit=2).items) == 2
         state = repo.at().snapshot().state
-        (nodes,), (vectors,) = state.nodes, state.vectors["m"]
+        (nodes,), (vectors,) = state.nodes, state.of(("vectors", "m"))
         marks = touched(nodes.segment)
         few = ("term.keys", "term.ends", "term.starts", "term.rows", "term.values", "term.impacts")
         for name in few:
@@ -206,10 +206,10 @@ def test_a_vector_that_is_not_the_one_of_its_block_is_made_again(tmp_path: Path)
                 tx.set_vector(node, model="m", vector=[1.0, number, -number])
         expected = repo.retrieve(vector=vector, limit=3).to_bytes()
         for name in ("rows", "of"):
-            (part,) = repo.at().snapshot().state.vectors["m"]
+            (part,) = repo.at().snapshot().state.of(("vectors", "m"))
             wrong = part.segment[name].copy()
             wrong[:] = wrong[::-1]
             part.segment._columns[name] = Column(wrong)  # as a page that changes after its check
             part.segment.cache.clear()
             assert repo.retrieve(vector=vector, limit=3).to_bytes() == expected
-            assert repo.at().snapshot().state.vectors["m"][0].segment is not part.segment
+            assert repo.at().snapshot().state.of(("vectors", "m"))[0].segment is not part.segment
