@@ -120,7 +120,9 @@ def check_blocks(store: Store, *, whole: bool, advance: Advance) -> Finding:
 def check_history(repository: Repository) -> Finding:
     """Walks the commits of every branch and opens each one's root."""
     try:
-        commits = {commit.cid for name in repository.branches() for commit in repository.log(name)}
+        commits = {
+            commit.cid for name in repository.branches() for commit in repository.history.log(name)
+        }
     except IbidemError as error:
         return Finding("history", "failed", str(error), RESTORE)
     return Finding("history", "ok", f"{plural(len(commits), 'commit')} can be read")
@@ -129,7 +131,10 @@ def check_history(repository: Repository) -> Finding:
 def check_index(repository: Repository) -> Finding:
     """Compares what the index of the head answers for with what the head has."""
     try:
-        indexed, held = len(repository.at().snapshot().live), repository.stats().node_count
+        indexed, held = (
+            len(repository.at().snapshot().live),
+            repository.maintenance.stats().node_count,
+        )
     except IbidemError as error:
         return Finding("index", "failed", str(error), REINDEX)
     if indexed != held:
@@ -142,7 +147,7 @@ def check_all(repository: Repository) -> Finding:
     """Reads everything, as `repo fsck` does, and says in a line what it came to."""
     from ibidem.repo.maintenance.report import FaultKind
 
-    report = repository.fsck()
+    report = repository.maintenance.fsck()
     if report.is_clean:
         count = plural(report.block_count, "block")
         return Finding("fsck", "ok", f"{count}, the log and the index are whole")

@@ -50,7 +50,7 @@ def command(
       repo add data.ndjson && repo commit -m "facts"
     """
     with session.open() as repository:
-        repository.sign_with(sign)
+        repository.keys.sign_with(sign)
         report, commit = commit_paths(
             session,
             repository,
@@ -87,7 +87,7 @@ def _conflict_count(repository: Repository, commit: Commit | None) -> int:
         return 0
     from ibidem.repo.merge.conflicts import new_conflicts
 
-    return len(new_conflicts(repository.store, commit))
+    return len(new_conflicts(repository.core.store, commit))
 
 
 def commit_paths(
@@ -107,16 +107,16 @@ def commit_paths(
         What the ingest did, None without paths; and the commit, None where nothing changed.
     """
     if not paths:
-        return None, repository.commit_stage(author=author, message=message)
-    is_stage_empty = next(repository.staged_changes(), None) is None
+        return None, repository.stage.commit(author=author, message=message)
+    is_stage_empty = next(repository.stage.changes(), None) is None
     # With nothing staged before, ingest and commit are one durable step.
     started = (
         repository.transaction(author=author, message=message)
         if is_stage_empty
-        else repository.staging()
+        else repository.stage.transaction()
     )
     with started as tx:
         report = sources.ingest_paths(session, tx, paths, folder=folder, prune=prune, strict=strict)
     if is_stage_empty:
         return report, tx.commit
-    return report, repository.commit_stage(author=author, message=message)
+    return report, repository.stage.commit(author=author, message=message)

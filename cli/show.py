@@ -94,10 +94,12 @@ def _commit(repository: Repository, commit: Commit) -> Shown:
     from ibidem.repo.operation_log import ORIGIN_CELL
 
     # The first commit is compared with the empty state that the repository began as.
-    origin = RootCid(repository.store.cell(ORIGIN_CELL) or b"")
-    found = list(repository.diff(commit.parents[0] if commit.parents else origin, commit.cid))
+    origin = RootCid(repository.core.store.cell(ORIGIN_CELL) or b"")
+    found = list(
+        repository.history.diff(commit.parents[0] if commit.parents else origin, commit.cid)
+    )
     value = {**shapes.commit_json(commit), "counts": changes.counts_json(found)}
-    listed = changes.change_lines(repository.store, found, limit=_CHANGES_SHOWN)
+    listed = changes.change_lines(repository.core.store, found, limit=_CHANGES_SHOWN)
     lines = [*shapes.commit_lines(commit), "", changes.summary(found), *listed]
     return "commit", value, lines
 
@@ -107,7 +109,7 @@ def _block(repository: Repository, cid: Cid) -> Shown:
     from ibidem.objects.edge import Edge
     from ibidem.objects.node import Node
 
-    block = repository.store.get(cid)
+    block = repository.core.store.get(cid)
     if cid.is_raw:
         size = {"cid": str(cid), "size_bytes": len(block)}
         return "raw", size, [output.strong(f"raw {cid}"), output.plural(len(block), "byte")]

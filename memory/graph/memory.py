@@ -107,7 +107,7 @@ class GraphMemory:
     ) -> None:
         """Opens the memory; `author` signs what is written here."""
         self.repository = repository
-        self.notes = repository.notes(space)
+        self.notes = repository.notes.space(space)
         self.author = author
 
     # -- writing -------------------------------------------------------------------------------
@@ -247,7 +247,7 @@ class GraphMemory:
         if options.get("feedback") or options.get("worth"):
             options["notes"] = head
         resolved = ask_repository(
-            self.repository,
+            self.repository.core,
             revision.graph,
             text=text,
             label=[str(one) for one in self._types(types)],
@@ -364,18 +364,20 @@ class GraphMemory:
         commit: CommitCid | None,
         reranker: Reranker | RerankRecord | None,
     ) -> GraphAnswer:
-        repository, get = self.repository, self.repository.store.get
-        log = read_log(repository, request.notes_head, repository.note_logs.setdefault("", {}))
+        repository, get = self.repository, self.repository.core.store.get
+        log = read_log(
+            repository.core, request.notes_head, repository.core.note_logs.setdefault("", {})
+        )
         return revision.asked(
             lambda snapshot: ask(
                 snapshot,
                 request,
                 log,
                 lambda cid: Node.decode(get(cid)),
-                repository.content_of,
+                repository.core.content_of,
                 commit,
                 reranker=reranker,
-                opinions=opinions(repository, request.query),
+                opinions=opinions(repository.core, request.query),
             )
         )
 

@@ -49,6 +49,7 @@ from ibidem.repo.operation_log import (
     is_overtaken,
     lost_every_race,
 )
+from ibidem.repo.transaction import stage
 from ibidem.repo.transaction.changeset import between
 
 if TYPE_CHECKING:
@@ -184,8 +185,6 @@ class _Work:
                 raise NotFoundError(
                     f"node {id_} is nowhere in this repository", hint="repo query lists nodes"
                 )
-        from ibidem.repo.transaction import stage
-
         staged = stage.read(self._operations, self._operations.state().view.head)
         if staged.is_empty:
             return

@@ -19,11 +19,12 @@ from ibidem.objects.errors import IbidemError, InvalidInputError
 from ibidem.repo import branches
 from ibidem.repo.arguments import UniqueIds, commit_info
 from ibidem.repo.graph import Graph
+from ibidem.repo.retrieval import context, retrieve
 from ibidem.repo.runs import payload
 from ibidem.repo.runs.chain import Chain
 from ibidem.repo.runs.payload import settled
 from ibidem.repo.runs.recording import Recording
-from ibidem.repo.runs.session import RunRevision, Session, retrieve_request, rev_text
+from ibidem.repo.runs.session import RECORDED, RunRevision, Session, retrieve_request, rev_text
 from ibidem.repo.transaction import publish
 from ibidem.repo.transaction.changeset import ChangeSet, laid_on
 from ibidem.repo.transaction.reconcile import checked_choice
@@ -115,8 +116,6 @@ class Run(Session):
         *,
         is_packs: bool = False,
     ) -> Any:
-        from ibidem.repo.retrieval import context, retrieve
-
         answer: Callable[..., Answer[Any]]
         answer = context.packs if is_packs else retrieve.retrieve
         request = retrieve_request(rev, options, is_packs=is_packs)
@@ -202,9 +201,8 @@ class Run(Session):
 
     def _call(self, name: str, request: dict[str, Any]) -> Any:
         with self._chain.lock:
-            attribute = getattr(self._live, name)
             try:
-                found = attribute(**request) if callable(attribute) else attribute
+                found = RECORDED[name](self._live, **request)
             except IbidemError as error:
                 self._append("call", name=name, request=request, answer=payload.failed(error))
                 raise

@@ -28,6 +28,7 @@ from ibidem.repo.graph import Graph
 from ibidem.repo.history import log
 from ibidem.repo.history.diff_format import change_line
 from ibidem.repo.receipts import replay
+from ibidem.repo.retrieval import context, retrieve
 from ibidem.repo.runs import payload, step_format
 from ibidem.repo.runs.payload import difference_lines, same, settled
 from ibidem.repo.runs.session import RunGraph, RunRevision, Session, retrieve_request, rev_text
@@ -153,8 +154,6 @@ class Replay(Session):
         self, at: Graph, receipt: Receipt, options: Mapping[str, Any], *, is_packs: bool
     ) -> PreparedQuery:
         """Returns the question resolved, its vector taken from the recording and not a model."""
-        from ibidem.repo.retrieval import context, retrieve
-
         given = dict(options)
         model, embedder = given.pop("model", None), given.pop("embedder", None)
         name = model if model is not None or embedder is None else embedder.name

@@ -69,7 +69,7 @@ def test_packs_prompts_and_recollections_come_back(repo: Repository) -> None:
     embedder = Embedder()
     repo.embed(embedder)
     before = repo.packs("mill", per_hit_neighbors=1, limit=2)
-    with repo.run("nightly") as run:
+    with repo.runs.start("nightly") as run:
         recorded = ask(run, embedder=embedder)
     assert recorded[0] == before.to_bytes()
     asked_count = embedder.asked_count
@@ -78,17 +78,17 @@ def test_packs_prompts_and_recollections_come_back(repo: Repository) -> None:
     with run.replay() as again:
         assert ask(again, embedder=embedder) == recorded
     assert embedder.asked_count == asked_count
-    assert check(repo.recorded("nightly"))["retrieve"] == 7
-    lines = repo.recorded("nightly").lines()
+    assert check(repo.runs.open("nightly"))["retrieve"] == 7
+    lines = repo.runs.open("nightly").lines()
     assert any("packs" in line for line in lines)
 
 
 def test_a_run_with_packs_replays_in_an_empty_repository(repo: Repository, tmp_path: Path) -> None:
-    with repo.run("nightly") as run:
+    with repo.runs.start("nightly") as run:
         recorded = ask(run)
-    repo.recorded("nightly").export(tmp_path / "run.car")
+    repo.runs.open("nightly").export(tmp_path / "run.car")
     other = ibidem.init("memory:")
-    with other.import_run(tmp_path / "run.car").replay() as again:
+    with other.runs.load(tmp_path / "run.car").replay() as again:
         assert ask(again) == recorded
 
 
@@ -102,7 +102,7 @@ def test_a_run_with_packs_replays_in_an_empty_repository(repo: Repository, tmp_p
     ],
 )
 def test_an_agent_that_asks_for_other_packs_fails_there(repo: Repository, other: Any) -> None:
-    with repo.run("nightly") as run:
+    with repo.runs.start("nightly") as run:
         run.packs("mill")
     with pytest.raises(ReplayError) as raised, run.replay() as again:
         other(again)
@@ -115,7 +115,7 @@ def test_packs_that_failed_fail_again(repo: Repository) -> None:
             run.packs("mill", rank="hybrid")
         return str(raised.value)
 
-    with repo.run("nightly") as run:
+    with repo.runs.start("nightly") as run:
         recorded = wrong(run)
     with run.replay() as again:
         assert wrong(again) == recorded
@@ -127,7 +127,7 @@ def test_what_a_run_cannot_record_is_refused_by_type(repo: Repository) -> None:
     with repo.transaction() as tx:
         tx.set_trust_policy(TrustPolicy())
     trust = TrustContext(level=1, scopes=())
-    with repo.run("nightly") as run:
+    with repo.runs.start("nightly") as run:
         assert run.packs("mill", trust=trust).packs
         for refused in (lambda: GraphMemory(run).retrieve_graph("mill"), lambda: run.notes("x")):
             with pytest.raises(UnrecordedError, match="a run has no 'notes'"):
@@ -141,7 +141,7 @@ def test_the_receipt_of_a_graph_memory_is_told_from_one_that_can_be_kept(repo: R
     memory = GraphMemory(repo)
     memory.add([Record(RecordType.SEMANTIC, "the mill is old", scope="")])
     receipt = memory.retrieve_graph("mill").receipt
-    for take in (repo.keep, repo.replay):
+    for take in (repo.receipts.keep, repo.receipts.replay):
         with pytest.raises(InvalidInputError, match="got GraphReceipt") as raised:
             take(receipt)  # type: ignore[operator]
         assert "GraphMemory.replay" in (raised.value.hint or "")
