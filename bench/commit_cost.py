@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 import ibidem
+from ibidem.repo.core import Core
 from ibidem.repo.repository import Repository
 from ibidem.store.testing import RecordingStore
 
@@ -37,8 +38,8 @@ def main() -> None:
 def row(folder: Path, size: int) -> str:
     ibidem.init(folder).close()
     with ibidem.open(folder) as opened:
-        store = RecordingStore(opened.store)
-        repo = Repository(store, None)
+        store = RecordingStore(opened.core.store)
+        repo = Repository(Core(store, None, lambda: 0))
         started = time.perf_counter()
         with repo.transaction() as tx:
             for number in range(size):

@@ -57,23 +57,29 @@ def figures(folder: Path, size: int, nodes: int) -> dict[str, float]:
     with ibidem.open(place) as repo:
         edited, old = key(0), key(nodes - 1)
         return {
-            "log, newest 20": timed(repo, lambda: list(islice(repo.log(), 20))),
-            "log, all of it": timed(repo, lambda: deque(repo.log(), 0)),
+            "log, newest 20": timed(repo, lambda: list(islice(repo.history.log(), 20))),
+            "log, all of it": timed(repo, lambda: deque(repo.history.log(), 0)),
             "log, newest 20 drawn": timed(repo, lambda: drawn(repo, 20)),
             "log, all drawn": timed(repo, lambda: drawn(repo)),
-            "log of a node, newest change": timed(repo, lambda: next(repo.touching(node=edited))),
-            "log of a node, all of it": timed(repo, lambda: deque(repo.touching(node=old), 0)),
+            "log of a node, newest change": timed(
+                repo, lambda: next(repo.history.touching(node=edited))
+            ),
+            "log of a node, all of it": timed(
+                repo, lambda: deque(repo.history.touching(node=old), 0)
+            ),
             "log of a label, newest 20": timed(
-                repo, lambda: list(islice(repo.touching(label="Note"), 20))
+                repo, lambda: list(islice(repo.history.touching(label="Note"), 20))
             ),
-            "diff of the last 100": timed(repo, lambda: deque(repo.diff("main~100"), 0)),
-            "diff to the first": timed(repo, lambda: deque(repo.diff("start"), 0)),
-            "merge-base, branches of 50": timed(repo, lambda: repo.merge_bases("main", "side")),
+            "diff of the last 100": timed(repo, lambda: deque(repo.history.diff("main~100"), 0)),
+            "diff to the first": timed(repo, lambda: deque(repo.history.diff("start"), 0)),
+            "merge-base, branches of 50": timed(
+                repo, lambda: repo.history.merge_bases("main", "side")
+            ),
             "merge-base, branch at the start": timed(
-                repo, lambda: repo.merge_bases("main", "start")
+                repo, lambda: repo.history.merge_bases("main", "start")
             ),
-            "blame, changed lately": timed(repo, lambda: repo.blame(edited)),
-            "blame, not since the first": timed(repo, lambda: repo.blame(old)),
+            "blame, changed lately": timed(repo, lambda: repo.history.blame(edited)),
+            "blame, not since the first": timed(repo, lambda: repo.history.blame(old)),
         }
 
 
@@ -81,7 +87,7 @@ def timed(repo: Repository, run: Callable[[], Any]) -> float:
     """Returns the best time of a few, in milliseconds, each with nothing decoded before."""
     best = float("inf")
     for _ in range(ROUNDS):
-        repo._graph = None
+        repo.core._graph = None
         started = time.perf_counter()
         run()
         best = min(best, (time.perf_counter() - started) * 1000)
@@ -90,7 +96,7 @@ def timed(repo: Repository, run: Callable[[], Any]) -> float:
 
 def drawn(repo: Repository, limit: int | None = None) -> None:
     graph = LogGraph()
-    for cid, commit in islice(children_first(repo.store, repo.head), limit):
+    for cid, commit in islice(children_first(repo.core.store, repo.head), limit):
         graph.draw(cid, commit)
 
 
@@ -108,13 +114,13 @@ def build(place: Path, size: int, nodes: int) -> None:
             for number in range(nodes):
                 tx.add_node("Note", summary=f"node {number}", key=number)
         repo.branch("start")
-        tip, buffer = repo.commit_at(), WriteBatch(repo.store)
+        tip, buffer = repo.commit_at(), WriteBatch(repo.core.store)
         for number in range(1, size + 1):
             edited = (size - number) % (nodes - 1)
             tip = committed(buffer, tip, edited, number)
             if number % BATCH == 0 or number == size:
-                repo.store.put(buffer.new)
-                buffer = WriteBatch(repo.store)
+                repo.core.store.put(buffer.new)
+                buffer = WriteBatch(repo.core.store)
         move(repo, tip.cid)
         repo.branch("side", at="main~50")
         with repo.transaction(message="beside", branch="side") as tx:
@@ -140,7 +146,7 @@ def move(repo: Repository, tip: CommitCid) -> None:
 
     from ibidem.repo import refs
 
-    repo.operation_log.change(
+    repo.core.operation_log.change(
         lambda state, buffer: replace(
             state.view, refs=refs.changed(state.view, {"heads/main": tip}, buffer)
         ),

@@ -64,11 +64,11 @@ def history_row(folder: Path, count: int) -> str:
         fork = line(first, count, "main")
         ours, theirs = line(fork, CHANGED, "ours"), line(fork, CHANGED, "theirs")
         early = line(first, CHANGED, "early")
-        repo.store.put(made)  # type: ignore[arg-type]
-        assert merge_bases(repo.store, ours, theirs) == (fork,)
-        near = timed(lambda: merge_bases(repo.store, ours, theirs))
-        far = timed(lambda: merge_bases(repo.store, ours, early))
-        ordered = timed(lambda: is_ancestor(repo.store, fork, ours))
+        repo.core.store.put(made)  # type: ignore[arg-type]
+        assert merge_bases(repo.core.store, ours, theirs) == (fork,)
+        near = timed(lambda: merge_bases(repo.core.store, ours, theirs))
+        far = timed(lambda: merge_bases(repo.core.store, ours, early))
+        ordered = timed(lambda: is_ancestor(repo.core.store, fork, ours))
         return f"| {count:,} | {near:.2f} | {far:.0f} | {ordered:.2f} |"
 
 
@@ -86,11 +86,11 @@ def graph_row(folder: Path, count: int) -> str:
                 with repo.transaction(branch=branch) as tx:
                     for node in ids[start : start + CHANGED]:
                         tx.update_node(node, summary=f"{branch} {turn}")
-            before = repo.store.stats().block_count
+            before = repo.core.store.stats().block_count
             dry_runs.append(once(lambda turn=turn: repo.merge(f"side-{turn}", is_dry_run=True)))
             merges.append(once(lambda turn=turn: repo.merge(f"side-{turn}")))
-            diffs.append(once(lambda: list(repo.diff("HEAD~1"))))
-            blocks = repo.store.stats().block_count - before
+            diffs.append(once(lambda: list(repo.history.diff("HEAD~1"))))
+            blocks = repo.core.store.stats().block_count - before
         middle = [statistics.median(times) for times in (merges, dry_runs, diffs)]
         return f"| {count:,} | {middle[0]:.1f} | {middle[1]:.1f} | {middle[2]:.1f} | {blocks} |"
 

@@ -68,7 +68,7 @@ def load(place: Path, size: int) -> None:
                     picks = (len(_WORDS) * random.random(80) ** 3).astype(np.int64)
                     node = tx.add_node("Passage", summary=" ".join(words[picks]), key=number)
                     tx.set_vector(node, model="m", vector=vector)
-        repo.reindex()
+        repo.maintenance.reindex()
 
 
 def questions(size: int) -> Iterator[tuple[str, list[dict[str, Any]]]]:
@@ -90,13 +90,15 @@ def questions(size: int) -> Iterator[tuple[str, list[dict[str, Any]]]]:
 
 
 def row(repo: Repository, name: str, asked: list[dict[str, Any]], rounds: int) -> str:
-    revision = repo.graph()
+    revision = repo.core.graph()
 
     def without(options: dict[str, Any]) -> Any:
-        return retrieve.execute_asked(repo, revision, retrieve.ask(repo, revision, **options))
+        return retrieve.execute_asked(
+            repo.core, revision, retrieve.ask(repo.core, revision, **options)
+        )
 
     def with_receipt(options: dict[str, Any]) -> Any:
-        return retrieve.retrieve(repo, revision, **options)
+        return retrieve.retrieve(repo.core, revision, **options)
 
     for options in asked:
         without(options)

@@ -52,10 +52,10 @@ def measure(count: int) -> tuple[str, ...]:
                     tx.update_node(ids[count // 2], summary="changed")
                 remote = HttpRemote(server.url, token=TOKEN)
                 begun = time.perf_counter()
-                report = push(repo, remote, "origin", {"heads/main": repo.head})
+                report = push(repo.core, remote, "origin", {"heads/main": repo.head})
                 pushed = time.perf_counter() - begun
                 assert served.head == repo.head
-            whole = sum(len(served.store.get(cid)) for cid in served.store.cids())
+            whole = sum(len(served.core.store.get(cid)) for cid in served.core.store.cids())
     moved = remote.sent_bytes + remote.received_bytes
     return (
         f"{count:,}",

@@ -87,11 +87,11 @@ def run(processes: int, commits: int, readers: int, folder: Path) -> list[str]:
         for number in range(processes):
             for index in range(commits):
                 at.node(node_id("", [f"w{number}", index]))
-        log = list(repo.log())
+        log = list(repo.history.log())
         assert len(log) == total + processes + 1, f"{len(log)} commits in the log"
         assert len({commit.message for commit in log}) == len(log)
         assert not repo.conflicts()
-        report = fsck(repo)
+        report = fsck(repo.core)
         assert not report.faults, report.faults
     milliseconds = sorted(1000 * each for each in took)
     return [

@@ -39,7 +39,7 @@ def command(
       repo add --prune notes/
       producer | repo add -
     """
-    with session.open() as repository, repository.staging() as tx:
+    with session.open() as repository, repository.stage.transaction() as tx:
         report = sources.ingest_paths(
             session, tx, paths, folder=session.folder(), prune=prune, strict=strict
         )

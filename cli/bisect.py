@@ -75,7 +75,7 @@ def command(
     options = question.options(session, **given) | trust_options(session)
     with session.open() as repository:
         wanted = _expected(session, repository, expect, (bad, *([good] if good else [])))
-        found = repository.bisect(
+        found = repository.history.bisect(
             query, expect=wanted, rank_max=rank_max, good=good, bad=bad, **options
         )
         lines = [] if session.json else _lines(repository, found)
@@ -155,7 +155,7 @@ def run(
             }
             return _ended_well(arguments, environment)
 
-        found = bisect(repository, holds, good=good, bad=bad)
+        found = bisect(repository.core, holds, good=good, bad=bad)
     if session.json:
         suspects = [shapes.block_json(commit) for commit in found.suspects]
         output.emit("bisect-run", {"suspects": suspects, **_search_json(found, found.last_holding)})
@@ -234,6 +234,6 @@ def _lines(repository: Repository, found: Bisection) -> list[str]:
             f"already missing at the first commit that could have it: {first}",
             output.faint(asked),
         ]
-    head, *rest = cause_lines(repository.store, [found.cause])
+    head, *rest = cause_lines(repository.core.store, [found.cause])
     table = [f"  {line}" for line in move_lines(found.cause.moves)]
     return [output.strong(f"first bad {head}"), *rest, *table, output.faint(asked)]

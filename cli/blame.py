@@ -26,7 +26,7 @@ def command(session: Session, *, node: str, at: str) -> None:
     """
     with session.open() as repository:
         node_id = node_at(session, repository, node, at)
-        found = repository.blame(node_id, at)
+        found = repository.history.blame(node_id, at)
     if session.json:
         lines = [{"field": one.field, "commit": shapes.block_json(one.commit)} for one in found]
         output.emit("blame", {"id": str(node_id), "lines": lines})

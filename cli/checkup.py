@@ -120,7 +120,9 @@ def check_blocks(store: Store, *, whole: bool, advance: Advance) -> Finding:
 def check_history(repository: Repository) -> Finding:
     """Walks the commits of every branch and opens each one's root."""
     try:
-        commits = {commit.cid for name in repository.branches() for commit in repository.log(name)}
+        commits = {
+            commit.cid for name in repository.branches() for commit in repository.history.log(name)
+        }
     except IbidemError as error:
         return Finding("history", "failed", str(error), RESTORE)
     return Finding("history", "ok", f"{plural(len(commits), 'commit')} can be read")
@@ -130,7 +132,7 @@ def check_index(repository: Repository) -> Finding:
     """Compares what the index of the head answers for with what the head has."""
     try:
         indexed = repository.at().asked(lambda snapshot: len(snapshot.live))
-        held = repository.stats().node_count
+        held = repository.maintenance.stats().node_count
     except IbidemError as error:
         return Finding("index", "failed", str(error), REINDEX)
     if indexed != held:
@@ -143,7 +145,7 @@ def check_all(repository: Repository) -> Finding:
     """Reads everything, as `repo fsck` does, and says in a line what it came to."""
     from ibidem.repo.maintenance.report import FaultKind
 
-    report = repository.fsck()
+    report = repository.maintenance.fsck()
     if report.is_clean:
         count = plural(report.block_count, "block")
         return Finding("fsck", "ok", f"{count}, the log and the index are whole")

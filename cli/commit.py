@@ -50,7 +50,7 @@ def command(
       repo add data.ndjson && repo commit -m "facts"
     """
     with session.open() as repository:
-        repository.sign_with(sign)
+        repository.keys.sign_with(sign)
         report, commit = commit_paths(
             session,
             repository,
@@ -87,7 +87,7 @@ def _conflict_count(repository: Repository, commit: Commit | None) -> int:
         return 0
     from ibidem.repo.merge.conflicts import new_conflicts
 
-    return len(new_conflicts(repository.store, commit))
+    return len(new_conflicts(repository.core.store, commit))
 
 
 def commit_paths(
@@ -107,7 +107,7 @@ def commit_paths(
         What the ingest did, None without paths; and the commit, None where nothing changed.
     """
     if not paths:
-        return None, repository.commit_stage(author=author, message=message)
-    with repository.transaction_on_stage(author=author, message=message) as tx:
+        return None, repository.stage.commit(author=author, message=message)
+    with repository.stage.commit_with(author=author, message=message) as tx:
         report = sources.ingest_paths(session, tx, paths, folder=folder, prune=prune, strict=strict)
     return report, tx.commit

@@ -122,7 +122,7 @@ class Demo:
         assert commit is not None, "BUG: documents were written and nothing was committed"
         repository.at().snapshot()
         seconds = time.monotonic() - started
-        stats = repository.stats()
+        stats = repository.maintenance.stats()
         size_bytes = sum(path.stat().st_size for path in self.documents.iterdir())
         self.facts["document_count"] = document_count
         self.facts["node_count"] = stats.node_count

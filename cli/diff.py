@@ -14,6 +14,7 @@ from ibidem.cli.session import Session, common_options, pass_session
 
 if TYPE_CHECKING:
     from ibidem.repo.history.compare import Comparison
+    from ibidem.repo.repository import Repository
 
 
 @click.command("diff")
@@ -73,10 +74,12 @@ def command(
 def _changes(session: Session, before: str | None, after: str | None, limit: int | None) -> bool:
     with session.open() as repository:
         if before is None:
-            found = list(repository.staged_changes())
+            found = list(repository.stage.changes())
         else:
-            found = list(repository.diff(before, after or "HEAD"))
-        lines = [] if session.json else changes.change_lines(repository.store, found, limit=limit)
+            found = list(repository.history.diff(before, after or "HEAD"))
+        lines = (
+            [] if session.json else changes.change_lines(repository.core.store, found, limit=limit)
+        )
     if session.json:
         output.emit(
             "diff",
@@ -94,7 +97,7 @@ def _answers(
     session: Session, query: str, before: str, after: str, options: dict[str, Any]
 ) -> bool:
     with session.open() as repository:
-        found = repository.compare(query, before=before, after=after, **options)
+        found = repository.history.compare(query, before=before, after=after, **options)
         lines = [] if session.json else _lines(repository, found)
     is_different = any(move.kind != "same" for move in found.moves)
     if session.json:
@@ -115,13 +118,13 @@ def _answers(
     return is_different
 
 
-def _lines(repository: Any, found: Comparison) -> list[str]:
+def _lines(repository: Repository, found: Comparison) -> list[str]:
     from ibidem.repo.history.diff_format import cause_lines, move_lines
 
     lines = move_lines(found.moves) or ["no items"]
     tokens = f"{found.before.tokens_used:,} -> {found.after.tokens_used:,} tokens"
     lines += [output.faint(tokens)]
-    for line in cause_lines(repository.store, found.causes):
+    for line in cause_lines(repository.core.store, found.causes):
         lines += ["", output.strong(line)] if not line.startswith(" ") else [line]
     if not found.is_related:
         lines += ["", "the revisions have no commit in common, so none can be named"]

@@ -54,7 +54,7 @@ def _repository_findings(session: Session, *, full: bool) -> list[Finding]:
     with repository, progress_bar(session, "reading blocks") as advance:
         return [
             opened,
-            checkup.check_blocks(repository.store, whole=full, advance=advance),
+            checkup.check_blocks(repository.core.store, whole=full, advance=advance),
             checkup.check_history(repository),
             checkup.check_index(repository),
             *([checkup.check_all(repository)] if full else []),

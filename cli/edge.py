@@ -42,7 +42,7 @@ def add(
     Example:
       repo edge add "$ada" wrote "$notes" --weight 2
     """
-    with session.open() as repository, repository.staging() as tx:
+    with session.open() as repository, repository.stage.transaction() as tx:
         edge_id = tx.add_edge(
             staged_node(session, repository, tx, source),
             etype,
@@ -70,7 +70,7 @@ def remove(session: Session, *, edges: tuple[str, ...]) -> None:
     Example:
       repo edge remove 0d6c5a7b9f1e4c0f8a2b3c4d5e6f7081
     """
-    with session.open() as repository, repository.staging() as tx:
+    with session.open() as repository, repository.stage.transaction() as tx:
         ids = [staged_edge(session, repository, tx, edge) for edge in edges]
         for edge in ids:
             tx.remove_edge(edge)

@@ -57,7 +57,9 @@ def command(
     if not yes:
         _confirm(session, [str(node) for node in nodes])
     with session.open() as repository:
-        report = repository.erase(nodes, reason=reason, author=session.author(author), sign=sign)
+        report = repository.maintenance.erase(
+            nodes, reason=reason, author=session.author(author), sign=sign
+        )
     if session.json:
         output.emit(
             "erase",
@@ -112,7 +114,7 @@ def _confirm(session: Session, nodes: list[str]) -> None:
 
 def _finish(session: Session) -> None:
     with session.open(finish_erasing=False) as repository:
-        finished = repository.finish_erasing()
+        finished = repository.maintenance.finish_erasing()
     if session.json:
         output.emit("erase-finish", {"is_finished": finished})
     else:

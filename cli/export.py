@@ -56,9 +56,9 @@ def command(
     with session.open() as repository:
         if is_part:
             trust = trust_of(session)
-            report = repository.export_part(target, at=at, label=label, trust=trust)
+            report = repository.sync.export_part(target, at=at, label=label, trust=trust)
         else:
-            report = repository.export(
+            report = repository.sync.export(
                 target, branches=branch, since=since, include=include, is_full=is_full
             )
     show_report(session, "export", report, to_stderr=file == "-")

@@ -120,7 +120,7 @@ def outcome_command(session: Session, *, node: str, failed: bool, author: str | 
     with session.open() as repository:
         actor = session.author(author)
         wanted = node_at(session, repository, node)
-        notes = repository.notes().outcome(wanted, not failed, actor=actor)
+        notes = repository.notes.space().outcome(wanted, not failed, actor=actor)
     _say(session, "outcome", str(notes))
 
 
@@ -138,7 +138,7 @@ def _answer(repository: Repository, name: str | None, receipt: str | None) -> Re
                 hint="ask with 'repo recall', or name a receipt with --receipt",
             )
         receipt = last.receipt
-    _, found = repository.find_receipt(receipt)
+    _, found = repository.receipts.find(receipt)
     if not isinstance(found, Receipt):
         raise NotFoundError("receipt: it is sealed, expected one that says what was asked")
     return found

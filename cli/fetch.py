@@ -29,7 +29,7 @@ def command(
       repo fetch backup --include receipts
     """
     with session.open() as repository:
-        report = repository.fetch(
+        report = repository.sync.fetch(
             remote,
             include=include,
             is_forced=is_forced,

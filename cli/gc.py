@@ -37,7 +37,7 @@ def command(
     from ibidem.repo.operation_log import OPERATIONS_KEPT
 
     with session.open() as repository:
-        report = repository.collect_garbage(
+        report = repository.maintenance.gc(
             keep_operations=OPERATIONS_KEPT if keep_operations is None else keep_operations,
             is_dry_run=dry_run,
             author=session.author(author),

@@ -31,5 +31,5 @@ def command(session: Session, *, file: str, branch: str | None, author: str | No
     """
     source = sys.stdin.buffer if file == "-" else Path(file)
     with session.open() as repository:
-        report = repository.import_(source, branch=branch, author=session.author(author))
+        report = repository.sync.load(source, branch=branch, author=session.author(author))
     show_report(session, "import", report)

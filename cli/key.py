@@ -41,8 +41,8 @@ def generate(session: Session, *, name: str) -> None:
       repo key generate ada
     """
     with session.open() as repository:
-        repository.keyring.generate(name)
-        key = repository.keyring.trust().keys[name]
+        repository.keys.ring.generate(name)
+        key = repository.keys.ring.trust().keys[name]
     _tell(session, "key-generate", key)
 
 
@@ -57,7 +57,7 @@ def list_(session: Session) -> None:
       repo key list
     """
     with session.open() as repository:
-        trust, own = repository.keyring.trust(), set(repository.keyring.names())
+        trust, own = repository.keys.ring.trust(), set(repository.keys.ring.names())
     if session.json:
         keys = [{**key_json(key), "has_private": key.name in own} for key in trust.keys.values()]
         output.emit("key-list", {"keys": keys, "signed_refs": list(trust.signed_refs)})
@@ -100,7 +100,7 @@ def trust(session: Session, *, name: str, public: str, may_erase: bool) -> None:
 
     key = TrustedKey(name, parse_public(public), may_erase=may_erase)
     with session.open() as repository:
-        repository.keyring.add(key)
+        repository.keys.ring.add(key)
     _tell(session, "key-trust", key)
 
 
@@ -120,7 +120,7 @@ def revoke(session: Session, *, name: str, good: tuple[str, ...], reason: str) -
       repo key revoke bob --good main~3 --good v1 --reason "laptop stolen"
     """
     with session.open() as repository:
-        key = repository.revoke_key(name, good=good, reason=reason)
+        key = repository.keys.revoke(name, good=good, reason=reason)
     _tell(session, "key-revoke", key)
 
 
@@ -139,8 +139,8 @@ def require(session: Session, *, refs: tuple[str, ...]) -> None:
       repo key require
     """
     with session.open() as repository:
-        repository.require_signed(refs)
-        wanted = list(repository.keyring.trust().signed_refs)
+        repository.keys.require_signed(refs)
+        wanted = list(repository.keys.ring.trust().signed_refs)
     if session.json:
         output.emit("key-require", {"signed_refs": wanted})
     else:

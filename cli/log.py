@@ -59,13 +59,13 @@ def command(
     with session.open() as repository:
         if graph:
             start = repository.resolve(at, missing_ok=True)
-            lines, commits = _drawn(repository.store, start, limit, oneline=oneline)
+            lines, commits = _drawn(repository.core.store, start, limit, oneline=oneline)
         elif is_filtered:
             wanted = None if node is None else node_at(session, repository, node, at)
-            found = repository.touching(at, node=wanted, label=label, path=path)
+            found = repository.history.touching(at, node=wanted, label=label, path=path)
             lines, commits = [], list(islice(found, limit))
         else:
-            lines, commits = [], list(islice(repository.log(at), limit))
+            lines, commits = [], list(islice(repository.history.log(at), limit))
     if session.json:
         output.emit("log", {"commits": [shapes.block_json(commit) for commit in commits]})
     elif graph:

@@ -48,7 +48,7 @@ def command(
             rev, is_dry_run=dry_run, author=session.author(author), message=message
         )
         lines = conflicts.merge_lines(
-            repository.store, merged.outcome, merged.changes, merged.conflicts
+            repository.core.store, merged.outcome, merged.changes, merged.conflicts
         )
     if session.json:
         made = None if merged.commit is None else shapes.block_json(merged.commit)

@@ -54,7 +54,7 @@ def add(
       repo node add Person --key ada --summary "Ada Lovelace, mathematician" --prop born=1815
       repo node add Paper --content @paper.pdf --prop 'tags=["engines","notes"]'
     """
-    with session.open() as repository, repository.staging() as tx:
+    with session.open() as repository, repository.stage.transaction() as tx:
         node_id = tx.add_node(
             ntype,
             summary=summary,
@@ -135,7 +135,7 @@ def _stage(
     change: Callable[[Transaction, NodeId], None],
 ) -> None:
     """Stages one change to each of some nodes, all or none, and says so."""
-    with session.open() as repository, repository.staging() as tx:
+    with session.open() as repository, repository.stage.transaction() as tx:
         ids = [staged_node(session, repository, tx, node) for node in nodes]
         for node in ids:
             change(tx, node)

@@ -27,7 +27,7 @@ def command(session: Session, *, revision: str, drop_signatures: bool, author: s
       repo prune main~100
     """
     with session.open() as repository:
-        done = repository.prune(
+        done = repository.history.prune(
             revision, drop_signatures=drop_signatures, author=session.author(author)
         )
     if session.json:

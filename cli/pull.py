@@ -26,7 +26,7 @@ def command(session: Session, *, remote: str, include: tuple[str, ...], author: 
       repo pull backup
     """
     with session.open() as repository:
-        report = repository.pull(
+        report = repository.sync.pull(
             remote, include=include, token=token(session), author=session.author(author)
         )
     show_report(session, "pull", report)

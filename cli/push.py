@@ -51,7 +51,7 @@ def command(
     """
     expected = dict(_expectation(text) for text in expect)
     with session.open() as repository:
-        report = repository.push(
+        report = repository.sync.push(
             remote,
             ref,
             delete=delete,

@@ -35,4 +35,4 @@ def command(
     """
     with session.open() as repository:
         done = repository.rebase(onto, is_dry_run=dry_run, author=session.author(author))
-        rebased.tell(context, session, repository.store, "rebase", done, dry_run=dry_run)
+        rebased.tell(context, session, repository.core.store, "rebase", done, dry_run=dry_run)

@@ -63,7 +63,7 @@ def keep(session: Session, *, receipt: str, key_file: Path | None, author: str |
     """
     with session.open() as repository:
         key = read_key(key_file)
-        cid = repository.keep(receipt, key=key, author=session.author(author))
+        cid = repository.receipts.keep(receipt, key=key, author=session.author(author))
     if session.json:
         output.emit("receipt-keep", {"receipt": str(cid), "is_sealed": key_file is not None})
     else:
@@ -81,7 +81,7 @@ def listed(session: Session) -> None:
       repo receipt list
     """
     with session.open() as repository:
-        found = [_listed(kept) for kept in repository.kept_receipts()]
+        found = [_listed(kept) for kept in repository.receipts.list()]
     if session.json:
         output.emit("receipt-list", {"receipts": found})
         return
@@ -100,7 +100,7 @@ def show(session: Session, *, receipt: str) -> None:
       repo receipt show bafyr4i...
     """
     with session.open() as repository:
-        cid, found = repository.find_receipt(receipt)
+        cid, found = repository.receipts.find(receipt)
     shape = _shape(str(cid), found)
     rows = _items(found)
     if session.json:
@@ -134,7 +134,7 @@ def drop(session: Session, *, receipt: str, author: str | None) -> None:
       repo receipt drop bafyr4i...
     """
     with session.open() as repository:
-        cid = repository.drop_receipt(receipt, author=session.author(author))
+        cid = repository.receipts.drop(receipt, author=session.author(author))
     if session.json:
         output.emit("receipt-drop", {"receipt": str(cid)})
     else:

@@ -24,7 +24,7 @@ def command(session: Session, *, compact: bool) -> None:
       repo reindex
     """
     with session.open() as repository:
-        repository.reindex(compact=compact)
+        repository.maintenance.reindex(compact=compact)
         head = repository.head
     if session.json:
         output.emit("reindex", {"head": None if head is None else str(head)})

@@ -25,7 +25,7 @@ def listed(session: Session) -> None:
       repo remote list
     """
     with session.open() as repository:
-        remotes = repository.remotes.all()
+        remotes = repository.sync.remotes.all()
     if session.json:
         rows = [
             {"name": name, "location": address.location, "token_file": address.token_file}
@@ -63,7 +63,7 @@ def add(
 
     address = address_of(location, token_file=token_file, is_plain_allowed=is_plain_allowed)
     with session.open() as repository:
-        repository.remotes.add(name, address)
+        repository.sync.remotes.add(name, address)
     _told(session, name, address.location, removed=False)
 
 
@@ -79,7 +79,7 @@ def remove(session: Session, *, name: str) -> None:
       repo remote remove backup
     """
     with session.open() as repository:
-        location = repository.remotes.remove(name).location
+        location = repository.sync.remotes.remove(name).location
     _told(session, name, location, removed=True)
 
 

@@ -45,7 +45,7 @@ def command(
       repo replay bafyr4i... --text "who is owed what" --key-file audit.key
     """
     with session.open() as repository:
-        result = repository.replay(receipt, text=text, key=read_key(key_file), at=at)
+        result = repository.receipts.replay(receipt, text=text, key=read_key(key_file), at=at)
         assert result.receipt is not None, "BUG: a replay without the receipt it replayed"
         cid, size_bytes = str(result.receipt.cid), len(result.to_bytes())
         lines = _lines(repository, result, cid) if show else []

@@ -36,7 +36,7 @@ def listed(session: Session) -> None:
       repo run list
     """
     with session.open() as repository:
-        runs = repository.runs()
+        runs = repository.runs.list()
     if session.json:
         output.emit("run-list", {"runs": [_shape(run) for run in runs]})
         return
@@ -61,7 +61,7 @@ def show(session: Session, *, name: str) -> None:
       repo run show nightly
     """
     with session.open() as repository:
-        run = repository.recorded(name)
+        run = repository.runs.open(name)
         summary, lines = run.summary(), run.lines()
         actions = [step.action for step in run.steps]
     if session.json:
@@ -97,7 +97,7 @@ def replay(session: Session, *, name: str, agent: str | None) -> None:
     """
     with session.open() as repository, _importable(agent):
         function = None if agent is None else _function(agent)
-        run = repository.recorded(name)
+        run = repository.runs.open(name)
         if function is not None:
             _work(run, function)
         from ibidem.repo.runs.compare import check
@@ -127,7 +127,7 @@ def diff(session: Session, *, before: str, after: str) -> None:
     from ibidem.repo.runs.compare import differences
 
     with session.open() as repository:
-        found = differences(repository.recorded(before), repository.recorded(after))
+        found = differences(repository.runs.open(before), repository.runs.open(after))
     if session.json:
         rows = [
             {
@@ -166,7 +166,7 @@ def export(session: Session, *, name: str, file: Path) -> None:
       repo run export nightly nightly.car
     """
     with session.open() as repository:
-        run = repository.recorded(name)
+        run = repository.runs.open(name)
         size_bytes = run.export(file)
         found = run.name
     if session.json:
@@ -188,8 +188,8 @@ def drop(session: Session, *, name: str, author: str | None) -> None:
       repo run drop nightly/1
     """
     with session.open() as repository:
-        found = repository.recorded(name).name
-        tip = repository.drop_run(found, author=session.author(author))
+        found = repository.runs.open(name).name
+        tip = repository.runs.drop(found, author=session.author(author))
     if session.json:
         output.emit("run-drop", {"name": found, "tip": str(tip)})
     else:

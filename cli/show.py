@@ -92,10 +92,12 @@ def _by_id(repository: Repository, session: Session, name: str, at: str) -> Show
 def _commit(repository: Repository, commit: Commit) -> Shown:
 
     # The first commit is compared with the empty state that the repository began as.
-    origin = repository.operation_log.state().origin
-    found = list(repository.diff(commit.parents[0] if commit.parents else origin, commit.cid))
+    origin = repository.core.operation_log.state().origin
+    found = list(
+        repository.history.diff(commit.parents[0] if commit.parents else origin, commit.cid)
+    )
     value = {**shapes.block_json(commit), "counts": changes.counts_json(found)}
-    listed = changes.change_lines(repository.store, found, limit=_CHANGES_SHOWN)
+    listed = changes.change_lines(repository.core.store, found, limit=_CHANGES_SHOWN)
     lines = [*shapes.commit_lines(commit), "", changes.summary(found), *listed]
     return "commit", value, lines
 
@@ -105,7 +107,7 @@ def _block(repository: Repository, cid: Cid) -> Shown:
     from ibidem.objects.edge import Edge
     from ibidem.objects.node import Node
 
-    block = repository.store.get(cid)
+    block = repository.core.store.get(cid)
     if cid.is_raw:
         size = {"cid": str(cid), "size_bytes": len(block)}
         return "raw", size, [output.strong(f"raw {cid}"), output.plural(len(block), "byte")]

@@ -87,7 +87,7 @@ def check(context: click.Context, session: Session, *, file: Path, at: str) -> N
     golden = read(file)
     with session.open() as repository:
         found = {
-            name: recheck(repository, repository.graph(at), one)
+            name: recheck(repository.core, repository.core.graph(at), one)
             for name, one in golden.checks.items()
         }
     is_same = not any(found.values())

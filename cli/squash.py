@@ -34,7 +34,7 @@ def command(
       repo squash -m "begin anew"
     """
     with session.open() as repository:
-        made = repository.squash(
+        made = repository.history.squash(
             base, branch=branch, message=message, author=session.author(author)
         )
     if session.json:

@@ -25,11 +25,11 @@ def command(session: Session, *, at: str) -> None:
       repo stats --at main~10
     """
     with session.open() as repository:
-        stats = repository.stats(at)
-        is_current = repository.index.is_remembered(repository.at(at).root_cid)
+        stats = repository.maintenance.stats(at)
+        is_current = repository.core.index.is_remembered(repository.at(at).root_cid)
         labels = dict(sorted(repository.at(at).asked(lambda one: one.labels()).items()))
-        index = repository.index.stats()
-        logs = repository.log_stats()
+        index = repository.core.index.stats()
+        logs = repository.maintenance.log_stats()
     head = None if stats.head is None else str(stats.head)
     if session.json:
         output.emit(

@@ -22,10 +22,10 @@ def command(session: Session) -> None:
     """
     with session.open() as repository:
         branch, head = repository.current_branch, repository.head
-        staged = list(repository.staged_changes())
-        lines = changes.change_lines(repository.store, staged, limit=CHANGES_SHOWN)
+        staged = list(repository.stage.changes())
+        lines = changes.change_lines(repository.core.store, staged, limit=CHANGES_SHOWN)
         open_conflicts = repository.conflicts()
-        conflict_lines = conflicts.conflict_lines(repository.store, open_conflicts)
+        conflict_lines = conflicts.conflict_lines(repository.core.store, open_conflicts)
     if session.json:
         output.emit(
             "status",

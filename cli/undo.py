@@ -28,7 +28,8 @@ def command(session: Session, author: str | None) -> None:
 def step(session: Session, verb: str, author: str | None) -> None:
     """Runs `undo` or `redo` and says what it did."""
     with session.open() as repository:
-        done = getattr(repository, verb)(author=session.author(author))
+        history, signed = repository.history, session.author(author)
+        done = history.undo(author=signed) if verb == "undo" else history.redo(author=signed)
         head = repository.head
     operation = done.operation
     if session.json:

@@ -19,8 +19,8 @@ def command(session: Session) -> None:
       repo unstage
     """
     with session.open() as repository:
-        dropped = list(repository.staged_changes())
-        repository.clear_stage()
+        dropped = list(repository.stage.changes())
+        repository.stage.clear()
     if session.json:
         output.emit("unstage", {"dropped": changes.counts_json(dropped)})
     else:

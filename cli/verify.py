@@ -36,7 +36,7 @@ def command(
       repo verify main --limit 1
     """
     with session.open() as repository:
-        verdicts = list(islice(repository.verify(rev), limit))
+        verdicts = list(islice(repository.keys.verify(rev), limit))
     allowed = {"good", "unsigned"} if allow_unsigned else {"good"}
     is_good = all(verdict.standing in allowed for verdict in verdicts)
     if session.json:

@@ -3,31 +3,36 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
 from ibidem.repo import refs
+from ibidem.repo.arguments import checked_time
 from ibidem.repo.refs import HEADS
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source, WriteBatch
     from ibidem.objects.cid import CommitCid
     from ibidem.objects.view import View
+    from ibidem.repo.core import Core
     from ibidem.repo.operation_log import OperationLog
     from ibidem.repo.state import State
 
 
 def create(
-    operations: OperationLog,
+    core: Core,
     prefix: str,
     name: str,
-    target: CommitCid,
+    at: object,
     *,
-    author: str,
-    time: int | None,
-) -> None:
-    """Creates a branch or tag; raises `InvalidInputError` when there is one of that name."""
-    full_name = prefix + refs.check_name(_noun(prefix), name)
+    author: str = "",
+    time: int | datetime | None = None,
+) -> CommitCid:
+    """Creates a branch or tag at a revision and returns its commit; raises `InvalidInputError`
+    when there is one of that name."""
+    full_name = prefix + refs.check_name("name", name)
+    target = core.commit_cid_of(at)
 
     def make(state: State, buffer: WriteBatch) -> View:
         if refs.read(buffer, state.view, full_name) is not None:
@@ -37,11 +42,14 @@ def create(
             )
         return replace(state.view, refs=refs.changed(state.view, {full_name: target}, buffer))
 
-    operations.change(make, author=author, time=time, description=f"create {full_name}")
+    core.operation_log.change(
+        make, author=author, time=checked_time(time), description=f"create {full_name}"
+    )
+    return target
 
 
 def delete(
-    operations: OperationLog, prefix: str, name: str, *, author: str, time: int | None
+    core: Core, prefix: str, name: str, *, author: str = "", time: int | datetime | None = None
 ) -> None:
     """Deletes a branch or tag; raises `NotFoundError` when there is none of that name."""
     full_name = prefix + refs.check_name(_noun(prefix), name)
@@ -55,10 +63,12 @@ def delete(
             raise no_ref(prefix, name)
         return replace(state.view, refs=refs.changed(state.view, {full_name: None}, buffer))
 
-    operations.change(make, author=author, time=time, description=f"delete {full_name}")
+    core.operation_log.change(
+        make, author=author, time=checked_time(time), description=f"delete {full_name}"
+    )
 
 
-def switch(operations: OperationLog, name: str, *, author: str, time: int | None) -> None:
+def switch(core: Core, name: str, *, author: str = "", time: int | datetime | None = None) -> None:
     """Makes another branch the current one; raises `NotFoundError` when there is none."""
     full_name = HEADS + refs.check_name("branch", name)
 
@@ -69,7 +79,9 @@ def switch(operations: OperationLog, name: str, *, author: str, time: int | None
             raise no_ref(HEADS, name)
         return replace(state.view, head=full_name)
 
-    operations.change(make, author=author, time=time, description=f"switch to {full_name}")
+    core.operation_log.change(
+        make, author=author, time=checked_time(time), description=f"switch to {full_name}"
+    )
 
 
 def branch_of(operations: OperationLog, name: str | None) -> str:

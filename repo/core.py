@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -20,9 +21,12 @@ from ibidem.objects.errors import (
     NotFoundError,
 )
 from ibidem.objects.ids import EdgeId, NodeId
+from ibidem.objects.root import Root
 from ibidem.objects.tree import EMPTY_TREE, Tree
 from ibidem.repo import revspec
+from ibidem.repo.arguments import checked_time
 from ibidem.repo.erasure.guard import ErasureGuard, sweep_index
+from ibidem.repo.graph import Graph
 from ibidem.repo.operation_log import OperationLog
 from ibidem.repo.receipts.log import ReceiptLog
 from ibidem.repo.refs import HEADS, TAGS
@@ -70,7 +74,7 @@ class Core(Closing):
         self.note_logs: dict[str, dict[CommitCid, Log]] = {}
         """Events that were read, by the space that they were read for."""
         self.signing_key: SigningKey | None = None
-        """Signs the commits that are made through this object; see `sign_with`."""
+        """Signs the commits that are made through this object; see `keys.sign_with`."""
         self._vector_cache: VectorCache | None = None
         self._keyring: Keyring | None = None
         self._index: tuple[View, Index] | None = None
@@ -135,6 +139,12 @@ class Core(Closing):
             last = self._head = state.cid, revspec.resolve(self.operation_log, state, rev)
         return last[1]
 
+    def commit_cid_of(self, rev: object) -> CommitCid:
+        """Returns the commit that a revision names, as `resolve` does; a branch must have one."""
+        found = self.resolve(rev)
+        assert found is not None, "BUG: resolve returned None"
+        return found
+
     def graph(
         self,
         rev: object = revspec.HEAD,
@@ -154,8 +164,6 @@ class Core(Closing):
         return found if trust is None else found.seen_by(trust)
 
     def _graph_in(self, state: State, rev: object) -> Graph:
-        from ibidem.repo.graph import Graph
-
         if isinstance(rev, RootCid):
             return Graph(self, rev, None, state=state)
         found = self._resolved(state, rev)
@@ -191,9 +199,11 @@ class Core(Closing):
 
     def commit_at(self, rev: object = revspec.HEAD) -> Commit:
         """Returns the commit that a revision names."""
-        found = self.resolve(rev)
-        assert found is not None, "BUG: resolve returned None"
-        return Commit.decode(self.store.get(found))
+        return Commit.decode(self.store.get(self.commit_cid_of(rev)))
+
+    def now(self, time: int | datetime | None = None) -> int:
+        """Returns a time in microseconds since 1970 UTC: the one given, else the clock's."""
+        return self.operation_log.time(checked_time(time))
 
     # -- what is kept beside the store ---------------------------------------------------------
 
@@ -217,7 +227,8 @@ class Core(Closing):
         return self._keyring
 
     def key_for(self, sign: str | bool | None) -> SigningKey | None:
-        """Returns the private key that a call asks for, that of `sign_with` where it says None."""
+        """Returns the private key that a call asks for; where it says None, that of
+        `keys.sign_with`."""
         return self.signing_key if sign is None else self.keyring.chosen(sign)
 
     @property
@@ -344,8 +355,6 @@ class Core(Closing):
 
     def incident_to(self, root_cid: RootCid, nodes: Sequence[bytes]) -> list[bytes]:
         """Returns the ids of the edges of a root here that begin or end at some nodes, by id."""
-        from ibidem.objects.root import Root
-
         root = Root.decode(self.store.get(root_cid))
         if root.edges == EMPTY_TREE:
             return []

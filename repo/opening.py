@@ -1,4 +1,4 @@
-"""Opening the folder of a repository, as a core or as a face of it."""
+"""Opening the folder of a repository."""
 
 from __future__ import annotations
 
@@ -6,18 +6,16 @@ import json
 import os
 import time
 from pathlib import Path
-from typing import TypeVar
 
 from ibidem.objects.errors import CorruptError, ErrorKind, FormatError, NotFoundError
 from ibidem.repo.arguments import checked_path
 from ibidem.repo.core import Clock, Core
 from ibidem.repo.state import ERASING_CELL
+from ibidem.store.files import medium_error, write_file
 
 FOLDER = ".ibidem"
 LAYOUT_VERSION = 1
 _FORMAT_FILE = "format"
-
-AnyCore = TypeVar("AnyCore", bound=Core)
 
 
 def system_clock() -> int:
@@ -27,21 +25,16 @@ def system_clock() -> int:
 
 def open_core(
     path: str | os.PathLike[str],
-    kind: type[AnyCore],
     *,
     clock: Clock = system_clock,
     finish_erasing: bool = True,
-) -> AnyCore:
-    """Opens the repository in the folder `path`; see `repository.open`.
-
-    Args:
-        kind: `Core`, or a class derived from it, of which an object is returned.
-    """
+) -> Core:
+    """Opens the repository in the folder `path`; see `repository.open`."""
     from ibidem.store.lmdb.store import LmdbStore
 
     folder = checked_path("path", path) / FOLDER
     check_format(folder)
-    opened = kind(LmdbStore.open(folder / "blocks"), folder, clock)
+    opened = Core(LmdbStore.open(folder / "blocks"), folder, clock)
     if finish_erasing and opened.store.cell(ERASING_CELL) is not None:
         from ibidem.repo.erasure.destroy import finish_on_open
 
@@ -51,15 +44,11 @@ def open_core(
 
 def write_format(folder: Path) -> None:
     """Writes the file that says which layout a new repository has."""
-    from ibidem.store.files import write_file
-
     write_file(folder / _FORMAT_FILE, (json.dumps({"version": LAYOUT_VERSION}) + "\n").encode())
 
 
 def check_format(folder: Path) -> None:
     """Raises as `open` does unless the folder is a repository that this program reads."""
-    from ibidem.store.files import medium_error
-
     try:
         found = json.loads((folder / _FORMAT_FILE).read_bytes())["version"]
     except PermissionError as error:

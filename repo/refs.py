@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ibidem.objects.cid import Cid, TreeCid
 from ibidem.objects.derive import ref_key
 from ibidem.objects.errors import CorruptError, InvalidInputError
+from ibidem.objects.tree import Tree, diff, mutate
 from ibidem.objects.view import RECEIPTS, RUNS, Ref, View
 
 if TYPE_CHECKING:
@@ -53,8 +54,6 @@ def check_name(field: str, name: object) -> str:
 
 def read(source: Source, view: View, full_name: str) -> Ref | None:
     """Returns the ref of that full name, None when there is none."""
-    from ibidem.objects.tree import Tree
-
     cid = Tree(source, view.refs).get(ref_key(full_name))
     if cid is None:
         return None
@@ -66,8 +65,6 @@ def read(source: Source, view: View, full_name: str) -> Ref | None:
 
 def listed(source: Source, view: View, prefix: str) -> dict[str, Any]:
     """Returns the short names under such as `heads/` or `runs/` with their targets, by name."""
-    from ibidem.objects.tree import Tree
-
     found = [Ref.decode(source.get(cid)) for _, cid in Tree(source, view.refs).items()]
     targets = {ref.name: ref.target for ref in found if ref.name.startswith(prefix)}
     return {name[len(prefix) :]: targets[name] for name in sorted(targets)}
@@ -75,8 +72,6 @@ def listed(source: Source, view: View, prefix: str) -> dict[str, Any]:
 
 def changed(view: View, moves: Mapping[str, Cid | None], buffer: WriteBatch) -> TreeCid:
     """Returns the refs tree with each full name at its target, or dropped where that is None."""
-    from ibidem.objects.tree import mutate
-
     edits: dict[bytes, Cid | None] = {}
     for full_name, target in moves.items():
         before = read(buffer, view, full_name)
@@ -98,8 +93,6 @@ def changed(view: View, moves: Mapping[str, Cid | None], buffer: WriteBatch) -> 
 
 def with_records_of(now: TreeCid, restored: TreeCid, buffer: WriteBatch) -> TreeCid:
     """Returns the refs tree `restored` with runs and kept receipts as they are in `now`."""
-    from ibidem.objects.tree import diff, mutate
-
     edits = {
         key: after
         for key, before, after in diff(buffer, restored, now)
@@ -110,8 +103,6 @@ def with_records_of(now: TreeCid, restored: TreeCid, buffer: WriteBatch) -> Tree
 
 def is_only_records(source: Source, before: TreeCid, after: TreeCid) -> bool:
     """Tells whether two refs trees differ, and in nothing but runs and kept receipts."""
-    from ibidem.objects.tree import diff
-
     return before != after and all(
         _is_record(source, was or now) for _, was, now in diff(source, before, after)
     )

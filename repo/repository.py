@@ -1,16 +1,19 @@
-"""The repository: where store, index and retrieval are put together, and the face that users see.
+"""The repository as users see it: it opens, reads at a revision, and writes.
 
-Opening reads a small file and one cell; whatever grows is read when it is asked for. Readers never
-wait. Time comes from `clock`, which is read here and above only; nothing is random.
+What else can be done stands in namespaces such as `repo.history`, each a small object of
+`repo/api/` that is made when it is first named. Opening reads a small file and one cell; whatever
+grows is read when it is asked for. Readers never wait. Time comes from `clock`, which is read here
+and above only; nothing is random.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Unpack
 
 from ibidem.objects.cid import CommitCid
 from ibidem.objects.commit import Commit
@@ -18,32 +21,43 @@ from ibidem.objects.errors import (
     InvalidInputError,
     StorageError,
 )
-from ibidem.repo import branches, refs, revspec
-from ibidem.repo.api.history import HistoryApi
-from ibidem.repo.api.keys import KeysApi
-from ibidem.repo.api.maintenance import MaintenanceApi
-from ibidem.repo.api.merge import MergeApi
-from ibidem.repo.api.notes import NotesApi
-from ibidem.repo.api.retrieval import RetrievalApi
-from ibidem.repo.api.runs import RunsApi
-from ibidem.repo.api.sync import SyncApi
-from ibidem.repo.arguments import CommitInfo, UniqueIds, checked_path, checked_time, commit_info
-from ibidem.repo.core import Clock
+from ibidem.repo import branches
+from ibidem.repo.arguments import checked_path, commit_info
+from ibidem.repo.core import Clock, Core
+from ibidem.repo.erasure.redacted_graph import without_erased
 from ibidem.repo.opening import FOLDER, open_core, system_clock, write_format
 from ibidem.repo.refs import HEADS, TAGS
-from ibidem.repo.state import STAGE_CELL
+from ibidem.repo.revision import Revision
+from ibidem.repo.revspec import HEAD
+from ibidem.store.closing import Closing
+from ibidem.store.files import built_whole
+from ibidem.store.memory import MemoryStore
 
 if TYPE_CHECKING:
     from ibidem.embed.protocol import Embedder
     from ibidem.objects.config import Config
-    from ibidem.objects.operation import Operation
-    from ibidem.repo.history.log import Change
-    from ibidem.repo.operation_log import Restored
+    from ibidem.objects.ids import EdgeId, NodeId
+    from ibidem.objects.node import Node
+    from ibidem.repo.api.history import History
+    from ibidem.repo.api.keys import Keys
+    from ibidem.repo.api.maintenance import Maintenance
+    from ibidem.repo.api.notes import NoteSpaces
+    from ibidem.repo.api.receipts import Receipts
+    from ibidem.repo.api.runs import Runs
+    from ibidem.repo.api.stage import Stage
+    from ibidem.repo.api.sync import Sync
+    from ibidem.repo.merge.branch import Merged
+    from ibidem.repo.merge.conflicts import OpenConflict
+    from ibidem.repo.merge.rebase import Replanted
     from ibidem.repo.retrieval.embedding import EmbedReport
-    from ibidem.repo.state import State
-    from ibidem.repo.transaction.changeset import Publisher
+    from ibidem.repo.retrieval.retrieve import Retriever
+    from ibidem.repo.retrieval.signature import ListingOptions, PacksOptions, RetrieveOptions
     from ibidem.repo.transaction.transaction import Transaction
-    from ibidem.store.protocol import Store
+    from ibidem.retrieve.access.policy import TrustContext
+    from ibidem.retrieve.answer.answer import Answer
+    from ibidem.retrieve.answer.item import Item
+    from ibidem.retrieve.context.pack import Pack
+    from ibidem.retrieve.context.prompt import Citation, Prompt
 
 MEMORY = "memory:"
 
@@ -67,13 +81,10 @@ def init(
         InvalidInputError: there is a repository already.
         StorageError: the disk refuses; nothing was made, unless the message says that it was.
     """
-    if path == MEMORY:
-        from ibidem.repo.bootstrap import bootstrapped
-        from ibidem.store.memory import MemoryStore
-
-        return Repository(bootstrapped(MemoryStore(), config, author, clock), None, clock)
     from ibidem.repo.bootstrap import bootstrapped
-    from ibidem.store.files import built_whole
+
+    if path == MEMORY:
+        return Repository(Core(bootstrapped(MemoryStore(), config, author, clock), None, clock))
     from ibidem.store.lmdb.store import LmdbStore
 
     folder = checked_path("path", path) / FOLDER
@@ -112,16 +123,192 @@ def open(  # noqa: A001
         FormatError: a newer program made it.
         CorruptError: a file of it is damaged.
     """
-    return open_core(path, Repository, clock=clock, finish_erasing=finish_erasing)
+    return Repository(open_core(path, clock=clock, finish_erasing=finish_erasing))
 
 
-class Repository(
-    MaintenanceApi, MergeApi, NotesApi, RetrievalApi, RunsApi, HistoryApi, SyncApi, KeysApi
-):
+class Repository(Closing):
     """An open repository; a context manager that closes it."""
 
-    def __init__(self, store: Store, folder: Path | None, clock: Clock = system_clock) -> None:
-        super().__init__(store, folder, clock)
+    def __init__(self, core: Core) -> None:
+        self.core = core
+        """What this face stands on; for the layers that are built on a repository."""
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.folder or 'in memory'}>"
+
+    def close(self) -> None:
+        """Lets go of the files; closing twice is allowed."""
+        self.core.close()
+
+    @property
+    def folder(self) -> Path | None:
+        """The `.ibidem` folder; None in memory."""
+        return self.core.folder
+
+    def now(self, time: int | datetime | None = None) -> int:
+        """Returns a time in microseconds since 1970 UTC: the one given, else the clock's."""
+        return self.core.now(time)
+
+    # -- namespaces ----------------------------------------------------------------------------
+
+    @cached_property
+    def history(self) -> History:
+        """What happened and why: commits, differences, blame, undo."""
+        from ibidem.repo.api.history import History
+
+        return History(self.core)
+
+    @cached_property
+    def stage(self) -> Stage:
+        """What is added and not committed yet."""
+        from ibidem.repo.api.stage import Stage
+
+        return Stage(self.core)
+
+    @cached_property
+    def sync(self) -> Sync:
+        """Copies: files, remotes, fetch, pull and push."""
+        from ibidem.repo.api.sync import Sync
+
+        return Sync(self.core)
+
+    @cached_property
+    def receipts(self) -> Receipts:
+        """Receipts of answers: to keep, to find and to replay."""
+        from ibidem.repo.api.receipts import Receipts
+
+        return Receipts(self.core)
+
+    @cached_property
+    def runs(self) -> Runs:
+        """Runs of agents: to record, to open and to compare."""
+        from ibidem.repo.api.runs import Runs
+
+        return Runs(self.core)
+
+    @cached_property
+    def notes(self) -> NoteSpaces:
+        """Annotations: events about nodes, beside the graph."""
+        from ibidem.repo.api.notes import NoteSpaces
+
+        return NoteSpaces(self.core)
+
+    @cached_property
+    def keys(self) -> Keys:
+        """Keys and signatures."""
+        from ibidem.repo.api.keys import Keys
+
+        return Keys(self.core)
+
+    @cached_property
+    def maintenance(self) -> Maintenance:
+        """Checks, repair, garbage collection, erasure and figures."""
+        from ibidem.repo.api.maintenance import Maintenance
+
+        return Maintenance(self.core)
+
+    # -- reading and asking --------------------------------------------------------------------
+
+    @property
+    def head(self) -> CommitCid | None:
+        """The commit of the current branch; None before the first."""
+        return self.core.head
+
+    @property
+    def current_branch(self) -> str:
+        """The current branch."""
+        return self.core.current_branch
+
+    def branches(self) -> dict[str, CommitCid]:
+        """Returns the branches that have commits, by name."""
+        return self.core.branches()
+
+    def tags(self) -> dict[str, CommitCid]:
+        """Returns the tags, by name."""
+        return self.core.tags()
+
+    def resolve(self, rev: object, *, missing_ok: bool = False) -> CommitCid | None:
+        """Returns the commit that a revision names; `repo.revspec` has the grammar.
+
+        Args:
+            rev: text, a CommitCid, or a datetime with an offset.
+            missing_ok: None for a branch without commits; otherwise that is an error.
+
+        Raises:
+            NotFoundError: kind `revision-not-found`, or `ambiguous`.
+        """
+        return self.core.resolve(rev, missing_ok=missing_ok)
+
+    def commit_at(self, rev: object = HEAD) -> Commit:
+        """Returns the commit that a revision names."""
+        return self.core.commit_at(rev)
+
+    def at(
+        self, rev: object = HEAD, *, trust: TrustContext | None = None, allow_erased: bool = False
+    ) -> Revision:
+        """Returns the graph at a revision, or of a root given by its RootCid, read-only.
+
+        Args:
+            trust: the caller; where the root has a trust policy, nothing is told without.
+            allow_erased: answers as if nodes that were erased since had been invisible; the
+                `erasures` of the revision say which.
+        """
+        if not allow_erased:
+            return Revision(self.core.graph(rev, trust=trust))
+        partial = without_erased(self.core.graph(rev))
+        return Revision(partial if trust is None else partial.seen_by(trust))
+
+    def retrieve(self, text: str | None = None, **options: Unpack[RetrieveOptions]) -> Answer[Item]:
+        """Returns the ranked answer at the head; `docs/question-options.md` has the options.
+
+        With `model=` or `embedder=`, the text is embedded and ranks by closeness too.
+        """
+        return self.core.of_head(lambda head: Revision(head).retrieve(text, **options))
+
+    def retriever(self, rev: object = HEAD) -> Retriever:
+        """Returns a question to put together step by step."""
+        from ibidem.repo.retrieval.retrieve import Retriever
+
+        return Retriever(self.at(rev).retrieve)
+
+    def packs(self, text: str | None = None, **options: Unpack[PacksOptions]) -> Answer[Pack]:
+        """Returns hits at the head with what stands around them; `repo.retrieval.context` has the
+        options.
+        """
+        return self.core.of_head(lambda head: Revision(head).packs(text, **options))
+
+    def prompt(
+        self,
+        question: str,
+        packs: Answer[Pack] | None = None,
+        *,
+        style: str = "qa",
+        **options: Unpack[PacksOptions],
+    ) -> Prompt:
+        """Returns a prompt with numbered sources, and what its citations stand for.
+
+        Args:
+            question: what is asked.
+            packs: the sources; without them, those that `packs(question, **options)` finds.
+            style: `qa`, or `summarize`.
+        """
+        return self.core.of_head(
+            lambda head: Revision(head).prompt(question, packs, style=style, **options)
+        )
+
+    def verify_citation(self, citation: Citation, *, trust: TrustContext | None = None) -> bool:
+        """Tells whether a citation is true of what is kept here, as a caller sees it.
+
+        Args:
+            trust: who asks; required where the cited root has a trust policy.
+        """
+        from ibidem.repo.retrieval import context
+
+        return context.verify(self.core, citation, trust=trust)
+
+    def query(self, **options: Unpack[ListingOptions]) -> list[Node]:
+        """Returns every node at the head with a label and properties, by id."""
+        return self.core.of_head(lambda head: Revision(head).query(**options))
 
     # -- writing -------------------------------------------------------------------------------
 
@@ -144,146 +331,19 @@ class Repository(
         Args:
             time: microseconds since 1970 UTC, or a datetime with an offset; by default the clock's.
             sign: the name of the private key that signs the commit, or True for the only one; by
-                default that of `sign_with`.
+                default that of `keys.sign_with`.
             on_conflict: what becomes of changes to what another writer has changed meanwhile:
                 `record` merges them by property and records a conflict where that cannot be;
                 `raise` refuses all with `ConflictError`, for changes that depend on what was read.
         """
-        signed = commit_info(author, message, time, agent, task, self.key_for(sign))
-        from ibidem.repo.transaction.publish import BranchPublisher
-        from ibidem.repo.transaction.reconcile import checked_choice
+        signed = commit_info(author, message, time, agent, task, self.core.key_for(sign))
+        from ibidem.repo.transaction.begin import begin_on
 
-        choice = checked_choice(on_conflict)
-
-        def begin(state: State) -> BranchPublisher:
-            full_name = branches.branch_in(self.store, state, branch)
-            return BranchPublisher(self.operation_log, state, full_name, signed, on_conflict=choice)
-
-        publisher = self.operation_log.retry_if_collected(begin)
-        return self._transaction(publisher, signed)
-
-    def staging(self) -> Transaction:
-        """Begins a transaction whose changes go on the stage, to be committed later."""
-        from ibidem.repo.transaction.stage import StagePublisher
-
-        publisher = self.operation_log.retry_if_collected(
-            lambda state: StagePublisher(self.operation_log, state)
-        )
-        return self._transaction(publisher, commit_info("", "", None, None, None))
-
-    def transaction_on_stage(self, *, author: str = "", message: str = "") -> Transaction:
-        """Begins a transaction on what is staged, which is committed with its changes; where
-        nothing is, one on the current branch."""
-        from ibidem.repo.transaction.publish import BranchPublisher
-        from ibidem.repo.transaction.stage import StageCommitPublisher
-
-        signed = commit_info(author, message, None, None, None, self.signing_key)
-
-        def begin(state: State) -> Transaction:
-            if STAGE_CELL not in state.cells:
-                publisher = BranchPublisher(self.operation_log, state, state.view.head, signed)
-                return self._transaction(publisher, signed)
-            committer = StageCommitPublisher(self.operation_log, state, signed)
-            return self._transaction(committer, commit_info("", "", None, None, None))
-
-        return self.operation_log.retry_if_collected(begin)
-
-    def commit_stage(
-        self,
-        *,
-        author: str = "",
-        message: str = "",
-        time: int | datetime | None = None,
-        agent: str | None = None,
-        task: str | None = None,
-        sign: str | bool | None = None,
-    ) -> Commit | None:
-        """Commits what is staged on the current branch; None where nothing is.
-
-        Raises:
-            ConflictError: the stage itself moved, or the branch was deleted.
-        """
-        from ibidem.repo.transaction import stage
-
-        signed = commit_info(author, message, time, agent, task, self.key_for(sign))
-        return stage.commit(self.operation_log, signed)
-
-    def staged_changes(self) -> Iterator[Change]:
-        """Yields what is staged and not committed."""
-        from ibidem.repo.history import log
-        from ibidem.repo.transaction import stage
-
-        staged = self.operation_log.retry_if_collected(lambda state: stage.read(self.store, state))
-        return log.changes(self.store, staged.begun.root, staged.root)
-
-    def clear_stage(self) -> None:
-        """Drops what is staged."""
-        from ibidem.repo.transaction import stage
-
-        stage.clear(self.operation_log)
-
-    # -- refs ----------------------------------------------------------------------------------
-
-    def branch(
-        self,
-        name: str,
-        *,
-        at: object = revspec.HEAD,
-        author: str = "",
-        time: int | datetime | None = None,
-    ) -> CommitCid:
-        """Creates a branch at a revision and returns its commit."""
-        return self._create(HEADS, name, at, author, time)
-
-    def tag(
-        self,
-        name: str,
-        *,
-        at: object = revspec.HEAD,
-        author: str = "",
-        time: int | datetime | None = None,
-    ) -> CommitCid:
-        """Creates a tag at a revision and returns its commit."""
-        return self._create(TAGS, name, at, author, time)
-
-    def delete_branch(
-        self, name: str, *, author: str = "", time: int | datetime | None = None
-    ) -> None:
-        """Deletes a branch, not the current one; its commits stay."""
-        branches.delete(self.operation_log, HEADS, name, author=author, time=checked_time(time))
-
-    def delete_tag(
-        self, name: str, *, author: str = "", time: int | datetime | None = None
-    ) -> None:
-        """Deletes a tag; its commit stays."""
-        branches.delete(self.operation_log, TAGS, name, author=author, time=checked_time(time))
-
-    def switch(self, name: str, *, author: str = "", time: int | datetime | None = None) -> None:
-        """Makes another branch the current one; what is staged goes along."""
-        branches.switch(self.operation_log, name, author=author, time=checked_time(time))
-
-    def operations(self) -> Iterator[Operation]:
-        """Yields the local log, newest first: every change of the refs."""
-        log = self.operation_log
-        return (entry.operation for entry in log.history(log.state()))
-
-    def undo(self, *, author: str = "", time: int | datetime | None = None) -> Restored:
-        """Puts the refs back to before the newest change that is not undone yet.
-
-        Tombstones stay: a branch that would lose one goes to a new commit with the former state and
-        the tombstones. `kept` names their nodes; `untombstone` shows one again.
-        """
-        return self.operation_log.undo(author=author, time=checked_time(time), key=self.signing_key)
-
-    def redo(self, *, author: str = "", time: int | datetime | None = None) -> Restored:
-        """Takes back the newest undo that no other change has followed."""
-        return self.operation_log.redo(author=author, time=checked_time(time))
-
-    # -- vectors -------------------------------------------------------------------------------
+        return begin_on(self.core, branch, signed, on_conflict=on_conflict)
 
     def use_embedder(self, embedder: Embedder, *, model: str | None = None) -> None:
         """Lets `retrieve(text, model=...)` embed questions with it, under its name or another."""
-        self.embedders[model if model is not None else embedder.name] = embedder
+        self.core.embedders[model if model is not None else embedder.name] = embedder
 
     def embed(
         self,
@@ -318,7 +378,7 @@ class Repository(
         from ibidem.repo.retrieval import embedding
 
         report = embedding.embed(
-            self,
+            self.core,
             self.transaction,
             embedder,
             model=model,
@@ -332,26 +392,180 @@ class Repository(
         self.use_embedder(embedder, model=report.model)
         return report
 
-    def _transaction(self, publisher: Publisher, signed: CommitInfo) -> Transaction:
-        from ibidem.repo.transaction.transaction import Transaction
+    # -- branches and tags ---------------------------------------------------------------------
 
-        return Transaction(
-            self.store,
-            publisher,
-            incident=lambda root, id: self.incident(None, root, id),  # noqa: A006
-            unique_id=UniqueIds(
-                publisher.base(), signed, lambda: self.operation_log.time(signed.time)
-            ),
-            landed=self.index_after_commit,
-        )
-
-    def _create(
-        self, prefix: str, name: str, at: object, author: str, time: int | datetime | None
+    def branch(
+        self,
+        name: str,
+        *,
+        at: object = HEAD,
+        author: str = "",
+        time: int | datetime | None = None,
     ) -> CommitCid:
-        refs.check_name("name", name)
-        target = self.resolve(at)
-        assert target is not None, "BUG: resolve returned None"
-        branches.create(
-            self.operation_log, prefix, name, target, author=author, time=checked_time(time)
+        """Creates a branch at a revision and returns its commit."""
+        return branches.create(self.core, HEADS, name, at, author=author, time=time)
+
+    def tag(
+        self,
+        name: str,
+        *,
+        at: object = HEAD,
+        author: str = "",
+        time: int | datetime | None = None,
+    ) -> CommitCid:
+        """Creates a tag at a revision and returns its commit."""
+        return branches.create(self.core, TAGS, name, at, author=author, time=time)
+
+    def delete_branch(
+        self, name: str, *, author: str = "", time: int | datetime | None = None
+    ) -> None:
+        """Deletes a branch, not the current one; its commits stay."""
+        branches.delete(self.core, HEADS, name, author=author, time=time)
+
+    def delete_tag(
+        self, name: str, *, author: str = "", time: int | datetime | None = None
+    ) -> None:
+        """Deletes a tag; its commit stays."""
+        branches.delete(self.core, TAGS, name, author=author, time=time)
+
+    def switch(self, name: str, *, author: str = "", time: int | datetime | None = None) -> None:
+        """Makes another branch the current one; what is staged goes along."""
+        branches.switch(self.core, name, author=author, time=time)
+
+    # -- merging -------------------------------------------------------------------------------
+
+    def merge(
+        self,
+        rev: object,
+        *,
+        is_dry_run: bool = False,
+        author: str = "",
+        message: str = "",
+        branch: str | None = None,
+        time: int | datetime | None = None,
+        agent: str | None = None,
+        task: str | None = None,
+    ) -> Merged:
+        """Merges a revision into a branch, the current one by default.
+
+        A branch that has nothing of its own moves to the revision. What both sides changed
+        differently is recorded as a conflict, and the branch can be used at once.
+
+        Args:
+            rev: what to merge, such as the name of another branch.
+            is_dry_run: says what would come of it and writes nothing.
+            message: of the commit; by default it says what was merged.
+
+        Raises:
+            NotFoundError: there is no such revision, or branch.
+        """
+        from ibidem.repo.merge.branch import merge_into
+
+        signed = commit_info(author, message, time, agent, task, self.core.signing_key)
+        log = self.core.operation_log
+        full_name = branches.branch_of(log, branch)
+        return merge_into(
+            log, full_name, self.core.commit_cid_of(rev), rev, signed, is_dry_run=is_dry_run
         )
-        return target
+
+    def rebase(
+        self,
+        onto: object,
+        *,
+        is_dry_run: bool = False,
+        author: str = "",
+        time: int | datetime | None = None,
+    ) -> Replanted:
+        """Makes the commits that only the current branch has again, on top of a revision.
+
+        Each keeps its author, time and message; the committing operation has `author` and `time`.
+        The branch moves once, when all is done. A merge among the commits is refused: say which of
+        its sides is meant by merging again.
+
+        Args:
+            is_dry_run: says what would come of it and writes nothing.
+        """
+        from ibidem.repo.merge.rebase import rebase
+
+        log = self.core.operation_log
+        full_name = branches.branch_of(log, None)
+        signed = commit_info(author, "", time, None, None, self.core.signing_key)
+        return rebase(log, full_name, self.core.commit_cid_of(onto), signed, is_dry_run=is_dry_run)
+
+    def cherry_pick(
+        self,
+        rev: object,
+        *,
+        author: str = "",
+        message: str = "",
+        time: int | datetime | None = None,
+        agent: str | None = None,
+        task: str | None = None,
+    ) -> Replanted:
+        """Makes the change of one commit again on the current branch.
+
+        Args:
+            author: and message: by default those of the commit.
+        """
+        from ibidem.repo.merge.rebase import pick
+
+        log = self.core.operation_log
+        full_name = branches.branch_of(log, None)
+        signed = commit_info(author, message, time, agent, task, self.core.signing_key)
+        return pick(log, full_name, self.core.commit_cid_of(rev), signed)
+
+    def revert(
+        self,
+        rev: object,
+        *,
+        author: str = "",
+        message: str = "",
+        time: int | datetime | None = None,
+        agent: str | None = None,
+        task: str | None = None,
+    ) -> Replanted:
+        """Takes the change of one commit back, in a new commit on the current branch."""
+        from ibidem.repo.merge.rebase import revert
+
+        log = self.core.operation_log
+        full_name = branches.branch_of(log, None)
+        signed = commit_info(author, message, time, agent, task, self.core.signing_key)
+        return revert(log, full_name, self.core.commit_cid_of(rev), signed)
+
+    def conflicts(self, rev: object = HEAD) -> list[OpenConflict]:
+        """Returns the conflicts of a revision that nobody has settled, by id."""
+        from ibidem.repo.merge.conflicts import open_conflicts
+
+        return list(open_conflicts(self.core.store, self.core.graph(rev).root))
+
+    def resolve_conflict(
+        self,
+        id: NodeId | EdgeId,  # noqa: A002
+        take: str = "value",
+        *,
+        value: Mapping[str, Any] | None = None,
+        author: str = "",
+        message: str = "",
+        time: int | datetime | None = None,
+        agent: str | None = None,
+        task: str | None = None,
+    ) -> Commit | None:
+        """Settles a conflict at the head of the current branch.
+
+        Args:
+            id: of the node or edge.
+            take: `ours` (what the branch had), `theirs` (what was merged into it), `base` (what
+                both came from), or `value` (what is there now). Fields that are not in conflict
+                stay as they are now.
+            value: on top of that, values by field, `props.NAME` for a property; None takes one
+                away.
+            message: of the commit; by default it says what was settled.
+
+        Raises:
+            NotFoundError: no conflict is about `id`.
+            InvalidInputError: `take` says nothing here, such as `base` where there was none.
+        """
+        from ibidem.repo.merge.resolve import resolve
+
+        signed = commit_info(author, message, time, agent, task, self.core.signing_key)
+        return resolve(self.core, self.core.operation_log, id, take, value, signed)

@@ -5,24 +5,33 @@ Reads are those of `repo/graph.py`, questions those of `repo/retrieval`. Nothing
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Iterable
+from functools import update_wrapper
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar, Unpack
+
+from ibidem.repo.graph import Graph
 
 if TYPE_CHECKING:
     from ibidem.index.snapshot import Snapshot
     from ibidem.objects.cid import CommitCid, RootCid
     from ibidem.objects.commit import Commit
     from ibidem.objects.config import Config
-    from ibidem.objects.edge import Edge
     from ibidem.objects.erasure import Erasure
-    from ibidem.objects.ids import EdgeId, NodeId
-    from ibidem.objects.location import Location
+    from ibidem.objects.ids import NodeId
     from ibidem.objects.node import Node
     from ibidem.objects.root import Root
     from ibidem.objects.vector import Sparse, Vector
     from ibidem.repo.core import Core
-    from ibidem.repo.graph import Graph
     from ibidem.repo.retrieval.listing import Page
+    from ibidem.repo.retrieval.signature import (
+        ListingConditions,
+        ListingOptions,
+        PacksOptions,
+        PathOptions,
+        QuestionOptions,
+        RecordsOptions,
+        RetrieveOptions,
+    )
     from ibidem.retrieve.access.policy import TrustContext
     from ibidem.retrieve.answer.answer import Answer
     from ibidem.retrieve.answer.item import Item
@@ -32,6 +41,21 @@ if TYPE_CHECKING:
     from ibidem.retrieve.records.item import RecordItem
 
 T = TypeVar("T")
+P = ParamSpec("P")
+
+
+def _read(
+    method: Callable[Concatenate[Graph, P], T],
+) -> Callable[Concatenate[Revision, P], T]:
+    """Returns a method of `Graph` as a method of `Revision`, which asks its graph."""
+    name = method.__name__
+
+    def read(self: Revision, /, *args: P.args, **options: P.kwargs) -> T:
+        found: T = getattr(self.graph, name)(*args, **options)
+        return found
+
+    update_wrapper(read, method)
+    return read
 
 
 class Revision:
@@ -48,8 +72,8 @@ class Revision:
         return f"<{type(self).__name__} {commit}, root {self.root_cid}>"
 
     @property
-    def repository(self) -> Core:
-        """The repository that it belongs to."""
+    def core(self) -> Core:
+        """What it stands on; for the layers that are built on a repository."""
         return self.graph.core
 
     @property
@@ -98,49 +122,14 @@ class Revision:
 
     # -- reading -------------------------------------------------------------------------------
 
-    def node(self, id: NodeId, *, include_tombstoned: bool = False) -> Node:  # noqa: A002
-        """Returns a node.
-
-        Raises:
-            NotFoundError: there is no such node; kind `forgotten`: a tombstone hides it.
-        """
-        return self.graph.node(id, include_tombstoned=include_tombstoned)
-
-    def find_nodes(self, ids: Iterable[NodeId]) -> dict[NodeId, Node]:
-        """Returns those of some nodes that are there and not hidden, read in one batch."""
-        return self.graph.find_nodes(ids)
-
-    def node_id(self, prefix: str) -> NodeId:
-        """Returns the id of the one node whose id begins so; an id as a whole as it stands.
-
-        Args:
-            prefix: 4 to 32 hexadecimal digits.
-
-        Raises:
-            InvalidInputError: it is something else.
-            NotFoundError: no node begins so; kind `ambiguous`: several do.
-        """
-        return self.graph.node_id(prefix)
-
-    def edge_id(self, prefix: str) -> EdgeId:
-        """Returns the id of the one edge whose id begins so; as `node_id`."""
-        return self.graph.edge_id(prefix)
-
-    def edge(self, id: EdgeId) -> Edge:  # noqa: A002
-        """Returns an edge; raises `NotFoundError` when there is none."""
-        return self.graph.edge(id)
-
-    def nodes(self, *, include_tombstoned: bool = False) -> Iterator[Node]:
-        """Yields the nodes by id, without those that a tombstone hides."""
-        return self.graph.nodes(include_tombstoned=include_tombstoned)
-
-    def edges(self) -> Iterator[Edge]:
-        """Yields the edges by id."""
-        return self.graph.edges()
-
-    def edges_of(self, id: NodeId) -> list[Edge]:  # noqa: A002
-        """Returns the edges that begin or end at a node, by id; `NotFoundError` without one."""
-        return self.graph.edges_of(id)
+    node = _read(Graph.node)
+    find_nodes = _read(Graph.find_nodes)
+    node_id = _read(Graph.node_id)
+    edge_id = _read(Graph.edge_id)
+    edge = _read(Graph.edge)
+    nodes = _read(Graph.nodes)
+    edges = _read(Graph.edges)
+    edges_of = _read(Graph.edges_of)
 
     def vector(self, id: NodeId, model: str) -> Vector | None:  # noqa: A002
         """Returns the vector of a node under a model, None when it has none."""
@@ -154,35 +143,14 @@ class Revision:
 
         return self.graph.vector(Sparse, id, vocab)
 
-    def tombstone(self, id: NodeId) -> str | None:  # noqa: A002
-        """Returns why a node is hidden, None when it is not."""
-        return self.graph.tombstone(id)
-
-    def content(self, id: NodeId) -> bytes:  # noqa: A002
-        """Returns the whole content of a node; empty when it has none."""
-        return self.graph.content(id)
-
-    def document(self, id: NodeId) -> str:  # noqa: A002
-        """Returns the whole source of a document, a section or a passage, byte for byte."""
-        return self.graph.document(id)
-
+    tombstone = _read(Graph.tombstone)
+    content = _read(Graph.content)
+    document = _read(Graph.document)
     text = document
-
-    def locate(self, id: NodeId) -> Location | None:  # noqa: A002
-        """Returns where a passage or section stands in its document, None without one."""
-        return self.graph.locate(id)
-
-    def locate_many(self, ids: Sequence[NodeId]) -> list[Location | None]:
-        """Returns where each of some parts stands in its document, None for one without."""
-        return self.graph.locate_many(ids)
-
-    def log(self) -> Iterator[Commit]:
-        """Yields the commit of this revision and those behind it, newest first."""
-        return self.graph.log()
-
-    def snapshot(self) -> Snapshot:
-        """Returns the index snapshot of this root, made or advanced when it is not there."""
-        return self.graph.snapshot()
+    locate = _read(Graph.locate)
+    locate_many = _read(Graph.locate_many)
+    log = _read(Graph.log)
+    snapshot = _read(Graph.snapshot)
 
     def asked(self, question: Callable[[Snapshot], T]) -> T:
         """Returns what a question makes of the snapshot; damaged files of the index are rebuilt."""
@@ -190,13 +158,13 @@ class Revision:
 
     # -- asking --------------------------------------------------------------------------------
 
-    def retrieve(self, text: str | None = None, **options: Any) -> Answer[Item]:
-        """Returns the ranked answer to a question; `retrieve.query.resolve` lists the options."""
+    def retrieve(self, text: str | None = None, **options: Unpack[RetrieveOptions]) -> Answer[Item]:
+        """Returns the ranked answer to a question; `docs/question-options.md` has the options."""
         from ibidem.repo.retrieval import retrieve
 
         return retrieve.retrieve(self.graph.core, self.graph, text=text, **options)
 
-    def retrieve_many(self, questions: Iterable[Mapping[str, Any]]) -> list[Answer[Item]]:
+    def retrieve_many(self, questions: Iterable[QuestionOptions]) -> list[Answer[Item]]:
         """Returns the answers to several questions, each given by its options of `retrieve`.
 
         The answers are those of one by one; questions over the same nodes share what they can.
@@ -205,13 +173,15 @@ class Revision:
 
         return retrieve.retrieve_many(self.graph.core, self.graph, questions)
 
-    def packs(self, text: str | None = None, **options: Any) -> Answer[Pack]:
+    def packs(self, text: str | None = None, **options: Unpack[PacksOptions]) -> Answer[Pack]:
         """Returns hits with what stands around them; `repo.retrieval.context` has the options."""
         from ibidem.repo.retrieval import context
 
         return context.packs(self.graph.core, self.graph, text, **options)
 
-    def records(self, text: str | None = None, **options: Any) -> Answer[RecordItem]:
+    def records(
+        self, text: str | None = None, **options: Unpack[RecordsOptions]
+    ) -> Answer[RecordItem]:
         """Returns records and what they are tied to; `repo.retrieval.records` has the options."""
         from ibidem.repo.retrieval import records
 
@@ -223,7 +193,7 @@ class Revision:
         packs: Answer[Pack] | None = None,
         *,
         style: str = "qa",
-        **options: Any,
+        **options: Unpack[PacksOptions],
     ) -> Prompt:
         """Returns a prompt with numbered sources; see `Repository.prompt`."""
         from ibidem.repo.retrieval import context
@@ -236,20 +206,20 @@ class Revision:
 
         return context.verify(self.graph.core, citation, trust=self.trust)
 
-    def query(self, **options: Any) -> list[Node]:
+    def query(self, **options: Unpack[ListingOptions]) -> list[Node]:
         """Returns the nodes that meet `label`, `where` and other conditions of `listing.page`.
 
         By id, or as `order_by` says; `limit`, `offset` and `after` take a part of them.
         """
         return list(self.page(**options).nodes)
 
-    def page(self, **options: Any) -> Page:
+    def page(self, **options: Unpack[ListingOptions]) -> Page:
         """Returns what `query` returns, with the count of all and where the next page begins."""
         from ibidem.repo.retrieval import listing
 
         return listing.page(self.graph, **options)
 
-    def count(self, **conditions: Any) -> int:
+    def count(self, **conditions: Unpack[ListingConditions]) -> int:
         """Returns how many nodes `query` would return without a limit; none is read."""
         from ibidem.repo.retrieval import listing
 
@@ -259,7 +229,7 @@ class Revision:
         self,
         starts: NodeId | Iterable[NodeId],
         path: Iterable[str | tuple[str, str]],
-        **options: Any,
+        **options: Unpack[PathOptions],
     ) -> list[Path]:
         """Returns every way from nodes along edges of given types; see `listing.paths`."""
         from ibidem.repo.retrieval import listing

@@ -20,6 +20,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ibidem.objects import codec
 from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, RootCid, TreeCid
@@ -32,9 +34,10 @@ from ibidem.objects.root import VECTOR_FAMILIES, Root
 from ibidem.objects.tree import EMPTY_TREE, Tree, diff, mutate, verify
 from ibidem.repo.maintenance.report import Fault, FaultKind
 from ibidem.repo.sync.missing_blocks import Family
+from ibidem.retrieve.access.policy import policy_of
+from ibidem.retrieve.query.fusion import configured_fusion
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from ibidem.objects.blocks import Source
@@ -121,9 +124,6 @@ def checked_config(root: Root) -> Config:
 
     Spec: format 5.6-b; trust 1.
     """
-    from ibidem.retrieve.access.policy import policy_of
-    from ibidem.retrieve.query.fusion import configured_fusion
-
     config = Config.from_map(root.config)
     configured_fusion(config)
     if policy_of(config) is not None and TRUST_SETTING not in root.requires:
@@ -402,15 +402,11 @@ class _EdgeTable:
 
     def rows(self, start: int) -> NDArray[np.uint8]:
         """Returns the edges from one on: (n, 48) uint8, id, source and target; a copy."""
-        import numpy as np
-
         part = bytes(memoryview(self._bytes)[start * _ROW_BYTES :])
         return np.frombuffer(part, np.uint8).reshape(-1, _ROW_BYTES)
 
     def by_node(self) -> Callable[[bytes], Iterator[bytes]]:
         """Returns what yields the ids of the edges at a node."""
-        import numpy as np
-
         rows = self.rows(0)
         ends = _texts(rows[:, ID_BYTES:])
         order = np.argsort(ends, kind="stable")
@@ -431,14 +427,10 @@ _SIDES: tuple[Any, Any] = ("left", "right")
 def _texts(columns: NDArray[np.uint8]) -> NDArray[np.bytes_]:
     """Returns (n, 16·m) uint8 as n·m byte strings of 16, row by row; of one width, trailing zeros
     do not matter to their order."""
-    import numpy as np
-
     return np.ascontiguousarray(columns).reshape(-1).view(f"S{ID_BYTES}")
 
 
 def _unique_ends(rows: NDArray[np.uint8]) -> list[bytes]:
-    import numpy as np
-
     return _split(np.unique(_texts(rows[:, ID_BYTES:])).tobytes()) if len(rows) else []
 
 

@@ -58,8 +58,8 @@ class LogStats:
     """What answers left beside the history; the files are cut as they grow. Kept receipts are
     blocks, and not counted."""
     operations: LogSize
-    """What can be undone: operations with their views, without what these hold. `collect_garbage`
-    cuts this log."""
+    """What can be undone: operations with their views, without what these hold. Garbage
+    collection cuts this log."""
 
 
 def log_stats(repository: Core) -> LogStats:

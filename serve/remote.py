@@ -48,7 +48,7 @@ class RemoteApplication(Application):
 
     def __init__(self, repository: Repository, *, is_read_only: bool, push_bytes_max: int) -> None:
         self._repository = repository
-        self._remote = LocalRemote(repository)
+        self._remote = LocalRemote(repository.core)
         self._pushing = threading.BoundedSemaphore(PUSHES_MAX)
         self.guard: Guard | None = None
         """Decides who is answered; nobody, until it is set."""
@@ -102,7 +102,7 @@ class RemoteApplication(Application):
     def _pushed(self, request: Request) -> Answer:
         limits = CarLimits(size_bytes_max=self._push_bytes_max)
         with self._pushing:
-            moves = receive_container(self._repository, request.body, limits=limits)
+            moves = receive_container(self._repository.core, request.body, limits=limits)
         return Answer(wire.write_moves(moves), wire.CBOR)
 
 

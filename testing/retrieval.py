@@ -179,7 +179,7 @@ class Retrieval:
         if asks:
             lines += ["the question is not the recorded one", *(f"  {line}" for line in asks)]
         else:
-            lines += failure(known, result, mode, repository=at.repository, at=at.graph, ask=ask)
+            lines += failure(known, result, mode, repository=at.core, at=at.graph, ask=ask)
         lines += ["", f"to accept it: pytest {UPDATE}, then review the difference"]
         self._fail("\n".join(lines))
 

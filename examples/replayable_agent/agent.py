@@ -21,7 +21,7 @@ def work(session: Any, questions: list[str], model: Model) -> list[str]:
     """Answers each question, and returns the answers in order.
 
     Args:
-        session: `repo`, `repo.run(...)` or `run.replay()`.
+        session: `repo`, `repo.runs.start(...)` or `run.replay()`.
         questions: of customers.
         model: takes a prompt and returns `{"search": text}` or `{"answer": text, "used": [id]}`.
     """

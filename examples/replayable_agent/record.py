@@ -21,10 +21,10 @@ def record(file: Path = FILE) -> list[str]:
     """Lets the agent work on a new memory, writes the run into a file, and returns the answers."""
     with ibidem.init("memory:", clock=lambda: BEGUN) as repo:
         fill(repo)
-        with repo.run("support", agent="scripted-1", task="answer customers") as run:
+        with repo.runs.start("support", agent="scripted-1", task="answer customers") as run:
             answers = work(run, QUESTIONS, ScriptedModel())
         file.unlink(missing_ok=True)
-        repo.recorded("support").export(file)
+        repo.runs.open("support").export(file)
     return answers
 
 

@@ -212,7 +212,7 @@ class Conversations:
         nodes = revision.query(
             label=MESSAGE, where=where, order_by="ord", limit=limit, **conditions
         )
-        return list(stored_of(nodes, self._repository))
+        return list(stored_of(nodes, self._repository.core))
 
     def view(
         self, thread: str, *, as_of: int | datetime | None = None, rev: object = "HEAD"
@@ -220,7 +220,7 @@ class Conversations:
         """Returns a thread with summaries in the place of what they stand for, by place."""
         revision = self.at(rev)
         nodes = revision.query(label=SUMMARY, where={"thread": checked_name(thread)})
-        summaries = list(stored_of(nodes, self._repository))
+        summaries = list(stored_of(nodes, self._repository.core))
         covered = {place for one in summaries for place in range(one.ord, one.last + 1)}
         raw = self.messages(thread, as_of=as_of, rev=rev)
         rest = [one for one in raw if one.ord not in covered]
@@ -342,7 +342,7 @@ class Conversations:
         from ibidem.embed.cache import CachedEmbedder
 
         texts = list(dict.fromkeys(pairs.values()))
-        source = CachedEmbedder(self._embedder, self._repository.vector_cache)
+        source = CachedEmbedder(self._embedder, self._repository.core.vector_cache)
         vectors = dict(zip(texts, source.embed(texts), strict=True))
         name = self._embedder.name
         tx.register_model(name, Model(self._embedder.dim, digest=self._embedder.digest))

@@ -129,7 +129,7 @@ class Scope:
         ttl: int | None,
         as_of: int | datetime | None,
     ) -> None:
-        self.reader = revision.repository
+        self.reader = revision.core
         self._revision = revision
         self._as_of = now_of(revision, as_of)
         self._where: dict[str, Any] = {}

@@ -50,7 +50,7 @@ class GraphMemory:
     @cached_property
     def notes(self) -> Notes:
         """The events about the records."""
-        return self.repository.notes(self.space)
+        return self.repository.notes.space(self.space)
 
     # -- writing -------------------------------------------------------------------------------
 

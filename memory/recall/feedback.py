@@ -51,7 +51,7 @@ def vote(
     """
     text = _asked(answer)
     _check_returned(answer, [node])
-    return repository.notes(space).vote(
+    return repository.notes.space(space).vote(
         node, value, actor=actor, about=_cid(answer), detail=vote_detail(text, node), time=time
     )
 
@@ -95,7 +95,7 @@ def not_useful(
         raise InvalidInputError("useful: got every node of the answer, expected one left over")
     about = _cid(answer)
     events = [not_useful_event(text, node, actor, about) for node in dict.fromkeys(chosen)]
-    return repository.notes(space).add(events, author=actor, time=time)
+    return repository.notes.space(space).add(events, author=actor, time=time)
 
 
 def _asked(answer: Voted) -> str:

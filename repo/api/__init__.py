@@ -1,1 +1,1 @@
-"""What `Repository` offers, one mixin a subject; bodies import lazily what does the work."""
+"""The namespaces of a repository, such as `repo.history`: small objects over its core."""

@@ -1,40 +1,48 @@
-"""History: who gave a node its values, a drawn log, and bounds to how far it goes back."""
+"""The history of a repository: commits, differences, blame, undo, and how far it goes back."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 
-from ibidem.repo.core import Core
+from ibidem.repo import branches
+from ibidem.repo.arguments import checked_time, commit_info
+from ibidem.repo.history import log, rewrite
+from ibidem.repo.history.blame import blame
+from ibidem.repo.history.touching import Touched, touching
 from ibidem.repo.revspec import HEAD
 
 if TYPE_CHECKING:
+    from ibidem.objects.cid import CommitCid
     from ibidem.objects.commit import Commit
     from ibidem.objects.ids import NodeId
+    from ibidem.objects.operation import Operation
+    from ibidem.repo.core import Core
     from ibidem.repo.history.bisect import Bisection
     from ibidem.repo.history.blame import Blame
     from ibidem.repo.history.compare import Ask, Comparison
     from ibidem.repo.history.log import Change
     from ibidem.repo.history.rewrite import Pruned
+    from ibidem.repo.operation_log import Restored
+    from ibidem.repo.retrieval.signature import RetrieveOptions
 
 
-class HistoryApi(Core):
-    """The methods of `Repository` about its past."""
+class History:
+    """What happened to a repository, and why its answers changed."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
 
     def log(self, rev: object = HEAD) -> Iterator[Commit]:
         """Yields the commits behind a revision, newest first; none on a branch without commits."""
-        from ibidem.repo.history import log
-
-        return log.commits(self.store, self.resolve(rev, missing_ok=True))
+        return log.commits(self._core.store, self._core.resolve(rev, missing_ok=True))
 
     def diff(self, before: object, after: object = HEAD) -> Iterator[Change]:
         """Yields what differs between two revisions, by family and id."""
-        from ibidem.repo.history import log
-
-        state = self.operation_log.state()
-        old, new = (self.graph(rev, state=state) for rev in (before, after))
-        return log.changes(self.store, old.root, new.root)
+        state = self._core.operation_log.state()
+        old, new = (self._core.graph(rev, state=state) for rev in (before, after))
+        return log.changes(self._core.store, old.root, new.root)
 
     def compare(
         self,
@@ -42,12 +50,12 @@ class HistoryApi(Core):
         *,
         before: object,
         after: object = HEAD,
-        **options: Any,
+        **options: Unpack[RetrieveOptions],
     ) -> Comparison:
         """Returns how the answer to one question differs between two revisions, and why."""
         from ibidem.repo.history.compare import compare_revisions
 
-        return compare_revisions(self, before, after, self._question(text, options))
+        return compare_revisions(self._core, before, after, self._question(text, **options))
 
     def bisect(
         self,
@@ -57,7 +65,7 @@ class HistoryApi(Core):
         rank_max: int | None = None,
         good: object = None,
         bad: object = HEAD,
-        **options: Any,
+        **options: Unpack[RetrieveOptions],
     ) -> Bisection:
         """Returns the first commit whose answer lacks a node, or has it below a rank.
 
@@ -69,13 +77,13 @@ class HistoryApi(Core):
         """
         from ibidem.repo.history.bisect import bisect_node
 
-        ask = self._question(text, options)
-        return bisect_node(self, ask, expect, rank_max=rank_max, good=good, bad=bad)
+        ask = self._question(text, **options)
+        return bisect_node(self._core, ask, expect, rank_max=rank_max, good=good, bad=bad)
 
-    def _question(self, text: str | None, options: Mapping[str, Any]) -> Ask:
+    def _question(self, text: str | None, **options: Unpack[RetrieveOptions]) -> Ask:
         from ibidem.repo.retrieval.retrieve import retrieve
 
-        return lambda graph: retrieve(self, graph, text=text, **options)
+        return lambda graph: retrieve(self._core, graph, text=text, **options)
 
     def touching(
         self,
@@ -91,10 +99,8 @@ class HistoryApi(Core):
             node: that node. label: a node of that label. path: a part of the document that was
                 ingested from there. Several must fit one and the same node.
         """
-        from ibidem.repo.history.touching import Touched, touching
-
-        start = self.resolve(rev, missing_ok=True)
-        return touching(self.store, start, Touched(node, label, path))
+        start = self._core.resolve(rev, missing_ok=True)
+        return touching(self._core.store, start, Touched(node, label, path))
 
     def blame(self, node: NodeId, rev: object = HEAD) -> list[Blame]:
         """Returns, for each field and property of a node, the commit that gave it its value.
@@ -102,11 +108,10 @@ class HistoryApi(Core):
         Raises:
             NotFoundError: the node is not there at that revision.
         """
-        from ibidem.repo.history.blame import blame
         from ibidem.retrieve.access.policy import ALL
 
-        self.graph(rev, trust=ALL).node(node, include_tombstoned=True)
-        return blame(self.store, self.commit_at(rev).cid, node)
+        self._core.graph(rev, trust=ALL).node(node, include_tombstoned=True)
+        return blame(self._core.store, self._core.commit_at(rev).cid, node)
 
     def squash(
         self,
@@ -126,14 +131,10 @@ class HistoryApi(Core):
             message: without one, that of the last commit.
             sign: as for `Repository.transaction`.
         """
-        from ibidem.repo import branches
-        from ibidem.repo.arguments import commit_info
-        from ibidem.repo.history import rewrite
-
-        start = None if base is None else self.resolve(base)
-        full_name = branches.branch_of(self.operation_log, branch)
-        signed = commit_info(author, message, time, agent, task, self.key_for(sign))
-        return rewrite.squash(self.operation_log, full_name, start, signed)
+        start = None if base is None else self._core.commit_cid_of(base)
+        full_name = branches.branch_of(self._core.operation_log, branch)
+        signed = commit_info(author, message, time, agent, task, self._core.key_for(sign))
+        return rewrite.squash(self._core.operation_log, full_name, start, signed)
 
     def prune(
         self,
@@ -148,15 +149,37 @@ class HistoryApi(Core):
         The commits from there on are written anew over the same states; undo takes it back, and a
         collection of garbage makes it final. Kept receipts and runs replay as before.
         """
-        from ibidem.repo.arguments import checked_time
-        from ibidem.repo.history import rewrite
-
-        first = self.resolve(rev)
-        assert first is not None, "BUG: resolve returned None"
+        first = self._core.commit_cid_of(rev)
         return rewrite.prune(
-            self.operation_log,
+            self._core.operation_log,
             first,
             drop_signatures=drop_signatures,
             author=author,
             time=checked_time(time),
         )
+
+    def merge_bases(self, one: object, other: object) -> tuple[CommitCid, ...]:
+        """Returns the best common ancestors of two revisions, ascending; none of strangers."""
+        from ibidem.repo.history.ancestry import merge_bases
+
+        core = self._core
+        return merge_bases(core.store, core.commit_cid_of(one), core.commit_cid_of(other))
+
+    def operations(self) -> Iterator[Operation]:
+        """Yields the local log, newest first: every change of the refs."""
+        log = self._core.operation_log
+        return (entry.operation for entry in log.history(log.state()))
+
+    def undo(self, *, author: str = "", time: int | datetime | None = None) -> Restored:
+        """Puts the refs back to before the newest change that is not undone yet.
+
+        Tombstones stay: a branch that would lose one goes to a new commit with the former state and
+        the tombstones. `kept` names their nodes; `untombstone` shows one again.
+        """
+        return self._core.operation_log.undo(
+            author=author, time=checked_time(time), key=self._core.signing_key
+        )
+
+    def redo(self, *, author: str = "", time: int | datetime | None = None) -> Restored:
+        """Takes back the newest undo that no other change has followed."""
+        return self._core.operation_log.redo(author=author, time=checked_time(time))

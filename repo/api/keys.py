@@ -5,17 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from ibidem.objects.cid import CommitCid
-from ibidem.repo import revspec
-from ibidem.repo.core import Core
+from ibidem.repo.revspec import HEAD
+from ibidem.repo.signing import keyring
+from ibidem.repo.signing.verify import Verifier
 
 if TYPE_CHECKING:
-    from ibidem.repo.signing.keyring import TrustedKey
+    from ibidem.repo.core import Core
+    from ibidem.repo.signing.keyring import Keyring, TrustedKey
     from ibidem.repo.signing.verify import Verdict
 
 
-class KeysApi(Core):
-    """The methods of `Repository` about signatures."""
+class Keys:
+    """The keys of a copy, and what the signatures of commits are worth here."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    @property
+    def ring(self) -> Keyring:
+        """The keys of this copy: private ones, and those that it trusts."""
+        return self._core.keyring
 
     def sign_with(self, name: str | None) -> None:
         """Signs every commit that is made through this object from now on.
@@ -23,17 +32,14 @@ class KeysApi(Core):
         Args:
             name: of a private key; None: commits are not signed unless a call asks for it.
         """
-        self.signing_key = None if name is None else self.keyring.private(name)
+        self._core.signing_key = None if name is None else self.ring.private(name)
 
-    def verify(self, rev: object = revspec.HEAD) -> Iterator[Verdict]:
+    def verify(self, rev: object = HEAD) -> Iterator[Verdict]:
         """Yields what the signature of each commit behind a revision is worth, newest first."""
-        from ibidem.repo.signing.verify import Verifier
+        start = self._core.commit_cid_of(rev)
+        return Verifier(self._core.store, self.ring.trust()).history(start)
 
-        start = self.resolve(rev)
-        assert start is not None, "BUG: resolve returned None"
-        return Verifier(self.store, self.keyring.trust()).history(start)
-
-    def revoke_key(self, name: str, *, good: Iterable[object] = (), reason: str = "") -> TrustedKey:
+    def revoke(self, name: str, *, good: Iterable[object] = (), reason: str = "") -> TrustedKey:
         """Trusts a key no more, but for what it signed behind the revisions that are known good.
 
         Args:
@@ -44,15 +50,10 @@ class KeysApi(Core):
         Raises:
             NotFoundError: no such key is trusted, or no such revision.
         """
-        from ibidem.repo.signing.keyring import revoke
-
-        heads = [self.resolve(rev) for rev in good]
-        found = [CommitCid(head.raw) for head in heads if head is not None]
-        return revoke(self.keyring, name, found, reason)
+        found = [self._core.commit_cid_of(rev) for rev in good]
+        return keyring.revoke(self.ring, name, found, reason)
 
     def require_signed(self, refs: Iterable[str]) -> None:
         """Says under which refs, by the beginnings of their full names such as `heads/`, commits
         that are brought in must be signed by keys that are trusted here; none for nowhere."""
-        from ibidem.repo.signing.keyring import require_signed
-
-        require_signed(self.keyring, refs)
+        keyring.require_signed(self.ring, refs)

@@ -1,11 +1,12 @@
-"""Keeping a repository: checking all of it, collecting garbage, erasing."""
+"""Maintenance of a repository: checks, repair, garbage collection, erasure, figures."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from ibidem.repo.core import Core
+from ibidem.objects.ids import NodeId
+from ibidem.repo import statistics
 from ibidem.repo.operation_log import OPERATIONS_KEPT
 from ibidem.repo.revspec import HEAD
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from ibidem.objects.blocks import BlockReader
     from ibidem.objects.cid import Cid
     from ibidem.objects.erasure import Erasure
-    from ibidem.objects.ids import NodeId
+    from ibidem.repo.core import Core
     from ibidem.repo.erasure.accept import AcceptReport
     from ibidem.repo.erasure.erase import EraseReport
     from ibidem.repo.maintenance.block_checks import Progress
@@ -22,8 +23,11 @@ if TYPE_CHECKING:
     from ibidem.repo.statistics import LogStats, RepositoryStats
 
 
-class MaintenanceApi(Core):
-    """The methods of `Repository` about its own health."""
+class Maintenance:
+    """The health of a repository: checks, repair, erasure and figures."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
 
     def fsck(self, *, is_deep: bool = False, progress: Progress | None = None) -> FsckReport:
         """Returns everything that is wrong, after reading all of the repository; changes nothing.
@@ -34,7 +38,7 @@ class MaintenanceApi(Core):
         """
         from ibidem.repo.maintenance.fsck import fsck
 
-        return fsck(self, is_deep=is_deep, progress=progress)
+        return fsck(self._core, is_deep=is_deep, progress=progress)
 
     def repair(
         self,
@@ -50,9 +54,9 @@ class MaintenanceApi(Core):
         """
         from ibidem.repo.maintenance.repair import repair
 
-        return repair(self, report, source, progress=progress)
+        return repair(self._core, report, source, progress=progress)
 
-    def collect_garbage(
+    def gc(
         self,
         *,
         keep_operations: int | None = OPERATIONS_KEPT,
@@ -74,7 +78,7 @@ class MaintenanceApi(Core):
         from ibidem.repo.maintenance.gc import collect
 
         return collect(
-            self,
+            self._core,
             keep_operations=keep_operations,
             is_dry_run=is_dry_run,
             author=author,
@@ -83,23 +87,27 @@ class MaintenanceApi(Core):
 
     def stats(self, rev: object = HEAD) -> RepositoryStats:
         """Returns what the repository and one of its revisions hold, in numbers."""
-        from ibidem.repo import statistics
-
-        return statistics.repository_stats(self, rev)
+        return statistics.repository_stats(self._core, rev)
 
     def log_stats(self) -> LogStats:
         """Returns how large the logs of receipts and of operations are, and what bounds them."""
-        from ibidem.repo import statistics
-
-        return statistics.log_stats(self)
+        return statistics.log_stats(self._core)
 
     def index_counts(self) -> tuple[int, int]:
         """Returns how many nodes the index answers for at the head, and how many there are."""
-        found = self.graph()
+        found = self._core.graph()
         answered = found.asked(lambda snapshot: len(snapshot.live))
         return answered, self.stats().node_count - self.stats().tombstone_count
 
-    # -- forgetting ----------------------------------------------------------------------------
+    def reindex(self, *, compact: bool = False) -> None:
+        """Builds the index of the head from nothing; no data is affected.
+
+        Args:
+            compact: keeps what the index has, merges its small segments and drops its dead rows.
+        """
+        self._core.reindex(compact=compact)
+
+    # -- erasing ----------------------------------------------------------------------------
 
     def erase(
         self,
@@ -125,20 +133,19 @@ class MaintenanceApi(Core):
             NotFoundError: a node is nowhere in this repository.
             InvalidInputError: the stage changes one of the nodes.
         """
-        from ibidem.objects.ids import NodeId
         from ibidem.repo.erasure.erase import erase
 
         wanted = [ids] if isinstance(ids, NodeId) else list(ids)
-        key = self.keyring.chosen(sign)
-        return erase(self, wanted, reason=reason, author=author, time=time, key=key)
+        key = self._core.keyring.chosen(sign)
+        return erase(self._core, wanted, reason=reason, author=author, time=time, key=key)
 
     def erasures(self) -> tuple[Erasure, ...]:
         """Returns what was erased here, by the keys of the view: to be sent to other copies."""
-        return self.guard.erased().erasures
+        return self._core.guard.erased().erasures
 
     def is_erased(self, cid: Cid) -> bool:
         """Tells whether a block was erased here: it is not missing, and must not come back."""
-        return cid.raw in self.guard.erased().cids
+        return cid.raw in self._core.guard.erased().cids
 
     def accept_erasures(
         self, erasures: Iterable[Erasure], *, author: str = "", time: int | None = None
@@ -146,10 +153,10 @@ class MaintenanceApi(Core):
         """Carries out erasures from elsewhere, those that a key authorised here has signed."""
         from ibidem.repo.erasure.accept import accept
 
-        return accept(self, erasures, author=author, time=time)
+        return accept(self._core, erasures, author=author, time=time)
 
     def finish_erasing(self) -> bool:
         """Destroys what an erasure that was cut short has left; tells whether there was any."""
         from ibidem.repo.erasure.destroy import finish
 
-        return finish(self)
+        return finish(self._core)

@@ -6,33 +6,35 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from functools import cached_property
 from typing import IO, TYPE_CHECKING, Any
 
-from ibidem.repo.core import Core
+from ibidem.repo.arguments import checked_path, checked_time
+from ibidem.repo.sync import export, fetch_push
+from ibidem.repo.sync.files import existing_file, new_file
+from ibidem.repo.sync.integrate import import_car, with_pull
+from ibidem.repo.sync.remotes import Remotes, connected
 
 if TYPE_CHECKING:
     from ibidem.objects.cid import Cid
+    from ibidem.repo.core import Core
     from ibidem.repo.sync.car import CarLimits
-    from ibidem.repo.sync.remotes import Remotes
     from ibidem.repo.sync.report import CopyReport
     from ibidem.retrieve.access.policy import TrustContext
 
 ORIGIN = "origin"
 
 
-class SyncApi(Core):
-    """The methods of `Repository` that copy to and from elsewhere."""
+class Sync:
+    """Copying to and from elsewhere."""
 
-    _remotes: Remotes | None = None
+    def __init__(self, core: Core) -> None:
+        self._core = core
 
-    @property
+    @cached_property
     def remotes(self) -> Remotes:
         """The remotes that are known by name: to list, add and remove."""
-        if self._remotes is None:
-            from ibidem.repo.sync.remotes import Remotes
-
-            self._remotes = Remotes(self.folder)
-        return self._remotes
+        return Remotes(self._core.folder)
 
     def export(
         self,
@@ -57,11 +59,9 @@ class SyncApi(Core):
             InvalidInputError: something has the name of the file already.
             StorageError: the disk refuses; no file is left under the name.
         """
-        from ibidem.repo.sync import export
-
         with _written(file) as stream:
             return export.export(
-                self,
+                self._core,
                 stream,
                 branches=branches,
                 since=since,
@@ -86,12 +86,12 @@ class SyncApi(Core):
             trust: who will read it, where the state has a trust policy.
             branch: the branch that the commit stands on in the file; the current one by default.
         """
-        from ibidem.repo.sync import export
-
         with _written(file) as stream:
-            return export.export_part(self, stream, at=at, label=label, trust=trust, branch=branch)
+            return export.export_part(
+                self._core, stream, at=at, label=label, trust=trust, branch=branch
+            )
 
-    def import_(
+    def load(
         self,
         file: str | os.PathLike[str] | IO[bytes],
         *,
@@ -110,12 +110,9 @@ class SyncApi(Core):
         Raises:
             CorruptError, FormatError, NotFoundError: the file is not whole and right.
         """
-        from ibidem.repo.arguments import checked_time
-        from ibidem.repo.sync.integrate import import_car
-
         with _read(file) as stream:
             return import_car(
-                self,
+                self._core,
                 stream,
                 branch=branch,
                 limits=limits,
@@ -144,13 +141,10 @@ class SyncApi(Core):
             ConflictError: kind `not-fast-forward`.
             RemoteError: it cannot be reached, or does not let us in.
         """
-        from ibidem.repo.arguments import checked_time
-        from ibidem.repo.sync import fetch_push, remotes
-
         moment = checked_time(time)
-        with remotes.connected(self.remotes.get(remote), token=token) as there:
+        with connected(self.remotes.get(remote), token=token) as there:
             report, sent = fetch_push.fetch(
-                self,
+                self._core,
                 there,
                 remote,
                 include=include,
@@ -158,7 +152,7 @@ class SyncApi(Core):
                 author=author,
                 time=moment,
             )
-        sent.carry_out(self, author=author, time=moment)
+        sent.carry_out(self._core, author=author, time=moment)
         return report
 
     def pull(
@@ -175,18 +169,15 @@ class SyncApi(Core):
 
         Where both went on, a commit joins them; what is in conflict is listed in its root.
         """
-        from ibidem.repo.arguments import checked_time
-        from ibidem.repo.sync import fetch_push, integrate, remotes
-
         moment = checked_time(time)
-        with remotes.connected(self.remotes.get(remote), token=token) as there:
+        with connected(self.remotes.get(remote), token=token) as there:
             report, sent = fetch_push.fetch(
-                self, there, remote, include=include, author=author, time=moment
+                self._core, there, remote, include=include, author=author, time=moment
             )
-        full_name = self.operation_log.state().view.head
-        report = integrate.with_pull(self, report, remote, full_name, author=author, time=moment)
+        full_name = self._core.operation_log.state().view.head
+        report = with_pull(self._core, report, remote, full_name, author=author, time=moment)
         # Only now: the branch here may have come to what the erasure left there.
-        sent.carry_out(self, author=author, time=moment)
+        sent.carry_out(self._core, author=author, time=moment)
         return report
 
     def push(
@@ -212,13 +203,10 @@ class SyncApi(Core):
         Raises:
             ConflictError: kind `not-fast-forward`, or `head-moved` when somebody else was first.
         """
-        from ibidem.repo.arguments import checked_time
-        from ibidem.repo.sync import fetch_push, remotes
-
-        changes = fetch_push.chosen(self, names, delete)
-        with remotes.connected(self.remotes.get(remote), token=token) as there:
+        changes = fetch_push.chosen(self._core, names, delete)
+        with connected(self.remotes.get(remote), token=token) as there:
             return fetch_push.push(
-                self,
+                self._core,
                 there,
                 remote,
                 changes,
@@ -235,9 +223,6 @@ def _written(file: str | os.PathLike[str] | IO[bytes]) -> Iterator[Any]:
     if hasattr(file, "write"):
         yield file
         return
-    from ibidem.repo.arguments import checked_path
-    from ibidem.repo.sync.files import new_file
-
     with new_file(checked_path("file", file)) as stream:
         yield stream
 
@@ -247,8 +232,5 @@ def _read(file: str | os.PathLike[str] | IO[bytes]) -> Iterator[Any]:
     if hasattr(file, "read"):
         yield file
         return
-    from ibidem.repo.arguments import checked_path
-    from ibidem.repo.sync.files import existing_file
-
     with existing_file(checked_path("file", file)) as stream:
         yield stream

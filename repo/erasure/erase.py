@@ -40,6 +40,7 @@ from ibidem.repo.erasure.guard import Erased, index_of, read_erased
 from ibidem.repo.maintenance.cleaned import cleaned_commit
 from ibidem.repo.operation_log import ERASES
 from ibidem.repo.state import ERASING, ERASING_CELL
+from ibidem.repo.transaction import stage
 from ibidem.repo.transaction.changeset import between
 
 if TYPE_CHECKING:
@@ -174,8 +175,6 @@ class _Work:
                 raise NotFoundError(
                     f"node {id_} is nowhere in this repository", hint="repo query lists nodes"
                 )
-        from ibidem.repo.transaction import stage
-
         staged = stage.read(self._store, state)
         if staged.is_empty:
             return

@@ -30,6 +30,7 @@ from ibidem.objects.verify import read_foreign
 from ibidem.objects.walk import EMPTY_RAW, LEAVES, TREE, Link, expand, walk
 from ibidem.repo.maintenance.report import Fault, FaultKind
 from ibidem.repo.root_check import place_problem
+from ibidem.repo.runs.records import check_record
 
 if TYPE_CHECKING:
     from ibidem.objects.block import Block
@@ -142,8 +143,6 @@ class BlockCheck:
 
     def _check_record(self, link: Link, block: bytes, value: Block) -> None:
         """Checks the values in a step or a receipt; what it leads to is read all the same."""
-        from ibidem.repo.runs.records import check_record
-
         try:
             check_record(self._source, block, value)
         except (CorruptError, FormatError) as error:

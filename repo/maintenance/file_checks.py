@@ -13,11 +13,16 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ibidem.embed.cache import damaged_frames
+from ibidem.index.audit import audit
+from ibidem.objects.commit import Commit
 from ibidem.objects.errors import IbidemError, StorageError
 from ibidem.objects.verify import read_foreign
 from ibidem.repo.maintenance.report import Fault, FaultKind
 from ibidem.repo.receipts.log import HEAD_BYTES, MARK, frame_at
+from ibidem.repo.signing import keyring
 from ibidem.store.files import folder_lock, read_file
+from ibidem.store.lmdb import layout
 from ibidem.store.lock import writer_lock
 
 if TYPE_CHECKING:
@@ -32,8 +37,6 @@ def check_layout(folder: Path) -> tuple[list[Fault], int]:
 
     To be asked before the store is opened: what opens a file with a damaged layout may not survive.
     """
-    from ibidem.store.lmdb import layout
-
     try:
         report = layout.check_layout(folder / "blocks")
     except OSError as error:
@@ -45,8 +48,6 @@ def check_layout(folder: Path) -> tuple[list[Fault], int]:
 
 def unscrubbed_bytes(folder: Path) -> int:
     """Returns how many bytes of deleted records the store's file still holds."""
-    from ibidem.store.lmdb import layout
-
     try:
         return layout.unscrubbed_bytes(folder / "blocks")
     except OSError:
@@ -147,8 +148,6 @@ def _receipt_problem(block: bytes) -> str | None:
 
 def check_embeddings(folder: Path) -> tuple[list[Fault], int]:
     """Returns the files of the embedding cache with frames that are not whole, and the frames."""
-    from ibidem.embed.cache import damaged_frames
-
     faults, count = [], 0
     for path in sorted(folder.glob("*/*")) if folder.is_dir() else ():
         if path.name == "lock":
@@ -178,9 +177,6 @@ def _nobody_adding(folder: Path) -> Iterator[None]:
 
 def check_index(repository: Core) -> Iterator[Fault]:
     """Yields what is wrong with the files of the index; those of the heads are compared whole."""
-    from ibidem.index.audit import audit
-    from ibidem.objects.commit import Commit
-
     try:
         directory = repository.index_folder
         commits = list(repository.branches().values())
@@ -198,9 +194,7 @@ def check_index(repository: Core) -> Iterator[Fault]:
 
 def check_keys(folder: Path) -> Iterator[Fault]:
     """Yields what is wrong with the files of the keyring."""
-    from ibidem.repo.signing.keyring import problem
-
-    found = problem(folder)
+    found = keyring.problem(folder)
     if found is not None:
         yield Fault(FaultKind.KEY, "keys", found)
 

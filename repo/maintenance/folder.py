@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ibidem.objects.errors import CorruptError
-from ibidem.repo.core import Core
 from ibidem.repo.maintenance.file_checks import check_layout
 from ibidem.repo.maintenance.fsck import UNREAD, fsck
 from ibidem.repo.maintenance.repair import repair
@@ -38,7 +37,7 @@ def fsck_folder(
     faults, page_count = check_layout(Path(path) / FOLDER)
     if faults:
         return FsckReport(tuple(faults), (UNREAD,), counts={"page": page_count})
-    with open_core(path, Core, finish_erasing=False) as opened:
+    with open_core(path, finish_erasing=False) as opened:
         return fsck(opened, is_deep=is_deep, progress=progress)
 
 
@@ -61,6 +60,6 @@ def repair_folder(
             hint="clone the repository again from another copy, or restore a backup",
         )
     with ExitStack() as stack:
-        opened = stack.enter_context(open_core(path, Core, finish_erasing=False))
-        blocks = None if source is None else stack.enter_context(open_core(source, Core)).store
+        opened = stack.enter_context(open_core(path, finish_erasing=False))
+        blocks = None if source is None else stack.enter_context(open_core(source)).store
         return repair(opened, report, blocks, progress=progress)

@@ -11,10 +11,12 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ibidem.index import audit
 from ibidem.objects.cid import Cid
 from ibidem.objects.errors import IbidemError, InvalidInputError
 from ibidem.objects.verify import verify_block
 from ibidem.repo.erasure.destroy import finish
+from ibidem.repo.maintenance.file_checks import blank_damaged
 from ibidem.repo.maintenance.fsck import fsck
 from ibidem.repo.maintenance.report import FETCHED, Fault, FaultKind, FsckReport
 
@@ -80,8 +82,6 @@ def _let_go(repository: Core, report: FsckReport) -> list[str]:
         return mended
     index = [fault.where.removeprefix("index/") for fault in _of(report, FaultKind.INDEX)]
     if index and repository.index_folder is not None:
-        from ibidem.index import audit
-
         audit.forget(repository.index_folder, index)
         repository.drop_index()
         mended += [f"index/{file}: removed, to be made again" for file in index]
@@ -90,8 +90,6 @@ def _let_go(repository: Core, report: FsckReport) -> list[str]:
             (repository.folder / fault.where).unlink()
             mended.append(f"{fault.where}: removed")
     if _of(report, FaultKind.RECEIPT):
-        from ibidem.repo.maintenance.file_checks import blank_damaged
-
         mended += [f"receipts/{name}: blanked" for name in blank_damaged(repository.folder)]
     for fault in report.faults:
         is_spare = fault.kind is FaultKind.DAMAGED and not fault.needed_by

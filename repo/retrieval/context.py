@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
 from ibidem.objects.errors import InvalidInputError, NotFoundError
 from ibidem.repo.retrieval.retrieve import answered, ask
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ibidem.repo.core import Core
     from ibidem.repo.graph import Graph
     from ibidem.repo.retrieval.retrieve import PreparedQuery
+    from ibidem.repo.retrieval.signature import PacksOptions
     from ibidem.retrieve.access.policy import TrustContext
 
 HYBRID = "hybrid"
@@ -27,7 +28,7 @@ _NAMES = frozenset(PackOptions().form()) - {EDGES} | frozenset(EdgeWalk().form()
 
 
 def packs(
-    repository: Core, revision: Graph, text: str | None = None, **options: Any
+    repository: Core, revision: Graph, text: str | None = None, **options: Unpack[PacksOptions]
 ) -> Answer[Pack]:
     """Returns the packs that answer a question, with their receipt; `ask_packs` has the options."""
     result = answered(repository, revision, ask_packs(repository, revision, text, **options))
@@ -71,7 +72,7 @@ def ask_packs(
 class Packer(Protocol):
     """What finds packs: a revision, or a run."""
 
-    def packs(self, text: str | None = None, **options: Any) -> Answer[Pack]:
+    def packs(self, text: str | None = None, **options: Unpack[PacksOptions]) -> Answer[Pack]:
         """Returns hits with what stands around them."""
         ...
 
@@ -82,7 +83,7 @@ def prompt(
     found: Answer[Pack] | None,
     *,
     style: str,
-    **options: Any,
+    **options: Unpack[PacksOptions],
 ) -> Prompt:
     """Returns the prompt of a question; without packs, those that `packer` finds for it."""
     counter = options.get("estimator", HEURISTIC.name)

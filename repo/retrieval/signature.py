@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from datetime import datetime
+from typing import TypedDict
 
 from ibidem.embed.protocol import Embedder
 from ibidem.objects.cid import CommitCid
+from ibidem.retrieve.query.predicate import Predicate
 from ibidem.retrieve.query.signature import SharedOptions
+from ibidem.retrieve.records.record import RecordType, Status
 
 
-class QuestionOptions(SharedOptions, total=False):
-    """What `retrieve` takes."""
+class RetrieveOptions(SharedOptions, total=False):
+    """What `retrieve` takes beside the text."""
 
     valid_at: int | datetime | None
     """A moment with an offset, or microseconds since 1970 UTC, as `as_of`."""
@@ -21,3 +25,69 @@ class QuestionOptions(SharedOptions, total=False):
     embedder: Embedder | None
     rerank_timeout: float | None
     strict: bool
+
+
+class QuestionOptions(RetrieveOptions, total=False):
+    """What a question consists of."""
+
+    text: str | None
+    packs: Mapping[str, object] | None
+    records: Mapping[str, object] | None
+
+
+class PacksOptions(RetrieveOptions, total=False):
+    """What `packs` takes beside the text."""
+
+    expand: str
+    per_hit_neighbors: int
+    merge: str
+    budget: str
+    rank: str
+    spans: bool
+    nodes_max: int | None
+    etypes: Iterable[str] | None
+    hops: int
+    fanout: int
+    direction: str
+
+
+class RecordsOptions(RetrieveOptions, total=False):
+    """What `records` takes beside the text."""
+
+    types: Iterable[RecordType | str] | None
+    include_status: Iterable[Status | str]
+    min_salience: float
+    root_limit: int
+    node_limit: int
+    edge_limit: int
+    hops: int
+    direction: str
+    top_min: float | None
+    gap_min: float | None
+
+
+class ListingConditions(TypedDict, total=False):
+    """What `count` takes."""
+
+    label: str | Iterable[str] | None
+    where: Mapping[str, object] | Predicate | None
+    valid_at: int | datetime | None
+    valid_missing: str | None
+    include_tombstoned: bool
+
+
+class ListingOptions(ListingConditions, total=False):
+    """What `query` and `page` take."""
+
+    order_by: str | tuple[str, str] | None
+    limit: int | None
+    offset: int
+    after: str | None
+
+
+class PathOptions(TypedDict, total=False):
+    """What `paths` takes beside starts and steps."""
+
+    limit: int | None
+    repeats: str
+    include_tombstoned: bool

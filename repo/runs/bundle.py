@@ -13,6 +13,7 @@ from ibidem.objects.view import RUNS
 from ibidem.repo.arguments import checked_path
 from ibidem.repo.runs.recording import Recording
 from ibidem.repo.sync.files import existing_file
+from ibidem.repo.sync.integrate import import_car
 
 if TYPE_CHECKING:
     from ibidem.repo.core import Core
@@ -25,8 +26,6 @@ def read_run(repository: Core, file: str | os.PathLike[str], *, author: str) -> 
         InvalidInputError: the file is no export of a run.
         ConflictError: another run of that name and number is here.
     """
-    from ibidem.repo.sync.integrate import import_car
-
     with existing_file(checked_path("file", file)) as stream:
         report = import_car(repository, stream, author=author)
     names = [move.name.removeprefix(RUNS) for move in report.moves if move.name.startswith(RUNS)]

@@ -25,7 +25,7 @@ from ibidem.repo.runs import payload
 from ibidem.repo.runs.chain import Chain
 from ibidem.repo.runs.payload import settled
 from ibidem.repo.runs.recording import Recording
-from ibidem.repo.runs.session import RunRevision, Session, retrieve_request, rev_text
+from ibidem.repo.runs.session import RECORDED, RunRevision, Session, retrieve_request, rev_text
 from ibidem.repo.transaction import publish
 from ibidem.repo.transaction.changeset import ChangeSet, laid_on
 from ibidem.repo.transaction.reconcile import checked_choice
@@ -203,9 +203,8 @@ class Run(Session):
 
     def _call(self, name: str, request: dict[str, Any]) -> Any:
         with self._chain.lock:
-            attribute = getattr(self._live, name)
             try:
-                found = attribute(**request) if callable(attribute) else attribute
+                found = RECORDED[name](self._live, **request)
             except IbidemError as error:
                 self._append("call", name=name, request=request, answer=payload.failed(error))
                 raise

@@ -23,6 +23,7 @@ from ibidem.repo.arguments import checked_path, checked_time
 from ibidem.repo.runs import payload, step_format
 from ibidem.repo.runs.chain import full_name
 from ibidem.repo.runs.shape import ReadStep, read_step
+from ibidem.repo.sync.export import write_refs
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import WriteBatch
@@ -157,8 +158,6 @@ class Recording:
 
         It is one CAR, a bundle with one ref, which importing takes into any repository.
         """
-        from ibidem.repo.sync.export import write_refs
-
         path = checked_path("file", file)
         return write_refs(self.repository, {RUNS + self.name: self.tip}, path)
 

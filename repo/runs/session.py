@@ -11,14 +11,19 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Unpack
 
 from ibidem.objects.cid import Cid, CommitCid, RootCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.errors import InvalidInputError
+from ibidem.repo import branches
 from ibidem.repo.arguments import checked_time
+from ibidem.repo.core import Core
 from ibidem.repo.graph import Graph
 from ibidem.repo.history import log
+from ibidem.repo.refs import HEADS, TAGS
+from ibidem.repo.retrieval import context
 from ibidem.repo.retrieval.retrieve import Retriever
 from ibidem.repo.revision import Revision
 from ibidem.repo.revspec import HEAD
@@ -27,7 +32,12 @@ from ibidem.retrieve.answer.answer import AnswerKind
 if TYPE_CHECKING:
     from ibidem.index.snapshot import Snapshot
     from ibidem.objects.node import Node
-    from ibidem.repo.core import Core
+    from ibidem.repo.retrieval.signature import (
+        ListingOptions,
+        PacksOptions,
+        QuestionOptions,
+        RetrieveOptions,
+    )
     from ibidem.repo.transaction.transaction import Transaction
     from ibidem.retrieve.access.policy import TrustContext
     from ibidem.retrieve.answer.answer import Answer
@@ -35,6 +45,23 @@ if TYPE_CHECKING:
     from ibidem.retrieve.context.pack import Pack
     from ibidem.retrieve.context.prompt import Prompt
     from ibidem.retrieve.records.item import RecordItem
+
+
+RECORDED: Mapping[str, Callable[..., Any]] = {
+    "now": Core.now,
+    "current_branch": lambda core: core.current_branch,
+    "branches": Core.branches,
+    "tags": Core.tags,
+    "branch": lambda core, **request: branches.create(core, HEADS, **request),
+    "tag": lambda core, **request: branches.create(core, TAGS, **request),
+    "switch": branches.switch,
+}
+"""What a run records as a call, by its name in `Repository` and in the step."""
+OFFERED = (
+    *("retrieve", "retriever", "packs", "prompt", "query", "at", "head", "commit_at"),
+    *("history.diff", "transaction", "event", "tool"),
+    *("branches", "tags", "branch", "tag", "switch", "now"),
+)
 
 
 class UnrecordedError(InvalidInputError, AttributeError):
@@ -84,17 +111,12 @@ class Session(ABC):
             raise InvalidInputError(f"revision {rev_text(rev)!r}: the branch has no commits yet")
         return commit
 
-    def diff(self, before: object, after: object = HEAD) -> Iterator[log.Change]:
-        """Yields what differs between two revisions."""
-        roots = self.at(before).root, self.at(after).root
-        return log.changes(self._repository.store, *roots)
-
-    def retrieve(self, text: str | None = None, **options: Any) -> Answer[Item]:
+    def retrieve(self, text: str | None = None, **options: Unpack[RetrieveOptions]) -> Answer[Item]:
         """Returns the ranked answer at the head, as `Repository.retrieve` does."""
         found: Answer[Item] = self._retrieve(HEAD, None, {"text": text, **options})
         return found
 
-    def packs(self, text: str | None = None, **options: Any) -> Answer[Pack]:
+    def packs(self, text: str | None = None, **options: Unpack[PacksOptions]) -> Answer[Pack]:
         """Returns hits with what stands around them, as `Repository.packs` does."""
         question = {"text": text, **options}
         found: Answer[Pack] = self._retrieve(HEAD, None, question, AnswerKind.PACKS)
@@ -106,20 +128,23 @@ class Session(ABC):
         packs: Answer[Pack] | None = None,
         *,
         style: str = "qa",
-        **options: Any,
+        **options: Unpack[PacksOptions],
     ) -> Prompt:
         """Returns a prompt with numbered sources, as `Repository.prompt` does."""
-        from ibidem.repo.retrieval import context
-
         return context.prompt(self, question, packs, style=style, **options)
 
     def retriever(self, rev: object = HEAD) -> Retriever:
         """Returns a question to put together step by step."""
         return Retriever(self.retrieve if rev == HEAD else self.at(rev).retrieve)
 
-    def query(self, **options: Any) -> list[Node]:
+    def query(self, **options: Unpack[ListingOptions]) -> list[Node]:
         """Returns every node at the head with a label and properties, by id."""
         return self.at().query(**options)
+
+    @cached_property
+    def history(self) -> RunHistory:
+        """What differs between revisions; nothing else of the history is recorded."""
+        return RunHistory(self)
 
     # -- writing -------------------------------------------------------------------------------
 
@@ -212,13 +237,7 @@ class Session(ABC):
         self._call("switch", {"name": name, "author": author})
 
     def __getattr__(self, name: str) -> Any:
-        raise UnrecordedError(
-            f"a run has no {name!r}: it offers what can be recorded and repeated (retrieve, "
-            "retriever, packs, prompt, query, at, head, commit_at, diff, transaction, event, tool, "
-            "branches, tags, branch, tag, switch, now)",
-            hint="call anything else inside run.event or run.tool, or on the repository, "
-            "unrecorded",
-        )
+        raise unrecorded(name)
 
     # -- doors ---------------------------------------------------------------------------------
 
@@ -250,6 +269,21 @@ class Session(ABC):
     def _call(self, name: str, request: dict[str, Any]) -> Any: ...
 
 
+class RunHistory:
+    """What a run offers of `Repository.history`."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def diff(self, before: object, after: object = HEAD) -> Iterator[log.Change]:
+        """Yields what differs between two revisions."""
+        roots = self._session.at(before).root, self._session.at(after).root
+        return log.changes(self._session._repository.store, *roots)
+
+    def __getattr__(self, name: str) -> Any:
+        raise unrecorded(f"history.{name}")
+
+
 class RunRevision(Revision):
     """The graph at one revision, whose retrievals are part of a run."""
 
@@ -260,14 +294,14 @@ class RunRevision(Revision):
         self._session = session
         self._rev = rev
 
-    def retrieve(self, text: str | None = None, **options: Any) -> Answer[Item]:
+    def retrieve(self, text: str | None = None, **options: Unpack[RetrieveOptions]) -> Answer[Item]:
         """Returns the ranked answer to a question."""
         found: Answer[Item] = self._session._retrieve(
             self._rev, self.graph, {"text": text, **options}
         )
         return found
 
-    def packs(self, text: str | None = None, **options: Any) -> Answer[Pack]:
+    def packs(self, text: str | None = None, **options: Unpack[PacksOptions]) -> Answer[Pack]:
         """Returns hits with what stands around them."""
         question = {"text": text, **options}
         found: Answer[Pack] = self._session._retrieve(
@@ -283,9 +317,10 @@ class RunRevision(Revision):
         )
         return found
 
-    def retrieve_many(self, questions: Iterable[Mapping[str, Any]]) -> list[Answer[Item]]:
+    def retrieve_many(self, questions: Iterable[QuestionOptions]) -> list[Answer[Item]]:
         """Returns the answers to several questions, each recorded by itself."""
-        return [self.retrieve(**question) for question in questions]
+        ask = self._session._retrieve
+        return [ask(self._rev, self.graph, {"text": None, **question}) for question in questions]
 
 
 class RunGraph(Graph):
@@ -317,6 +352,15 @@ class RunGraph(Graph):
             "log: a run does not record the history behind a commit",
             hint="read it in run.event, or from the repository, unrecorded",
         )
+
+
+def unrecorded(name: str) -> UnrecordedError:
+    """Returns the error for what a run does not offer."""
+    return UnrecordedError(
+        f"a run has no {name!r}: it offers what can be recorded and repeated "
+        f"({', '.join(OFFERED)})",
+        hint="call anything else inside run.event or run.tool, or on the repository, unrecorded",
+    )
 
 
 def rev_text(rev: object) -> str:

@@ -32,6 +32,8 @@ from ibidem.repo.sync.receive import intake
 from ibidem.repo.sync.remotes import RemoteAddress, Remotes, address_of, connected
 from ibidem.repo.sync.report import CopyReport, Move, RefMove
 from ibidem.repo.view_check import erasure_problem
+from ibidem.store.files import built_whole
+from ibidem.store.lmdb.store import LmdbStore
 
 if TYPE_CHECKING:
     from ibidem.repo.core import Clock
@@ -80,9 +82,6 @@ def clone_from(
     clock: Clock = system_clock,
 ) -> CopyReport:
     """Makes a repository in the folder `path` and returns what was copied; raises as `clone`."""
-    from ibidem.store.files import built_whole
-    from ibidem.store.lmdb.store import LmdbStore
-
     folder = checked_path("path", path) / FOLDER
     if os.path.lexists(folder):
         raise InvalidInputError(f"path: {folder} exists, expected a folder without a repository")

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
+import numpy as np
+
 from ibidem.objects.blocks import Source
 from ibidem.objects.cid import CID_BYTES, Cid
 from ibidem.objects.errors import NotFoundError
@@ -82,8 +84,6 @@ class Pack:
 
 def _sorted_cids(raws: Iterable[bytes]) -> bytes:
     """Returns CIDs ascending, each once, one after the other."""
-    import numpy as np
-
     joined = b"".join(raws)
     if not joined:
         return b""

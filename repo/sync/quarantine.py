@@ -19,6 +19,7 @@ from ibidem.objects.cid import Cid
 from ibidem.objects.errors import ErrorKind, NotFoundError, StorageError
 from ibidem.objects.verify import verify_block
 from ibidem.store.closing import Closing
+from ibidem.store.lmdb.store import LmdbStore
 from ibidem.store.lock import writer_lock
 
 if TYPE_CHECKING:
@@ -110,8 +111,6 @@ class Quarantine(Closing, Mapping[Cid, bytes]):
             self._folder = None
 
     def _spill(self) -> None:
-        from ibidem.store.lmdb.store import LmdbStore
-
         if self._spilled is None:
             self._spilled = LmdbStore.create(self._claimed() / "blocks")
         self._spilled.put(self._pending)

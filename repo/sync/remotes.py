@@ -20,9 +20,8 @@ from ibidem.objects.errors import CorruptError, ErrorKind, InvalidInputError, No
 from ibidem.objects.forking import ForkLock
 from ibidem.objects.record import record
 from ibidem.repo.arguments import checked_path
-from ibidem.repo.core import Core
 from ibidem.repo.opening import FOLDER, open_core
-from ibidem.repo.sync.files import existing_file
+from ibidem.repo.sync.files import existing_file, read_token
 from ibidem.repo.sync.http_client import HttpRemote
 from ibidem.repo.sync.local_remote import LocalRemote
 from ibidem.repo.sync.messages import Bundle, Opened, Push
@@ -235,7 +234,7 @@ def connected(address: RemoteAddress, *, token: str | None = None) -> Iterator[R
     except OSError as error:
         raise medium_error(path, error) from error
     if is_repository:
-        with open_core(path, Core) as core:
+        with open_core(path) as core:
             yield LocalRemote(core)
     elif is_file:
         yield FileRemote(path)
@@ -282,6 +281,4 @@ def is_url(location: str) -> bool:
 def _token(address: RemoteAddress) -> str:
     if address.token_file is None:
         return ""
-    from ibidem.repo.sync.files import read_token
-
     return read_token(Path(address.token_file))

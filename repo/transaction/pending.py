@@ -41,6 +41,7 @@ from ibidem.repo.transaction.changeset import (
     dimension_mismatch,
     tree_of,
 )
+from ibidem.retrieve.access.policy import policy_of
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
@@ -390,6 +391,4 @@ def _kind_of(error: CorruptError) -> ErrorKind | None:
 def _policy_of(config: Config) -> TrustPolicy | None:
     if TRUST_SETTING not in config.extra:
         return None
-    from ibidem.retrieve.access.policy import policy_of
-
     return policy_of(config)

@@ -24,8 +24,10 @@ from ibidem.objects.node import Node, split_content
 from ibidem.objects.tombstone import Tombstone
 from ibidem.objects.vector import Sparse, Vector
 from ibidem.repo.argument_checks import check_content, check_digest, check_id, check_text
+from ibidem.repo.merge.conflicts import new_conflicts
 from ibidem.repo.transaction.changeset import EDGES, NODES, TOMBSTONES, Family, Publisher
 from ibidem.repo.transaction.pending import Incident, PendingGraph
+from ibidem.retrieve.access.policy import TrustPolicy
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -93,8 +95,6 @@ class Attachments:
         Raises:
             InvalidInputError: it is none; or a node that was staged before has no such labels.
         """
-        from ibidem.retrieve.access.policy import TrustPolicy
-
         self._check_open()
         if policy is not None and type(policy) is not TrustPolicy:
             raise InvalidInputError(f"policy: got {policy!r:.80}, expected a TrustPolicy")
@@ -224,8 +224,6 @@ class Transaction(Attachments):
         publishing recorded a conflict about each; by id."""
         if self.commit is None or not self.commit.parents:
             return ()
-        from ibidem.repo.merge.conflicts import new_conflicts
-
         return new_conflicts(self._draft.source, self.commit)
 
     def rollback(self) -> None:

@@ -18,7 +18,6 @@ from ibidem.retrieve.tokens import TokenEstimator
 class SharedOptions(TypedDict, total=False):
     """Those that are the same for `resolve` and for a question to a repository."""
 
-    text: str | None
     label: str | Iterable[str] | None
     where: Mapping[str, object] | Predicate | None
     include_tombstoned: bool
@@ -51,14 +50,15 @@ class SharedOptions(TypedDict, total=False):
     token_budget: int | None
     depth: int
     limit: int | None
-    packs: Mapping[str, object] | None
-    records: Mapping[str, object] | None
     trust: TrustContext | None
 
 
 class QueryOptions(SharedOptions, total=False):
     """What `resolve` takes."""
 
+    text: str | None
+    packs: Mapping[str, object] | None
+    records: Mapping[str, object] | None
     valid_at: int | None
     """Microseconds since 1970 UTC, as `as_of`."""
     as_of: int | None

@@ -59,7 +59,7 @@ def vector(name: str) -> Any:
 def has(cid: Cid) -> bool:
     """Tells whether the store has a block."""
     with ibidem.open(Path.cwd()) as opened:
-        return cid in set(opened.store.cids())
+        return cid in set(opened.core.store.cids())
 
 
 def is_stored(what: bytes) -> bool:
@@ -81,7 +81,7 @@ def main(folder: Path) -> None:
     with ibidem.open(work) as opened:
         (segment,) = opened.at().snapshot().segments("binary", "v")
         assert sorted(segment.values()) == sorted(map(bits, ("one", "two")))
-        assert not opened.index.verify(opened.at().root_cid)
+        assert not opened.core.index.verify(opened.at().root_cid)
 
     # Two branches, and one is merged into the other.
     repo("branch", "other")
@@ -113,7 +113,7 @@ def main(folder: Path) -> None:
 
     lost = vector("four").cid
     with ibidem.open(copy) as opened:
-        opened.store.delete([lost])
+        opened.core.store.delete([lost])
     faults = repo("fsck", code=12)["faults"]
     assert ("missing", str(lost)) in {(fault["kind"], fault["cid"]) for fault in faults}, faults
 

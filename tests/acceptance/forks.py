@@ -77,23 +77,23 @@ def ask_many(repo: Repository, folder: Path, word: str) -> None:
 
 
 def index_again(repo: Repository, folder: Path, word: str) -> None:
-    repo.reindex()
-    repo.reindex(compact=True)
+    repo.maintenance.reindex()
+    repo.maintenance.reindex(compact=True)
 
 
 def look_whole(repo: Repository, folder: Path, word: str) -> None:
-    assert repo.fsck().faults == ()
+    assert repo.maintenance.fsck().faults == ()
 
 
 def collect(repo: Repository, folder: Path, word: str) -> None:
-    repo.collect_garbage()
+    repo.maintenance.gc()
 
 
 def erase(repo: Repository, folder: Path, word: str) -> None:
     # In one of its own: copies of an erased node's past are refused by others.
     with ibidem.init(folder / word) as own:
         load(own, folder, word)
-        own.erase(next(iter(own.at("HEAD").nodes())).id)
+        own.maintenance.erase(next(iter(own.at("HEAD").nodes())).id)
 
 
 def embed(repo: Repository, folder: Path, word: str) -> None:
@@ -120,27 +120,27 @@ def merge(repo: Repository, folder: Path, word: str) -> None:
         tx.add_node("N", key=f"{word} there", summary="there")
     repo.switch(home)
     repo.merge(side)
-    repo.undo()
+    repo.history.undo()
 
 
 def copy(repo: Repository, folder: Path, word: str) -> None:
-    repo.export(folder / f"{word}.car")
+    repo.sync.export(folder / f"{word}.car")
     with ibidem.init(folder / word) as other:
-        other.import_(folder / f"{word}.car")
+        other.sync.load(folder / f"{word}.car")
         assert other.retrieve("note", vector=("m", rows(4, 1)[0])).items
 
 
 def serve(repo: Repository, folder: Path, word: str) -> None:
     with RemoteServer(repo, token=TOKEN, port=0) as server, ibidem.init() as other:
         server.start()
-        other.remotes.add("origin", RemoteAddress(server.url))
-        other.fetch(token=TOKEN)
+        other.sync.remotes.add("origin", RemoteAddress(server.url))
+        other.sync.fetch(token=TOKEN)
 
 
 def record(repo: Repository, folder: Path, word: str) -> None:
-    with repo.run(word) as run:
+    with repo.runs.start(word) as run:
         run.retrieve("note 7")
-    assert repo.recorded(word).replay().retrieve("note 7").items
+    assert repo.runs.open(word).replay().retrieve("note 7").items
 
 
 def remember(repo: Repository, folder: Path, word: str) -> None:
@@ -151,10 +151,10 @@ def remember(repo: Repository, folder: Path, word: str) -> None:
 
 
 def sign(repo: Repository, folder: Path, word: str) -> None:
-    repo.keyring.generate(word)
+    repo.keys.ring.generate(word)
     with repo.transaction(sign=word) as tx:
         tx.add_node("N", key=f"{word} signed", summary="signed")
-    assert next(iter(repo.verify())).standing == "good"
+    assert next(iter(repo.keys.verify())).standing == "good"
 
 
 FEATURES: tuple[Callable[[Repository, Path, str], None], ...] = (

@@ -61,8 +61,8 @@ def agent(session: Any, vector: np.ndarray, model: Any) -> list[str]:
 
 def replayed(repo: Repository, vector: np.ndarray) -> dict[str, Any]:
     """Returns what every kept receipt and the run give now; no model can be called."""
-    kept = {str(one.cid): str(repo.replay(one.cid).cid) for one in repo.kept_receipts()}
-    with repo.recorded(RUN).replay() as session:
+    kept = {str(one.cid): str(repo.receipts.replay(one.cid).cid) for one in repo.receipts.list()}
+    with repo.runs.open(RUN).replay() as session:
         said = agent(session, vector, None)
     return {"kept": kept, "run": said}
 

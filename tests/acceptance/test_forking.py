@@ -139,7 +139,7 @@ def work():
     Conversations(repo).append("talk", [("user", "hello")])
 for _ in range(3):
     work()
-index = repo._index[1]
+index = repo.core._index[1]
 layouts = [
     one
     for segment in repo.at("HEAD").snapshot().state.segments()
@@ -147,7 +147,7 @@ layouts = [
     if type(one).__name__ == "SharedColumns"
 ]
 assert layouts
-for lock in (index._lock, repo.store._lock, gc_pause._lock, changes._LOCK, layouts[0]._lock):
+for lock in (index._lock, repo.core.store._lock, gc_pause._lock, changes._LOCK, layouts[0]._lock):
     beside(lock)
 in_child(work)
 """)

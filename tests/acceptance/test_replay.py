@@ -46,8 +46,8 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, 
         kept = {}
         for question in REPLAY["questions"](vector):
             result = repo.retrieve(**question)
-            kept[str(repo.keep(result.receipt))] = str(result.cid)
-        with repo.run(REPLAY["RUN"], agent="scripted") as run:
+            kept[str(repo.receipts.keep(result.receipt))] = str(result.cid)
+        with repo.runs.start(REPLAY["RUN"], agent="scripted") as run:
             said = REPLAY["agent"](run, vector, model)
     return folder, {"kept": kept, "run": said}
 
@@ -101,12 +101,12 @@ def test_no_accelerator_is_needed_for_a_replay(
 
 def reindexed(repo: Repository) -> None:
     """Builds the index anew."""
-    repo.reindex()
+    repo.maintenance.reindex()
 
 
 def compacted(repo: Repository) -> None:
     """Merges the segments of the index."""
-    repo.reindex(compact=True)
+    repo.maintenance.reindex(compact=True)
 
 
 def edited(repo: Repository, count: int = 15) -> None:
@@ -132,17 +132,17 @@ def collected(repo: Repository) -> None:
     edited(repo, 20)
     repo.switch("main")
     repo.delete_branch("aside")
-    assert repo.collect_garbage(keep_operations=1).block_count > 0
+    assert repo.maintenance.gc(keep_operations=1).block_count > 0
 
 
 def pruned(repo: Repository) -> None:
     """Lets the history begin at the head, and collects what was behind it."""
     edited(repo, 5)
-    commits = [commit.cid for commit in repo.log()]
-    repo.prune("HEAD")
-    repo.collect_garbage(keep_operations=1)
-    assert len(list(repo.log())) == 1
-    assert not any(repo.store.has(cid) for cid in commits)
+    commits = [commit.cid for commit in repo.history.log()]
+    repo.history.prune("HEAD")
+    repo.maintenance.gc(keep_operations=1)
+    assert len(list(repo.history.log())) == 1
+    assert not any(repo.core.store.has(cid) for cid in commits)
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_nothing_done_later_changes_a_replay(
     with ibidem.open(folder) as repo:
         change(repo)
         assert REPLAY["replayed"](repo, vector) == expected
-        assert repo.fsck().is_clean
+        assert repo.maintenance.fsck().is_clean
 
 
 def test_an_empty_repository_replays_what_a_file_brings(
@@ -173,11 +173,11 @@ def test_an_empty_repository_replays_what_a_file_brings(
 ) -> None:
     folder, expected = copied
     with ibidem.open(folder) as repo:
-        targets = {f"receipts/{one.cid}": one.cid for one in repo.kept_receipts()}
-        targets[f"runs/{repo.recorded('desk').name}"] = repo.recorded("desk").tip
-        write_refs(repo, targets, tmp_path / "all.car")
+        targets = {f"receipts/{one.cid}": one.cid for one in repo.receipts.list()}
+        targets[f"runs/{repo.runs.open('desk').name}"] = repo.runs.open("desk").tip
+        write_refs(repo.core, targets, tmp_path / "all.car")
     with ibidem.init(tmp_path / "empty") as empty:
         with (tmp_path / "all.car").open("rb") as file:
-            import_car(empty, file)
+            import_car(empty.core, file)
         assert REPLAY["replayed"](empty, np.load(folder / "vector.npy")) == expected
-        assert empty.fsck().is_clean
+        assert empty.maintenance.fsck().is_clean

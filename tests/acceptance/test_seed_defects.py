@@ -85,7 +85,7 @@ def test_a_removed_node_takes_its_edges_with_it(repo: Repository) -> None:
         tx.add_edge(b, "back", a)
     with repo.transaction(author="t", message="two") as tx:
         tx.remove_node(a)
-    assert repo.stats().edge_count == 0
+    assert repo.maintenance.stats().edge_count == 0
 
 
 def test_the_same_fact_twice_is_one_node(repo: Repository) -> None:
@@ -94,7 +94,7 @@ def test_the_same_fact_twice_is_one_node(repo: Repository) -> None:
         with repo.transaction(author="t", message=message) as tx:
             tx.add_node("N", summary="the same")
     assert tx.commit is None
-    assert repo.stats().node_count == 1
+    assert repo.maintenance.stats().node_count == 1
 
 
 def test_ingest_again_changes_nothing_and_gives_the_same_root_elsewhere(tmp_path: Path) -> None:
@@ -125,10 +125,10 @@ def test_the_end_of_a_long_passage_is_found_and_rendered(tmp_path: Path, repo: R
 
 def test_a_commit_of_nothing_publishes_nothing(repo: Repository) -> None:
     """mnem 3.2: every commit rewrote every tree, changed or not."""
-    before = len(list(repo.operations()))
+    before = len(list(repo.history.operations()))
     with repo.transaction(author="t", message="m"):
         pass
-    assert len(list(repo.operations())) == before
+    assert len(list(repo.history.operations())) == before
 
 
 def test_text_that_matches_nothing_gives_nothing(repo: Repository) -> None:

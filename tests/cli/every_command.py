@@ -122,7 +122,7 @@ def session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     run("receipt", "drop", asked["receipt"])
     with ibidem.open(folder) as repository:
         for answer in ("yes", "no"):
-            with repository.run("desk", agent="a") as recorded:
+            with repository.runs.start("desk", agent="a") as recorded:
                 recorded.retrieve("mill")
                 recorded.event("model", "go on?", lambda answer=answer: answer)
     run("run", "list")

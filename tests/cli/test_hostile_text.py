@@ -80,17 +80,17 @@ def _filled(repo: Repository) -> dict[str, Any]:
     with repo.transaction(**said) as tx:
         tx.add_node("Hidden", summary=EVIL, key="hidden")
         tx.tombstone(hidden, reason=EVIL)
-    with repo.run("nightly", agent=EVIL, task=EVIL, author=EVIL) as run:
+    with repo.runs.start("nightly", agent=EVIL, task=EVIL, author=EVIL) as run:
         run.retrieve("evil words")
         run.event(EVIL, EVIL, lambda: EVIL)
         run.tool(EVIL, lambda *_: EVIL)(EVIL, {EVIL: EVIL})
         with run.transaction(**said) as tx:
             tx.add_node("Note", summary=EVIL, key="by the run")
-    with pytest.raises(RuntimeError), repo.run("nightly") as run:
+    with pytest.raises(RuntimeError), repo.runs.start("nightly") as run:
         raise RuntimeError(EVIL)
     receipt = repo.retrieve(f"evil words {EVIL}").receipt
     assert receipt is not None
-    kept = repo.keep(receipt)
+    kept = repo.receipts.keep(receipt)
     said_by = {"role": "user", "text": EVIL, "props": {EVIL: EVIL}}
     Conversations(repo, author=EVIL).append("talk", [said_by])
     facts = [Record("Semantic", f"evil fact {number} {EVIL}", "") for number in range(2)]

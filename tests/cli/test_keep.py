@@ -32,7 +32,7 @@ def test_damaged_data_ends_with_12_and_comes_from_a_copy(
     run("clone", ".", "copy")
     with ibidem.open(tmp_path) as repo:
         gone = repo.query(label="Passage")[0].cid
-        repo.store.delete([gone])
+        repo.core.store.delete([gone])
     out = run("fsck", code=12).stdout
     assert "missing" in out
     assert str(gone) in out
@@ -115,7 +115,7 @@ def test_erase_asks_first_and_says_what_it_did(notes: Run, data: Data, tmp_path:
     notes("erase", "00" * 16, "--yes", code=3)
     notes("erase", "no id", "--yes", code=2)
     with ibidem.open(tmp_path) as repo:
-        assert repo.store.cell(ERASING_CELL) is None
+        assert repo.core.store.cell(ERASING_CELL) is None
 
 
 def test_an_erasure_that_was_cut_short_is_said_and_finished(
@@ -123,7 +123,7 @@ def test_an_erasure_that_was_cut_short_is_said_and_finished(
 ) -> None:
     assert "no erasure was cut short" in notes("erase", "--finish").stdout
     with ibidem.open(tmp_path) as repo:
-        repo.store.publish({}, {ERASING_CELL: (None, ERASING)})
+        repo.core.store.publish({}, {ERASING_CELL: (None, ERASING)})
     said = data("fsck", code=1)
     assert said["is_data_whole"] is True
     assert [fault["kind"] for fault in said["faults"]] == ["unfinished"]

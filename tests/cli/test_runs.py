@@ -27,7 +27,7 @@ def other(repo):
 @pytest.fixture
 def recorded(notes, tmp_path: Path):
     """The program in a repository with one run of an agent."""
-    with ibidem.open(tmp_path) as repo, repo.run("desk", agent="a", task="t") as run:
+    with ibidem.open(tmp_path) as repo, repo.runs.start("desk", agent="a", task="t") as run:
         found = run.retrieve("retries", limit=1)
         said = run.event("model", found.items[0].rendered, lambda: "wait a second")
         with run.transaction(message="note") as tx:
@@ -83,7 +83,7 @@ def test_an_agent_that_failed_has_to_fail_in_the_same_way(recorded, tmp_path: Pa
     with (
         ibidem.open(tmp_path) as repo,
         pytest.raises(ValueError, match="boom"),
-        repo.run("night") as run,
+        repo.runs.start("night") as run,
     ):
         fails["main"](run)
     assert "same: run night/1" in recorded("run", "replay", "night", "fails.py:main").stdout
@@ -108,14 +108,14 @@ def test_wrong_names_are_refused(recorded):
 
 def test_runs_are_compared_exported_and_dropped(recorded, tmp_path: Path):
     assert "step for step" in recorded("run", "diff", "desk", "desk/1").stdout
-    with ibidem.open(tmp_path) as repo, repo.run("desk") as run:
+    with ibidem.open(tmp_path) as repo, repo.runs.start("desk") as run:
         run.retrieve("timeouts")
     said = recorded("run", "diff", "desk/1", "desk/2").stdout
     assert "step 1 asked something else\n  before: retrieved for 'retries'" in said
     assert "after:  the run is over" in said
     assert "desk.car" in recorded("run", "export", "desk/1", "desk.car").stdout
     with ibidem.init(tmp_path / "other") as other:
-        assert other.import_run(tmp_path / "desk.car").name == "desk/1"
+        assert other.runs.load(tmp_path / "desk.car").name == "desk/1"
     recorded("run", "drop", "desk")
     assert recorded("run", "list").stdout.startswith("desk/1")
 

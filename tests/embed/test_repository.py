@@ -55,7 +55,7 @@ class Erasing(Letters):
         self.other, self.node = other, node
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
-        self.other.erase(self.node)
+        self.other.maintenance.erase(self.node)
         return super().embed(texts)
 
 
@@ -217,8 +217,8 @@ def test_a_question_ranks_by_the_model_and_replays_without_it(repo: ibidem.Repos
     result = repo.retrieve("baab", model="letters")
     assert result.items[0].node.summary == "abba"
     assert result.receipt.models == {"letters": Letters().digest}
-    repo.embedders.clear()
-    assert repo.replay(result.receipt).to_bytes() == result.to_bytes()
+    repo.core.embedders.clear()
+    assert repo.receipts.replay(result.receipt).to_bytes() == result.to_bytes()
     vector = ("letters", Letters().embed(["baab"])[0])
     assert repo.retrieve("baab", vector=vector).to_bytes() == result.to_bytes()
     steps = repo.retriever().text("baab").option(embedder=Letters())
@@ -292,5 +292,5 @@ def test_what_is_erased_while_it_is_embedded_is_not_in_the_cache(repo, tmp_path:
         assert repo.embed(model).embedded_count == 1
     texts = [text_digest(text) for text in model.asked]
     assert len(texts) == 2
-    assert len(repo.vector_cache.find(model.digest, 26, texts)) == 1
-    assert repo.fsck().is_clean
+    assert len(repo.core.vector_cache.find(model.digest, 26, texts)) == 1
+    assert repo.maintenance.fsck().is_clean

@@ -37,7 +37,7 @@ def build(folder: Path) -> None:
         repo.tag("v1")
         result = repo.retrieve("retry deadline", vector=("m", [1.0, 0.0, 0.0]))
         assert result.receipt is not None
-        repo.keep(result.receipt)
+        repo.receipts.keep(result.receipt)
 
 
 def told(folder: Path) -> list[object]:
@@ -45,16 +45,16 @@ def told(folder: Path) -> list[object]:
     with ibidem.open(folder, clock=lambda: 0) as repo:
         at = repo.at("HEAD")
         result = repo.retrieve("retry deadline", vector=("m", [1.0, 0.0, 0.0]))
-        kept = repo.kept_receipts()
+        kept = repo.receipts.list()
         return [
             (repo.head, repo.branches(), repo.tags(), repo.current_branch),
-            [commit.encode() for commit in repo.log()],
-            [operation.encode() for operation in repo.operations()],
+            [commit.encode() for commit in repo.history.log()],
+            [operation.encode() for operation in repo.history.operations()],
             [node.encode() for node in at.nodes()],
             [edge.encode() for edge in at.edges()],
             [node.encode() for node in repo.at("v1~1").nodes()],
             result.to_bytes(),
-            [repo.replay(one.receipt).to_bytes() for one in kept],
+            [repo.receipts.replay(one.receipt).to_bytes() for one in kept],
         ]
 
 
@@ -73,7 +73,7 @@ def flip(folder: Path, path: Path, offset: int, bit: int, before: list[object]) 
         file.write(bytes([byte[0] ^ 1 << bit]))
     try:
         with ibidem.open(folder, clock=lambda: 0) as repo:
-            faults = repo.fsck().faults
+            faults = repo.maintenance.fsck().faults
     except IbidemError:
         return REFUSED
     if faults:

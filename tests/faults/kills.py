@@ -62,7 +62,7 @@ def check(folder: Path, names: list[str]) -> None:
     """Raises unless all names are there, everything is sound and the next commit works."""
     with ibidem.open(folder) as repo:
         found = {node.id for node in repo.at("HEAD").nodes()} if repo.head else set()
-        keys, remotes = repo.keyring.trust().keys, repo.remotes.all()
+        keys, remotes = repo.keys.ring.trust().keys, repo.sync.remotes.all()
 
         def is_there(name: str) -> bool:
             kind, _, rest = name.rpartition(":")
@@ -74,8 +74,8 @@ def check(folder: Path, names: list[str]) -> None:
         assert not missing, f"acknowledged and lost: {missing}"
         with repo.transaction(author="eve") as tx:
             tx.add_node("After", unique=True)
-        assert repo.store.cell(ERASING_CELL) is None  # what was cut short was done on opening
-        faults = repo.fsck().faults
+        assert repo.core.store.cell(ERASING_CELL) is None  # what was cut short was done on opening
+        faults = repo.maintenance.fsck().faults
         assert not faults, faults
 
 
@@ -85,14 +85,14 @@ def _import_all() -> None:
         with repo.transaction() as tx:
             tx.add_node("Doc", summary="warm")
         repo.retrieve("warm")
-        repo.collect_garbage()
+        repo.maintenance.gc()
         stream = io.BytesIO()
-        repo.export(stream)
+        repo.sync.export(stream)
         stream.seek(0)
-        repo.import_(stream)
+        repo.sync.load(stream)
         repo.branch("side")
         repo.merge("side")
-        repo.fsck()
+        repo.maintenance.fsck()
 
 
 def _work(scenario: str, folder: Path, said: Path, seed: str) -> None:

@@ -81,9 +81,9 @@ def _make_people(folder: Path) -> None:
         repo.branch("side")
         result = repo.retrieve("lives at", vector=("letters", [1.0, 0.0, 0.0, 0.0]))
         assert result.receipt is not None
-        repo.keep(result.receipt)
+        repo.receipts.keep(result.receipt)
         ids = _ids(repo)
-        repo.notes().reinforce(ids["person 0"], actor="ada")
+        repo.notes.space().reinforce(ids["person 0"], actor="ada")
     numbers = {str(ids[f"person {number}"]): number for number in range(STEPS * 2)}
     (folder / PEOPLE).write_text(json.dumps(numbers))
 
@@ -98,7 +98,7 @@ def _erase_steps(folder: Path, chance: Random, worker: str) -> list[Callable[[],
     first = 0 if worker == "a" else STEPS
 
     def step(number: int) -> str:
-        repo.erase([ids[f"person {number}"]], reason="asked", author=worker)
+        repo.maintenance.erase([ids[f"person {number}"]], reason="asked", author=worker)
         return str(ids[f"person {number}"])
 
     return [lambda number=number: step(number) for number in range(first, first + STEPS)]
@@ -107,19 +107,19 @@ def _erase_steps(folder: Path, chance: Random, worker: str) -> list[Callable[[],
 def _check_erase(folder: Path, said: list[str], is_killed: bool) -> None:
     numbers = json.loads((folder / PEOPLE).read_text())
     with ibidem.open(folder) as repo:
-        erased = {str(one.node): one.node for one in repo.erasures()}
+        erased = {str(one.node): one.node for one in repo.maintenance.erasures()}
         present(said, set(erased))
     if left := _secrets(folder, [numbers[one] for one in said]):
         raise LostError(f"erased, and its text is still in {left}")
     with ibidem.open(folder) as repo:
         _next_commit(repo)
-        kinds = {str(fault.kind) for fault in repo.fsck().faults}
-        assert kinds <= {"unfinished"}, f"fsck: {repo.fsck().faults[:3]}"
+        kinds = {str(fault.kind) for fault in repo.maintenance.fsck().faults}
+        assert kinds <= {"unfinished"}, f"fsck: {repo.maintenance.fsck().faults[:3]}"
         # What was begun, and not acknowledged, is finished by erasing it again.
         refused = ""
         for node in (erased[one] for one in sorted(erased.keys() - set(said))):
             try:
-                repo.erase([node], reason="again")
+                repo.maintenance.erase([node], reason="again")
             except Exception as error:
                 if not is_typed(error):
                     raise
@@ -146,7 +146,7 @@ def _secrets(folder: Path, numbers: list[int]) -> list[str]:
 def _make_keys(folder: Path) -> None:
     with ibidem.init(folder) as repo:
         for number in range(STEPS * 2):
-            repo.keyring.generate(f"old-{number}")
+            repo.keys.ring.generate(f"old-{number}")
         _seed(repo)
 
 
@@ -161,11 +161,11 @@ def _key_steps(folder: Path, chance: Random, worker: str) -> list[Callable[[], s
     first = 0 if worker == "a" else STEPS
 
     def generate(number: int) -> str:
-        key = repo.keyring.generate(f"{worker}-{number}")
+        key = repo.keys.ring.generate(f"{worker}-{number}")
         return f"generated {worker}-{number} {key.public.hex()}"
 
     def revoke(number: int) -> str:
-        repo.revoke_key(f"old-{number}", reason="stolen")
+        repo.keys.revoke(f"old-{number}", reason="stolen")
         return f"revoked old-{number}"
 
     made: list[Callable[[], str]] = []
@@ -176,8 +176,8 @@ def _key_steps(folder: Path, chance: Random, worker: str) -> list[Callable[[], s
 
 def _check_key(folder: Path, said: list[str], is_killed: bool) -> None:
     with ibidem.open(folder) as repo:
-        trust = repo.keyring.trust()
-        names = repo.keyring.names()
+        trust = repo.keys.ring.trust()
+        names = repo.keys.ring.names()
         for one in said:
             what, name, *public = one.split()
             key = trust.keys.get(name)
@@ -191,12 +191,12 @@ def _check_key(folder: Path, said: list[str], is_killed: bool) -> None:
             orphans = [name for name in names if name not in trust.keys]
             assert not orphans, f"a failed generate has left private keys: {orphans}"
         _next_commit(repo, sign=False)
-        repo.keyring.generate("after")
+        repo.keys.ring.generate("after")
         done = {one.split()[1] for one in said}
         for name in (f"{worker}-{number}" for worker in "ab" for number in range(STEPS * 2)):
             if name not in trust.keys and name not in done:
                 try:
-                    repo.keyring.generate(name)
+                    repo.keys.ring.generate(name)
                 except Exception as error:
                     raise AssertionError(f"generating {name} again fails: {error}") from error
         _whole(repo)
@@ -210,7 +210,7 @@ def _make_remotes(folder: Path) -> None:
     with ibidem.init(folder) as repo:
         _seed(repo)
         for number in range(STEPS * 2):
-            repo.remotes.add(f"old-{number}", _address(f"/nowhere/{number}"))
+            repo.sync.remotes.add(f"old-{number}", _address(f"/nowhere/{number}"))
 
 
 def _address(location: str) -> Any:
@@ -224,11 +224,11 @@ def _remote_steps(folder: Path, chance: Random, worker: str) -> list[Callable[[]
     first = 0 if worker == "a" else STEPS
 
     def add(number: int) -> str:
-        repo.remotes.add(f"{worker}-{number}", _address(f"/nowhere/{worker}/{number}"))
+        repo.sync.remotes.add(f"{worker}-{number}", _address(f"/nowhere/{worker}/{number}"))
         return f"added {worker}-{number}"
 
     def remove(number: int) -> str:
-        repo.remotes.remove(f"old-{number}")
+        repo.sync.remotes.remove(f"old-{number}")
         return f"removed old-{number}"
 
     made: list[Callable[[], str]] = []
@@ -239,14 +239,14 @@ def _remote_steps(folder: Path, chance: Random, worker: str) -> list[Callable[[]
 
 def _check_remote(folder: Path, said: list[str], is_killed: bool) -> None:
     with ibidem.open(folder) as repo:
-        known = set(repo.remotes.all())
+        known = set(repo.sync.remotes.all())
         for one in said:
             what, name = one.split()
             if (name in known) is not (what == "added"):
                 raise LostError(f"acknowledged and lost: {one}")
         _next_commit(repo)
-        repo.remotes.add("after", _address("/nowhere"))
-        repo.remotes.remove("after")
+        repo.sync.remotes.add("after", _address("/nowhere"))
+        repo.sync.remotes.remove("after")
         _whole(repo)
     _no_drafts(folder)
 
@@ -289,7 +289,7 @@ def _embed_steps(folder: Path, chance: Random, worker: str) -> list[Callable[[],
 
 def _check_embed(folder: Path, said: list[str], is_killed: bool) -> None:
     with ibidem.open(folder) as repo:
-        log = {str(commit.cid) for commit in repo.log()}
+        log = {str(commit.cid) for commit in repo.history.log()}
         present([cid for one in said for cid in one.split()], log)
         _next_commit(repo)
         repo.embed(Letters(), author="after")
@@ -340,7 +340,7 @@ def _merge_steps(folder: Path, chance: Random, worker: str) -> list[Callable[[],
 
 def _check_merge(folder: Path, said: list[str], is_killed: bool) -> None:
     with ibidem.open(folder) as repo:
-        present(said, {str(commit.cid) for commit in repo.log()})
+        present(said, {str(commit.cid) for commit in repo.history.log()})
         _next_commit(repo)
         _same_answers(repo)
         _whole(repo)
@@ -365,7 +365,7 @@ def _undo_steps(folder: Path, chance: Random, worker: str) -> list[Callable[[], 
     first = 0 if worker == "a" else STEPS
 
     def newest() -> str:
-        return str(next(iter(repo.operations())).cid)
+        return str(next(iter(repo.history.operations())).cid)
 
     def tombstone(number: int) -> str:
         with repo.transaction(author=worker, message="forget") as tx:
@@ -376,7 +376,7 @@ def _undo_steps(folder: Path, chance: Random, worker: str) -> list[Callable[[], 
         if name == "revert":
             repo.revert("HEAD", author=worker)
         else:
-            getattr(repo, name)(author=worker)
+            getattr(repo.history, name)(author=worker)
         return newest()
 
     made: list[Callable[[], str]] = []
@@ -391,10 +391,10 @@ _UNDOING = (("revert",), ("undo",), ("undo", "redo"), ("revert", "undo"), ())
 
 def _check_undo(folder: Path, said: list[str], is_killed: bool) -> None:
     with ibidem.open(folder) as repo:
-        present(said, {str(operation.cid) for operation in repo.operations()})
+        present(said, {str(operation.cid) for operation in repo.history.operations()})
         _next_commit(repo)
-        repo.undo()
-        repo.redo()
+        repo.history.undo()
+        repo.history.redo()
         _same_answers(repo)
         _whole(repo)
 
@@ -449,7 +449,7 @@ def _check_receipts(folder: Path, said: list[str], is_killed: bool) -> None:
 
 def _is_found(repo: Repository, receipt: str) -> bool:
     try:
-        repo.find_receipt(receipt)
+        repo.receipts.find(receipt)
     except Exception as error:
         if not is_typed(error):
             raise
@@ -467,13 +467,13 @@ def _next_commit(repo: Repository, *, sign: bool | None = None) -> None:
 
 
 def _whole(repo: Repository) -> None:
-    faults = repo.fsck().faults
+    faults = repo.maintenance.fsck().faults
     assert not faults, f"fsck: {faults[:3]}"
 
 
 def _same_answers(repo: Repository, **options: Any) -> None:
     asked = repo.retrieve("retry more", limit=20, **options).to_bytes()
-    repo.reindex()
+    repo.maintenance.reindex()
     again = repo.retrieve("retry more", limit=20, **options).to_bytes()
     assert asked == again, "the index answers otherwise than one that is built again"
 

@@ -65,7 +65,7 @@ def gc(folder: Path, chance: random.Random, say: Say) -> None:
             repo.branch(side)
             _add(repo, [_name(chance)], chance, branch=side)
             repo.delete_branch(side)
-            repo.collect_garbage()
+            repo.maintenance.gc()
 
 
 def take(folder: Path, chance: random.Random, say: Say) -> None:
@@ -76,9 +76,9 @@ def take(folder: Path, chance: random.Random, say: Say) -> None:
             _add(elsewhere, [theirs], chance)
             _add(repo, [ours], chance)
             stream = io.BytesIO()
-            elsewhere.export(stream)
+            elsewhere.sync.export(stream)
             stream.seek(0)
-            repo.import_(stream)
+            repo.sync.load(stream)
             say(ours)
             say(theirs)
 
@@ -91,7 +91,7 @@ def push(folder: Path, chance: random.Random, say: Say) -> None:
         while True:
             name = _name(chance)
             _add(repo, [name], chance)
-            repo.push()
+            repo.sync.push()
             say(name)
 
 
@@ -103,7 +103,7 @@ def erase(folder: Path, chance: random.Random, say: Say) -> None:
             _add(repo, [kept], chance)
             with repo.transaction() as tx:
                 node = tx.add_node("Doc", summary=f"gone {gone}", key=f"gone {gone}")
-            repo.erase([node], reason="test")
+            repo.maintenance.erase([node], reason="test")
             say(kept)
 
 
@@ -112,13 +112,13 @@ def key(folder: Path, chance: random.Random, say: Say) -> None:
     with ibidem.open(folder) as repo:
         while True:
             name = f"k{_name(chance)}"
-            repo.keyring.generate(name)
-            repo.revoke_key(name, reason="test")
+            repo.keys.ring.generate(name)
+            repo.keys.revoke(name, reason="test")
             say(f"revoked:{name}")
-            repo.remotes.add(name, RemoteAddress("/somewhere"))
+            repo.sync.remotes.add(name, RemoteAddress("/somewhere"))
             say(f"remote:{name}")
-            repo.remotes.add(f"{name}-gone", RemoteAddress("/somewhere"))
-            repo.remotes.remove(f"{name}-gone")
+            repo.sync.remotes.add(f"{name}-gone", RemoteAddress("/somewhere"))
+            repo.sync.remotes.remove(f"{name}-gone")
 
 
 def _name(chance: random.Random) -> str:

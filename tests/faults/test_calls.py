@@ -42,9 +42,9 @@ from ibidem.objects.errors import StorageError
 with ibidem.open(sys.argv[1]) as repo:
     for number in range(2):
         try:
-            repo.erase(repo.query(label="Secret")[0].id if not number else gone)
+            repo.maintenance.erase(repo.query(label="Secret")[0].id if not number else gone)
         except StorageError as error:
-            gone = next(node.node for node in repo.erasures())
+            gone = next(node.node for node in repo.maintenance.erasures())
             print("failed", error.errno, flush=True)
         else:
             print("erased", flush=True)
@@ -82,10 +82,10 @@ def run(path: Path, injection: str, program: str = PROGRAM) -> list[str]:
 def check(path: Path, acknowledged: int, attempted: int) -> None:
     """Every block is whole, nothing acknowledged is lost, and the next commit works."""
     with ibidem.open(path) as repo:
-        for cid in repo.store.cids():
-            repo.store.get(cid)
-        assert acknowledged <= len(list(repo.log())) <= attempted
-        assert len(list(repo.at().nodes())) == len(list(repo.log()))
+        for cid in repo.core.store.cids():
+            repo.core.store.get(cid)
+        assert acknowledged <= len(list(repo.history.log())) <= attempted
+        assert len(list(repo.at().nodes())) == len(list(repo.history.log()))
         with repo.transaction() as tx:
             tx.add_node("Doc", unique=True)
         assert tx.commit is not None
@@ -109,7 +109,7 @@ def test_a_kill_at_any_call_loses_nothing_that_was_acknowledged(tmp_path: Path, 
     for count in (1, 2, 3):
         said = run(tmp_path, f"{call}:signal=SIGKILL:when={count}")
         with ibidem.open(tmp_path) as repo:
-            after = len(list(repo.log()))
+            after = len(list(repo.history.log()))
         assert done + said.count("acknowledged") <= after <= done + said.count("acknowledged") + 1
         check(tmp_path, after, after)
         done = after + 1

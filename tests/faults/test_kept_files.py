@@ -39,17 +39,17 @@ from ibidem.repo.sync.remotes import address_of
 {STATE}
 with ibidem.open(sys.argv[1]) as repo:
     for work in (
-        lambda: repo.keyring.generate("ada"),
-        lambda: repo.keyring.generate("thief"),
-        lambda: repo.revoke_key("thief", reason="stolen"),
-        lambda: repo.remotes.add("one", address_of("/one")),
-        lambda: repo.require_signed(["heads/"]),
-        lambda: repo.remotes.add("two", address_of("/two")),
-        lambda: repo.remotes.remove("one"),
-        lambda: repo.revoke_key("ada", reason="lost"),
+        lambda: repo.keys.ring.generate("ada"),
+        lambda: repo.keys.ring.generate("thief"),
+        lambda: repo.keys.revoke("thief", reason="stolen"),
+        lambda: repo.sync.remotes.add("one", address_of("/one")),
+        lambda: repo.keys.require_signed(["heads/"]),
+        lambda: repo.sync.remotes.add("two", address_of("/two")),
+        lambda: repo.sync.remotes.remove("one"),
+        lambda: repo.keys.revoke("ada", reason="lost"),
     ):
         work()
-        print(json.dumps(state(repo.keyring, repo.remotes)), flush=True)
+        print(json.dumps(state(repo.keys.ring, repo.sync.remotes)), flush=True)
 """
 NOTHING = [{}, [], []]
 
@@ -145,9 +145,9 @@ try:
 except OSError:  # this was the call that fails
     os.write(1, said.encode())
 """
-GENERATE = "ibidem.open(folder).keyring.generate('ada')"
-ADD = "ibidem.open(folder).remotes.add('one', address_of('/one'))"
-EXPORT = "ibidem.open(folder).export(folder + '/out.car')"
+GENERATE = "ibidem.open(folder).keys.ring.generate('ada')"
+ADD = "ibidem.open(folder).sync.remotes.add('one', address_of('/one'))"
+EXPORT = "ibidem.open(folder).sync.export(folder + '/out.car')"
 INIT = "ibidem.init(folder + '/new')"
 OTHER_CALLS = ("rename", "write", "link", "mkdir")
 CALLS = ["fsync", *(pytest.param(call, marks=pytest.mark.slow) for call in OTHER_CALLS)]
@@ -203,9 +203,9 @@ def test_a_key_generate_that_fails_leaves_nothing_and_can_be_repeated(
         assert not list((place / ".ibidem" / "keys").glob("*.key"))
         assert strays(place / ".ibidem") == []
         with ibidem.open(place) as repo:
-            assert not repo.keyring.trust().keys
-            repo.keyring.generate("ada")
-            assert list(repo.keyring.trust().keys) == ["ada"]
+            assert not repo.keys.ring.trust().keys
+            repo.keys.ring.generate("ada")
+            assert list(repo.keys.ring.trust().keys) == ["ada"]
 
 
 @pytest.mark.parametrize("call", CALLS)
@@ -217,8 +217,8 @@ def test_a_remote_that_cannot_be_written_is_not_added_and_leaves_nothing(
     for place, _ in places:
         assert strays(place / ".ibidem") == []
         with ibidem.open(place) as repo:
-            assert repo.remotes.all() == {}
-            repo.remotes.add("one", RemoteAddress("/one"))
+            assert repo.sync.remotes.all() == {}
+            repo.sync.remotes.add("one", RemoteAddress("/one"))
 
 
 @pytest.mark.parametrize("call", CALLS)

@@ -80,9 +80,9 @@ def heads(recorded: Recorded, states: Iterable[tuple[int, bytes]]) -> list[tuple
         recorded.file.unlink()  # a file of another identity: nothing that is open is shared
         recorded.file.write_bytes(data)
         with ibidem.open(recorded.folder) as repo:
-            for cid in repo.store.cids():
-                repo.store.get(cid)
-            log = [str(commit.cid) for commit in repo.log()] if repo.head else []
+            for cid in repo.core.store.cids():
+                repo.core.store.get(cid)
+            log = [str(commit.cid) for commit in repo.history.log()] if repo.head else []
             nodes = len(list(repo.at("HEAD").nodes()))
         assert log == [head for head in recorded.heads[: len(log) + 1] if head][::-1]
         assert nodes == len(log)

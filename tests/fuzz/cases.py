@@ -18,6 +18,7 @@ import tempfile
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from http.client import HTTPConnection
 from pathlib import Path
 from random import Random
@@ -277,13 +278,13 @@ def _begin(folder: Path) -> None:
             two = tx.add_node("Doc", summary="ours queue", key="both")
             tx.add_edge(one, "cites", two)
         repo.tag("v1")
-        repo.notes().reinforce(one, actor="us")
+        repo.notes.space().reinforce(one, actor="us")
 
 
 def _state(folder: Path) -> object:
     with ibidem.open(folder) as repo:
-        cids = sorted(str(cid) for cid in repo.store.cids())
-        return cids, {name: repo.store.cell(name) for name in repo.store.cells()}
+        cids = sorted(str(cid) for cid in repo.core.store.cids())
+        return cids, {name: repo.core.store.cell(name) for name in repo.core.store.cells()}
 
 
 def invoke(arguments: list[str], given: str = "") -> tuple[int, str, str, str]:
@@ -542,14 +543,13 @@ class Values:
             **dict.fromkeys(("text", "question", "query", "goal"), world.text),
             "edge.id": self.edge,
             "name": lambda: world.one([ref.partition("/")[2] for ref in world.refs], ["x"]),
-            "recorded.name": world.run_name,
-            "drop_run.name": world.run_name,
+            "runs.open.name": world.run_name,
+            "runs.drop.name": world.run_name,
             "beginning": lambda: world.one(world.nodes)[:6],
             "receipt": lambda: world.one(world.receipts),
-            "replay.receipt": lambda: world.one(world.receipts),
             "file": world.new_path,
-            "import_.file": lambda: str(world.data),
-            "import_run.file": lambda: str(world.data),
+            "sync.load.file": lambda: str(world.data),
+            "runs.load.file": lambda: str(world.data),
             "embedder": Letters,
             "ids": lambda: [self.node()],
             "resolve_conflict.id": lambda: NodeId.parse(world.one(world.conflicts, world.nodes)),
@@ -572,13 +572,13 @@ class Values:
             "budget": lambda: 100,
             "before_place": lambda: 1,
             "purge.before": lambda: 1,
-            "report": lambda: repo.fsck(),
+            "report": lambda: repo.maintenance.fsck(),
             "refs": lambda: ["heads/"],
-            "erasures": lambda: repo.erasures(),
+            "erasures": lambda: repo.maintenance.erasures(),
             "sign": lambda: None,
             "missing_ok": lambda: True,
             "citation": lambda: _first(repo.prompt(world.text(), trust=ALL).citations),
-            "content_of.node": lambda: _first(list(repo.at("HEAD", trust=ALL).nodes())),
+            "core.content_of.node": lambda: _first(list(repo.at("HEAD", trust=ALL).nodes())),
         }
 
 
@@ -594,9 +594,10 @@ def _first(found: Any) -> Any:
 
 Calls = Iterator[tuple[str, Callable[[], Any]]]
 CHANGING = (
-    *("undo", "redo", "revert", "cherry_pick", "rebase", "merge", "squash", "prune", "erase"),
-    *("resolve_conflict", "collect_garbage", "drop_index", "delete_branch", "delete_tag"),
-    *("drop_run", "drop_receipt", "import_", "import_run", "clear_stage", "commit_stage"),
+    *("history.undo", "history.redo", "revert", "cherry_pick", "rebase", "merge"),
+    *("history.squash", "history.prune", "maintenance.erase", "resolve_conflict"),
+    *("maintenance.gc", "core.drop_index", "delete_branch", "delete_tag", "runs.drop"),
+    *("receipts.drop", "sync.load", "runs.load", "stage.clear", "stage.commit"),
 )
 """Methods that are called last, in this order."""
 NOT_CALLED = {
@@ -605,10 +606,10 @@ NOT_CALLED = {
     "incident": "takes a decoded root",
     "snapshot": "takes the CID of a root with its commit; every question takes this way",
     "asked": "takes a function on a snapshot",
-    "run": "records; nothing of the copy is read",
-    "repository": "a property that is the repository",
+    "runs.start": "records; nothing of the copy is read",
+    "core": "a property; its methods are called",
     "accept_erasures": "takes erasures from elsewhere; an import takes this way",
-    "staging": "a transaction that somebody has to end",
+    "stage.transaction": "a transaction that somebody has to end",
     "transaction": "a transaction that somebody has to end",
     "replay": "of graph memory: takes a receipt that it gave",
     "supersede": "needs a record; the command line calls it",
@@ -618,11 +619,17 @@ NOT_CALLED = {
     "moment": "internal to a question",
 }
 """Public methods that are not called here, and why."""
+SPACES = [name for name, one in vars(Repository).items() if isinstance(one, cached_property)]
+"""The namespaces of a repository."""
 
 
 def _repository(repo: Repository, values: Values) -> Calls:
     skipped = frozenset((*NOT_CALLED, "fetch", "pull", "push")) - {"replay"}
-    found = dict(commands.calls(repo, values.by_name(), skipped))
+    own = values.by_name()
+    found = dict(commands.calls(repo, own, skipped | {*SPACES}))
+    for space in ("core", *SPACES):
+        found.update(commands.calls(getattr(repo, space), own, skipped, f"{space}."))
+    assert found.keys() >= {*CHANGING}, "a method that is called last has another name now"
     first = [name for name in found if name not in CHANGING]
     yield from (
         (name, found[name]) for name in (*first, *(one for one in CHANGING if one in found))
@@ -640,8 +647,8 @@ def _revision(repo: Repository, values: Values) -> Calls:
 
 
 def _notes(repo: Repository, values: Values) -> Calls:
-    for space in repo.note_spaces() or ["memory"]:
-        yield from commands.calls(repo.notes(space), values.by_name(), frozenset(NOT_CALLED))
+    for space in repo.notes.spaces() or ["memory"]:
+        yield from commands.calls(repo.notes.space(space), values.by_name(), frozenset(NOT_CALLED))
 
 
 def _runs(repo: Repository, values: Values) -> Calls:
@@ -649,11 +656,11 @@ def _runs(repo: Repository, values: Values) -> Calls:
     for name in names:
         for method in ("steps", "lines", "summary", "replay", "export"):
             yield method, lambda name=name, method=method: _of_run(repo, name, method, values)
-    yield "runs", repo.runs
+    yield "runs", repo.runs.list
 
 
 def _of_run(repo: Repository, name: str, method: str, values: Values) -> Any:
-    found = getattr(repo.recorded(name), method)
+    found = getattr(repo.runs.open(name), method)
     if method == "export":
         return found(values.world.new_path())
     return found() if callable(found) else found

@@ -369,25 +369,30 @@ def every_method(cls: type) -> list[str]:
 
 
 def calls(
-    subject: object, values: dict[str, Callable[[], Any]], skipped: frozenset[str]
+    subject: object,
+    values: dict[str, Callable[[], Any]],
+    skipped: frozenset[str],
+    prefix: str = "",
 ) -> Iterator[tuple[str, Callable[[], Any]]]:
     """Yields (name, call) for every public method of an object that can be called with `values`.
 
     Args:
         values: makes an argument, by the name of a required parameter, or `METHOD.PARAMETER`.
+        prefix: of the names of the methods, such as `history.`.
     """
     for name in every_method(type(subject)):
-        if name in skipped:
+        full_name = prefix + name
+        if not skipped.isdisjoint((name, full_name)):
             continue
         attribute = inspect.getattr_static(type(subject), name)
         if not callable(attribute) and not isinstance(attribute, classmethod | staticmethod):
-            yield name, lambda name=name: getattr(subject, name)
+            yield full_name, lambda name=name: getattr(subject, name)
             continue
         needed = needed_of(getattr(subject, name))
-        makers = [values.get(f"{name}.{one}", values.get(one)) for one in needed]
+        makers = [values.get(f"{full_name}.{one}", values.get(one)) for one in needed]
         if all(makers):
             yield (
-                name,
+                full_name,
                 lambda name=name, makers=makers, needed=needed: _called(
                     getattr(subject, name), dict(zip(needed, makers, strict=True))
                 ),

@@ -68,13 +68,13 @@ def http(data: bytes) -> None:
 
 
 def _imported(repo: Repository, data: bytes, branch: str | None) -> None:
-    before = repo.view
+    before = repo.core.view
     try:
-        repo.import_(io.BytesIO(data), branch=branch)
+        repo.sync.load(io.BytesIO(data), branch=branch)
     except IbidemError:
-        assert repo.view == before, "a refused file has changed something"
+        assert repo.core.view == before, "a refused file has changed something"
     else:
-        assert repo.fsck().faults == (), "an imported file is not sound"
+        assert repo.maintenance.fsck().faults == (), "an imported file is not sound"
 
 
 @cache
@@ -88,7 +88,7 @@ def _server() -> RemoteServer:
 def cars() -> list[bytes]:
     """A bundle, and an empty file with a root."""
     bundle, bare = io.BytesIO(), io.BytesIO()
-    small().export(bundle)
+    small().sync.export(bundle)
     head = small().head
     assert head is not None
     write_car(bare, [head], [])
@@ -98,13 +98,13 @@ def cars() -> list[bytes]:
 def blocks() -> list[bytes]:
     """The blocks of a repository, its head last; and each alone."""
     stream = io.BytesIO()
-    small().export(stream)
+    small().sync.export(stream)
     stream.seek(0)
     found = [block for _, block in CarReader(stream)]
     head = small().head
     assert head is not None
     whole = [block for block in found if Cid.of(block).raw != head.raw]
-    return [BETWEEN.join([*whole, small().store.get(head)]), *found]
+    return [BETWEEN.join([*whole, small().core.store.get(head)]), *found]
 
 
 def requests() -> list[bytes]:

@@ -136,7 +136,7 @@ def library(folder: Path) -> Made:
     (docs / "plain.txt").write_text(PLAIN)
     made.run("commit", str(docs), "-m", "documents", "--author", "ada")
     with made.opened() as repo:
-        repo.sign_with("ada")
+        repo.keys.sign_with("ada")
         with repo.transaction(author="ada", message="nodes") as tx:
             ids = [
                 tx.add_node(
@@ -192,7 +192,7 @@ def library(folder: Path) -> Made:
     with made.opened() as repo:
         result = repo.retrieve("retry", vector=("letters", [1.0, 0.0, 0.5, 0.25]))
         assert result.receipt is not None
-        repo.keep(result.receipt)
+        repo.receipts.keep(result.receipt)
     made.run("recall", "retry queue", "--session", "one")
     made.run("feedback", "vote", str(ids[1]), "--session", "one")
     made.run("feedback", "not-useful", str(ids[2]), "--session", "one")
@@ -296,7 +296,7 @@ def runs(folder: Path) -> Made:
             for number in range(6):
                 tx.add_node("Note", summary=f"retry advice {number}", key=number)
         for number in range(2):
-            with repo.run("nightly", agent="scripted", task="answer") as run:
+            with repo.runs.start("nightly", agent="scripted", task="answer") as run:
                 ask = run.tool("model", lambda text: {"text": f"said {text}", "bytes": b"\x00"})
                 found = run.retrieve("retry advice", limit=2)
                 run.packs("retry", limit=2)
@@ -308,7 +308,7 @@ def runs(folder: Path) -> Made:
                 run.branch(f"try-{number}")
                 run.at("HEAD").query(label="Note")
                 run.now()
-        with contextlib.suppress(ZeroDivisionError), repo.run("failing") as run:
+        with contextlib.suppress(ZeroDivisionError), repo.runs.start("failing") as run:
             run.event("long", "x" * 6000)
             raise ZeroDivisionError
     made.run("tag", "v1")

@@ -44,7 +44,7 @@ def small() -> Repository:
 
 def blocks() -> list[bytes]:
     """Blocks of ours, and the fixtures of the format's authors."""
-    store = small().store
+    store = small().core.store
     fixtures = ROOT / "tests/conformance/fixtures/ipld-codec-fixtures/positive.jsonl"
     ours = [store.get(cid) for cid in store.cids() if not cid.is_raw]
     lines = fixtures.read_text().splitlines()

@@ -93,9 +93,9 @@ def test_an_error_of_the_thread_is_raised_where_the_parts_are_asked_for(monkeypa
 
 def test_an_index_built_with_threads_is_the_one_built_without(repository, monkeypatch, tmp_path):
     root = repository.at().commit.root
-    alone = Index(tmp_path / "alone", repository.store).build(root)
+    alone = Index(tmp_path / "alone", repository.core.store).build(root)
     monkeypatch.setattr(growth_module, "BESIDE_ROWS", 1)
-    beside = Index(tmp_path / "beside", repository.store).build(root)
+    beside = Index(tmp_path / "beside", repository.core.store).build(root)
     assert [one.name for one in beside.state.segments()] == [
         one.name for one in alone.state.segments()
     ]

@@ -137,7 +137,7 @@ def check_answers(root: RootCid, source: WriteBatch, merged: oracle.State) -> No
         waiting: list[Cid] = [root]
         while waiting:
             cid = waiting.pop()
-            repo.store.put({cid: source.get(cid)})
+            repo.core.store.put({cid: source.get(cid)})
             waiting.extend(links(source.get(cid)))
         at = repo.at(root)
         seen = merged.nodes.keys() - merged.tombstones.keys()

@@ -72,15 +72,15 @@ def test_branches_merge_and_the_policy_stays(kept):
 
 
 OWNED: dict[str, Callable[[Repository, NodeId], Any]] = {
-    "fsck": lambda repo, node: repo.fsck(),
-    "stats": lambda repo, node: repo.stats(),
-    "blame": lambda repo, node: repo.blame(node),
-    "log": lambda repo, node: list(repo.log()),
-    "reindex": lambda repo, node: repo.reindex(),
-    "bisect": lambda repo, node: repo.bisect("tea", expect=node, trust=LOW),
+    "fsck": lambda repo, node: repo.maintenance.fsck(),
+    "stats": lambda repo, node: repo.maintenance.stats(),
+    "blame": lambda repo, node: repo.history.blame(node),
+    "log": lambda repo, node: list(repo.history.log()),
+    "reindex": lambda repo, node: repo.maintenance.reindex(),
+    "bisect": lambda repo, node: repo.history.bisect("tea", expect=node, trust=LOW),
     "packs": lambda repo, node: repo.packs("tea", trust=LOW),
     "prompt": lambda repo, node: repo.prompt("tea", trust=LOW),
-    "erase": lambda repo, node: repo.erase(node),
+    "erase": lambda repo, node: repo.maintenance.erase(node),
 }
 
 
@@ -130,9 +130,9 @@ def test_a_callers_own_citation_is_true_where_its_container_has_a_hidden_part():
 
 def test_a_whole_copy_keeps_the_policy(kept, tmp_path: Path):
     repo, _, _ = kept
-    repo.export(tmp_path / "whole.car")
+    repo.sync.export(tmp_path / "whole.car")
     with ibidem.init("memory:") as other:
-        other.import_(tmp_path / "whole.car")
+        other.sync.load(tmp_path / "whole.car")
         assert len(other.retrieve("tea", trust=ALL).items) == 2
         assert len(other.retrieve("tea", trust=LOW).items) == 1
 

@@ -39,8 +39,8 @@ def history(repo: Repository) -> tuple[Repository, NodeId]:
 
 def test_bisect_finds_a_planted_edit_among_200_commits(history: tuple[Repository, NodeId]):
     repo, wanted = history
-    assert len(list(repo.log())) == 200
-    found = repo.bisect(QUESTION, expect=wanted, rank_max=3)
+    assert len(list(repo.history.log())) == 200
+    found = repo.history.bisect(QUESTION, expect=wanted, rank_max=3)
     assert found.first_bad == repo.commit_at("HEAD~37")
     assert found.last_good == repo.commit_at("HEAD~38")
     assert found.evaluations_count <= 8
@@ -52,7 +52,7 @@ def test_bisect_finds_a_planted_edit_among_200_commits(history: tuple[Repository
 @pytest.mark.parametrize("distance", [1, 2, 3, 4, 7, 8, 9, 31, 33])
 def test_bisect_asks_no_more_than_the_logarithm(history: tuple[Repository, NodeId], distance: int):
     repo, wanted = history
-    found = repo.bisect(QUESTION, expect=wanted, good=f"HEAD~{37 + distance}")
+    found = repo.history.bisect(QUESTION, expect=wanted, good=f"HEAD~{37 + distance}")
     assert found.first_bad == repo.commit_at("HEAD~37")
     assert found.commits_count == 37 + distance
     assert found.evaluations_count <= ceil(log2(found.commits_count + 1))
@@ -70,20 +70,20 @@ def test_bisect_and_compare_read_back_no_further_than_they_have_to(
 
     monkeypatch.setattr(bisect, "read_ends", counting)
     monkeypatch.setattr(compare, "read_ends", counting)
-    repo.bisect(QUESTION, expect=wanted, good="HEAD~5")
+    repo.history.bisect(QUESTION, expect=wanted, good="HEAD~5")
     assert len(read) == 6
     repo.branch("side", at="HEAD~3")
     with repo.transaction(branch="side") as tx:
         tx.add_node("Note", summary="Retries back off, they say.")
     read.clear()
-    assert repo.compare(QUESTION, before="side", after="HEAD").is_related
+    assert repo.history.compare(QUESTION, before="side", after="HEAD").is_related
     assert len(read) == 8
 
 
 def test_bisect_says_that_an_expectation_still_holds(repo: Repository):
     wanted = note(repo, "retries", "Retries back off.")
     note(repo, "other", "Deadlines.")
-    found = repo.bisect(QUESTION, expect=wanted)
+    found = repo.history.bisect(QUESTION, expect=wanted)
     assert found.first_bad is None
     assert found.last_good is None
 
@@ -94,7 +94,7 @@ def test_bisect_finds_a_removal(repo: Repository):
     with repo.transaction(message="gone") as tx:
         tx.remove_node(wanted)
     note(repo, "third", "Retries.")
-    found = repo.bisect(QUESTION, expect=wanted)
+    found = repo.history.bisect(QUESTION, expect=wanted)
     assert found.first_bad == repo.commit_at("HEAD~1")
 
 
@@ -103,7 +103,7 @@ def test_bisect_begins_where_the_node_came_to_be(repo: Repository):
         note(repo, str(number), "Deadlines.")
     wanted = note(repo, "retries", "Retries back off.")
     note(repo, "retries", "Nothing.", "spoilt")
-    found = repo.bisect(QUESTION, expect=wanted)
+    found = repo.history.bisect(QUESTION, expect=wanted)
     assert found.first_bad is not None
     assert found.first_bad.message == "spoilt"
     assert found.commits_count == 2
@@ -112,7 +112,7 @@ def test_bisect_begins_where_the_node_came_to_be(repo: Repository):
 def test_bisect_of_what_never_held_ends_at_the_first_commit(repo: Repository):
     wanted = note(repo, "other", "Deadlines.")
     note(repo, "retries", "Retries back off.")
-    found = repo.bisect(QUESTION, expect=wanted)
+    found = repo.history.bisect(QUESTION, expect=wanted)
     assert found.first_bad == repo.commit_at("HEAD~1")
     assert found.last_good is None
     assert found.cause is None
@@ -125,11 +125,11 @@ def test_bisect_refuses_what_it_can_not_answer(repo: Repository):
     with repo.transaction(branch="side") as tx:
         tx.add_node("Note", summary="aside")
     with pytest.raises(InvalidInputError, match="good"):
-        repo.bisect(QUESTION, expect=wanted, good="side")
+        repo.history.bisect(QUESTION, expect=wanted, good="side")
     with pytest.raises(InvalidInputError, match="rank_max"):
-        repo.bisect(QUESTION, expect=wanted, rank_max=0)
+        repo.history.bisect(QUESTION, expect=wanted, rank_max=0)
     with pytest.raises(InvalidInputError, match="in no commit"):
-        repo.bisect(QUESTION, expect=NodeId(bytes(16)))
+        repo.history.bisect(QUESTION, expect=NodeId(bytes(16)))
 
 
 def test_compare_names_every_kind_of_move_and_its_commit(repo: Repository):
@@ -139,14 +139,14 @@ def test_compare_names_every_kind_of_move_and_its_commit(repo: Repository):
     third = note(repo, "d", "retries back off by doubling", "a better one")
     with repo.transaction(author="eve", message="cleaning") as tx:
         tx.tombstone(first, reason="old")
-    found = repo.compare(QUESTION, before="HEAD~2", after="HEAD")
+    found = repo.history.compare(QUESTION, before="HEAD~2", after="HEAD")
     kinds = {move.id: move.kind for move in found.moves}
     assert kinds[first] is MoveKind.LEFT
     assert kinds[third] is MoveKind.ENTERED
     assert kinds[second] in (MoveKind.RESCORED, MoveKind.MOVED)
     assert [cause.commit.message for cause in found.causes] == ["a better one", "cleaning"]
     assert {change.id for change in found.causes[1].changes} == {first}
-    text = "\n".join([*move_lines(found.moves), *cause_lines(repo.store, found.causes)])
+    text = "\n".join([*move_lines(found.moves), *cause_lines(repo.core.store, found.causes)])
     assert f"1 -> -   left     {first}  Note  retries back off" in text
     assert f"tombstone {first} added" in text
     assert "'cleaning' by eve, 2026-01-01T00:00:" in text
@@ -157,8 +157,8 @@ def test_compare_with_the_older_revision_second_finds_the_same_causes(repo: Repo
     note(repo, "b", "retries back off twice", "better")
     note(repo, "c", "deadlines")
     there, back = (
-        repo.compare(QUESTION, before="HEAD~2", after="HEAD"),
-        repo.compare(QUESTION, before="HEAD", after="HEAD~2"),
+        repo.history.compare(QUESTION, before="HEAD~2", after="HEAD"),
+        repo.history.compare(QUESTION, before="HEAD", after="HEAD~2"),
     )
     assert [cause.commit for cause in there.causes] == [cause.commit for cause in back.causes]
     assert {m.id: (m.before, m.after) for m in there.moves} == {
@@ -172,7 +172,7 @@ def test_compare_of_branches_looks_behind_both(repo: Repository):
     note(repo, "b", "retries", "on main")
     with repo.transaction(branch="side", message="on side") as tx:
         tx.add_node("Note", summary="back off twice", key=("note", "c"))
-    found = repo.compare(QUESTION, before="side", after="main")
+    found = repo.history.compare(QUESTION, before="side", after="main")
     assert {cause.commit.message for cause in found.causes} == {"on main", "on side"}
 
 
@@ -181,7 +181,11 @@ def test_compare_that_may_not_ask_further_names_a_stretch(history: tuple[Reposit
 
     repo, _ = history
     found = compare_revisions(
-        repo, "HEAD~60", "HEAD", lambda graph: Revision(graph).retrieve(QUESTION), evaluations_max=2
+        repo.core,
+        "HEAD~60",
+        "HEAD",
+        lambda graph: Revision(graph).retrieve(QUESTION),
+        evaluations_max=2,
     )
     assert found.evaluations_count <= 4
     assert sum(cause.commits_count for cause in found.causes) > len(found.causes)
@@ -189,7 +193,7 @@ def test_compare_that_may_not_ask_further_names_a_stretch(history: tuple[Reposit
 
 def test_compare_of_equal_answers_asks_nothing_in_between(history: tuple[Repository, NodeId]):
     repo, _ = history
-    found = repo.compare(QUESTION, before="HEAD", after="HEAD")
+    found = repo.history.compare(QUESTION, before="HEAD", after="HEAD")
     assert found.causes == ()
     assert found.evaluations_count == 0
     assert {move.kind for move in found.moves} == {MoveKind.SAME}
@@ -198,7 +202,7 @@ def test_compare_of_equal_answers_asks_nothing_in_between(history: tuple[Reposit
 def test_titles_can_not_steer_a_terminal(repo: Repository):
     note(repo, "a", "\x1b[31mretries\u202e back off")
     note(repo, "b", "retries back off")
-    lines = move_lines(repo.compare(QUESTION, before="HEAD~1", after="HEAD").moves)
+    lines = move_lines(repo.history.compare(QUESTION, before="HEAD~1", after="HEAD").moves)
     assert "\\x1b[31mretries\\u202e" in "\n".join(lines)
 
 
@@ -211,5 +215,5 @@ def test_what_is_not_shown_is_counted(repo: Repository, others: int, told: str):
         tx.add_node("Note", summary="Nothing.", key=("note", "retries"), replace=True)
         for number in range(others):
             tx.add_node("Other", summary=f"number {number}")
-    found = repo.compare(QUESTION, before="HEAD~1", after="HEAD")
-    assert told in "\n".join(cause_lines(repo.store, found.causes))
+    found = repo.history.compare(QUESTION, before="HEAD~1", after="HEAD")
+    assert told in "\n".join(cause_lines(repo.core.store, found.causes))

@@ -124,9 +124,9 @@ def test_a_bit_of_the_best_vector_of_a_large_segment_changes_no_answer(tmp_path:
     file.write_bytes(data)
     os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
     with ibidem.open(tmp_path, clock=lambda: 0) as repo:
-        assert not repo.fsck().is_clean
+        assert not repo.maintenance.fsck().is_clean
         assert repo.retrieve(vector=("m", rows[7]), limit=3).to_bytes() == expected
-        assert repo.fsck().is_clean
+        assert repo.maintenance.fsck().is_clean
 
 
 def asked_of_damage(repo: Repository) -> list[int]:
@@ -154,7 +154,7 @@ def test_a_question_that_fails_with_damage_is_asked_of_an_index_made_anew(tmp_pa
         damaged = max(files(tmp_path), key=lambda path: path.stat().st_size)
         flip(damaged, 0.7)
         assert asked_of_damage(repo) == [600, 600]
-        assert repo.index.verify(repo.at().root_cid) == []
+        assert repo.core.index.verify(repo.at().root_cid) == []
 
 
 def test_an_index_of_another_version_is_built_again(
@@ -163,7 +163,7 @@ def test_an_index_of_another_version_is_built_again(
     expected = make(tmp_path)
     monkeypatch.setattr(manifest, "INDEX_VERSION", manifest.INDEX_VERSION + 1)
     with ibidem.open(tmp_path) as repo:
-        assert repo.index.stats().snapshot_count == 0
+        assert repo.core.index.stats().snapshot_count == 0
     assert answer(tmp_path) == expected
 
 
@@ -182,5 +182,4 @@ def test_every_other_room_asks_through_what_rebuilds():
         "cli/demo.py",  # makes it, and asks it nothing
         "repo/access.py",
         "repo/graph.py",
-        "repo/revision.py",
     }

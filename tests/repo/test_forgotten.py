@@ -88,14 +88,14 @@ def test_a_revert_of_what_added_a_node_and_its_tombstone_lets_nobody_add_it_agai
     with pytest.raises(InvalidInputError) as caught:
         edit(repo, z="again")
     assert caught.value.kind is ErrorKind.FORGOTTEN
-    assert repo.fsck().is_clean
+    assert repo.maintenance.fsck().is_clean
 
 
 def test_an_undo_keeps_the_tombstone_and_says_so(repo: Repository) -> None:
     before = repo.head
     hide(repo, y="two")
     hidden = repo.head
-    done = repo.undo(author="ada")
+    done = repo.history.undo(author="ada")
     assert done.kept == (X,)
     assert seen(repo) == {"y": "one"}
     commit = repo.commit_at()
@@ -104,22 +104,22 @@ def test_an_undo_keeps_the_tombstone_and_says_so(repo: Repository) -> None:
         "ada",
         "undo commit on heads/main",
     )
-    assert repo.redo().kept == ()
+    assert repo.history.redo().kept == ()
     assert repo.head == hidden
     assert seen(repo) == {"y": "two"}
 
 
 def test_an_undo_of_all_lets_nobody_add_it_again(repo: Repository) -> None:
     hide(repo)
-    repo.undo()
-    assert repo.undo().kept == (X,)
+    repo.history.undo()
+    assert repo.history.undo().kept == (X,)
     assert seen(repo) == {}
     with pytest.raises(InvalidInputError) as caught:
         edit(repo, x="again")
     assert caught.value.kind is ErrorKind.FORGOTTEN
-    assert repo.fsck().is_clean
-    repo.redo()
-    repo.redo()
+    assert repo.maintenance.fsck().is_clean
+    repo.history.redo()
+    repo.history.redo()
     assert seen(repo) == {"y": "one"}
     with repo.transaction() as tx:
         tx.untombstone(X)
@@ -131,10 +131,10 @@ def test_an_undo_that_deletes_a_branch_and_its_redo_keep_the_tombstone(repo: Rep
     repo.switch("side")
     hide(repo)
     for _ in range(3):
-        repo.undo()
+        repo.history.undo()
     assert "side" not in repo.branches()
     for _ in range(2):
-        repo.redo()
+        repo.history.redo()
     assert repo.current_branch == "side"
     assert seen(repo) == {"y": "one"}
 
@@ -142,19 +142,19 @@ def test_an_undo_that_deletes_a_branch_and_its_redo_keep_the_tombstone(repo: Rep
 def test_a_redo_of_an_untombstone_shows_it_again(repo: Repository) -> None:
     hide(repo)
     show(repo)
-    assert repo.undo().kept == ()
+    assert repo.history.undo().kept == ()
     assert seen(repo) == {"y": "one"}
-    repo.redo()
+    repo.history.redo()
     assert seen(repo) == {"x": "one", "y": "one"}
 
 
 def test_an_undo_signs_the_commit_that_keeps_a_tombstone(tmp_path: Path) -> None:
     with ibidem.init(tmp_path) as repo:
-        repo.keyring.generate("ada")
-        repo.sign_with("ada")
+        repo.keys.ring.generate("ada")
+        repo.keys.sign_with("ada")
         edit(repo, x="one")
         hide(repo)
-        repo.undo()
+        repo.history.undo()
         assert repo.commit_at().signature is not None
 
 
@@ -220,7 +220,7 @@ def with_erased() -> tuple[Repository, dict[str, CommitCid]]:
         tx.update_node(X, summary=f"{SECRET} too")
         tx.update_node(Y, summary="three")
     made["change"] = repo.head
-    repo.erase(X, reason="asked")
+    repo.maintenance.erase(X, reason="asked")
     made["erase"] = repo.head
     edit(repo, z="one")
     return repo, made
@@ -233,8 +233,8 @@ def is_whole_without(repo: Repository) -> None:
         assert X not in {node.id for node in at.nodes(include_tombstoned=True)}
         list(at.edges())
         at.retrieve("one two three", vector=("m", [1.0, 2.0]) if at.root.vectors else None)
-    assert all(SECRET.encode() not in repo.store.get(cid) for cid in repo.store.cids())
-    assert repo.fsck().is_clean
+    assert all(SECRET.encode() not in repo.core.store.get(cid) for cid in repo.core.store.cids())
+    assert repo.maintenance.fsck().is_clean
 
 
 WAYS: dict[str, Callable[[Repository, dict[str, CommitCid]], object]] = {
@@ -267,8 +267,8 @@ WAYS: dict[str, Callable[[Repository, dict[str, CommitCid]], object]] = {
         repo.rebase("main"),
     ),
     "squash and prune": lambda repo, made: (
-        repo.squash(made["base"]),
-        repo.prune(made["base"]),
+        repo.history.squash(made["base"]),
+        repo.history.prune(made["base"]),
     ),
 }
 
@@ -290,7 +290,7 @@ def test_a_merge_with_a_branch_that_removed_it_keeps_the_tombstone_of_an_erased_
     with repo.transaction() as tx:
         tx.remove_node(X)
     repo.switch("main")
-    repo.erase(X, reason="asked")
+    repo.maintenance.erase(X, reason="asked")
     repo.merge("side")
     assert repo.at().tombstone(X) == "asked"
 
@@ -301,10 +301,10 @@ def test_a_copy_that_still_has_an_erased_node_does_not_bring_it_back(
 ) -> None:
     with ibidem.init(tmp_path / "ours") as ours, ibidem.init(tmp_path / "theirs") as theirs:
         edit(ours, y="one")
-        theirs.import_(exported(ours))
+        theirs.sync.load(exported(ours))
         edit(theirs, x=SECRET, y="two")
-        ours.import_(exported(theirs))
-        ours.erase(X)
+        ours.sync.load(exported(theirs))
+        ours.maintenance.erase(X)
         ours.branch("side", at="main~2")
         ours.switch("side")
         ours.delete_branch("main")
@@ -313,7 +313,7 @@ def test_a_copy_that_still_has_an_erased_node_does_not_bring_it_back(
         if way == "joined":
             ours.switch("main")
             edit(ours, z="one")
-        ours.import_(exported(theirs))
+        ours.sync.load(exported(theirs))
         if way != "joined":
             ours.switch("main")
         assert seen(ours).items() >= {"y": "two"}.items()
@@ -322,7 +322,7 @@ def test_a_copy_that_still_has_an_erased_node_does_not_bring_it_back(
 
 def exported(repo: Repository) -> io.BytesIO:
     stream = io.BytesIO()
-    repo.export(stream)
+    repo.sync.export(stream)
     stream.seek(0)
     return stream
 
@@ -382,17 +382,17 @@ class History:
             "show": lambda: self.show(id_),
             "stage": lambda: self.stage(key, id_),
             "remove": lambda: self.remove(id_),
-            "undo": lambda: self.repo.undo(),
-            "redo": lambda: self.repo.redo(),
+            "undo": lambda: self.repo.history.undo(),
+            "redo": lambda: self.repo.history.redo(),
             "revert": lambda: self.repo.revert(commit),
             "pick": lambda: self.repo.cherry_pick(commit),
             "rebase": lambda: self.repo.rebase(branch),
             "merge": lambda: self.repo.merge(branch if second % 2 else commit),
-            "squash": lambda: self.repo.squash("HEAD~2"),
-            "prune": lambda: self.repo.prune("HEAD~1"),
+            "squash": lambda: self.repo.history.squash("HEAD~2"),
+            "prune": lambda: self.repo.history.prune("HEAD~1"),
             "switch": lambda: self.repo.switch(branch),
-            "send": lambda: self.repos[1].import_(exported(self.repos[0])),
-            "take": lambda: self.repos[0].import_(exported(self.repos[1])),
+            "send": lambda: self.repos[1].sync.load(exported(self.repos[0])),
+            "take": lambda: self.repos[0].sync.load(exported(self.repos[1])),
             "erase": lambda: self.erase(id_) if second > 60 else None,
         }[name]
         try:
@@ -407,10 +407,10 @@ class History:
         self.shown[id_] = self.now
 
     def stage(self, key: str, id_: NodeId) -> None:
-        with self.repo.staging() as tx:
+        with self.repo.stage.transaction() as tx:
             tx.add_node("Doc", summary=f"staged {self.now}", key=key, replace=True)
         hide(self.repo, id_, reason=str(self.now))
-        self.repo.commit_stage()
+        self.repo.stage.commit()
 
     def remove(self, id_: NodeId) -> None:
         with self.repo.transaction() as tx:
@@ -418,8 +418,8 @@ class History:
 
     def erase(self, id_: NodeId) -> None:
         for repo in self.repos:
-            repo.clear_stage()
-        self.repos[0].erase(id_, reason=str(self.now))
+            repo.stage.clear()
+        self.repos[0].maintenance.erase(id_, reason=str(self.now))
         self.erased.add(id_)
 
     def check(self, name: str = "begin") -> None:
@@ -430,7 +430,7 @@ class History:
                 at = repo.at(cid)
                 found = {
                     NodeId(key): int(at.tombstone(NodeId(key)) or 0)
-                    for key, _ in Tree(repo.store, at.root.tombstones).items()
+                    for key, _ in Tree(repo.core.store, at.root.tombstones).items()
                 }
                 before = self.hidden.get((number, branch), {})
                 for id_ in before.keys() - found.keys():
@@ -449,5 +449,5 @@ def test_no_history_shows_what_was_forgotten_unless_untombstone_was_called_since
     history = History()
     for step in steps:
         history.step(*step)
-    assert history.repos[0].fsck().is_clean
-    assert history.repos[1].fsck().is_clean
+    assert history.repos[0].maintenance.fsck().is_clean
+    assert history.repos[1].maintenance.fsck().is_clean

@@ -47,15 +47,15 @@ def told(repo: Repository) -> tuple[Repository, NodeId]:
 
 def test_filters_find_the_commits_that_touched_a_thing(told):
     repo, node = told
-    assert messages(repo.touching(node=node)) == ["property", "title", "begin"]
-    assert messages(repo.touching(label="Person")) == ["person"]
-    assert messages(repo.touching(label="Note")) == ["property", "title", "beside", "begin"]
-    assert messages(repo.touching(label="Person", node=node)) == []
-    assert messages(repo.touching()) == messages(repo.log())
-    assert messages(repo.touching("main~2", node=node)) == ["title", "begin"]
+    assert messages(repo.history.touching(node=node)) == ["property", "title", "begin"]
+    assert messages(repo.history.touching(label="Person")) == ["person"]
+    assert messages(repo.history.touching(label="Note")) == ["property", "title", "beside", "begin"]
+    assert messages(repo.history.touching(label="Person", node=node)) == []
+    assert messages(repo.history.touching()) == messages(repo.history.log())
+    assert messages(repo.history.touching("main~2", node=node)) == ["title", "begin"]
     for bad in ({"label": ""}, {"path": 1}, {"node": "x"}):
         with pytest.raises(InvalidInputError):
-            list(repo.touching(**bad))
+            list(repo.history.touching(**bad))
 
 
 def test_a_path_finds_what_touched_any_part_of_a_document(repo: Repository):
@@ -70,15 +70,15 @@ def test_a_path_finds_what_touched_any_part_of_a_document(repo: Repository):
     with repo.transaction(message="drop") as tx:
         for part in repo.query(label="Document", where={"source": "b.md"}):
             tx.remove_node(part.id)
-    assert messages(repo.touching(path="a.md")) == ["edit", "a"]
-    assert messages(repo.touching(path="b.md")) == ["drop", "b"]
-    assert messages(repo.touching(path="a.md", label="Passage")) == ["edit", "a"]
-    assert messages(repo.touching(path="c.md")) == []
+    assert messages(repo.history.touching(path="a.md")) == ["edit", "a"]
+    assert messages(repo.history.touching(path="b.md")) == ["drop", "b"]
+    assert messages(repo.history.touching(path="a.md", label="Passage")) == ["edit", "a"]
+    assert messages(repo.history.touching(path="c.md")) == []
 
 
 def test_blame_names_the_commit_of_each_field_and_property(told):
     repo, node = told
-    found = [(one.field, one.value, one.commit.message) for one in repo.blame(node)]
+    found = [(one.field, one.value, one.commit.message) for one in repo.history.blame(node)]
     assert found == [
         ("ntype", "Note", "begin"),
         ("summary", "two", "title"),
@@ -86,14 +86,14 @@ def test_blame_names_the_commit_of_each_field_and_property(told):
         ("props.b", 1, "begin"),
         ("props.c", [1], "property"),
     ]
-    assert {one.field: one.commit.message for one in repo.blame(node, "main~2")} == {
+    assert {one.field: one.commit.message for one in repo.history.blame(node, "main~2")} == {
         "ntype": "begin",
         "summary": "title",
         "props.a": "begin",
         "props.b": "begin",
     }
     with pytest.raises(NotFoundError):
-        repo.blame(NodeId(bytes(16)))
+        repo.history.blame(NodeId(bytes(16)))
 
 
 def test_blame_and_log_follow_a_merge_to_the_side_that_changed_it(told):
@@ -103,10 +103,15 @@ def test_blame_and_log_follow_a_merge_to_the_side_that_changed_it(told):
         tx.update_node(node, set_props={"b": 9})
     add(repo, "more", "of main", summary="z")
     repo.merge("side")
-    found = {one.field: one.commit.message for one in repo.blame(node)}
+    found = {one.field: one.commit.message for one in repo.history.blame(node)}
     assert found["props.b"] == "of the side"
     assert found["summary"] == "title"
-    assert messages(repo.touching(node=node)) == ["of the side", "property", "title", "begin"]
+    assert messages(repo.history.touching(node=node)) == [
+        "of the side",
+        "property",
+        "title",
+        "begin",
+    ]
 
 
 def test_blame_equals_a_walk_over_every_commit(repo: Repository):
@@ -121,8 +126,8 @@ def test_blame_equals_a_walk_over_every_commit(repo: Repository):
                 tx.update_node(node, summary=str(choose.randrange(3)))
             else:
                 tx.add_node("Other", key=number)
-    line = list(repo.log())[::-1]
-    for one in repo.blame(node):
+    line = list(repo.history.log())[::-1]
+    for one in repo.history.blame(node):
         name = one.field.removeprefix("props.")
         values = []
         for commit in line:
@@ -136,7 +141,7 @@ def test_blame_equals_a_walk_over_every_commit(repo: Repository):
 def test_a_history_is_drawn_with_its_merges(repo: Repository):
     def commit(*parents: CommitCid) -> CommitCid:
         made = Commit(repo.at().root_cid, parents, time=next(clock))
-        repo.store.put({made.cid: made.encode()})
+        repo.core.store.put({made.cid: made.encode()})
         return made.cid
 
     clock = itertools.count(1)
@@ -162,7 +167,7 @@ def test_a_history_is_drawn_with_its_merges(repo: Repository):
 
 def drawn(repo: Repository, tip: CommitCid) -> list[str]:
     graph, lines = LogGraph(), []
-    for cid, commit in children_first(repo.store, tip):
+    for cid, commit in children_first(repo.core.store, tip):
         row, _, joints = graph.draw(cid, commit)
         lines += [row, *joints]
     return lines
@@ -176,12 +181,12 @@ def test_every_commit_is_drawn_once_and_after_its_children(repo: Repository):
         # Times that say nothing about the order.
         commit = Commit(repo.at().root_cid, tuple(parents), time=choose.randrange(100))
         commit = replace(commit, message=str(number))
-        repo.store.put({commit.cid: commit.encode()})
+        repo.core.store.put({commit.cid: commit.encode()})
         made.append(commit.cid)
-    order = [cid for cid, _ in children_first(repo.store, made[-1])]
+    order = [cid for cid, _ in children_first(repo.core.store, made[-1])]
     places = {cid: place for place, cid in enumerate(order)}
     assert len(places) == len(order)
-    for cid, commit in children_first(repo.store, made[-1]):
+    for cid, commit in children_first(repo.core.store, made[-1]):
         assert all(places[parent] > places[cid] for parent in commit.parents)
     assert sum("*" in line for line in drawn(repo, made[-1])) == len(order)
 
@@ -248,19 +253,19 @@ def test_the_newest_commits_are_listed_and_drawn_without_reading_the_rest(length
 def test_squash_folds_commits_and_keeps_the_state(told):
     repo, _ = told
     root, base = repo.at().root_cid, repo.resolve("main~3")
-    made = repo.squash("main~3", message="folded", author="eve")
+    made = repo.history.squash("main~3", message="folded", author="eve")
     assert (made.root, made.parents, made.message) == (root, (base,), "folded")
-    assert messages(repo.log()) == ["folded", "beside", "begin"]
-    repo.undo()
-    assert len(list(repo.log())) == 5
-    repo.squash(message="all of it")
-    assert messages(repo.log()) == ["all of it"]
+    assert messages(repo.history.log()) == ["folded", "beside", "begin"]
+    repo.history.undo()
+    assert len(list(repo.history.log())) == 5
+    repo.history.squash(message="all of it")
+    assert messages(repo.history.log()) == ["all of it"]
     assert repo.at().root_cid == root
     for bad in (made.cid, "HEAD"):
         with pytest.raises(InvalidInputError, match="base: got"):
-            repo.squash(bad)
+            repo.history.squash(bad)
     with ibidem.init("memory:") as empty, pytest.raises(InvalidInputError, match="no commits"):
-        empty.squash()
+        empty.history.squash()
 
 
 def test_prune_begins_the_history_at_a_revision_for_every_ref(told):
@@ -268,24 +273,24 @@ def test_prune_begins_the_history_at_a_revision_for_every_ref(told):
     repo.tag("old", at="main~4")
     repo.branch("side", at="main~1")
     add(repo, "side", "of the side", branch="side", summary="s")
-    states = {commit.message: commit.root for commit in repo.log()}
+    states = {commit.message: commit.root for commit in repo.history.log()}
     result = repo.retrieve("two")
-    kept = repo.keep(result.receipt)
-    done = repo.prune("main~2", author="eve")
-    assert messages(repo.log()) == ["person", "property", "title"]
-    assert messages(repo.log("side")) == ["of the side", "property", "title"]
-    assert {c.message: c.root for c in repo.log()}.items() <= states.items()
+    kept = repo.receipts.keep(result.receipt)
+    done = repo.history.prune("main~2", author="eve")
+    assert messages(repo.history.log()) == ["person", "property", "title"]
+    assert messages(repo.history.log("side")) == ["of the side", "property", "title"]
+    assert {c.message: c.root for c in repo.history.log()}.items() <= states.items()
     assert (done.untouched, done.rewritten_count, done.dropped_count) == (("tags/old",), 4, 2)
-    assert messages(repo.log("old")) == ["begin"]
-    assert repo.replay(kept).cid == result.cid
+    assert messages(repo.history.log("old")) == ["begin"]
+    assert repo.receipts.replay(kept).cid == result.cid
     repo.delete_tag("old")
-    before = repo.store.stats().block_count
-    repo.collect_garbage(keep_operations=1)
-    assert repo.store.stats().block_count < before
-    assert repo.replay(kept).cid == result.cid
+    before = repo.core.store.stats().block_count
+    repo.maintenance.gc(keep_operations=1)
+    assert repo.core.store.stats().block_count < before
+    assert repo.receipts.replay(kept).cid == result.cid
     assert repo.at().node(node).summary == "two"
-    assert repo.fsck().is_clean
-    assert repo.prune("main~2").moved["heads/main"] == repo.head
+    assert repo.maintenance.fsck().is_clean
+    assert repo.history.prune("main~2").moved["heads/main"] == repo.head
 
 
 def test_prune_leaves_out_what_was_merged_from_beside(told):
@@ -294,22 +299,22 @@ def test_prune_leaves_out_what_was_merged_from_beside(told):
     add(repo, "side", "of the side", branch="side", summary="s")
     repo.merge("side", message="merged")
     root = repo.at().root_cid
-    repo.prune("main~1")
-    assert messages(repo.log()) == ["merged", "person"]
+    repo.history.prune("main~1")
+    assert messages(repo.history.log()) == ["merged", "person"]
     assert repo.at().root_cid == root
 
 
 def test_prune_refuses_signed_commits_unless_told(told):
     repo, _ = told
     signed = replace(repo.commit_at(), signature=b"signature")
-    repo.store.put({signed.cid: signed.encode()})
+    repo.core.store.put({signed.cid: signed.encode()})
     repo.branch("signed", at=signed.cid)
     with pytest.raises(InvalidInputError, match="is signed"):
-        repo.prune("main~2")
-    repo.prune("main~2", drop_signatures=True)
-    assert [commit.signature for commit in repo.log("signed")] == [None] * 3
+        repo.history.prune("main~2")
+    repo.history.prune("main~2", drop_signatures=True)
+    assert [commit.signature for commit in repo.history.log("signed")] == [None] * 3
     with pytest.raises(InvalidInputError, match="behind a branch or tag"):
-        repo.prune(signed.cid)
+        repo.history.prune(signed.cid)
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -324,7 +329,7 @@ def test_bisection_finds_the_first_bad_commit_or_those_that_it_can_be(repo: Repo
         number = int(commit.message)
         return None if number in blind else number < first_bad
 
-    found = bisect(repo, holds)
+    found = bisect(repo.core, holds)
     bad = [number for number in range(count) if number >= first_bad and number not in blind]
     if not bad:
         assert found.suspects == ()

@@ -132,14 +132,14 @@ class RepositoryMachine(RuleBasedStateMachine):
     def undo(self) -> None:
         if len(self.done) == 1:
             with pytest.raises(InvalidInputError):
-                self.repo.undo()
+                self.repo.history.undo()
             return
         forgotten = self.model["tombstones"]
         self.done.pop()
         head, self.model = self.done[-1][0], copy(self.done[-1][1])
         lost = forgotten.keys() - self.model["tombstones"].keys()
         self.model["tombstones"] = forgotten | self.model["tombstones"]
-        assert set(self.repo.undo().kept) == {_id(key) for key in lost}
+        assert set(self.repo.history.undo().kept) == {_id(key) for key in lost}
         assert (self.repo.head == head) == (not lost)
         self.done[-1] = (self.repo.head, self.model)
 

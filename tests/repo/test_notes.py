@@ -16,13 +16,13 @@ A, B = NodeId(bytes(15) + b"a"), NodeId(bytes(15) + b"b")
 
 def test_events_come_by_time_and_leave_the_graph_alone(repo: Repository):
     before = repo.at().root_cid
-    notes = repo.notes("memory")
+    notes = repo.notes.space("memory")
     assert notes.head is None
     assert notes.log().events == ()
     notes.penalize(A, 0.5, actor="ada", time=20)
     head = notes.reinforce(A, actor="bob", time=10)
     assert notes.head == head
-    assert repo.note_spaces() == {"memory": head}
+    assert repo.notes.spaces() == {"memory": head}
     assert [(one.kind, one.time, one.actor) for one in notes.log().about(A)] == [
         ("reinforce", 10, "bob"),
         ("penalize", 20, "ada"),
@@ -33,7 +33,7 @@ def test_events_come_by_time_and_leave_the_graph_alone(repo: Repository):
 
 
 def test_an_older_head_does_not_know_what_came_later(repo: Repository):
-    notes = repo.notes()
+    notes = repo.notes.space()
     old = notes.vote(A, 1, actor="ada")
     new = notes.vote(A, -1, actor="ada")
     assert [one.value for one in notes.at(new).about(A)] == [1.0, -1.0]
@@ -43,7 +43,7 @@ def test_an_older_head_does_not_know_what_came_later(repo: Repository):
 
 
 def test_one_commit_holds_many_events_with_what_their_kind_has(repo: Repository):
-    notes = repo.notes("recall/votes")
+    notes = repo.notes.space("recall/votes")
     head = notes.add(
         [Event("seen", (A, B), detail={"terms": ["x"]}), Event("seen", (B,))],
         author="ada",
@@ -57,7 +57,7 @@ def test_one_commit_holds_many_events_with_what_their_kind_has(repo: Repository)
 
 
 def test_equal_events_are_two_events(repo: Repository):
-    notes = repo.notes()
+    notes = repo.notes.space()
     for _ in range(2):
         notes.outcome(A, True, actor="ada", time=5)
     assert len(notes.log().about(A)) == 2
@@ -66,14 +66,14 @@ def test_equal_events_are_two_events(repo: Repository):
 def test_writers_at_once_lose_nothing(repo: Repository):
     def write(actor: str) -> None:
         for _ in range(5):
-            repo.notes().vote(A, 1, actor=actor)
+            repo.notes.space().vote(A, 1, actor=actor)
 
     threads = [Thread(target=write, args=(f"actor {i}",)) for i in range(6)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(repo.notes().log().about(A)) == 30
+    assert len(repo.notes.space().log().about(A)) == 30
 
 
 @pytest.mark.parametrize(
@@ -96,10 +96,10 @@ def test_writers_at_once_lose_nothing(repo: Repository):
 )
 def test_what_is_no_event_is_refused_and_nothing_is_added(repo: Repository, call, named: str):
     with pytest.raises(InvalidInputError, match=f"^{named}"):
-        call(repo.notes())
-    assert repo.notes().head is None
+        call(repo.notes.space())
+    assert repo.notes.space().head is None
 
 
 def test_a_space_has_the_name_of_a_branch(repo: Repository):
     with pytest.raises(InvalidInputError, match=r"^space"):
-        repo.notes("Not Good")
+        repo.notes.space("Not Good")

@@ -27,19 +27,19 @@ def commit(repo: Repository, key: object) -> CommitCid:
 def test_undo_and_redo_walk_back_and_forth(repo: Repository) -> None:
     states = [None, *(commit(repo, number) for number in range(3))]
     for expected in (2, 1, 0):
-        repo.undo()
+        repo.history.undo()
         assert repo.head == states[expected]
     with pytest.raises(InvalidInputError, match="nothing is left"):
-        repo.undo()
+        repo.history.undo()
     for expected in (1, 2, 3):
-        repo.redo()
+        repo.history.redo()
         assert repo.head == states[expected]
     with pytest.raises(InvalidInputError, match="nothing was undone"):
-        repo.redo()
-    repo.undo()
-    repo.undo()
-    repo.redo()
-    repo.undo()
+        repo.history.redo()
+    repo.history.undo()
+    repo.history.undo()
+    repo.history.redo()
+    repo.history.undo()
     assert repo.head == states[1]
 
 
@@ -49,34 +49,34 @@ def test_undo_brings_back_branches_tags_and_the_current_branch(repo: Repository)
     repo.tag("v1")
     repo.switch("side")
     repo.delete_branch("main")
-    assert repo.undo().operation.description == "undo delete heads/main"
+    assert repo.history.undo().operation.description == "undo delete heads/main"
     assert set(repo.branches()) == {"main", "side"}
-    repo.undo()
+    repo.history.undo()
     assert repo.current_branch == "main"
-    repo.undo()
-    repo.undo()
+    repo.history.undo()
+    repo.history.undo()
     assert (set(repo.branches()), repo.tags()) == ({"main"}, {})
 
 
 def test_a_change_after_an_undo_ends_redo_and_can_be_undone(repo: Repository) -> None:
     first = commit(repo, 1)
     commit(repo, 2)
-    repo.undo()
+    repo.history.undo()
     other = commit(repo, 3)
     with pytest.raises(InvalidInputError):
-        repo.redo()
+        repo.history.redo()
     assert repo.head == other
-    repo.undo()
+    repo.history.undo()
     assert repo.head == first
-    repo.undo()
+    repo.history.undo()
     assert repo.head is None
 
 
 def test_the_log_only_grows_and_its_numbers_go_on(repo: Repository) -> None:
     commit(repo, 1)
-    repo.undo(author="ada")
-    repo.redo()
-    log = list(repo.operations())
+    repo.history.undo(author="ada")
+    repo.history.redo()
+    log = list(repo.history.operations())
     assert [operation.description for operation in log] == [
         "redo undo commit on heads/main",
         "undo commit on heads/main",
@@ -84,14 +84,14 @@ def test_the_log_only_grows_and_its_numbers_go_on(repo: Repository) -> None:
         "init",
     ]
     assert log[1].author == "ada"
-    operations = repo.operation_log
+    operations = repo.core.operation_log
     states = operations.history(operations.state())
     assert [state.view.seq for state in states] == [3, 2, 1, 0]
 
 
 def test_undone_commits_can_still_be_named(repo: Repository) -> None:
     undone = commit(repo, 1)
-    repo.undo()
+    repo.history.undo()
     assert repo.at(undone).commit is not None
     assert repo.branch("rescued", at=str(undone)) == undone
 
@@ -108,13 +108,13 @@ def test_undo_and_redo_are_two_stacks(steps: list[str]) -> None:
                 undone.clear()
             elif step == "undo" and len(done) > 1:
                 undone.append(done.pop())
-                repo.undo()
+                repo.history.undo()
             elif step == "redo" and undone:
                 done.append(undone.pop())
-                repo.redo()
+                repo.history.redo()
             elif step != "commit":
                 with pytest.raises(InvalidInputError):
-                    getattr(repo, step)()
+                    getattr(repo.history, step)()
             assert repo.head == done[-1]
 
 
@@ -134,7 +134,7 @@ def test_an_unknown_field_does_not_hide_what_a_new_commit_needs(
         return replace(state.view, refs=refs.changed(state.view, {"heads/main": new.cid}, buffer))
 
     with pytest.raises(NotFoundError) as caught:
-        repo.operation_log.change(moved, author="", time=None, description="by hand")
+        repo.core.operation_log.change(moved, author="", time=None, description="by hand")
     assert caught.value.kind is ErrorKind.BLOCK_NOT_FOUND
     assert repo.head == first
 

@@ -29,9 +29,9 @@ def repo(tmp_path: Path) -> Repository:
 
 
 def recorded(repo: Repository) -> Any:
-    with repo.run("nightly") as run:
+    with repo.runs.start("nightly") as run:
         run.event("tool", lambda: 1)
-    return repo.runs()
+    return repo.runs.list()
 
 
 CALLS: dict[str, Callable[[Repository, Any], object]] = {
@@ -39,10 +39,10 @@ CALLS: dict[str, Callable[[Repository, Any], object]] = {
     "open": lambda _, path: ibidem.open(path),
     "clone from": lambda repo, path: ibidem.clone(path, repo.folder / "new"),  # type: ignore[operator]
     "clone to": lambda repo, path: ibidem.clone(repo.folder.parent, path),  # type: ignore[union-attr]
-    "export": lambda repo, path: repo.export(path),
-    "export_part": lambda repo, path: repo.export_part(path),
-    "import": lambda repo, path: repo.import_(path),
-    "import_run": lambda repo, path: repo.import_run(path),
+    "export": lambda repo, path: repo.sync.export(path),
+    "export_part": lambda repo, path: repo.sync.export_part(path),
+    "import": lambda repo, path: repo.sync.load(path),
+    "import_run": lambda repo, path: repo.runs.load(path),
     "address_of": lambda _, path: address_of(path),
     "token file": lambda _, path: address_of("http://127.0.0.1:1", token_file=path or ""),
 }
@@ -89,22 +89,22 @@ def test_a_remote_takes_an_address_and_nothing_else(repo: Repository) -> None:
     wrong: Any
     for wrong in ("/path", Path("/path"), None, {"location": "/path"}):
         with pytest.raises(InvalidInputError, match="expected a RemoteAddress") as caught:
-            repo.remotes.add("d", wrong)
+            repo.sync.remotes.add("d", wrong)
         assert "address_of" in str(caught.value.hint)
     for wrong in (None, 7, ["d"], "D", ""):
         with pytest.raises(InvalidInputError, match="remote: got"):
-            repo.remotes.add(wrong, address_of("/path"))
+            repo.sync.remotes.add(wrong, address_of("/path"))
         with pytest.raises(InvalidInputError, match="remote: got"):
-            repo.remotes.remove(wrong)
-    assert repo.remotes.all() == {}
+            repo.sync.remotes.remove(wrong)
+    assert repo.sync.remotes.all() == {}
     with pytest.raises(InvalidInputError, match="location: got"):
         RemoteAddress(7)  # type: ignore[arg-type]
     with pytest.raises(InvalidInputError, match="token_file: got"):
         RemoteAddress("/path", 7)  # type: ignore[arg-type]
     with pytest.raises(InvalidInputError, match="is_plain_allowed: got"):
         RemoteAddress("/path", None, "yes")  # type: ignore[arg-type]
-    repo.remotes.add("d", address_of(Path("/path")))
-    assert repo.remotes.get("d") == RemoteAddress("/path")
+    repo.sync.remotes.add("d", address_of(Path("/path")))
+    assert repo.sync.remotes.get("d") == RemoteAddress("/path")
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may do all")
@@ -134,11 +134,11 @@ def test_files_in_the_place_of_folders_are_errors_of_ours(repo: Repository) -> N
     for name in ("keys", "local"):
         (repo.folder / name).write_text("in the way")
     for work in (
-        repo.keyring.names,
-        repo.keyring.trust,
-        lambda: repo.keyring.generate("ada"),
-        repo.remotes.all,
-        lambda: repo.remotes.add("one", address_of("/one")),
+        repo.keys.ring.names,
+        repo.keys.ring.trust,
+        lambda: repo.keys.ring.generate("ada"),
+        repo.sync.remotes.all,
+        lambda: repo.sync.remotes.add("one", address_of("/one")),
     ):
         with pytest.raises(StorageError):
             work()

@@ -19,6 +19,7 @@ from ibidem.objects.derive import node_id
 from ibidem.objects.errors import ConflictError, ErrorKind, InvalidInputError, StorageError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.tree import Tree
+from ibidem.repo.core import Core
 from ibidem.repo.repository import Repository
 from ibidem.repo.transaction.transaction import Transaction
 from ibidem.store.memory import MemoryStore
@@ -63,13 +64,13 @@ def test_writers_that_touch_different_things_are_both_kept(filled: Repository) -
     assert (at.node(A).summary, at.node(B).summary) == ("theirs", "ours")
     assert at.node(node_id("", "ours"))
     assert at.node(node_id("", "theirs"))
-    assert [commit.message for commit in filled.log()] == ["ours", "theirs", ""]
+    assert [commit.message for commit in filled.history.log()] == ["ours", "theirs", ""]
 
 
 def test_two_first_commits_are_both_kept(repo: Repository) -> None:
     race(repo, lambda tx: tx.add_node("Doc", key="1"), lambda tx: tx.add_node("Doc", key="2"))
     assert len(list(repo.at().nodes())) == 2
-    assert len(list(repo.log())) == 2
+    assert len(list(repo.history.log())) == 2
 
 
 def test_writers_that_make_the_same_change_agree(filled: Repository) -> None:
@@ -86,8 +87,8 @@ def test_a_rebased_commit_equals_one_that_was_not_raced(filled: Repository) -> N
         filled, lambda tx: tx.update_node(A, summary="1"), lambda tx: tx.update_node(B, summary="2")
     )
     raced = filled.at().root_cid
-    filled.undo()
-    filled.undo()
+    filled.history.undo()
+    filled.history.undo()
     with filled.transaction() as tx:
         tx.update_node(B, summary="2")
         tx.update_node(A, summary="1")
@@ -125,7 +126,7 @@ def test_writers_that_ask_for_it_are_refused_where_another_touched_the_same_thin
     with pytest.raises(ConflictError) as caught:
         race(filled, theirs, ours, on_conflict="raise")
     assert caught.value.kind is ErrorKind.CONFLICT
-    assert [commit.message for commit in filled.log()] == ["theirs", ""]
+    assert [commit.message for commit in filled.history.log()] == ["theirs", ""]
     if number < len(CLASHES) - 2:
         assert any(str(node) in str(caught.value) for node in (A, C, D, node_id("", "n"))) or (
             "changed here" in str(caught.value)
@@ -141,7 +142,7 @@ def test_writers_that_touch_the_same_thing_are_merged_and_nobody_is_refused(
     filled: Repository, number: int
 ) -> None:
     tx = race(filled, *CLASHES[number])
-    log = [commit.message for commit in filled.log()]
+    log = [commit.message for commit in filled.history.log()]
     assert log == ["ours", "theirs", ""] or (log == ["theirs", ""] and tx.commit is None)
     found = list(filled.conflicts())
     assert [conflict.fields for conflict in found] == (
@@ -155,7 +156,7 @@ def test_models_of_one_name_that_differ_are_refused_and_change_nothing(
 ) -> None:
     with pytest.raises(ConflictError, match="model 'new'"):
         race(filled, *CLASHES[11])
-    assert [commit.message for commit in filled.log()] == ["theirs", ""]
+    assert [commit.message for commit in filled.history.log()] == ["theirs", ""]
 
 
 def test_a_branch_deleted_under_a_writer_is_a_conflict(filled: Repository) -> None:
@@ -187,7 +188,7 @@ def test_threads_that_race_lose_no_commit(disk_repo: Repository) -> None:
 
     run_together(*(lambda writer=writer: work(writer) for writer in range(4)))
     assert len(list(disk_repo.at().nodes())) == 24
-    assert len(list(disk_repo.log())) == 24
+    assert len(list(disk_repo.history.log())) == 24
 
 
 def environment() -> dict[str, str]:
@@ -214,9 +215,9 @@ with ibidem.open(sys.argv[1]) as repo:
     run_together(*(lambda writer=writer: run(writer) for writer in range(3)))
     with ibidem.open(tmp_path) as repo:
         assert len(list(repo.at().nodes())) == 30
-        assert len(list(repo.log())) == 30
-        assert len(list(repo.operations())) == 31
-        operations = repo.operation_log
+        assert len(list(repo.history.log())) == 30
+        assert len(list(repo.history.operations())) == 31
+        operations = repo.core.operation_log
         states = operations.history(operations.state())
         assert [state.view.seq for state in states] == list(range(30, -1, -1))
 
@@ -245,8 +246,8 @@ with ibidem.open(sys.argv[1]) as repo:
         with ibidem.open(tmp_path) as repo:
             at = repo.at()
             assert all(at.node(node_id("", number)) for number in acknowledged)
-            for cid in repo.store.cids():
-                repo.store.get(cid)
+            for cid in repo.core.store.cids():
+                repo.core.store.get(cid)
             with repo.transaction() as tx:
                 for number in range(max(acknowledged) + 2):
                     if tx.find_node(node_id("", number)):
@@ -276,14 +277,14 @@ def recorded() -> tuple[Repository, RecordingStore]:
     from ibidem.repo.bootstrap import bootstrapped
 
     store = RecordingStore(bootstrapped(MemoryStore(), Config.default(), "", lambda: 0))
-    return Repository(store, None, lambda: 0), store  # type: ignore[arg-type]
+    return Repository(Core(store, None, lambda: 0)), store  # type: ignore[arg-type]
 
 
 def test_a_failed_write_leaves_the_old_state_and_the_next_one_works() -> None:
     from ibidem.repo.bootstrap import bootstrapped
 
     store = bootstrapped(FailingStore(), None, "", lambda: 0)
-    repo = Repository(store, None, lambda: 0)
+    repo = Repository(Core(store, None, lambda: 0))
     with repo.transaction() as tx:
         a = tx.add_node("Doc", key="a")
     before, blocks = repo.head, store.stats().block_count
@@ -313,7 +314,7 @@ def test_a_commit_of_one_node_costs_the_same_at_any_size(size: int) -> None:
     with repo.transaction() as tx:
         for number in range(size):
             tx.add_node("Doc", summary=f"node {number}", key=number)
-    height = Tree(repo.store, repo.at().root.nodes).height
+    height = Tree(repo.core.store, repo.at().root.nodes).height
     counts, sizes, reads = [], [], []
     for number in range(40):
         blocks, written, read = store.block_count, store.size_bytes, store.get_count

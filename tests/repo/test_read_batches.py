@@ -8,6 +8,7 @@ from ibidem.memory.conversation.message import Message
 from ibidem.objects.cid import Cid
 from ibidem.objects.config import Config
 from ibidem.repo.bootstrap import bootstrapped
+from ibidem.repo.core import Core
 from ibidem.repo.repository import Repository
 from ibidem.store.memory import MemoryStore
 from ibidem.store.testing import RecordingStore
@@ -19,7 +20,7 @@ def recorded(folder: Path, documents: int) -> tuple[Repository, RecordingStore]:
         text = f"# T{number}\n\nretries back off {number}\n\n## Why\n\nload {number}\n"
         (folder / f"{number}.md").write_text(text)
     store = RecordingStore(bootstrapped(MemoryStore(), Config.default(), "", lambda: 0))
-    repo = Repository(store, None, lambda: 0)  # type: ignore[arg-type]
+    repo = Repository(Core(store, None, lambda: 0))  # type: ignore[arg-type]
     commit(repo, folder)
     return repo, store
 
@@ -104,7 +105,7 @@ class CountingStore(MemoryStore):
 def blocks_of_message(messages: int) -> int:
     store = CountingStore()
     talks = Conversations(
-        Repository(bootstrapped(store, Config.default(), "", lambda: 0), None, lambda: 0)
+        Repository(Core(bootstrapped(store, Config.default(), "", lambda: 0), None, lambda: 0))
     )
     talks.append("talk", [Message("user", f"message {at}") for at in range(messages)])
     store.blocks_read = 0

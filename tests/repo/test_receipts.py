@@ -143,13 +143,13 @@ def test_a_torn_receipt_after_a_crash_is_mended_by_the_next_answer(tmp_path: Pat
         log.write_bytes(whole + torn)
         with ibidem.open(tmp_path) as repo:
             second = repo.retrieve("calculates").receipt
-            report = repo.fsck()
+            report = repo.maintenance.fsck()
             assert report.is_clean
             assert not report.notes
             assert report.counts["logged-receipt"] == 2
             for receipt in (first, second):
                 assert receipt is not None
-                assert repo.replay(receipt.cid)
+                assert repo.receipts.replay(receipt.cid)
 
 
 def test_what_another_writer_tore_is_mended_by_one_that_goes_on(tmp_path: Path) -> None:

@@ -125,6 +125,6 @@ def test_the_current_branch_is_not_deleted(repo: Repository, commit: CommitCid) 
 def test_switching_to_the_current_branch_is_no_operation(
     repo: Repository, commit: CommitCid
 ) -> None:
-    before = len(list(repo.operations()))
+    before = len(list(repo.history.operations()))
     repo.switch("main")
-    assert len(list(repo.operations())) == before
+    assert len(list(repo.history.operations())) == before

@@ -29,6 +29,7 @@ from ibidem.objects.errors import (
 from ibidem.objects.location import Location
 from ibidem.objects.tree import mutate
 from ibidem.repo import refs
+from ibidem.repo.core import Core
 from ibidem.repo.repository import Repository
 from ibidem.store.lmdb import store as lmdb_store
 from ibidem.store.memory import MemoryStore
@@ -37,7 +38,7 @@ from ibidem.store.memory import MemoryStore
 def test_a_new_repository_is_a_folder_that_appears_whole(tmp_path: Path) -> None:
     with ibidem.init(tmp_path / "deep" / "notes", author="ada") as repo:
         assert (repo.head, repo.current_branch) == (None, "main")
-        assert next(repo.operations()).author == "ada"
+        assert next(repo.history.operations()).author == "ada"
     folder = tmp_path / "deep" / "notes" / ".ibidem"
     assert json.loads((folder / "format").read_text()) == {"version": 1}
     assert sorted(path.name for path in folder.parent.iterdir()) == [".ibidem"]
@@ -117,24 +118,24 @@ def test_a_folder_that_may_not_be_read_is_a_storage_error(tmp_path: Path) -> Non
 def test_a_damaged_head_is_noticed(repo: Repository) -> None:
     with repo.transaction() as tx:
         tx.add_node("Doc", key="a")
-    operation = next(repo.operations())
-    store = repo.store
+    operation = next(repo.history.operations())
+    store = repo.core.store
     assert isinstance(store, MemoryStore)
     for cid in (operation.cid, operation.view):
         whole = store._blocks[cid]
         for at in range(len(whole)):
             store._blocks[cid] = whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :]
             with pytest.raises(CorruptError):
-                Repository(store, None).current_branch  # noqa: B018  reading it is the test
+                Repository(Core(store, None, lambda: 0)).current_branch  # noqa: B018  reading it is the test
         store._blocks[cid] = whole
-    assert Repository(store, None).head is not None
+    assert Repository(Core(store, None, lambda: 0)).head is not None
 
 
 def test_a_ref_under_the_key_of_another_is_noticed(repo: Repository) -> None:
     with repo.transaction() as tx:
         tx.add_node("Doc", key="a")
-    view = repo.operation_log.state().view
-    buffer = WriteBatch(repo.store)
+    view = repo.core.operation_log.state().view
+    buffer = WriteBatch(repo.core.store)
     ref = refs.read(buffer, view, "heads/main")
     assert ref is not None
     tree = mutate(view.refs, {ref_key("tags/v1"): ref.cid}, buffer)
@@ -189,7 +190,7 @@ def test_a_receipt_replays_to_the_same_bytes(library: Repository) -> None:
     with library.transaction() as tx:
         tx.remove_node(node_id("", "jitter"))
     for named in (receipt, receipt.cid, str(receipt.cid), str(receipt.cid)[:24]):
-        assert library.replay(named).to_bytes() == result.to_bytes()
+        assert library.receipts.replay(named).to_bytes() == result.to_bytes()
 
 
 def test_a_receipt_of_another_answer_is_a_mismatch(library: Repository, tmp_path: Path) -> None:
@@ -198,21 +199,21 @@ def test_a_receipt_of_another_answer_is_a_mismatch(library: Repository, tmp_path
     assert receipt is not None
     assert other is not None
     with pytest.raises(ReplayError, match="item 1") as caught:
-        library.replay(replace(receipt, result=other.result, items=other.items))
+        library.receipts.replay(replace(receipt, result=other.result, items=other.items))
     assert caught.value.kind is ErrorKind.REPLAY_MISMATCH
     with ibidem.init("memory:") as elsewhere, pytest.raises(ReplayError) as caught:
-        elsewhere.replay(receipt)
+        elsewhere.receipts.replay(receipt)
     assert caught.value.kind is ErrorKind.NOT_FOUND
     for bad in ("bafyr4i", 7, None):
         with pytest.raises(InvalidInputError):
-            library.replay(bad)  # type: ignore[arg-type]
+            library.receipts.replay(bad)  # type: ignore[arg-type]
 
 
 def test_the_index_is_disposable(library: Repository) -> None:
     before = library.retrieve("jitter").to_bytes()
-    library.reindex()
+    library.maintenance.reindex()
     assert library.retrieve("jitter").to_bytes() == before
-    assert library.index_counts() == (4, 4)
+    assert library.maintenance.index_counts() == (4, 4)
 
 
 def test_two_processes_answer_with_the_same_bytes(disk_repo: Repository, tmp_path: Path) -> None:
@@ -264,7 +265,7 @@ def test_diff_names_fields_and_properties(repo: Repository) -> None:
         tx.set_vector(a, model="m", vector=[2.0])
         tx.tombstone(b)
         tx.add_node("Doc", key="c")
-    found = {(c.family, c.id): c for c in repo.diff("main~1")}
+    found = {(c.family, c.id): c for c in repo.history.diff("main~1")}
     assert {key[0] for key in found} == {"nodes", "edges", "vectors", "tombstones"}
     change = found["nodes", a]
     assert (change.action, change.fields, change.properties) == (
@@ -275,13 +276,13 @@ def test_diff_names_fields_and_properties(repo: Repository) -> None:
     assert found["edges", e].fields == ("weight",)
     assert (found["vectors", a].name, found["vectors", a].action) == ("m", "changed")
     assert found["tombstones", b].action == "added"
-    back = {(c.family, c.id): c.action for c in repo.diff("main", "main~1")}
+    back = {(c.family, c.id): c.action for c in repo.history.diff("main", "main~1")}
     assert back["tombstones", b] == "removed"
-    assert list(repo.diff("main", "HEAD")) == []
+    assert list(repo.history.diff("main", "HEAD")) == []
 
 
 def test_stats_count_the_head(library: Repository) -> None:
-    stats = library.stats()
+    stats = library.maintenance.stats()
     assert (stats.node_count, stats.edge_count, stats.vector_counts["vectors"]) == (4, 0, {"m": 4})
     assert (stats.branch_count, stats.tag_count) == (1, 0)
     assert stats.head == library.head

@@ -41,7 +41,7 @@ def test_many_questions_give_the_answers_of_each(repo):
     together = revision.retrieve_many(questions)
     alone = [revision.retrieve(**question) for question in questions]
     assert [one.to_bytes() for one in together] == [one.to_bytes() for one in alone]
-    assert all(repo.replay(one.receipt).cid == one.cid for one in together)
+    assert all(repo.receipts.replay(one.receipt).cid == one.cid for one in together)
     assert revision.retrieve_many([]) == []
 
 

@@ -183,7 +183,7 @@ def test_a_name_of_a_branch_and_a_tag_is_ambiguous(
 
 def test_a_branch_without_commits(repo: Repository) -> None:
     assert repo.head is None
-    assert list(repo.log()) == []
+    assert list(repo.history.log()) == []
     assert list(repo.at().nodes()) == []
     assert repo.at("main").commit is None
     for rev in ("HEAD", "main", "HEAD~1", "main^"):

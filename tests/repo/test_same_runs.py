@@ -38,7 +38,7 @@ def work(repo: Repository) -> tuple[object, ...]:
     memory.notes.reinforce(one, actor="bot")
     vote(repo, repo.retrieve("gate"), two, -1, actor="bot")
     Conversations(repo, author="bot").append("a", [("user", "what of the gate?")])
-    with repo.run("nightly") as run, run.transaction(author="bot") as tx:
+    with repo.runs.start("nightly") as run, run.transaction(author="bot") as tx:
         tx.add_node("Answer", summary="green", unique=True)
     answer = memory.retrieve_graph("gate", feedback=True)
     return repo.head, memory.notes.head, answer.cid, repo.at().root_cid
@@ -69,7 +69,7 @@ def test_the_last_vote_of_one_time_counts():
 
 
 def test_events_of_one_time_are_in_the_order_in_which_they_were_added():
-    notes = at_one_time().notes()
+    notes = at_one_time().notes.space()
     for first in range(0, 600, 3):
         batch = [Event("seen", (A,), detail={"n": first + place}) for place in range(3)]
         notes.add(batch, author="ada")
@@ -83,14 +83,14 @@ def test_writers_of_equal_events_at_one_time_lose_none(tmp_path: Path):
     def write() -> None:
         begin.wait()
         for _ in range(5):
-            repo.notes().reinforce(A, actor="ada")
+            repo.notes.space().reinforce(A, actor="ada")
 
     threads = [Thread(target=write) for _ in range(6)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(repo.notes().log().about(A)) == 30
+    assert len(repo.notes.space().log().about(A)) == 30
 
 
 def copies(tmp_path: Path) -> tuple[Repository, Repository]:
@@ -104,21 +104,21 @@ def test_different_acts_in_two_copies_at_one_time_both_stay(tmp_path: Path):
     one, two = copies(tmp_path)
     for repo, text in ((one, "one"), (two, "two")):
         GraphMemory(repo, author="bot").add(fact(f"seen from {text}"))
-        repo.notes().reinforce(A if repo is one else B, actor="bot")
-    two.pull("origin", include=("notes",))
+        repo.notes.space().reinforce(A if repo is one else B, actor="bot")
+    two.sync.pull("origin", include=("notes",))
     assert list(two.conflicts()) == []
     texts = {record.text for record in GraphMemory(two).records()}
     assert texts == {"the gate is green", "seen from one", "seen from two"}
-    assert {event.targets for event in two.notes().log().events} == {(A,), (B,)}
+    assert {event.targets for event in two.notes.space().log().events} == {(A,), (B,)}
 
 
 def test_the_same_act_in_two_copies_is_one(tmp_path: Path):
     one, two = copies(tmp_path)
     for repo in (one, two):
         GraphMemory(repo, author="bot").add(fact("seen"))
-        repo.notes().reinforce(A, actor="bot")
+        repo.notes.space().reinforce(A, actor="bot")
     assert one.head == two.head
-    assert one.notes().head == two.notes().head
+    assert one.notes.space().head == two.notes.space().head
 
 
 def test_two_writers_who_add_the_same_new_node_are_told(tmp_path: Path):

@@ -25,7 +25,7 @@ def test_nothing_is_swept_while_a_manifest_is_written(
 
         def written(path: Path, found: Manifest) -> int:
             with pytest.raises(StorageError) as error:
-                other.collect_garbage(keep_operations=1)
+                other.maintenance.gc(keep_operations=1)
             refused.append(error.value.kind)
             return write(path, found)
 
@@ -34,9 +34,9 @@ def test_nothing_is_swept_while_a_manifest_is_written(
         monkeypatch.setattr(snapshot_registry, "write_manifest", written)
         assert repo.retrieve("summary").items
         assert refused == [ErrorKind.LOCKED]
-        other.collect_garbage(keep_operations=1)
-        assert repo.fsck().faults == ()
-        assert repo.index.remembered()
+        other.maintenance.gc(keep_operations=1)
+        assert repo.maintenance.fsck().faults == ()
+        assert repo.core.index.remembered()
 
 
 def test_who_cannot_get_the_lock_answers_without_remembering(
@@ -49,12 +49,12 @@ def test_who_cannot_get_the_lock_answers_without_remembering(
         (tmp_path / ".ibidem/index").mkdir(exist_ok=True)
         with writer_lock(tmp_path / ".ibidem/index/lock", timeout_seconds=0.0):
             assert repo.retrieve("summary").items
-        assert repo.index.remembered() == []
+        assert repo.core.index.remembered() == []
         with repo.transaction() as tx:
             tx.add_node("Doc", summary="another summary")
         assert len(repo.retrieve("summary").items) == 2
-        assert len(repo.index.remembered()) == 1
-        assert repo.fsck().faults == ()
+        assert len(repo.core.index.remembered()) == 1
+        assert repo.maintenance.fsck().faults == ()
 
 
 class Killed(BaseException):
@@ -88,9 +88,9 @@ def test_a_process_may_end_before_any_file_is_written_or_unlinked(
                 with repo.transaction() as tx:
                     tx.add_node("Doc", summary=f"a summary {number}")
                 assert repo.retrieve("summary").items
-            repo.reindex()
+            repo.maintenance.reindex()
         assert done >= step, "there are fewer steps than this test takes"
-        assert repo.fsck().faults == ()
+        assert repo.maintenance.fsck().faults == ()
     with ibidem.open(tmp_path) as repo:
         assert repo.retrieve("summary").items
 
@@ -102,9 +102,9 @@ def test_a_manifest_that_another_program_has_replaced_is_read_again(tmp_path: Pa
                 for number in range(count):
                     tx.add_node("Doc", summary=f"a summary {count} {number}")
             assert repo.retrieve("summary").items
-        other.collect_garbage()
+        other.maintenance.gc()
         before = set((tmp_path / ".ibidem/index/segments").iterdir())
-        repo.reindex()
+        repo.maintenance.reindex()
         assert not before & set((tmp_path / ".ibidem/index/segments").iterdir())
-        other.collect_garbage()
-        assert repo.fsck().faults == ()
+        other.maintenance.gc()
+        assert repo.maintenance.fsck().faults == ()

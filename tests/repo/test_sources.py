@@ -83,11 +83,11 @@ def bomb(count: int) -> bytes:
 def written(repo: Repository, *nodes: bytes) -> CommitCid:
     """Puts nodes on the branch `main` below every check but that of hashes."""
     entries = sorted((bytes(codec.decode(block)["id"]), Cid.of(block)) for block in nodes)
-    buffer = WriteBatch(repo.store)
+    buffer = WriteBatch(repo.core.store)
     root = Root(build(entries, buffer), EMPTY_TREE, EMPTY_TREE, EMPTY_TREE)
     build([], buffer)
     commit = Commit(root.cid)
-    repo.store.put(
+    repo.core.store.put(
         {
             **{Cid.of(block): block for block in nodes},
             **buffer.new,
@@ -101,7 +101,7 @@ def written(repo: Repository, *nodes: bytes) -> CommitCid:
         moved = refs.changed(state.view, {"heads/main": commit.cid}, buffer)
         return replace(state.view, refs=moved)
 
-    repo.operation_log.change(make, author="", time=1, description="written below the gate")
+    repo.core.operation_log.change(make, author="", time=1, description="written below the gate")
     return commit.cid
 
 
@@ -125,7 +125,7 @@ def test_a_document_whose_parts_have_no_end_is_named_by_fsck_and_a_typed_error_w
     repo: Repository, nodes: list[bytes]
 ):
     written(repo, *nodes)
-    faults = repo.fsck().faults
+    faults = repo.maintenance.fsck().faults
     assert faults
     assert {fault.kind for fault in faults} == {FaultKind.MALFORMED}
     assert any(fault.cid == Cid.of(nodes[0]) for fault in faults)
@@ -135,7 +135,7 @@ def test_a_document_whose_parts_have_no_end_is_named_by_fsck_and_a_typed_error_w
 
 def test_parts_without_end_are_refused_at_commit(repo: Repository):
     nodes = [Node.decode(block) for block in crossed()]
-    view = repo.view
+    view = repo.core.view
     tx = repo.transaction()
     for node in nodes:
         namespace, key = node.key or ("", None)
@@ -145,7 +145,7 @@ def test_parts_without_end_are_refused_at_commit(repo: Repository):
     with pytest.raises(InvalidInputError) as error:
         tx.publish()
     assert error.value.kind is ErrorKind.LIMIT_EXCEEDED
-    assert repo.view == view
+    assert repo.core.view == view
 
 
 @pytest.mark.parametrize("count", [17, 20_000])
@@ -154,12 +154,12 @@ def test_content_of_one_block_named_often_is_refused(repo: Repository, forge: Fo
 
 
 def test_content_over_the_limit_is_refused_at_commit(repo: Repository):
-    view = repo.view
+    view = repo.core.view
     with repo.transaction() as tx, pytest.raises(InvalidInputError) as error:
         tx.add_node("Blob", content=bytes((16 << 20) + 1))
     assert error.value.kind is ErrorKind.LIMIT_EXCEEDED
     assert str(16 << 20) in str(error.value)
-    assert repo.view == view
+    assert repo.core.view == view
 
 
 @pytest.mark.parametrize("count", [17, 20_000])
@@ -168,7 +168,7 @@ def test_content_of_one_block_named_often_is_named_by_fsck_and_put_together_nowh
 ):
     block = bomb(count)
     written(repo, block)
-    (fault,) = repo.fsck().faults
+    (fault,) = repo.maintenance.fsck().faults
     assert (fault.kind, fault.cid) == (FaultKind.MALFORMED, Cid.of(block))
     tracemalloc.start()
     revision = repo.at()
@@ -191,22 +191,22 @@ def test_a_node_is_erased_whatever_its_content_names(repo: Repository, count: in
     block = bomb(count)
     written(repo, block)
     tracemalloc.start()
-    repo.erase([node_id("", "x")])
+    repo.maintenance.erase([node_id("", "x")])
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 128 << 20
-    assert not repo.store.has(Cid.of(block))
-    assert not repo.store.has(Cid(BlobCid.of(BLOB).raw))
-    assert repo.fsck().is_clean
+    assert not repo.core.store.has(Cid.of(block))
+    assert not repo.core.store.has(Cid(BlobCid.of(BLOB).raw))
+    assert repo.maintenance.fsck().is_clean
 
 
 def test_what_quotes_an_oversized_node_is_erased_with_it(repo: Repository):
     written(repo, bomb(20_000))
-    with repo.run("agent") as run:
+    with repo.runs.start("agent") as run:
         run.event("tool", f"it said: {SUMMARY}")
-    quoting = [step.cid for step in repo.recorded("agent").steps if step.action == "event"]
-    repo.erase([node_id("", "x")])
-    assert not any(map(repo.store.has, quoting))
+    quoting = [step.cid for step in repo.runs.open("agent").steps if step.action == "event"]
+    repo.maintenance.erase([node_id("", "x")])
+    assert not any(map(repo.core.store.has, quoting))
 
 
 def in_circle(*types: str) -> list[Node]:
@@ -239,7 +239,7 @@ def test_nodes_that_contain_themselves_are_refused(
 def test_nodes_that_contain_themselves_cost_no_answer(repo: Repository, types: tuple[str, ...]):
     nodes = in_circle(*types)
     written(repo, *(node.encode() for node in nodes))
-    faults = repo.fsck().faults
+    faults = repo.maintenance.fsck().faults
     assert {fault.kind for fault in faults} == {FaultKind.MALFORMED}
     assert {fault.cid for fault in faults} == {node.cid for node in nodes}
     assert all("contains itself" in fault.detail for fault in faults)

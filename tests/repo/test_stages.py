@@ -67,8 +67,8 @@ def test_a_replay_asks_no_model(repo):
     result = repo.retriever().text("retry").rerank(model).mmr(share=0.9).execute()
     assert [item.id for item in result.items] != [item.id for item in plain.items]
     assert model.calls == 1
-    assert repo.replay(result.receipt).to_bytes() == result.to_bytes()
-    assert repo.replay(str(result.receipt.cid)).to_bytes() == result.to_bytes()
+    assert repo.receipts.replay(result.receipt).to_bytes() == result.to_bytes()
+    assert repo.receipts.replay(str(result.receipt.cid)).to_bytes() == result.to_bytes()
     assert model.calls == 1
 
 
@@ -78,7 +78,7 @@ def test_a_slow_reranker_is_not_waited_for(repo):
     released.set()
     assert result.status["rerank"] == "timeout"
     assert [item.id for item in result.items] == [i.id for i in repo.retrieve("retry").items]
-    assert repo.replay(result.receipt).to_bytes() == result.to_bytes()
+    assert repo.receipts.replay(result.receipt).to_bytes() == result.to_bytes()
 
 
 @pytest.mark.parametrize(
@@ -105,12 +105,12 @@ def test_an_estimator_decides_what_fits_and_is_part_of_the_query(repo):
     assert len(result.items) != len(usual.items)
     assert (result.query.estimator, result.query.estimator_digest) == ("words", b"w" * 32)
     with pytest.raises(ReplayError, match="'words'"):
-        repo.replay(result.receipt)
-    assert repo.replay(result.receipt, estimator=Words()).to_bytes() == result.to_bytes()
+        repo.receipts.replay(result.receipt)
+    assert repo.receipts.replay(result.receipt, estimator=Words()).to_bytes() == result.to_bytes()
     other = Words()
     other.digest = b"o" * 32
     with pytest.raises(InvalidInputError, match="estimator"):
-        repo.replay(result.receipt, estimator=other)
+        repo.receipts.replay(result.receipt, estimator=other)
 
 
 @pytest.mark.parametrize("name", ["tiktoken:cl100k_base", "tokenizers:FILE"])
@@ -158,7 +158,7 @@ def test_a_tokenizer_file_counts_whatever_its_path(tmp_path, repo):
     assert one.estimate("retry retry not") == 3
     assert one.digest == two.digest
     result = repo.retrieve("retry", estimator=f"tokenizers:{tmp_path / 'one.json'}")
-    again = repo.replay(result.receipt, estimator=f"tokenizers:{tmp_path / 'two.json'}")
+    again = repo.receipts.replay(result.receipt, estimator=f"tokenizers:{tmp_path / 'two.json'}")
     assert again.to_bytes() == result.to_bytes()
     (tmp_path / "bad.json").write_text("{}")
     with pytest.raises(InvalidInputError, match="bad"):

@@ -83,8 +83,8 @@ def test_a_commit_that_changes_nothing_publishes_nothing(repo: Repository) -> No
         tx.set_vector(a, model="m", vector=[1.0, 2.0])
 
     commit(repo, work)
-    before, count = repo.head, repo.store.stats().block_count
-    operations = len(list(repo.operations()))
+    before, count = repo.head, repo.core.store.stats().block_count
+    operations = len(list(repo.history.operations()))
     with repo.transaction(message="again") as tx:
         work(tx)
     assert tx.commit is None
@@ -95,8 +95,8 @@ def test_a_commit_that_changes_nothing_publishes_nothing(repo: Repository) -> No
         tx.update_node(node_id("", "a"), summary="s")
     assert tx.commit is None
     assert repo.head == before
-    assert repo.store.stats().block_count == count
-    assert len(list(repo.operations())) == operations
+    assert repo.core.store.stats().block_count == count
+    assert len(list(repo.history.operations())) == operations
 
 
 def test_adding_what_exists(repo: Repository) -> None:
@@ -226,7 +226,7 @@ def test_removing_a_node_takes_its_edges_and_vectors_along(
 
 def test_dangling_references_are_refused_and_nothing_is_changed(repo: Repository) -> None:
     a = commit(repo, lambda tx: tx.add_node("Doc", key="a"))
-    before, blocks = repo.head, repo.store.stats().block_count
+    before, blocks = repo.head, repo.core.store.stats().block_count
 
     def remove_and_connect(tx: Transaction) -> None:
         tx.remove_node(a)
@@ -242,7 +242,7 @@ def test_dangling_references_are_refused_and_nothing_is_changed(repo: Repository
     for case in cases:
         refused(ErrorKind.DANGLING_REFERENCE, lambda case=case: commit(repo, case))  # type: ignore[misc]
     assert repo.head == before
-    assert repo.store.stats().block_count == blocks
+    assert repo.core.store.stats().block_count == blocks
     error = refused(ErrorKind.DANGLING_REFERENCE, lambda: commit(repo, cases[0]))
     assert str(ABSENT) in str(error)
 
@@ -335,4 +335,4 @@ def test_long_content_is_in_raw_blocks(repo: Repository) -> None:
     content = bytes(range(256)) * 8192
     a = commit(repo, lambda tx: tx.add_node("Doc", content=content, key="a"))
     assert repo.at().content(a) == content
-    assert all(repo.store.has(cid) for cid in split_content(content)[1])
+    assert all(repo.core.store.has(cid) for cid in split_content(content)[1])

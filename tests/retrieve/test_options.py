@@ -11,7 +11,7 @@ from ibidem.cli.options.reference import reference
 from ibidem.objects.config import Config
 from ibidem.objects.errors import InvalidInputError
 from ibidem.repo.retrieval.rerank_timeout import TIMEOUT_SECONDS, TIMEOUT_SECONDS_MAX
-from ibidem.repo.retrieval.signature import QuestionOptions
+from ibidem.repo.retrieval.signature import PacksOptions, QuestionOptions, RetrieveOptions
 from ibidem.retrieve.access.policy import TrustContext, TrustPolicy
 from ibidem.retrieve.query.options import GROUPS, OF_PACKS, OF_QUERY, OPTIONS, Option
 from ibidem.retrieve.query.query import resolve
@@ -107,6 +107,8 @@ def test_the_signatures_are_those_of_the_table():
         if "." not in name and name not in OF_PACKS
     }
     assert signature(QuestionOptions) == asked
+    of_packs = {name: one.annotation for name, one in OF_PACKS.items()}
+    assert signature(PacksOptions) == {**signature(RetrieveOptions), **of_packs}
 
 
 def signature(options: Any) -> dict[str, str]:

@@ -65,7 +65,7 @@ def test_cm4_without_a_question_the_last_come_in_order(repo, query):
     for order in ("similarity", "chronological"):
         chosen = memory.select(query, thread="a", k=3, order=order)
         assert texts(chosen.messages) == ["message 5", "message 6", "message 7"]
-        assert repo.replay(chosen.result.receipt).cid == chosen.result.cid
+        assert repo.receipts.replay(chosen.result.receipt).cid == chosen.result.cid
     everywhere = memory.select(query, thread=None, k=3)
     assert texts(everywhere.messages) == ["message 7", "other 0", "other 1"]
     assert memory.select(query, thread="absent").messages == ()
@@ -256,7 +256,7 @@ def test_cm17_writers_of_one_thread_take_turns(tmp_path):
         assert sorted(texts(messages)) == sorted(
             f"{n} says {p}" for n in range(20) for p in range(3)
         )
-        assert not repo.fsck().faults
+        assert not repo.maintenance.fsck().faults
 
 
 PROGRAM = """
@@ -294,17 +294,17 @@ def test_cm19_what_is_erased_is_nowhere(tmp_path):
         before = repo.head
         assert texts(memory.select("marmalade", thread="a", k=1).messages) == [secret]
         found = memory.messages("a")[1]
-        repo.erase(found.id, reason="asked for")
+        repo.maintenance.erase(found.id, reason="asked for")
         assert texts(memory.messages("a")) == ["before", "after"]
         assert secret not in texts(memory.select("marmalade", thread="a").messages)
-        blocks = b"".join(repo.store.get(cid) for cid in repo.store.cids())
+        blocks = b"".join(repo.core.store.get(cid) for cid in repo.core.store.cids())
         assert secret.encode() not in blocks
         with pytest.raises(ErasedError):
             repo.at(before).node(found.id)
         assert memory.append("a", [("user", "more")]).ords == (3,)
         assert texts(memory.messages("a")) == ["before", "after", "more"]
-        repo.export(tmp_path / "out.car")
-        assert not repo.fsck().faults
+        repo.sync.export(tmp_path / "out.car")
+        assert not repo.maintenance.fsck().faults
     assert secret.encode() not in (tmp_path / "out.car").read_bytes()
     files = [path for path in (tmp_path / "one").rglob("*") if path.is_file()]
     assert not [path for path in files if secret.encode() in path.read_bytes()]

@@ -51,9 +51,9 @@ def test_what_a_context_shows_is_an_answer_with_a_receipt(repo):
     everything = memory.context(None, thread="a", budget=None, recent=20)
     assert "Summary" in {item.node.ntype for item in everything.answer.items}
     assert len(everything.answer) == len(everything.messages) == 8
-    kept = repo.keep(answer.receipt)
+    kept = repo.receipts.keep(answer.receipt)
     memory.append("a", [("user", "needle again")])
-    assert repo.replay(kept).to_bytes() == answer.to_bytes()
+    assert repo.receipts.replay(kept).to_bytes() == answer.to_bytes()
     assert memory.context("needle", thread="a", budget=0).answer is None
 
 

@@ -65,8 +65,8 @@ def test_x2_receipts_replay_after_later_commits_and_votes(repo):
         item = answers[0].items[number % 2]
         vote(repo, answers[0], item.id, 1, actor=f"a{number}", time=COMMITTED)
     for answer in answers:
-        assert repo.replay(answer.receipt).to_bytes() == answer.to_bytes()
-        assert repo.replay(str(answer.receipt.cid)).cid == answer.cid
+        assert repo.receipts.replay(answer.receipt).to_bytes() == answer.to_bytes()
+        assert repo.receipts.replay(str(answer.receipt.cid)).cid == answer.cid
 
 
 def test_x3_order_of_writing_changes_nothing():
@@ -198,7 +198,7 @@ def test_x10_a_lane_that_fails_says_so_and_changes_no_other(repo):
         assert degraded.status["lexical"] == plain.status["lexical"] == "ok"
         assert [w.code for w in degraded.warnings] == ["rerank_failed"]
         assert degraded.receipt.rerank.status == "error"
-        assert repo.replay(degraded.receipt).cid == degraded.cid
+        assert repo.receipts.replay(degraded.receipt).cid == degraded.cid
     assert [i.score for i in repo.retrieve("needle", rerank=Failing()).items] == [
         item.score for item in repo.retrieve("needle").items
     ]

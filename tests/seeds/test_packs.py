@@ -192,7 +192,7 @@ def test_pk12_nothing_fits_nothing_was_asked_nothing_is_found():
     for text in ("", "  ", "absent"):
         found = repo.packs(text)
         assert (len(found), found.tokens_used, found.dropped_total) == (0, 0, 0)
-        assert repo.replay(found.receipt).to_bytes() == found.to_bytes()
+        assert repo.receipts.replay(found.receipt).to_bytes() == found.to_bytes()
     with pytest.raises(InvalidInputError, match="text"):
         repo.packs()
 
@@ -380,11 +380,11 @@ def test_receipts_of_packs_are_kept_sealed_and_replayed():
     assert places(moved) == places(plain)[::-1]
     key = bytes(range(32))
     for answer in (plain, moved, repo.packs("hit", expand="section", token_budget=5)):
-        assert repo.replay(answer.receipt).to_bytes() == answer.to_bytes()
-        kept = repo.keep(answer.receipt)
-        sealed = repo.keep(answer.receipt, key=key)
-        assert repo.replay(kept).cid == answer.cid
-        assert repo.replay(sealed, text="hit", key=key).cid == answer.cid
+        assert repo.receipts.replay(answer.receipt).to_bytes() == answer.to_bytes()
+        kept = repo.receipts.keep(answer.receipt)
+        sealed = repo.receipts.keep(answer.receipt, key=key)
+        assert repo.receipts.replay(kept).cid == answer.cid
+        assert repo.receipts.replay(sealed, text="hit", key=key).cid == answer.cid
 
 
 def test_a_receipt_of_packs_says_what_moved():
@@ -392,4 +392,4 @@ def test_a_receipt_of_packs_says_what_moved():
     receipt = repo.packs("hit").receipt
     write(repo, {"nine.txt": "hit"})
     with pytest.raises(ReplayError, match="item 1"):
-        repo.replay(receipt, at="HEAD")
+        repo.receipts.replay(receipt, at="HEAD")

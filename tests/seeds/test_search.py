@@ -294,11 +294,11 @@ def test_pk29_what_is_missing_or_damaged_is_named(tmp_path):
         other = CommitCid.of(b"nothing")
         with pytest.raises(NotFoundError, match=str(other)):
             repo.at(other)
-        block = repo.store.get(root)
-        repo.store.delete([root])
+        block = repo.core.store.get(root)
+        repo.core.store.delete([root])
         with pytest.raises(NotFoundError, match=str(root)):
-            ibidem.repo.graph.Graph(repo, root, None)
-        repo.store.put({root: block})
+            ibidem.repo.graph.Graph(repo.core, root, None)
+        repo.core.store.put({root: block})
         assert repo.resolve("HEAD") == head
     data = tmp_path / ".ibidem" / "blocks"
     kept = next(path for path in sorted(data.iterdir()) if b"needle" in path.read_bytes())

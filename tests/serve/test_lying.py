@@ -72,11 +72,11 @@ def head(size: int, status: str = "200 OK", extra: str = "") -> bytes:
 )
 def test_a_lying_server_changes_nothing(answer: bytes, tmp_path: Path):
     with Lying(answer) as server, ibidem.init() as ours:
-        ours.remotes.add("origin", RemoteAddress(server.url))
-        before = ours.store.cell("head")
+        ours.sync.remotes.add("origin", RemoteAddress(server.url))
+        before = ours.core.store.cell("head")
         with pytest.raises(IbidemError):
-            ours.pull(token=TOKEN)
-        assert ours.store.cell("head") == before
+            ours.sync.pull(token=TOKEN)
+        assert ours.core.store.cell("head") == before
         with pytest.raises(IbidemError):
             ibidem.clone(server.url, tmp_path / "copy", token=TOKEN)
         assert not (tmp_path / "copy" / ".ibidem").exists()

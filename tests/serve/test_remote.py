@@ -52,7 +52,7 @@ def server(theirs: Repository) -> Iterator[RemoteServer]:
 @pytest.fixture
 def ours(server: RemoteServer) -> Iterator[Repository]:
     with ibidem.init() as repository:
-        repository.remotes.add("origin", RemoteAddress(server.url))
+        repository.sync.remotes.add("origin", RemoteAddress(server.url))
         yield repository
 
 
@@ -97,42 +97,44 @@ def raw(server: RemoteServer, data: bytes) -> bytes:
 def test_pull_push_and_clone_over_http(
     ours: Repository, theirs: Repository, server: RemoteServer, tmp_path: Path
 ):
-    ours.pull(token=TOKEN)
+    ours.sync.pull(token=TOKEN)
     assert ours.retrieve("retry").to_bytes() == theirs.retrieve("retry").to_bytes()
     with ours.transaction() as tx:
         tx.add_node("Doc", summary="new here")
-    ours.push(token=TOKEN)
+    ours.sync.push(token=TOKEN)
     assert theirs.head == ours.head
     with ibidem.clone(server.url, tmp_path / "copy", token=TOKEN) as copy:
         assert copy.retrieve("retry").to_bytes() == theirs.retrieve("retry").to_bytes()
-        assert copy.fsck().faults == ()
+        assert copy.maintenance.fsck().faults == ()
 
 
 def test_the_bytes_of_a_push_follow_the_change(
     ours: Repository, theirs: Repository, server: RemoteServer
 ):
-    ours.pull(token=TOKEN)
+    ours.sync.pull(token=TOKEN)
     with ours.transaction() as tx:
         tx.add_node("Doc", summary="new here")
     remote = HttpRemote(server.url, token=TOKEN)
     from ibidem.repo.sync.fetch_push import push
 
-    report = push(ours, remote, None, {"heads/main": ours.head})
+    report = push(ours.core, remote, None, {"heads/main": ours.head})
     assert report.block_count <= 5
     assert remote.sent_bytes < 8000
     assert remote.received_bytes < 1000
 
 
 def test_a_push_that_lost_the_race_is_told_so(ours: Repository, theirs: Repository):
-    ours.pull(token=TOKEN)
+    ours.sync.pull(token=TOKEN)
     for repository in (ours, theirs):
         with repository.transaction() as tx:
             tx.add_node("Doc", summary=f"new {id(repository)}")
     with pytest.raises(ConflictError) as error:
-        ours.push(token=TOKEN)
+        ours.sync.push(token=TOKEN)
     assert error.value.kind is ErrorKind.NOT_FAST_FORWARD
     with pytest.raises(ConflictError) as error:
-        HttpRemote(ours.remotes.get("origin").location, token=TOKEN).push(*lost_push(ours, theirs))
+        HttpRemote(ours.sync.remotes.get("origin").location, token=TOKEN).push(
+            *lost_push(ours, theirs)
+        )
     assert error.value.kind in (ErrorKind.HEAD_MOVED, ErrorKind.NOT_FAST_FORWARD)
 
 
@@ -144,7 +146,7 @@ def lost_push(ours: Repository, theirs: Repository):
     head = ours.head
     assert head is not None
     base = ours.commit_at().parents[0]
-    pack = Pack(ours.store, [head], [base], is_erased=is_erased_in(ours.store))
+    pack = Pack(ours.core.store, [head], [base], is_erased=is_erased_in(ours.core.store))
     return Push({"heads/main": Update(head, Tip(base, 0))}), pack
 
 
@@ -170,10 +172,10 @@ def test_the_scheme_of_the_token_may_be_in_any_case(server: RemoteServer, given:
 
 def test_the_client_says_that_it_was_not_let_in(ours: Repository):
     with pytest.raises(RemoteError) as error:
-        ours.pull(token="b" * 40)
+        ours.sync.pull(token="b" * 40)
     assert error.value.kind is ErrorKind.UNAUTHORIZED
     with pytest.raises(InvalidInputError):
-        ours.pull()
+        ours.sync.pull()
 
 
 @pytest.mark.parametrize(
@@ -253,10 +255,10 @@ def test_too_many_commits_in_one_question_are_refused(server: RemoteServer):
 
 @pytest.mark.parametrize("body", [b"", b"\xff" * 100, b"\x3a" + b"x" * 200])
 def test_a_push_of_anything_is_refused(server: RemoteServer, theirs: Repository, body: bytes):
-    before = theirs.store.cell("head")
+    before = theirs.core.store.cell("head")
     status, _ = asked(server, "POST", wire.PUSH, body=body, Content_Type=wire.CAR)
     assert status in (400, 413, 422)
-    assert theirs.store.cell("head") == before
+    assert theirs.core.store.cell("head") == before
 
 
 def test_a_body_needs_its_type_and_its_length(server: RemoteServer):
@@ -467,13 +469,13 @@ def test_a_server_that_only_gives_out_takes_nothing(theirs: Repository):
         RemoteServer(theirs, token=TOKEN, port=0, is_read_only=True) as server,
     ):
         server.start()
-        ours.remotes.add("origin", RemoteAddress(server.url))
-        ours.pull(token=TOKEN)
+        ours.sync.remotes.add("origin", RemoteAddress(server.url))
+        ours.sync.pull(token=TOKEN)
         with ours.transaction() as tx:
             tx.add_node("Doc", summary="new")
         before = theirs.head
         with pytest.raises(InvalidInputError):
-            ours.push(token=TOKEN)
+            ours.sync.push(token=TOKEN)
         assert theirs.head == before
 
 

@@ -26,8 +26,8 @@ def everything_is_loaded() -> None:
     with ibidem.init("memory:") as repo:
         with repo.transaction() as tx:
             tx.add_node("Note", summary="a")
-        repo.compare("a", before="HEAD")
-        repo.bisect("a", expect=repo.retrieve("a").items[0].id)
+        repo.history.compare("a", before="HEAD")
+        repo.history.bisect("a", expect=repo.retrieve("a").items[0].id)
         assert issubclass(ibidem.testing.retrieval.Retrieval, object)
         assert ibidem.testing.quality.DEPTH_DEFAULT == 10
 

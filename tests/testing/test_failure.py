@@ -61,7 +61,7 @@ def test_a_planted_regression_is_named(project: pytest.Pytester, run: Run, repo:
     planted = note(repo, "retries", "Nothing to see here.", "tidy up wording")
     for number in range(37):
         note(repo, f"c{number}", f"Other calls with a deadline, number {number}.", "filler")
-    assert len(list(repo.log())) == 200
+    assert len(list(repo.history.log())) == 200
     result = run()
     result.assert_outcomes(failed=1)
     commit = repo.resolve("HEAD~37")
@@ -81,8 +81,8 @@ def test_a_golden_of_another_history_still_finds_the_commit(
     note(repo, "other", "Beside the point.", "only there")
     repo.branch("elsewhere")
     run("--retrieval-update").assert_outcomes(passed=1)
-    repo.undo()
-    repo.undo()
+    repo.history.undo()
+    repo.history.undo()
     for number in range(5):
         note(repo, f"a{number}", "Calls.", "filler")
     note(repo, "retries", "Nothing to see here.", "spoilt")

@@ -28,7 +28,7 @@ def test_an_option_that_a_plain_question_has_not_is_kept(
         Golden("notes", {"tea": check}).write(tmp_path / "notes.golden")
         (found,) = read(tmp_path / "notes.golden").checks.values()
         assert found.query == check.query
-        assert recheck(repo, repo.graph(), found) == []
+        assert recheck(repo.core, repo.core.graph(), found) == []
 
 
 @pytest.mark.parametrize("asked", [{"feedback": True}, {"worth": True}])
@@ -36,11 +36,11 @@ def test_the_notes_that_count_are_kept(tmp_path: Path, asked: dict[str, bool]) -
     with ibidem.init("memory:") as repo:
         with repo.transaction() as tx:
             tea = tx.add_node("Note", summary="pour tea")
-        repo.notes().reinforce(tea, actor="ada")
+        repo.notes.space().reinforce(tea, actor="ada")
         check = record("tea", repo.retrieve("tea", **asked), Mode.of("exact").form())
         assert check.query.recall is not None
         assert check.query.recall.notes is not None
         Golden("notes", {"tea": check}).write(tmp_path / "notes.golden")
         (found,) = read(tmp_path / "notes.golden").checks.values()
         assert found.query == check.query
-        assert recheck(repo, repo.graph(), found) == []
+        assert recheck(repo.core, repo.core.graph(), found) == []

@@ -275,9 +275,9 @@ def test_what_a_graph_memory_says_is_recorded_and_checked(
     path = project.path / "__retrieval__" / "test_memory" / "test_memory.txt"
     check = read(path).checks["1"]
     assert [item.id for item in check.items] == [mill, owner]
-    assert recheck(repo, repo.graph("HEAD"), check) == []
+    assert recheck(repo.core, repo.core.graph("HEAD"), check) == []
     memory.add(Record(RecordType.SEMANTIC, "another mill", scope=""))
     result = run()
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["retrieval changed: *", "*another mill*"])
-    assert recheck(repo, repo.graph("HEAD"), check)
+    assert recheck(repo.core, repo.core.graph("HEAD"), check)

@@ -19,4 +19,4 @@ sys.path.insert(0, str(FOLDER))
 def recorded(tmp_path: Path) -> Iterator[Any]:
     """The run of `recorded.car`; made anew by `python record.py`."""
     with ibidem.init(tmp_path) as repo:
-        yield repo.import_run(FOLDER / "recorded.car")
+        yield repo.runs.load(FOLDER / "recorded.car")

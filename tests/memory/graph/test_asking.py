@@ -267,7 +267,7 @@ def test_an_answer_is_repeated_from_its_receipt_after_commits_and_notes(memory: 
         memory.notes.penalize(ids[number], 0.5)
         memory.add(record(text=f"the hub again {number}"))
     assert memory.retrieve_graph("hub").cid != answer.cid
-    assert memory.repository.replay(Receipt.decode(block)).to_bytes() == answer.to_bytes()
+    assert memory.repository.receipts.replay(Receipt.decode(block)).to_bytes() == answer.to_bytes()
     assert Receipt.decode(block).encode() == block
     assert memory.retrieve_graph(
         "hub", rev=answer.receipt.commit, notes=None, as_of=answer.query.records.as_of
@@ -282,7 +282,7 @@ def test_a_receipt_that_was_tampered_with_is_told(memory: GraphMemory):
     other = memory.retrieve_graph("leaf").receipt
     forged = replace(receipt, result=other.result)
     with pytest.raises(ReplayError):
-        memory.repository.replay(forged)
+        memory.repository.receipts.replay(forged)
 
 
 def test_the_clock_is_no_input(memory: GraphMemory, repo: Repository):

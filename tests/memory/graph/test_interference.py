@@ -20,6 +20,7 @@ from ibidem.objects.cid import Cid, RootCid
 from ibidem.objects.edge import Edge
 from ibidem.objects.errors import InvalidInputError, NotFoundError
 from ibidem.objects.ids import EdgeId, NodeId
+from ibidem.repo.core import Core
 from ibidem.repo.events import Event
 from ibidem.repo.repository import Repository
 from ibidem.retrieve.access.policy import (
@@ -149,7 +150,7 @@ def check_graph(seed: int) -> None:
         }
         seen = memory.retrieve_graph(text, trust=trust, **options)
         assert said(seen) == said(other.retrieve_graph(text, **options))
-        assert memory.repository.replay(seen.receipt).to_bytes() == seen.to_bytes()
+        assert memory.repository.receipts.replay(seen.receipt).to_bytes() == seen.to_bytes()
 
 
 def test_tr4_a_graph_is_that_of_a_memory_without_the_rest():
@@ -209,7 +210,7 @@ def test_tr6_what_is_hidden_is_as_what_is_missing(name: str, is_forgotten: bool)
 
     clock = ticking()
     store = bootstrapped(CountingStore(), None, "", clock)
-    repo = Repository(store, None, clock)
+    repo = Repository(Core(store, None, clock))
     with repo.transaction() as tx:
         tx.set_trust_policy(POLICY)
         secret = tx.add_node("Doc", summary="hidden", props={"level": 4})
@@ -352,7 +353,7 @@ def test_tr11_an_export_has_no_block_of_what_is_hidden(repo: Repository, tmp_pat
     with repo.transaction() as tx:
         tx.tombstone(secret, reason="canary-reason")
     path = tmp_path / "part.car"
-    repo.export_part(path, trust=LOW)
+    repo.sync.export_part(path, trust=LOW)
     data = path.read_bytes()
     assert b"passage 0 word" in data
     assert b"canary" not in data
@@ -360,7 +361,7 @@ def test_tr11_an_export_has_no_block_of_what_is_hidden(repo: Repository, tmp_pat
     for id_ in (secret, parts[1]):
         assert id_.raw not in data
     with ibidem.init("memory:", clock=ticking()) as other:
-        other.import_(path)
+        other.sync.load(path)
         assert other.at(trust=ALL).count() == repo.at(trust=LOW).count()
         with pytest.raises(InvalidInputError):
             other.retrieve("word")

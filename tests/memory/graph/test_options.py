@@ -75,7 +75,7 @@ def test_feedback_moves_the_roots_of_a_graph(memory: GraphMemory, facts: list[No
     answer = memory.retrieve_graph("gate", feedback=True)
     assert answer.graph.root_ids[0] == facts[1]
     not_useful(memory.repository, found, [facts[1]], actor="actor")
-    assert memory.repository.replay(answer.receipt).to_bytes() == answer.to_bytes()
+    assert memory.repository.receipts.replay(answer.receipt).to_bytes() == answer.to_bytes()
     again = memory.retrieve_graph("gate", feedback=True, notes=head)
     assert again.graph.root_ids == answer.graph.root_ids
 
@@ -89,7 +89,7 @@ def test_worth_and_recency_count_at_the_time_of_the_question(
     late = memory.retrieve_graph("gate", worth=True, recency=True, as_of=EPOCH + 2 * DAY)
     assert early.graph.root_ids[0] == facts[0]
     assert late.graph.root_ids[0] == facts[1]
-    assert memory.repository.replay(late.receipt).to_bytes() == late.to_bytes()
+    assert memory.repository.receipts.replay(late.receipt).to_bytes() == late.to_bytes()
 
 
 def test_a_reranker_is_asked_once_and_a_replay_takes_what_it_said(
@@ -99,6 +99,6 @@ def test_a_reranker_is_asked_once_and_a_replay_takes_what_it_said(
     answer = memory.retrieve_graph("gate", rerank=model)
     assert answer.status["rerank"] == "ok"
     assert answer.graph.root_ids[0] == facts[1]
-    again = memory.repository.replay(answer.receipt)
+    again = memory.repository.receipts.replay(answer.receipt)
     assert again.to_bytes() == answer.to_bytes()
     assert model.calls == 1

@@ -79,7 +79,7 @@ def test_a_question_over_records_without_a_time_is_repeated(memory: GraphMemory)
     plain(memory, "Semantic", summary="the gate is blue", time=EPOCH + 60 * DAY)
     assert answer.query.records.undated == EPOCH
     assert [one.salience for one in answer.items] == [0.5]
-    again = memory.repository.replay(answer.receipt)
+    again = memory.repository.receipts.replay(answer.receipt)
     assert again.to_bytes() == answer.to_bytes()
 
 

@@ -13,6 +13,7 @@ from ibidem.memory.graph.revise import CONTESTED_BY, DERIVED_FROM, STALE_SOURCE,
 from ibidem.objects.errors import InvalidInputError, NotFoundError
 from ibidem.objects.ids import NodeId
 from ibidem.repo.bootstrap import bootstrapped
+from ibidem.repo.core import Core
 from ibidem.repo.repository import Repository
 from ibidem.store.memory import MemoryStore
 
@@ -57,7 +58,7 @@ class FailingStore(MemoryStore):
 def test_rv1_a_revision_is_there_whole_or_not_at_all(name: str):
     clock = ticking()
     store = bootstrapped(FailingStore(), None, "", clock)
-    memory = GraphMemory(Repository(store, None, clock))
+    memory = GraphMemory(Repository(Core(store, None, clock)))
     (one,) = memory.add(record())
     head, before = memory.repository.head, edges(memory.repository)
     place = 0

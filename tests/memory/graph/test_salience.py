@@ -100,14 +100,14 @@ def test_de7_pruning_hides_what_has_faded_and_may_be_pruned(memory: GraphMemory)
     assert memory.prune(as_of=when, dry_run=True) == [ids[0]]
     assert memory.repository.head == head
     assert memory.prune(as_of=when) == [ids[0]]
-    commits = list(memory.repository.log())
+    commits = list(memory.repository.history.log())
     assert commits[0].parents == (head,)
     assert len(commits) == 2
     with pytest.raises(NotFoundError):
         memory.record(ids[0])
     assert memory.record(ids[0], rev=head).text == "faded"
     assert memory.prune(as_of=when) == []
-    assert len(list(memory.repository.log())) == 2
+    assert len(list(memory.repository.history.log())) == 2
     for value in (-1, 2, float("nan"), "x"):
         with pytest.raises(InvalidInputError, match=r"^below"):
             memory.prune(below=value)

@@ -198,8 +198,8 @@ def test_a_receipt_says_who_asked_and_is_replayed_for_them(guarded: GraphMemory)
     assert result.receipt is not None
     assert result.receipt.query.trust == LOW
     guarded.add(record(text="tea again"))
-    assert repo.replay(result.receipt).to_bytes() == result.to_bytes()
-    assert isinstance(repo.graph(trust=LOW), RestrictedGraph)
+    assert repo.receipts.replay(result.receipt).to_bytes() == result.to_bytes()
+    assert isinstance(repo.core.graph(trust=LOW), RestrictedGraph)
 
 
 def test_other_callers_do_not_share_a_view(guarded: GraphMemory):

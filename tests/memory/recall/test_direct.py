@@ -88,7 +88,7 @@ def test_ar27_a_direct_answer_changes_no_item(repo: Repository) -> None:
     assert plain.items == told.items
     assert plain.to_bytes() != told.to_bytes()
     assert told.receipt is not None
-    assert repo.replay(told.receipt).direct == told.direct
+    assert repo.receipts.replay(told.receipt).direct == told.direct
 
 
 def test_ar28_not_asked_is_no_work(repo: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,8 +96,8 @@ def test_ar28_not_asked_is_no_work(repo: Repository, monkeypatch: pytest.MonkeyP
     for _ in range(3):  # so that what is remembered between questions is
         repo.retrieve("alpha", limit=1)
     read: list[object] = []
-    get = repo.store.get
-    monkeypatch.setattr(repo.store, "get", lambda cid: (read.append(cid), get(cid))[1])
+    get = repo.core.store.get
+    monkeypatch.setattr(repo.core.store, "get", lambda cid: (read.append(cid), get(cid))[1])
     repo.retrieve("alpha", limit=1)
     plain = len(read)
     repo.retrieve("alpha", limit=1, direct=True)

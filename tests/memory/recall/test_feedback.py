@@ -79,9 +79,9 @@ def test_ar15_votes_are_pinned(repo: Repository) -> None:
     assert again.to_bytes() == seen.to_bytes()
     assert seen.receipt is not None
     assert seen.receipt.notes_head == notes
-    assert repo.replay(seen.receipt).to_bytes() == seen.to_bytes()
+    assert repo.receipts.replay(seen.receipt).to_bytes() == seen.to_bytes()
     assert result.receipt is not None
-    assert repo.replay(result.receipt).to_bytes() == result.to_bytes()
+    assert repo.receipts.replay(result.receipt).to_bytes() == result.to_bytes()
 
 
 def test_ar16_negatives_count_for_questions_like_theirs(repo: Repository) -> None:
@@ -116,9 +116,9 @@ def test_ar18_a_batch_says_what_it_means(repo: Repository) -> None:
         not_useful(repo, result, useful=[one, two], actor="ada")
     with pytest.raises(InvalidInputError, match="actor"):
         not_useful(repo, result, [one], actor="")
-    assert repo.notes().head is None
+    assert repo.notes.space().head is None
     not_useful(repo, result, useful=[one], actor="ada")
-    assert [event.targets for event in repo.notes().log().events] == [(two,)]
+    assert [event.targets for event in repo.notes.space().log().events] == [(two,)]
 
 
 def test_ar19_concurrent_votes_are_all_there(tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_ar19_concurrent_votes_are_all_there(tmp_path: Path) -> None:
         def votes(writer: int) -> None:
             try:
                 for number in range(VOTES_EACH):
-                    repo.notes().vote(node, 1, actor=f"{writer} {number}")
+                    repo.notes.space().vote(node, 1, actor=f"{writer} {number}")
             except BaseException as error:  # told by the test's own thread
                 errors.append(error)
 
@@ -139,7 +139,7 @@ def test_ar19_concurrent_votes_are_all_there(tmp_path: Path) -> None:
         for thread in threads:
             thread.join()
         assert not errors
-        actors = {event.actor for event in repo.notes().log().of_kind(VOTE)}
+        actors = {event.actor for event in repo.notes.space().log().of_kind(VOTE)}
         assert len(actors) == 20 * VOTES_EACH
 
 
@@ -171,6 +171,6 @@ def test_packs_without_a_useful_hit_did_not_help(repo: Repository) -> None:
     mill = next(pack for pack in packs if len(pack.hits) == 2)
     news = next(pack for pack in packs if pack is not mill)
     not_useful(repo, packs, useful=[mill.hits[1].id], actor="ada")
-    [event] = repo.notes().log().of_kind("not_useful")
+    [event] = repo.notes.space().log().of_kind("not_useful")
     assert event.targets == (news.entry.id,)
     assert event.about == packs.cid

@@ -91,13 +91,13 @@ def test_ar32_worth(repo: Repository) -> None:
     assert [worth(*counts) for counts in ((0, 0), (3, 0), (0, 3))] == [1.0, 1.6, 0.4]
     one, two = add(repo, "alpha one", "alpha two")
     for _ in range(3):
-        repo.notes().outcome(one, True)
-        repo.notes().outcome(two, False)
+        repo.notes.space().outcome(one, True)
+        repo.notes.space().outcome(two, False)
     assert shares(repo.retrieve("alpha", worth=True), "worth") == {one: 1.6, two: 0.4}
     with pytest.raises(InvalidInputError, match="value"):
-        repo.notes().add([Event(OUTCOME, (one,), value=float("nan"))])
+        repo.notes.space().add([Event(OUTCOME, (one,), value=float("nan"))])
     for _ in range(3):
-        repo.notes().outcome(one, False, time=NOW - 7 * DAY)
+        repo.notes.space().outcome(one, False, time=NOW - 7 * DAY)
     aged = repo.retrieve("alpha", worth={"half_life": 7 * DAY})
     assert shares(aged, "worth")[one] == worth(3.0, 1.5)
     early = repo.retrieve("alpha", worth=True, as_of=NOW - 8 * DAY)
@@ -107,11 +107,11 @@ def test_ar32_worth(repo: Repository) -> None:
 def test_what_came_of_an_answer_counts_without_a_commit_after_it(repo: Repository) -> None:
     one, two = add(repo, "alpha one", "alpha two")
     old = repo.commit_at().time + 10 * DAY
-    repo.notes().outcome(one, True, time=old)
+    repo.notes.space().outcome(one, True, time=old)
     asked = repo.retrieve("alpha", worth=True)
     assert shares(asked, "worth")[one] == worth(1.0, 0.0)
     assert shares(asked, "worth")[two] == 1.0
-    assert repo.replay(asked.receipt).to_bytes() == asked.to_bytes()
+    assert repo.receipts.replay(asked.receipt).to_bytes() == asked.to_bytes()
     fixed = repo.retrieve("alpha", worth=True, as_of=repo.commit_at().time)
     assert shares(fixed, "worth")[one] == 1.0
 
@@ -161,7 +161,7 @@ def test_ar35_recency(repo: Repository, age: int, factor: float) -> None:
 def test_x11_every_contribution_adds_up(repo: Repository) -> None:
     one, _ = add(repo, "alpha one", "alpha two", time=NOW - 3 * DAY, importance=0.9)
     vote(repo, repo.retrieve("alpha"), one, 1, actor="ada")
-    repo.notes().outcome(one, True)
+    repo.notes.space().outcome(one, True)
     options = {"recency": True, "importance": True, "feedback": True, "worth": True}
     for item in repo.retrieve("alpha one", expansion=True, **options).items:
         total = 0.0

@@ -128,7 +128,7 @@ def test_ar6_a_reranker_is_asked_once(repo: Repository, tmp_path: Path, kept: st
         reranker.rerank("gamma", one)
     assert model.calls == 5
     add(repo, "alpha one", "alpha two")
-    said = remembered(repo, Scripted([1.0, 2.0]))
+    said = remembered(repo.core, Scripted([1.0, 2.0]))
     first, second = repo.retrieve("alpha", rerank=said), repo.retrieve("alpha", rerank=said)
     assert first.to_bytes() == second.to_bytes()
 
@@ -138,7 +138,7 @@ def test_ar7_a_reranked_answer_replays_without_the_model(repo: Repository) -> No
     model = Scripted([1.0, 2.0])
     result = repo.retrieve("alpha", rerank=model)
     assert result.receipt is not None
-    assert repo.replay(result.receipt).to_bytes() == result.to_bytes()
+    assert repo.receipts.replay(result.receipt).to_bytes() == result.to_bytes()
     assert model.calls == 1
 
 

@@ -36,7 +36,7 @@ def fill(repo: Repository, *, count: int = 4) -> dict[str, NodeId]:
         tx.update_node(ids["doc 0"], summary="another summary")
         tx.tombstone(ids["doc 2"], reason="wrong")
     repo.retrieve("summary")
-    with repo.staging() as tx:
+    with repo.stage.transaction() as tx:
         tx.add_node("Note", summary="staged")
     return ids
 

@@ -47,9 +47,9 @@ def test_no_byte_of_it_is_in_any_file(tmp_path: Path) -> None:
             tx.update_node(secret, summary=f"still about {SECRET}")
         for rev in ("HEAD", "HEAD~1", "other"):
             assert repo.at(rev).retrieve(SECRET).items
-        repo.vector_cache.add(bytes(32), {text_digest(SECRET): np.full(4, 0.123456789, "<f4")})
+        repo.core.vector_cache.add(bytes(32), {text_digest(SECRET): np.full(4, 0.123456789, "<f4")})
         assert places_of(tmp_path, *NEEDLES)
-        report = repo.erase(secret, reason="asked", author="ada")
+        report = repo.maintenance.erase(secret, reason="asked", author="ada")
         assert report.elsewhere == ()
         assert sorted(report.commits) == ["heads/main", "heads/other"]
         repo.retrieve("summary harmless")
@@ -68,10 +68,10 @@ def test_what_quotes_any_field_of_it_goes_too(tmp_path: Path, name: str) -> None
         with repo.transaction() as tx:
             tx.add_node("Doc", summary="harmless", key="harmless")
             secret = tx.add_node("Doc", **{"key": "k", name: said_in_fields(SECRET)[name]})
-        with repo.run("desk") as run:
+        with repo.runs.start("desk") as run:
             run.event("model", "what is it?", lambda: f"they say {SECRET}")
         assert places_of(tmp_path, SECRET.encode())
-        repo.erase(secret)
+        repo.maintenance.erase(secret)
         assert places_of(tmp_path, SECRET.encode()) == []
 
 
@@ -88,12 +88,12 @@ def test_a_field_that_is_new_in_the_table_is_erased(
                 {},
                 may_replace=False,
             )
-        with repo.run("desk") as run:
+        with repo.runs.start("desk") as run:
             run.event("model", "what is it?", lambda: f"they say {SECRET}")
         assert places_of(tmp_path, SECRET.encode())
-        repo.erase(secret)
+        repo.maintenance.erase(secret)
         assert places_of(tmp_path, SECRET.encode()) == []
-        assert repo.fsck().is_clean
+        assert repo.maintenance.fsck().is_clean
 
 
 def test_cached_embeddings_of_its_texts_go(tmp_path: Path) -> None:
@@ -102,13 +102,13 @@ def test_cached_embeddings_of_its_texts_go(tmp_path: Path) -> None:
     with ibidem.init(tmp_path) as repo:
         secret = add_secret(repo)
         node = repo.at().node(secret)
-        digest = text_digest(node_text(node, repo.at().config.fields, repo.content_of(node)))
+        digest = text_digest(node_text(node, repo.at().config.fields, repo.core.content_of(node)))
         other = text_digest("other")
         vector = np.full(4, 0.25, np.float32)
-        repo.vector_cache.add(bytes(32), {digest: vector, other: vector})
-        repo.erase(secret)
-        assert list(repo.vector_cache.find(bytes(32), 4, [digest, other])) == [other]
-        assert repo.fsck().is_clean
+        repo.core.vector_cache.add(bytes(32), {digest: vector, other: vector})
+        repo.maintenance.erase(secret)
+        assert list(repo.core.vector_cache.find(bytes(32), 4, [digest, other])) == [other]
+        assert repo.maintenance.fsck().is_clean
 
 
 def test_old_heads_say_erased_and_new_ones_never_knew(repo: Repository) -> None:
@@ -116,7 +116,7 @@ def test_old_heads_say_erased_and_new_ones_never_knew(repo: Repository) -> None:
     old = repo.head
     result = repo.retrieve(SECRET)
     assert result.receipt is not None
-    repo.erase(secret, reason="asked")
+    repo.maintenance.erase(secret, reason="asked")
     assert not repo.retrieve(SECRET).items
     assert repo.retrieve("harmless").items
     for ask in (
@@ -128,7 +128,7 @@ def test_old_heads_say_erased_and_new_ones_never_knew(repo: Repository) -> None:
             ask()
         assert caught.value.kind is ErrorKind.ERASED
     with pytest.raises(ReplayError) as replayed:
-        repo.replay(result.receipt)
+        repo.receipts.replay(result.receipt)
     assert replayed.value.kind is ErrorKind.ERASED
     with pytest.raises(NotFoundError):
         repo.at().node(secret)
@@ -139,7 +139,7 @@ def test_an_old_head_answers_as_if_it_had_been_invisible_where_that_is_allowed(
 ) -> None:
     secret = add_secret(repo)
     old = repo.head
-    repo.erase(secret, reason="asked")
+    repo.maintenance.erase(secret, reason="asked")
     partial = repo.at(old, allow_erased=True)
     assert {erasure.node for erasure in partial.erasures} == {secret}
     assert [item.node.summary for item in partial.retrieve("harmless").items] == ["harmless"]
@@ -152,21 +152,21 @@ def test_it_comes_back_by_no_way(repo: Repository) -> None:
     secret = add_secret(repo)
     old = repo.head
     assert old is not None
-    blocks = {cid: repo.store.get(cid) for cid in repo.store.cids()}
+    blocks = {cid: repo.core.store.get(cid) for cid in repo.core.store.cids()}
     node = repo.at().node(secret)
-    repo.erase(secret)
+    repo.maintenance.erase(secret)
     ways = [
         lambda: add_secret(repo),
-        lambda: repo.store.put({node.cid: blocks[node.cid]}),
+        lambda: repo.core.store.put({node.cid: blocks[node.cid]}),
         # Another version, which no erasure names, is refused by its id.
-        lambda: repo.store.put({(other := replace(node, summary="x")).cid: other.encode()}),
+        lambda: repo.core.store.put({(other := replace(node, summary="x")).cid: other.encode()}),
     ]
     for way in ways:
         with pytest.raises(InvalidInputError) as caught:
             way()
         assert caught.value.kind is ErrorKind.FORGOTTEN
     with pytest.raises(InvalidInputError):
-        repo.undo()
+        repo.history.undo()
     with repo.transaction() as tx:
         tx.untombstone(secret) if tx.is_tombstoned(secret) else None
     with pytest.raises(InvalidInputError):
@@ -174,36 +174,36 @@ def test_it_comes_back_by_no_way(repo: Repository) -> None:
     repo.branch("old", at=old)
     with pytest.raises(ErasedError):
         repo.at("old").node(secret)
-    assert not repo.store.has(node.cid)
-    assert repo.fsck().is_clean
+    assert not repo.core.store.has(node.cid)
+    assert repo.maintenance.fsck().is_clean
 
 
 def test_later_changes_can_still_be_undone(repo: Repository) -> None:
     secret = add_secret(repo)
-    repo.erase(secret)
+    repo.maintenance.erase(secret)
     before = repo.head
     with repo.transaction() as tx:
         tx.add_node("Doc", summary="later")
-    repo.undo()
+    repo.history.undo()
     assert repo.head == before
     with pytest.raises(InvalidInputError, match="erased"):
-        repo.undo()
+        repo.history.undo()
 
 
 def test_a_merge_with_an_old_branch_does_not_bring_it_back(repo: Repository) -> None:
     secret = add_secret(repo)
     old = repo.head
-    repo.erase(secret)
+    repo.maintenance.erase(secret)
     repo.branch("old", at=old)
     repo.switch("old")
     with repo.transaction() as tx:
         tx.add_node("Doc", summary="on the old branch")
     repo.switch("main")
     repo.merge("old")
-    assert repo.at().find_node(secret) is None if hasattr(repo.at(), "find_node") else True
+    assert not repo.at().find_nodes([secret])
     assert not repo.retrieve(SECRET).items
     assert repo.retrieve("on the old branch").items
-    assert repo.fsck().is_clean
+    assert repo.maintenance.fsck().is_clean
 
 
 def test_what_other_nodes_share_stays_and_is_named(repo: Repository) -> None:
@@ -214,17 +214,17 @@ def test_what_other_nodes_share_stays_and_is_named(repo: Repository) -> None:
         of = bytes(32)
         for node in (one, two):
             tx.set_vector(node, model="m", vector=np.ones(3), of=of)
-    report = repo.erase(one)
+    report = repo.maintenance.erase(one)
     assert len(report.shared) == 2
-    assert repo.content_of(repo.at().node(two)) == shared
-    assert repo.fsck().is_clean
+    assert repo.core.content_of(repo.at().node(two)) == shared
+    assert repo.maintenance.fsck().is_clean
 
 
 def test_who_says_the_same_is_named(repo: Repository) -> None:
     secret = add_secret(repo)
     with repo.transaction(message=f"about {SECRET}") as tx:
         tx.add_node("Doc", summary=f"I heard {SECRET}", key="gossip")
-    report = repo.erase(secret)
+    report = repo.maintenance.erase(secret)
     assert {kind for kind, _ in report.elsewhere} == {"node", "commit"}
 
 
@@ -234,11 +234,11 @@ def test_what_names_the_document_of_a_passage_does_not_quote_the_passage(repo: R
         ingest_text(tx, text, path="mill.md")
     (document,) = repo.at().query(label="Document")
     (mill,) = (node for node in repo.at().query(label="Passage") if "mill" in (node.summary or ""))
-    with repo.run("desk") as run:
+    with repo.runs.start("desk") as run:
         run.event("look", {"at": document.id.raw}, lambda: "so be it")
-    report = repo.erase(mill.id)
+    report = repo.maintenance.erase(mill.id)
     assert report.elsewhere == ()
-    assert len(repo.recorded("desk").lines()) == 3
+    assert len(repo.runs.open("desk").lines()) == 3
 
 
 def test_a_key_as_long_as_an_id_is_a_text_where_no_node_has_that_id(repo: Repository) -> None:
@@ -246,17 +246,17 @@ def test_a_key_as_long_as_an_id_is_a_text_where_no_node_has_that_id(repo: Reposi
     with repo.transaction() as tx:
         one = tx.add_node("Doc", summary="one", key=name)
         tx.add_node("Doc", summary="two", props={"of": name}, key="two")
-    assert [kind for kind, _ in repo.erase(one).elsewhere] == ["node"]
+    assert [kind for kind, _ in repo.maintenance.erase(one).elsewhere] == ["node"]
 
 
 def test_recorded_runs_that_quote_it_are_destroyed(tmp_path: Path) -> None:
     with ibidem.init(tmp_path) as repo:
         secret = add_secret(repo)
-        with repo.run("desk") as run:
+        with repo.runs.start("desk") as run:
             run.event("model", "what is it?", lambda: f"they say {SECRET} " * 300)
-        repo.erase(secret)
+        repo.maintenance.erase(secret)
         assert places_of(tmp_path, *NEEDLES[:2]) == []
-        assert repo.fsck().is_clean
+        assert repo.maintenance.fsck().is_clean
 
 
 def test_notes_and_conflicts_at_the_heads_let_go_of_it(repo: Repository) -> None:
@@ -267,33 +267,33 @@ def test_notes_and_conflicts_at_the_heads_let_go_of_it(repo: Repository) -> None
             tx.update_node(secret, summary=f"{text} {SECRET}")
     repo.merge("side")
     assert repo.at().root.conflicts != repo.at("HEAD~1").root.conflicts
-    repo.erase(secret)
-    assert repo.fsck().is_clean
+    repo.maintenance.erase(secret)
+    assert repo.maintenance.fsck().is_clean
     assert not repo.retrieve(SECRET).items
 
 
 def test_a_stage_that_touches_it_has_to_be_settled_first(repo: Repository) -> None:
     secret = add_secret(repo)
-    with repo.staging() as tx:
+    with repo.stage.transaction() as tx:
         tx.update_node(secret, summary="staged")
     with pytest.raises(InvalidInputError, match="stage"):
-        repo.erase(secret)
-    repo.clear_stage()
-    with repo.staging() as tx:
+        repo.maintenance.erase(secret)
+    repo.stage.clear()
+    with repo.stage.transaction() as tx:
         tx.add_node("Doc", summary="something else")
-    repo.erase(secret)
-    assert repo.commit_stage() is not None
+    repo.maintenance.erase(secret)
+    assert repo.stage.commit() is not None
     assert repo.retrieve("something else").items
-    assert repo.fsck().is_clean
+    assert repo.maintenance.fsck().is_clean
 
 
 @pytest.mark.parametrize("ids", [[], [NodeId(bytes(16))]])
 def test_bad_ids_change_nothing(repo: Repository, ids: list[NodeId]) -> None:
     add_secret(repo)
-    before = repo.view.cid
+    before = repo.core.view.cid
     with pytest.raises((InvalidInputError, NotFoundError)):
-        repo.erase(ids)
-    assert repo.view.cid == before
+        repo.maintenance.erase(ids)
+    assert repo.core.view.cid == before
 
 
 def test_a_conflict_that_is_erased_itself_need_not_be_read(repo: Repository) -> None:
@@ -302,7 +302,7 @@ def test_a_conflict_that_is_erased_itself_need_not_be_read(repo: Repository) -> 
         node = tx.add_node("Doc", summary="kept")
     lost = ConflictCid.of(b"a block that is nowhere")
     erasure = Erasure(node_id("", "gone"), (lost,))
-    buffer = WriteBatch(repo.store)
+    buffer = WriteBatch(repo.core.store)
     root = replace(repo.at().root, conflicts=build([(node.raw, lost)], buffer))
     erased = Erased((erasure,), {lost.raw: erasure}, {erasure.node.raw: erasure})
     assert entries_of_erased(buffer, root, erased).trees[CONFLICTS] == {node.raw: None}

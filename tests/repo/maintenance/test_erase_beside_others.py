@@ -18,6 +18,7 @@ from ibidem.index.families.snapshot_parts import SnapshotParts
 from ibidem.index.snapshot_registry import SnapshotRegistry
 from ibidem.objects.errors import ErasedError
 from ibidem.objects.ids import NodeId
+from ibidem.repo.core import Core
 from ibidem.repo.erasure import destroy as destroying
 from ibidem.repo.erasure import erase as erasing
 from ibidem.repo.repository import Repository
@@ -41,9 +42,9 @@ def test_the_next_erasure_finishes_one_that_was_cut_short(
         repo.retrieve(SECRET)
         with monkeypatch.context() as patch:
             patch.setattr(erasing, "finish", lambda *_: True)
-            repo.erase(secret)
-        repo.erase(other)
-        assert repo.fsck().is_clean
+            repo.maintenance.erase(secret)
+        repo.maintenance.erase(other)
+        assert repo.maintenance.fsck().is_clean
     assert places_of(tmp_path, *NEEDLES) == []
 
 
@@ -62,7 +63,7 @@ def test_what_another_erases_meanwhile_is_destroyed_before_the_mark_goes(
             monkeypatch.undo()
             with monkeypatch.context() as patch:
                 patch.setattr(erasing, "finish", lambda *_: True)
-                other.erase(secret)
+                other.maintenance.erase(secret)
 
         if step == "close":
             closed = destroying._is_closed
@@ -71,11 +72,11 @@ def test_what_another_erases_meanwhile_is_destroyed_before_the_mark_goes(
             )
         else:
             monkeypatch.setattr(
-                type(repo), "drop_index", lambda self: erased_by_other() or self.drop_index()
+                Core, "drop_index", lambda self: erased_by_other() or self.drop_index()
             )
-        repo.erase(mine)
-        assert repo.store.cell(ERASING_CELL) is None
-        assert repo.fsck().is_clean
+        repo.maintenance.erase(mine)
+        assert repo.core.store.cell(ERASING_CELL) is None
+        assert repo.maintenance.fsck().is_clean
     assert places_of(tmp_path, *NEEDLES) == []
 
 
@@ -89,14 +90,14 @@ def test_who_wrote_an_index_meanwhile_takes_it_away_again(
 
         def put(found: SnapshotRegistry, state: SnapshotParts) -> None:
             monkeypatch.undo()
-            other.erase(secret)
+            other.maintenance.erase(secret)
             put_missing(found, state)
 
         monkeypatch.setattr(SnapshotRegistry, "_put_missing", put)
         assert repo.retrieve("harmless").items
         assert places_of(tmp_path, *NEEDLES) == []
         assert not repo.retrieve(SECRET).items
-        assert repo.fsck().is_clean
+        assert repo.maintenance.fsck().is_clean
 
 
 def test_a_revision_from_before_an_erasure_makes_no_index_that_quotes_it(tmp_path: Path) -> None:
@@ -104,13 +105,13 @@ def test_a_revision_from_before_an_erasure_makes_no_index_that_quotes_it(tmp_pat
     with ibidem.init(tmp_path) as repo, ibidem.open(tmp_path) as other:
         secret = add_secret(repo)
         before = repo.at()
-        other.erase(secret)
+        other.maintenance.erase(secret)
         with pytest.raises(ErasedError):
             before.retrieve("harmless")
         assert places_of(tmp_path, *NEEDLES) == []
         assert repo.retrieve("harmless").items
         assert not repo.retrieve(SECRET).items
-        assert repo.fsck().is_clean
+        assert repo.maintenance.fsck().is_clean
 
 
 def test_a_transaction_from_before_an_erasure_does_not_bring_it_back(tmp_path: Path) -> None:
@@ -119,9 +120,9 @@ def test_a_transaction_from_before_an_erasure_does_not_bring_it_back(tmp_path: P
         with repo.transaction() as tx:
             tx.add_node("Doc", summary="beside it", key="beside")
             tx.update_node(secret, summary=f"{SECRET}, and more")
-            other.erase(secret)
+            other.maintenance.erase(secret)
         assert {node.summary for node in repo.at().nodes()} == {"harmless", "beside it"}
-        assert repo.fsck().is_clean
+        assert repo.maintenance.fsck().is_clean
     assert places_of(tmp_path, *NEEDLES) == []
 
 
@@ -154,7 +155,7 @@ def test_a_merge_that_ends_after_all_else_brings_nothing_back(
                 for _ in range(3):
                     tx.add_node("Doc", summary="harmless", unique=True)
             assert repo.retrieve("harmless").items
-        repo.erase(secret)
+        repo.maintenance.erase(secret)
         end_all(MergeScheduler())
         assert places_of(tmp_path, *NEEDLES) == []
 
@@ -162,7 +163,7 @@ def test_a_merge_that_ends_after_all_else_brings_nothing_back(
 def test_a_commit_that_comes_between_is_seen(repo: Repository) -> None:
     """The new version of the other writer is erased with the rest."""
     secret = add_secret(repo)
-    other = Repository(repo.store, None, lambda: 1)
+    other = Repository(Core(repo.core.store, None, lambda: 1))
     find, calls = erasing.find_copies, []
 
     def found(*arguments: object) -> object:
@@ -175,11 +176,11 @@ def test_a_commit_that_comes_between_is_seen(repo: Repository) -> None:
 
     erasing.find_copies = found  # type: ignore[assignment]
     try:
-        repo.erase(secret)
+        repo.maintenance.erase(secret)
     finally:
         erasing.find_copies = find
-    assert repo.fsck().is_clean
-    assert all(SECRET.encode() not in repo.store.get(cid) for cid in repo.store.cids())
+    assert repo.maintenance.fsck().is_clean
+    assert all(SECRET.encode() not in repo.core.store.get(cid) for cid in repo.core.store.cids())
 
 
 LONG_LIVED = """
@@ -217,10 +218,12 @@ def test_a_process_that_knew_it_does_not_bring_it_back(tmp_path: Path) -> None:
         assert child.stdout.readline() == "ready\n"
         mine = next(
             NodeId(key)
-            for key, _ in ibidem.objects.tree.Tree(repo.store, repo.at("HEAD~1").root.nodes).items()
+            for key, _ in ibidem.objects.tree.Tree(
+                repo.core.store, repo.at("HEAD~1").root.nodes
+            ).items()
             if repo.at("HEAD~1").node(NodeId(key)).key == ("", "mine")
         )
-        repo.erase([secret, mine])
+        repo.maintenance.erase([secret, mine])
         child.stdin.write("go\n")
         child.stdin.flush()
         assert child.stdout.readline() == "done\n"
@@ -228,26 +231,26 @@ def test_a_process_that_knew_it_does_not_bring_it_back(tmp_path: Path) -> None:
         assert child.wait(300) == 0
         child.stdout.close()
         assert places_of(tmp_path, *NEEDLES) == []
-        assert repo.fsck().is_clean
+        assert repo.maintenance.fsck().is_clean
 
 
 def test_settings_that_say_the_same_stay_and_are_named(tmp_path: Path) -> None:
     with ibidem.init(tmp_path) as repo:
         local = tmp_path / ".ibidem" / "local"
-        repo.remotes.add("hill", address_of(f"/srv/{SECRET}"))
-        repo.remotes.add("sea", address_of("/srv/sea"))
+        repo.sync.remotes.add("hill", address_of(f"/srv/{SECRET}"))
+        repo.sync.remotes.add("sea", address_of("/srv/sea"))
         (local / "serve-token").write_text(SECRET)
         (local / "last.json").write_text(f'{{"said": "{SECRET}"}}')
         (local / "other.json").write_text("{}")
-        before = repo.remotes.all()
-        report = repo.erase(add_secret(repo))
-        assert repo.remotes.all() == before
+        before = repo.sync.remotes.all()
+        report = repo.maintenance.erase(add_secret(repo))
+        assert repo.sync.remotes.all() == before
         assert report.settings == ("local/remotes.json", "local/serve-token")
         assert sorted(path.name for path in local.glob("*.json")) == ["other.json", "remotes.json"]
-        assert repo.fsck().is_clean
-        repo.remotes.remove("hill")
+        assert repo.maintenance.fsck().is_clean
+        repo.sync.remotes.remove("hill")
         (local / "serve-token").unlink()
-        assert repo.erase(report.nodes[0]).settings == ()
+        assert repo.maintenance.erase(report.nodes[0]).settings == ()
 
 
 def test_a_local_file_is_not_removed_while_its_owner_writes_it(tmp_path: Path) -> None:
@@ -259,7 +262,7 @@ def test_a_local_file_is_not_removed_while_its_owner_writes_it(tmp_path: Path) -
         local.mkdir(exist_ok=True)
         log.write_text(SECRET)
         with folder_lock(local):
-            thread = threading.Thread(target=repo.erase, args=(secret,))
+            thread = threading.Thread(target=repo.maintenance.erase, args=(secret,))
             thread.start()
             thread.join(1.0)
             assert thread.is_alive()

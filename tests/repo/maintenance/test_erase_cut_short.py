@@ -80,9 +80,9 @@ def filled(folder: Path) -> NodeId:
             tx.update_node(secret, summary=f"still about {SECRET}")
         repo.retrieve(SECRET)
         node = repo.at().node(secret)
-        text = node_text(node, repo.at().config.fields, repo.content_of(node))
+        text = node_text(node, repo.at().config.fields, repo.core.content_of(node))
         vector = np.full(4, 0.123456789, np.float32)
-        repo.vector_cache.add(bytes(32), {text_digest(text): vector})
+        repo.core.vector_cache.add(bytes(32), {text_digest(text): vector})
         cache = folder / ".ibidem" / "cache"
         cache.mkdir()
         (cache / "answer").write_text(SECRET)
@@ -91,7 +91,7 @@ def filled(folder: Path) -> NodeId:
 
 
 def erase_again(folder: Path, repo: Repository, secret: NodeId) -> None:
-    report = repo.erase(secret)
+    report = repo.maintenance.erase(secret)
     assert report.nodes == (secret,)
     assert report.erasures
 
@@ -102,11 +102,11 @@ def open_again(folder: Path, repo: Repository, secret: NodeId) -> None:
 
 
 def collect(folder: Path, repo: Repository, secret: NodeId) -> None:
-    repo.collect_garbage()
+    repo.maintenance.gc()
 
 
 def finish(folder: Path, repo: Repository, secret: NodeId) -> None:
-    repo.finish_erasing()
+    repo.maintenance.finish_erasing()
 
 
 Way = Callable[[Path, Repository, NodeId], None]
@@ -127,16 +127,16 @@ def fail_at_every_step(folder: Path, way: Callable[[int], tuple[Way, bool]]) -> 
         with pytest.MonkeyPatch.context() as patch:
             medium = Medium(patch, at, kills=(at + late) % 2 == 0, late=late)
             with suppress(StorageError, Killed):  # no other error comes out
-                repo.erase(secret, reason="asked")
+                repo.maintenance.erase(secret, reason="asked")
             has_failed = medium.has_failed
-        is_published = repo.store.cell(ERASING_CELL) is not None
+        is_published = repo.core.store.cell(ERASING_CELL) is not None
         if is_published or come_next is erase_again:
             finished += is_published
             come_next(copy, repo, secret)
             assert places_of(copy, *NEEDLES) == []
         repo.close()
         with ibidem.open(copy) as opened:
-            assert opened.fsck().is_clean
+            assert opened.maintenance.fsck().is_clean
         shutil.rmtree(copy)
     assert finished > 20
 
@@ -162,7 +162,7 @@ def cut_short(folder: Path, at: int) -> NodeId:
     with ibidem.open(folder) as repo, pytest.MonkeyPatch.context() as patch:
         calls: list[str] = []
         for name in ("drop_index", "delete", "scrub"):
-            owner = repo if name == "drop_index" else repo.store
+            owner = repo.core if name == "drop_index" else repo.core.store
 
             def fails(*_: object, name: str = name) -> None:
                 raise StorageError(f"no {name}")
@@ -171,13 +171,13 @@ def cut_short(folder: Path, at: int) -> NodeId:
                 patch.setattr(type(owner), name, fails)
             calls.append(name)
         with pytest.raises(StorageError):
-            repo.erase(secret, reason="asked")
+            repo.maintenance.erase(secret, reason="asked")
     return secret
 
 
 def checked(folder: Path) -> FsckReport:
     with ibidem.open(folder, finish_erasing=False) as repo:
-        return repo.fsck()
+        return repo.maintenance.fsck()
 
 
 def test_what_is_still_readable_after_a_failure_is_named(tmp_path: Path) -> None:
@@ -211,13 +211,13 @@ def test_a_repository_whose_erasure_cannot_be_finished_opens_and_says_so(
         Medium(patch, 1, kills=False, late=False)
         with ibidem.open(tmp_path) as repo:
             assert not repo.retrieve(SECRET).items
-            assert repo.store.cell(ERASING_CELL) is not None
+            assert repo.core.store.cell(ERASING_CELL) is not None
             with pytest.raises(InvalidInputError):
                 add_secret(repo)
-            report = repo.fsck()
+            report = repo.maintenance.fsck()
             assert {fault.kind for fault in report.faults} == {FaultKind.UNFINISHED}
     with ibidem.open(tmp_path, finish_erasing=False) as repo:
-        assert repo.repair(report).is_clean
+        assert repo.maintenance.repair(report).is_clean
     assert places_of(tmp_path, *NEEDLES) == []
 
 
@@ -225,11 +225,11 @@ def test_who_opens_it_meanwhile_leaves_the_work_to_the_one_who_is_at_it(tmp_path
     cut_short(tmp_path, 1)
     with (
         ibidem.open(tmp_path, finish_erasing=False) as repo,
-        destroy._lock(repo, is_needed=True),
+        destroy._lock(repo.core, is_needed=True),
         ibidem.open(tmp_path) as other,
     ):
-        assert other.store.cell(ERASING_CELL) is not None
-        assert repo.finish_erasing()
+        assert other.core.store.cell(ERASING_CELL) is not None
+        assert repo.maintenance.finish_erasing()
     assert places_of(tmp_path, *NEEDLES) == []
 
 
@@ -250,22 +250,22 @@ def test_an_open_of_a_whole_repository_reads_one_cell_more_and_no_block(
 def test_erasing_what_is_erased_changes_nothing_and_says_what_was_done(tmp_path: Path) -> None:
     with ibidem.init(tmp_path) as repo:
         secret = add_secret(repo)
-        first = repo.erase(secret, reason="asked")
-        view = repo.view
-        again = repo.erase(secret)
+        first = repo.maintenance.erase(secret, reason="asked")
+        view = repo.core.view
+        again = repo.maintenance.erase(secret)
         assert (again.erasures, again.block_count, again.commits) == (first.erasures, 0, {})
-        assert repo.view == view
+        assert repo.core.view == view
 
 
 def test_erasing_again_takes_it_out_of_a_branch_that_was_begun_before(tmp_path: Path) -> None:
     with ibidem.init(tmp_path) as repo:
         secret = add_secret(repo)
         old = repo.head
-        repo.erase(secret, reason="asked")
+        repo.maintenance.erase(secret, reason="asked")
         repo.branch("old", at=old)
-        assert list(repo.erase(secret).commits) == ["heads/old"]
+        assert list(repo.maintenance.erase(secret).commits) == ["heads/old"]
         assert [node.summary for node in repo.at("old").nodes()] == ["harmless"]
-        assert repo.fsck().is_clean
+        assert repo.maintenance.fsck().is_clean
 
 
 def test_what_a_torn_receipt_still_says_is_overwritten(tmp_path: Path) -> None:
@@ -278,7 +278,7 @@ def test_what_a_torn_receipt_still_says_is_overwritten(tmp_path: Path) -> None:
         data[:60] = bytes(60)
         log.write_bytes(data)
         assert places_of(log.parent, *NEEDLES)
-        repo.erase(secret)
+        repo.maintenance.erase(secret)
     assert places_of(tmp_path, *NEEDLES) == []
 
 
@@ -292,8 +292,8 @@ def test_an_erasure_finishes_another_that_was_cut_short(
         repo.retrieve(SECRET)
         with monkeypatch.context() as patch:
             patch.setattr(erasing, "finish", lambda *_: True)
-            repo.erase(secret)
+            repo.maintenance.erase(secret)
         assert places_of(tmp_path, *NEEDLES)
-        repo.erase(other)
-        assert repo.fsck().is_clean
+        repo.maintenance.erase(other)
+        assert repo.maintenance.fsck().is_clean
     assert places_of(tmp_path, *NEEDLES) == []

@@ -21,7 +21,7 @@ from ibidem.store.lmdb.pages import check_pages
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     with ibidem.init(tmp_path / "repo", clock=lambda: 1) as repo:
-        repo.keyring.generate("ada")
+        repo.keys.ring.generate("ada")
         with repo.transaction(author="ada", sign="ada") as tx:
             one = tx.add_node("Doc", summary="one thing", key="one", content=b"z" * 4200)
             two = tx.add_node("Doc", summary="another thing", key="two")
@@ -31,7 +31,7 @@ def folder(tmp_path: Path) -> Path:
         with repo.transaction(author="ada") as tx:
             tx.tombstone(two, reason="wrong")
         repo.retrieve("thing")
-        with repo.staging() as tx:
+        with repo.stage.transaction() as tx:
             tx.add_node("Note", summary="staged")
     return tmp_path / "repo"
 
@@ -39,7 +39,7 @@ def folder(tmp_path: Path) -> Path:
 def told(folder: Path) -> object:
     """Returns everything that can be asked: answers, refs, logs, trust."""
     with ibidem.open(folder) as repo:
-        before = [block for _, block in repo.receipts.blocks()]
+        before = [block for _, block in repo.core.receipts.blocks()]
         asked = [
             repo.at(rev).retrieve("thing", vector=("m", [1.0, 0.5])).to_bytes()
             for rev in ("HEAD", "v1")
@@ -48,13 +48,13 @@ def told(folder: Path) -> object:
             asked,
             repo.current_branch,
             {name: cid.raw for name, cid in {**repo.branches(), **repo.tags()}.items()},
-            [operation.cid.raw for operation in repo.operations()],
-            [commit.cid.raw for commit in repo.log()],
-            [(change.family, change.id.raw, change.after) for change in repo.staged_changes()],
+            [operation.cid.raw for operation in repo.history.operations()],
+            [commit.cid.raw for commit in repo.history.log()],
+            [(change.family, change.id.raw, change.after) for change in repo.stage.changes()],
             [block.to_map() for block in repo.query(include_tombstoned=True)],
-            [str(verdict.standing) for verdict in repo.verify()],
-            repo.keyring.trust(),
-            repo.keyring.private("ada").seed,
+            [str(verdict.standing) for verdict in repo.keys.verify()],
+            repo.keys.ring.trust(),
+            repo.keys.ring.private("ada").seed,
             before,
         )
 

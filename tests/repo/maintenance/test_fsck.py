@@ -35,7 +35,7 @@ def commit_root(repo: Repository, root: Root, *more: tuple[Cid, bytes]) -> Commi
     block = root.encode()
     head = repo.head
     commit = Commit(RootCid.of(block), () if head is None else (head,), message="by hand")
-    repo.store.put({RootCid.of(block): block, commit.cid: commit.encode(), **dict(more)})
+    repo.core.store.put({RootCid.of(block): block, commit.cid: commit.encode(), **dict(more)})
     repo.branch("by-hand", at=commit.cid)
     return commit.cid
 
@@ -55,31 +55,31 @@ def test_a_whole_repository_is_clean_and_everything_is_counted(folder: Path) -> 
 def test_every_block_that_is_missing_or_damaged_is_named(repo: Repository) -> None:
     """Leaf values and the trees of every branch too, not only what the head needs."""
     fill(repo)
-    store = repo.store
+    store = repo.core.store
     for cid in list(store.cids()):
         if cid == EMPTY_TREE:
             continue  # reads as empty whether it is here or not
         block = store.get(cid)
         store.delete([cid])
-        report = repo.fsck()
+        report = repo.maintenance.fsck()
         assert any(
             fault.cid == cid or fault.kind in (FaultKind.LOG, FaultKind.CELL)
             for fault in report.faults
         ), cid
         store._blocks[cid] = block[:-1] + bytes([block[-1] ^ 1])  # type: ignore[attr-defined]
-        report = repo.fsck()
+        report = repo.maintenance.fsck()
         assert any(
             fault.cid == cid or fault.kind in (FaultKind.LOG, FaultKind.CELL)
             for fault in report.faults
         ), cid
         store._blocks[cid] = block  # type: ignore[attr-defined]
-    assert repo.fsck().is_clean
+    assert repo.maintenance.fsck().is_clean
 
 
 def test_all_parents_are_followed(repo: Repository) -> None:
     """The seed of this project followed the first parent only."""
     ids = fill(repo)
-    repo.clear_stage()
+    repo.stage.clear()
     repo.switch("side")
     with repo.transaction() as tx:
         tx.update_node(ids["doc 3"], summary="changed on the side")
@@ -87,23 +87,23 @@ def test_all_parents_are_followed(repo: Repository) -> None:
     repo.switch("main")
     repo.merge("side")
     repo.delete_branch("side")
-    repo.collect_garbage(keep_operations=1)
-    gone = Tree(repo.store, Root.decode(repo.store.get(side.root)).nodes).cid
-    repo.store.delete([gone])
-    assert any(fault.cid == gone for fault in repo.fsck().faults)
+    repo.maintenance.gc(keep_operations=1)
+    gone = Tree(repo.core.store, Root.decode(repo.core.store.get(side.root)).nodes).cid
+    repo.core.store.delete([gone])
+    assert any(fault.cid == gone for fault in repo.maintenance.fsck().faults)
 
 
 def test_an_edge_without_its_node_is_dangling(repo: Repository) -> None:
     ids = fill(repo)
     root = repo.at().root
-    buffer = WriteBatch(repo.store)
+    buffer = WriteBatch(repo.core.store)
     nodes = mutate(root.nodes, {ids["doc 1"].raw: None}, buffer)
     commit_root(
         repo,
         Root(nodes, root.edges, root.tombstones, root.conflicts, root.vectors, config=root.config),
         *buffer.new.items(),
     )
-    found = [fault for fault in repo.fsck().faults if fault.kind is FaultKind.DANGLING]
+    found = [fault for fault in repo.maintenance.fsck().faults if fault.kind is FaultKind.DANGLING]
     assert {fault.where.split()[0] for fault in found} == {"edge", "vectors"}
     assert all(ids["doc 1"].raw.hex() in fault.detail for fault in found)
 
@@ -111,21 +111,21 @@ def test_an_edge_without_its_node_is_dangling(repo: Repository) -> None:
 def test_a_value_under_another_key_or_of_another_kind_is_malformed(repo: Repository) -> None:
     ids = fill(repo)
     root = repo.at().root
-    cid = Tree(repo.store, root.nodes).get(ids["doc 0"].raw)
-    edge = next(iter(Tree(repo.store, root.edges).items()))[1]
+    cid = Tree(repo.core.store, root.nodes).get(ids["doc 0"].raw)
+    edge = next(iter(Tree(repo.core.store, root.edges).items()))[1]
     for key, value in ((ids["doc 3"].raw, cid), (ids["doc 3"].raw, edge)):
-        buffer = WriteBatch(repo.store)
+        buffer = WriteBatch(repo.core.store)
         nodes = mutate(root.nodes, {key: value}, buffer)
         fields = {name: getattr(root, name) for name in ("edges", "tombstones", "conflicts")}
         commit_root(repo, Root(nodes, **fields, config=root.config), *buffer.new.items())
-        assert FaultKind.MALFORMED in kinds(repo.fsck())
+        assert FaultKind.MALFORMED in kinds(repo.maintenance.fsck())
         repo.delete_branch("by-hand")
 
 
 def test_a_tree_that_build_would_not_make_is_malformed(repo: Repository) -> None:
     fill(repo, count=3)
     root = repo.at().root
-    keys, cids = Tree(repo.store, root.nodes).arrays()
+    keys, cids = Tree(repo.core.store, root.nodes).arrays()
     leaf = encode_tree(0, keys[:1].tobytes(), cids[:1].tobytes(), b"")
     rest = encode_tree(0, keys[1:].tobytes(), cids[1:].tobytes(), b"")
     joined = Cid.of(leaf).raw + Cid.of(rest).raw
@@ -135,7 +135,7 @@ def test_a_tree_that_build_would_not_make_is_malformed(repo: Repository) -> None
     fields = {name: getattr(root, name) for name in ("edges", "tombstones", "conflicts")}
     blocks = ((Cid.of(block), block) for block in (leaf, rest, top))
     commit_root(repo, Root(cid, **fields, config=root.config), *blocks)
-    assert any("should not" in fault.detail for fault in repo.fsck().faults)
+    assert any("should not" in fault.detail for fault in repo.maintenance.fsck().faults)
 
 
 def test_a_block_in_another_form_than_its_value_has_is_malformed(repo: Repository) -> None:
@@ -143,12 +143,12 @@ def test_a_block_in_another_form_than_its_value_has_is_malformed(repo: Repositor
     root = repo.at().root
     node = repo.at().node(ids["doc 0"])
     block = codec.encode({**node.to_map(), "tail": ""})
-    buffer = WriteBatch(repo.store)
+    buffer = WriteBatch(repo.core.store)
     buffer.put(Cid.of(block), block)
     nodes = mutate(root.nodes, {node.id.raw: Cid.of(block)}, buffer)
     fields = {name: getattr(root, name) for name in ("edges", "tombstones", "conflicts")}
     commit_root(repo, Root(nodes, **fields, config=root.config), *buffer.new.items())
-    assert any("left out" in fault.detail for fault in repo.fsck().faults)
+    assert any("left out" in fault.detail for fault in repo.maintenance.fsck().faults)
 
 
 @pytest.mark.parametrize(
@@ -167,21 +167,23 @@ def test_a_cell_that_is_not_what_it_should_be_is_named(
     repo: Repository, cells: dict[str, bytes | None], kind: FaultKind
 ) -> None:
     fill(repo)
-    repo.store.publish({}, {name: (repo.store.cell(name), value) for name, value in cells.items()})
-    assert kind in kinds(repo.fsck())
+    repo.core.store.publish(
+        {}, {name: (repo.core.store.cell(name), value) for name, value in cells.items()}
+    )
+    assert kind in kinds(repo.maintenance.fsck())
 
 
 def test_an_unknown_kind_is_named_and_never_taken_for_a_leaf(repo: Repository) -> None:
     fill(repo)
     later = codec.encode({"kind": "later", "v": 1})
-    repo.store.put({Cid.of(later): later})
+    repo.core.store.put({Cid.of(later): later})
     root = repo.at().root
-    buffer = WriteBatch(repo.store)
+    buffer = WriteBatch(repo.core.store)
     conflicts = mutate(root.conflicts, {bytes(16): Cid.of(later)}, buffer)
     fields = {name: getattr(root, name) for name in ("nodes", "edges", "tombstones")}
     made = Root(**fields, conflicts=conflicts, vectors=root.vectors, config=root.config)
     commit_root(repo, made, *buffer.new.items())
-    assert FaultKind.UNKNOWN in kinds(repo.fsck())
+    assert FaultKind.UNKNOWN in kinds(repo.maintenance.fsck())
 
 
 def damage(path: Path, at: int) -> None:
@@ -208,8 +210,8 @@ def test_damage_beside_the_blocks_is_named_and_mended(
             bytes([7] * 32): np.ones(3, np.float32),
             bytes([7] * 31 + [1]): np.ones(3, "<f4"),
         }
-        repo.vector_cache.add(bytes(32), vectors)
-        repo.keyring.generate("ada")
+        repo.core.vector_cache.add(bytes(32), vectors)
+        repo.keys.ring.generate("ada")
     assert fsck_folder(folder).is_clean
     damage(find(folder / ".ibidem"), 50)
     report = fsck_folder(folder)
@@ -234,8 +236,8 @@ def test_a_receipt_that_a_crash_cut_off_is_a_note(folder: Path) -> None:
 def test_damaged_and_missing_blocks_come_from_another_copy(folder: Path, tmp_path: Path) -> None:
     shutil.copytree(folder, tmp_path / "other")
     with ibidem.open(folder) as repo:
-        repo.store.delete(list(repo.store.cids())[::3])
-        before = repo.fsck()
+        repo.core.store.delete(list(repo.core.store.cids())[::3])
+        before = repo.maintenance.fsck()
         assert before.faults
     after = repair_folder(folder, before, tmp_path / "other")
     assert after.is_clean
@@ -252,8 +254,8 @@ def test_a_block_from_another_copy_is_believed_for_its_hash_alone(repo: Reposito
         def get(self, cid: Cid) -> bytes:
             return Node(ids["doc 0"], "Doc").encode()
 
-    repo.store.delete([gone])
-    after = repo.repair(repo.fsck(), Liar())
+    repo.core.store.delete([gone])
+    after = repo.maintenance.repair(repo.maintenance.fsck(), Liar())
     assert not after.repaired
     assert not after.is_clean
 
@@ -297,7 +299,7 @@ def test_an_index_of_vectors_that_lean_one_way_is_whole(tmp_path: Path) -> None:
             for number, row in enumerate(rows):
                 tx.set_vector(tx.add_node("N", key=number), model="m", vector=row)
         repo.retrieve(vector=("m", [1.0] * 8), limit=3)
-        assert repo.fsck().faults == ()
+        assert repo.maintenance.fsck().faults == ()
         (segment,) = (
             one for one in repo.at().snapshot().state.segments() if CENTRE_COLUMNS[0] in one
         )
@@ -313,8 +315,8 @@ def test_a_snapshot_of_other_rows_than_its_root_has_is_found(folder: Path) -> No
 
     with ibidem.open(folder) as repo:
         held = repo.at().snapshot()
-        assert list(row_problems(held, repo.at().root, repo.store)) == []
-        problems = list(row_problems(held, repo.at("v1").root, repo.store))
+        assert list(row_problems(held, repo.at().root, repo.core.store)) == []
+        problems = list(row_problems(held, repo.at("v1").root, repo.core.store))
     assert any("nodes" in problem for problem in problems)
 
 
@@ -322,9 +324,9 @@ def test_a_deep_check_reports_what_a_second_library_reads_differently(
     repo: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(repo)
-    assert repo.fsck(is_deep=True).is_clean
-    block_count = sum(not cid.is_raw for cid in repo.store.cids())
-    chosen = next(cid for cid in repo.store.cids() if not cid.is_raw)
+    assert repo.maintenance.fsck(is_deep=True).is_clean
+    block_count = sum(not cid.is_raw for cid in repo.core.store.cids())
+    chosen = next(cid for cid in repo.core.store.cids() if not cid.is_raw)
     read, seen = dag_cbor.decode, []
 
     def decode(block: bytes) -> object:
@@ -332,12 +334,12 @@ def test_a_deep_check_reports_what_a_second_library_reads_differently(
         return {"kind": "another"} if seen[-1] == chosen else read(block)
 
     monkeypatch.setattr(dag_cbor, "decode", decode)
-    report = repo.fsck(is_deep=True)
+    report = repo.maintenance.fsck(is_deep=True)
     assert len(seen) == block_count
     assert [(fault.kind, fault.cid) for fault in report.faults] == [
         (FaultKind.DISAGREEMENT, chosen)
     ]
     assert not report.is_data_whole
     seen.clear()
-    assert repo.fsck().is_clean
+    assert repo.maintenance.fsck().is_clean
     assert not seen

@@ -35,7 +35,7 @@ def never_at_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[R
             with other.transaction(message="meanwhile") as tx:
                 tx.add_node("Doc", unique=True)
             with suppress(CorruptError):  # where something is wrong, nothing is collected
-                other.collect_garbage(keep_operations=1)
+                other.maintenance.gc(keep_operations=1)
             return kept_operations(*arguments)
 
         monkeypatch.setattr(checking, "kept_operations", disturbed)
@@ -43,13 +43,13 @@ def never_at_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[R
 
 
 def test_what_goes_at_every_reading_is_no_fault(never_at_rest: Repository) -> None:
-    assert never_at_rest.fsck().faults == ()
+    assert never_at_rest.maintenance.fsck().faults == ()
 
 
 def test_what_is_wrong_is_found_though_others_never_rest(never_at_rest: Repository) -> None:
     lost = next(never_at_rest.at().nodes()).cid
-    never_at_rest.store.delete([lost])
-    faults = never_at_rest.fsck().faults
+    never_at_rest.core.store.delete([lost])
+    faults = never_at_rest.maintenance.fsck().faults
     assert {(fault.kind, fault.cid) for fault in faults} == {(FaultKind.MISSING, lost)}
 
 
@@ -92,5 +92,5 @@ def test_a_file_that_is_replaced_while_quotations_are_looked_for_stops_no_erasur
 
         with monkeypatch.context() as patch:
             patch.setattr(destroy.Path, "is_file", let_go)
-            repo.erase(secret)
-        assert repo.fsck().is_clean
+            repo.maintenance.erase(secret)
+        assert repo.maintenance.fsck().is_clean

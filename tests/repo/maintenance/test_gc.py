@@ -21,6 +21,7 @@ from ibidem.objects.errors import (
     NotFoundError,
 )
 from ibidem.repo.bootstrap import bootstrapped
+from ibidem.repo.core import Core
 from ibidem.repo.maintenance import gc
 from ibidem.repo.repository import Repository
 from ibidem.store.memory import MemoryStore
@@ -48,10 +49,10 @@ def abandoned(repo: Repository) -> CommitCid:
 def test_what_the_log_can_still_undo_stays(repo: Repository) -> None:
     fill(repo)
     abandoned(repo)
-    before = repo.store.stats().block_count
-    report = repo.collect_garbage()
-    assert (report.block_count, repo.store.stats().block_count) == (0, before)
-    repo.undo()
+    before = repo.core.store.stats().block_count
+    report = repo.maintenance.gc()
+    assert (report.block_count, repo.core.store.stats().block_count) == (0, before)
+    repo.history.undo()
     assert "doomed" in repo.branches()
 
 
@@ -59,44 +60,44 @@ def test_a_collection_is_nothing_to_undo(repo: Repository) -> None:
     for number in range(4):
         with repo.transaction(message=f"commit {number}") as tx:
             tx.add_node("Note", summary=f"note {number}")
-    repo.collect_garbage(keep_operations=2)
-    assert repo.undo().operation.description == "undo commit on heads/main"
+    repo.maintenance.gc(keep_operations=2)
+    assert repo.history.undo().operation.description == "undo commit on heads/main"
     assert repo.commit_at().message == "commit 2"
     with pytest.raises(InvalidInputError, match="given up by 'repo gc'"):
-        repo.undo()
-    repo.collect_garbage(keep_operations=4)
-    assert repo.redo().operation.description.startswith("redo undo commit")
+        repo.history.undo()
+    repo.maintenance.gc(keep_operations=4)
+    assert repo.history.redo().operation.description.startswith("redo undo commit")
     assert repo.commit_at().message == "commit 3"
 
 
 def test_given_up_operations_take_what_only_they_held_with_them(repo: Repository) -> None:
     ids = fill(repo)
     gone = abandoned(repo)
-    wanted = repo.collect_garbage(keep_operations=1, is_dry_run=True)
+    wanted = repo.maintenance.gc(keep_operations=1, is_dry_run=True)
     assert wanted.counts["commit"] == 1
     assert wanted.counts["blob"] == 1
     assert wanted.counts["node"] == 1
-    assert repo.store.has(gone)
-    done = repo.collect_garbage(keep_operations=1)
+    assert repo.core.store.has(gone)
+    done = repo.maintenance.gc(keep_operations=1)
     assert done.counts == wanted.counts
     assert (done.block_count, done.size_bytes) == (wanted.block_count, wanted.size_bytes)
-    assert not repo.store.has(gone)
-    assert repo.fsck().is_clean
-    assert repo.fsck().unreachable_count == 0
+    assert not repo.core.store.has(gone)
+    assert repo.maintenance.fsck().is_clean
+    assert repo.maintenance.fsck().unreachable_count == 0
     assert repo.at("v1").node(ids["doc 0"]).summary == "summary 0"
-    assert len(list(repo.staged_changes())) == 1
+    assert len(list(repo.stage.changes())) == 1
     with pytest.raises(InvalidInputError):  # noqa: PT012  which of them is beside the point
         for _ in range(3):
-            repo.undo()
-    assert repo.fsck().is_clean
+            repo.history.undo()
+    assert repo.maintenance.fsck().is_clean
 
 
 def test_what_was_never_visible_goes(repo: Repository) -> None:
     fill(repo)
-    repo.clear_stage()
-    report = repo.collect_garbage()
+    repo.stage.clear()
+    report = repo.maintenance.gc()
     assert report.counts == {"node": 1, "root": 1, "tree": 1}
-    assert repo.collect_garbage().block_count == 0
+    assert repo.maintenance.gc().block_count == 0
 
 
 def test_kept_receipts_and_runs_hold_their_roots(repo: Repository) -> None:
@@ -107,12 +108,12 @@ def test_kept_receipts_and_runs_hold_their_roots(repo: Repository) -> None:
         tx.add_node("Doc", summary="asked about")
     result = repo.retrieve("asked about")
     assert result.receipt is not None
-    repo.keep(result.receipt)
+    repo.receipts.keep(result.receipt)
     repo.switch("main")
     repo.delete_branch("asked")
-    repo.collect_garbage(keep_operations=1)
-    assert repo.replay(result.receipt).to_bytes() == result.to_bytes()
-    assert repo.fsck().is_clean
+    repo.maintenance.gc(keep_operations=1)
+    assert repo.receipts.replay(result.receipt).to_bytes() == result.to_bytes()
+    assert repo.maintenance.fsck().is_clean
 
 
 def test_snapshots_of_roots_that_are_gone_go_with_their_files(tmp_path: Path) -> None:
@@ -121,10 +122,10 @@ def test_snapshots_of_roots_that_are_gone_go_with_their_files(tmp_path: Path) ->
         gone = abandoned(repo)
         repo.at(gone).retrieve("unusual phrase")
         root = repo.at(gone).root_cid
-        assert root in repo.index.remembered()
-        assert repo.collect_garbage(keep_operations=1).snapshot_count == 1
-        assert root not in repo.index.remembered()
-        assert repo.fsck().is_clean
+        assert root in repo.core.index.remembered()
+        assert repo.maintenance.gc(keep_operations=1).snapshot_count == 1
+        assert root not in repo.core.index.remembered()
+        assert repo.maintenance.fsck().is_clean
 
 
 @pytest.mark.parametrize("block", [{"kind": "later", "v": 1}, {"kind": "conflict", "v": 2}])
@@ -138,36 +139,36 @@ def test_an_unknown_kind_or_version_stops_it(repo: Repository, block: dict[str, 
     fill(repo)
     later = codec.encode(block)
     root = repo.at().root
-    buffer = WriteBatch(repo.store)
+    buffer = WriteBatch(repo.core.store)
     buffer.put(Cid.of(later), later)
     conflicts = mutate(root.conflicts, {bytes(16): Cid.of(later)}, buffer)
     fields = {name: getattr(root, name) for name in ("nodes", "edges", "tombstones")}
     commit_root(repo, Root(**fields, conflicts=conflicts), *buffer.new.items())
-    before = list(repo.store.cids())
+    before = list(repo.core.store.cids())
     with pytest.raises(FormatError):
-        repo.collect_garbage()
-    assert list(repo.store.cids()) == before
+        repo.maintenance.gc()
+    assert list(repo.core.store.cids()) == before
 
 
 def test_an_unknown_cell_stops_it(repo: Repository) -> None:
-    repo.store.publish({}, {"later": (None, b"1")})
+    repo.core.store.publish({}, {"later": (None, b"1")})
     with pytest.raises(FormatError):
-        repo.collect_garbage()
+        repo.maintenance.gc()
 
 
 def test_a_missing_block_stops_it(repo: Repository) -> None:
     ids = fill(repo)
-    repo.store.delete([repo.at().node(ids["doc 0"]).cid])
-    before = list(repo.store.cids())
+    repo.core.store.delete([repo.at().node(ids["doc 0"]).cid])
+    before = list(repo.core.store.cids())
     with pytest.raises(CorruptError):
-        repo.collect_garbage(keep_operations=1)
-    assert set(before) <= set(repo.store.cids())
+        repo.maintenance.gc(keep_operations=1)
+    assert set(before) <= set(repo.core.store.cids())
 
 
 @pytest.mark.parametrize("keep", [0, -1])
 def test_keeping_no_operation_is_refused(repo: Repository, keep: int) -> None:
     with pytest.raises(InvalidInputError):
-        repo.collect_garbage(keep_operations=keep)
+        repo.maintenance.gc(keep_operations=keep)
 
 
 class Interrupted(MemoryStore):
@@ -193,18 +194,18 @@ def test_a_commit_that_needs_condemned_blocks_again_keeps_them(
     """The same content, added between mark and sweep, is put again and found needed."""
     monkeypatch.setattr(gc, "BATCH_BLOCKS", 2)
     store = bootstrapped(Interrupted(), None, "", lambda: 1)
-    repo = Repository(store, None, lambda: 1)
+    repo = Repository(Core(store, None, lambda: 1))
     fill(repo)
     abandoned(repo)
-    other = Repository(store, None, lambda: 1)
+    other = Repository(Core(store, None, lambda: 1))
 
     def again() -> None:
         with other.transaction(message="doomed") as tx:
             tx.add_node("Doc", summary="unusual phrase", content=b"y" * 9000, key="doomed")
 
     store.at, store.happening = at, [again]
-    repo.collect_garbage(keep_operations=1)
-    assert repo.fsck().is_clean
+    repo.maintenance.gc(keep_operations=1)
+    assert repo.maintenance.fsck().is_clean
     assert repo.at().retrieve("unusual phrase").items
 
 
@@ -214,10 +215,10 @@ def test_a_branch_at_a_condemned_commit_survives_whole_or_is_refused(
 ) -> None:
     monkeypatch.setattr(gc, "BATCH_BLOCKS", 2)
     store = bootstrapped(Interrupted(), None, "", lambda: 1)
-    repo = Repository(store, None, lambda: 1)
+    repo = Repository(Core(store, None, lambda: 1))
     fill(repo)
     gone = abandoned(repo)
-    other = Repository(store, None, lambda: 1)
+    other = Repository(Core(store, None, lambda: 1))
     refused = []
 
     def saved() -> None:
@@ -227,8 +228,8 @@ def test_a_branch_at_a_condemned_commit_survives_whole_or_is_refused(
             refused.append(error)
 
     store.at, store.happening = at, [saved]
-    repo.collect_garbage(keep_operations=1)
-    assert repo.fsck().is_clean
+    repo.maintenance.gc(keep_operations=1)
+    assert repo.maintenance.fsck().is_clean
     assert ("saved" in repo.branches()) != bool(refused)
     assert bool(refused) == (at > 1)
     if not refused:
@@ -242,7 +243,7 @@ def test_a_first_stage_that_comes_meanwhile_keeps_what_it_holds(
 ) -> None:
     monkeypatch.setattr(gc, "BATCH_BLOCKS", 2)
     store = bootstrapped(Interrupted(), None, "", lambda: 1)
-    repo, other = Repository(store, None, lambda: 1), Repository(store, None, lambda: 1)
+    repo, other = Repository(Core(store, None, lambda: 1)), Repository(Core(store, None, lambda: 1))
     with repo.transaction() as tx:
         tx.add_node("Doc", summary="committed", key="committed")
     abandoned(repo)
@@ -250,17 +251,17 @@ def test_a_first_stage_that_comes_meanwhile_keeps_what_it_holds(
 
     def staged(*arguments: Any) -> dict[bytes, tuple[str, int]]:
         """Lists as garbage what is staged after all was marked."""
-        with other.staging() as tx:
+        with other.stage.transaction() as tx:
             tx.add_node("Doc", summary="staged", key="staged")
         return list_garbage(*arguments)
 
     monkeypatch.setattr(gc, "_garbage", staged)
-    store.at, store.happening = at, [lambda: is_committed and other.commit_stage(message="late")]
-    repo.collect_garbage(keep_operations=1)
-    assert repo.fsck().is_clean
+    store.at, store.happening = at, [lambda: is_committed and other.stage.commit(message="late")]
+    repo.maintenance.gc(keep_operations=1)
+    assert repo.maintenance.fsck().is_clean
     if not is_committed:
-        assert len(list(repo.staged_changes())) == 1
-        repo.commit_stage(message="later")
+        assert len(list(repo.stage.changes())) == 1
+        repo.stage.commit(message="later")
     assert repo.retrieve("staged").items
 
 
@@ -283,7 +284,7 @@ for number in range(int(sys.argv[3])):
 READER = """
 import sys, ibidem
 repo = ibidem.open(sys.argv[1])
-while repo.store.cell("head") and not repo.tags().get("done"):
+while repo.core.store.cell("head") and not repo.tags().get("done"):
     assert repo.retrieve("summary").items
     repo.commit_at()
 """
@@ -318,7 +319,7 @@ def test_nothing_is_lost_beside_writers_and_readers(tmp_path: Path, commits: int
         reader = begun(READER, folder)
         rounds = 0
         while any(writer.poll() is None for writer in writers):
-            repo.collect_garbage(keep_operations=1 + rounds % 7)
+            repo.maintenance.gc(keep_operations=1 + rounds % 7)
             rounds += 1
         repo.tag("done")
         assert [writer.wait() for writer in writers] == [0, 0]
@@ -327,7 +328,7 @@ def test_nothing_is_lost_beside_writers_and_readers(tmp_path: Path, commits: int
             assert process.stdin is not None
             process.stdin.close()
         assert rounds > 1
-        report = repo.fsck()
+        report = repo.maintenance.fsck()
         assert report.faults == ()
         found = {node.key for node in repo.query(label="Doc") if node.key}
         assert len(found) == 3 + 2 * commits

@@ -41,7 +41,7 @@ def give_up(repo: Repository) -> Happening:
 
     def happen() -> None:
         commit(repo, "meanwhile")
-        repo.collect_garbage(keep_operations=1)
+        repo.maintenance.gc(keep_operations=1)
 
     return happen
 
@@ -68,13 +68,13 @@ def test_what_another_collection_has_given_up_is_not_kept_again(
 ) -> None:
     repo, other = pair
     calls = before(monkeypatch, gc, name, give_up(other))
-    repo.collect_garbage(keep_operations=3)
+    repo.maintenance.gc(keep_operations=3)
     assert calls
-    assert repo.fsck().is_clean
-    assert len(list(repo.operations())) <= 3
-    repo.collect_garbage(keep_operations=1)
+    assert repo.maintenance.fsck().is_clean
+    assert len(list(repo.history.operations())) <= 3
+    repo.maintenance.gc(keep_operations=1)
     assert repo.retrieve("meanwhile").items
-    assert repo.fsck().is_clean
+    assert repo.maintenance.fsck().is_clean
 
 
 @pytest.mark.parametrize("name", ["find_copies", "_refs"])
@@ -84,9 +84,9 @@ def test_an_erasure_begins_anew_on_the_state_that_is_left(
     repo, other = pair
     secret = next(node.id for node in repo.query(label="Note"))
     calls = before(monkeypatch, erasing, name, give_up(other))
-    repo.erase(secret)
+    repo.maintenance.erase(secret)
     assert calls
-    assert repo.fsck().is_clean
+    assert repo.maintenance.fsck().is_clean
     assert secret not in {node.id for node in repo.at().nodes()}
 
 
@@ -95,14 +95,14 @@ def test_what_was_erased_is_known_though_the_view_that_said_so_is_given_up(
 ) -> None:
     repo, other = pair
     first, second, *_ = (node.id for node in repo.query(label="Note"))
-    other.erase(first)
+    other.maintenance.erase(first)
 
     def erase_and_give_up() -> None:
-        other.erase(second)
-        other.collect_garbage(keep_operations=1)
+        other.maintenance.erase(second)
+        other.maintenance.gc(keep_operations=1)
 
     calls = before(monkeypatch, guarding, "read_erased", erase_and_give_up)
-    assert {erasure.node for erasure in repo.erasures()} == {first, second}
+    assert {erasure.node for erasure in repo.maintenance.erasures()} == {first, second}
     assert calls
 
 
@@ -112,7 +112,7 @@ def test_a_question_about_the_head_is_about_the_next_where_this_is_erased_from(
     repo, other = pair
     secret = next(node.id for node in repo.query(label="Note"))
     assert secret in {item.node.id for item in repo.retrieve("note").items}
-    calls = before(monkeypatch, pipeline, "pack", lambda: other.erase(secret))
+    calls = before(monkeypatch, pipeline, "pack", lambda: other.maintenance.erase(secret))
     found = {item.node.id for item in repo.retrieve("note", limit=None).items}
     assert calls
     assert secret not in found

@@ -14,6 +14,7 @@ import pytest
 
 from ibidem.objects.cid import Cid
 from ibidem.repo.bootstrap import bootstrapped
+from ibidem.repo.core import Core
 from ibidem.repo.repository import Repository
 from ibidem.repo.sync.fetch_push import chosen
 from ibidem.repo.sync.local_remote import LocalRemote
@@ -40,20 +41,20 @@ class Trapped(MemoryStore):
 @pytest.fixture
 def repo() -> Repository:
     """A repository on a trapped store, with a run, a kept receipt and notes."""
-    repo = Repository(bootstrapped(Trapped(), None, "", lambda: 1), None, lambda: 1)
+    repo = Repository(Core(bootstrapped(Trapped(), None, "", lambda: 1), None, lambda: 1))
     ids = fill(repo)
-    repo.clear_stage()
+    repo.stage.clear()
     receipt = repo.retrieve("number", limit=1).receipt
     assert receipt is not None
-    repo.keep(receipt)
-    with repo.run("nightly") as run:
+    repo.receipts.keep(receipt)
+    with repo.runs.start("nightly") as run:
         run.event("tool", 1)
-    repo.notes().reinforce(ids["doc 0"])
+    repo.notes.space().reinforce(ids["doc 0"])
     return repo
 
 
 def other_of(repo: Repository) -> Repository:
-    return Repository(repo.store, None, lambda: 1)
+    return Repository(Core(repo.core.store, None, lambda: 1))
 
 
 def overtake(repo: Repository) -> None:
@@ -61,14 +62,14 @@ def overtake(repo: Repository) -> None:
     other = other_of(repo)
     with other.transaction() as tx:
         tx.add_node("Doc", summary="meanwhile", unique=True)
-    other.collect_garbage(keep_operations=1)
+    other.maintenance.gc(keep_operations=1)
 
 
 def armed(repo: Repository) -> Trapped:
     """Lets that happen when the refs as they are now are read next."""
-    store = repo.store
+    store = repo.core.store
     assert isinstance(store, Trapped)
-    store.trap, store.happening = repo.view.refs, lambda: overtake(repo)
+    store.trap, store.happening = repo.core.view.refs, lambda: overtake(repo)
     return store
 
 
@@ -79,7 +80,7 @@ def committed(repo: Repository) -> bool:
 
 
 def committed_in_run(repo: Repository) -> bool:
-    with repo.run("more") as run:
+    with repo.runs.start("more") as run:
         store = armed(repo)
         with run.transaction() as tx:
             tx.add_node("Doc", summary="ours")
@@ -93,11 +94,13 @@ def asked_with_notes(repo: Repository) -> bool:
 
 
 def fetched(repo: Repository) -> bool:
-    with Repository(bootstrapped(MemoryStore(), None, "", lambda: 1), None, lambda: 1) as copy:
+    with Repository(
+        Core(bootstrapped(MemoryStore(), None, "", lambda: 1), None, lambda: 1)
+    ) as copy:
         stream = io.BytesIO()
-        repo.export(stream)
+        repo.sync.export(stream)
         stream.seek(0)
-        copy.import_(stream)
+        copy.sync.load(stream)
         return copy.head == repo.head
 
 
@@ -106,18 +109,18 @@ READS: dict[str, Callable[[Repository], Any]] = {
     "resolve": lambda repo: repo.resolve("main") == other_of(repo).head,
     "commit": committed,
     "branch": lambda repo: repo.branch("made") == other_of(repo).head,
-    "note space": lambda repo: len(repo.notes().log().events) == 1,
-    "note spaces": lambda repo: list(repo.note_spaces()) == ["memory"],
+    "note space": lambda repo: len(repo.notes.space().log().events) == 1,
+    "note spaces": lambda repo: list(repo.notes.spaces()) == ["memory"],
     "notes of a question": asked_with_notes,
-    "runs": lambda repo: [run.name for run in repo.runs()] == ["nightly/1"],
-    "run": lambda repo: len(repo.recorded("nightly").steps) == 3,
+    "runs": lambda repo: [run.name for run in repo.runs.list()] == ["nightly/1"],
+    "run": lambda repo: len(repo.runs.open("nightly").steps) == 3,
     "commit in a run": committed_in_run,
-    "kept receipts": lambda repo: len(repo.kept_receipts()) == 1,
-    "kept receipt": lambda repo: repo.find_receipt(repo.kept_receipts()[0].cid),
-    "dropped receipt": lambda repo: repo.drop_receipt(other_of(repo).kept_receipts()[0].cid),
-    "offer": lambda repo: LocalRemote(repo).refs(("heads/",)).refs["heads/main"],
-    "known to a remote": lambda repo: LocalRemote(repo).known(()) == set(),
-    "to push": lambda repo: chosen(repo, (), ()) == {"heads/main": repo.head},
+    "kept receipts": lambda repo: len(repo.receipts.list()) == 1,
+    "kept receipt": lambda repo: repo.receipts.find(repo.receipts.list()[0].cid),
+    "dropped receipt": lambda repo: repo.receipts.drop(other_of(repo).receipts.list()[0].cid),
+    "offer": lambda repo: LocalRemote(repo.core).refs(("heads/",)).refs["heads/main"],
+    "known to a remote": lambda repo: LocalRemote(repo.core).known(()) == set(),
+    "to push": lambda repo: chosen(repo.core, (), ()) == {"heads/main": repo.head},
     "export": fetched,
 }
 
@@ -129,15 +132,15 @@ def test_who_is_overtaken_between_two_reads_sees_the_newer_state(
     store = armed(repo)
     assert READS[read](repo)
     assert store.trap is None
-    assert repo.fsck().is_clean
+    assert repo.maintenance.fsck().is_clean
 
 
 @pytest.mark.parametrize("block", ["operation", "view"])
 def test_who_is_overtaken_at_the_first_look_looks_again(repo: Repository, block: str) -> None:
-    store = repo.store
+    store = repo.core.store
     assert isinstance(store, Trapped)
-    state = repo.operation_log.state()
+    state = repo.core.operation_log.state()
     store.trap = state.cid if block == "operation" else state.operation.view
     store.happening = lambda: overtake(repo)
-    assert other_of(repo).view.seq > state.view.seq
+    assert other_of(repo).core.view.seq > state.view.seq
     assert store.trap is None

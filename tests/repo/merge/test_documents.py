@@ -223,7 +223,7 @@ def test_a_part_that_something_else_holds_stays(
     part = named(repo, "one there")
     holds(repo, part)
     settle(repo, "ours")
-    assert part in {NodeId(key) for key, _ in Tree(repo.store, repo.at().root.nodes).items()}
+    assert part in {NodeId(key) for key, _ in Tree(repo.core.store, repo.at().root.nodes).items()}
 
 
 def test_a_part_with_a_conflict_of_its_own_waits_for_that() -> None:

@@ -35,7 +35,7 @@ def test_criss_cross_histories_take_both_bases_into_account(repo: Repository) ->
         tx.update_node(A, set_props={"p": 2})
     with on(repo, "two") as tx:
         tx.update_node(B, set_props={"p": 2})
-    bases = repo.merge_bases("one", "two")
+    bases = repo.history.merge_bases("one", "two")
     assert set(bases) == {repo.resolve("main"), repo.resolve("side")}
     merged = repo.merge("two", branch="one")
     assert merged.conflicts == ()
@@ -69,7 +69,7 @@ def test_deep_criss_cross_is_bounded(repo: Repository) -> None:
         first, second = repo.resolve(one), repo.resolve(two)
         repo.merge(second, branch=one)
         repo.merge(first, branch=two)
-        assert len(repo.merge_bases(one, two)) == 2
+        assert len(repo.history.merge_bases(one, two)) == 2
     assert repo.merge(two, branch=one).conflicts == ()
 
 
@@ -81,6 +81,6 @@ def test_more_than_sixty_four_sides_are_counted_and_bounded(repo: Repository) ->
         tx.publish()
     (found,) = repo.conflicts()
     assert len(found.conflict.sides) == 64
-    assert len(list(repo.log())) == 71 - sum(tx.commit is None for tx in begun)
+    assert len(list(repo.history.log())) == 71 - sum(tx.commit is None for tx in begun)
     repo.resolve_conflict(A, value={"summary": "settled"})
     assert repo.conflicts() == []

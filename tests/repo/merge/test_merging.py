@@ -45,7 +45,7 @@ def test_what_one_side_removed_stays_removed(repo: Repository) -> None:
     at = repo.at()
     assert A not in {node.id for node in at.nodes()}
     assert list(at.edges_of(C)) == []
-    assert len(Tree(repo.store, at.root.vectors["m"])) == 3
+    assert len(Tree(repo.core.store, at.root.vectors["m"])) == 3
     assert repo.conflicts() == []
 
 
@@ -72,7 +72,7 @@ def test_no_vector_is_lost_and_vectors_rank_at_once(repo: Repository) -> None:
     found = repo.retrieve(vector=("m", [0.0, 1.0]), limit=10)
     assert {item.node.id for item in found.items} == {A, B, C, D, new}
     assert repo.retrieve(vector=("n", [1.0, 0.0, 0.0])).items[0].node.id == A
-    assert len(Tree(repo.store, repo.at().root.sparse["v"])) == 4
+    assert len(Tree(repo.core.store, repo.at().root.sparse["v"])) == 4
 
 
 def test_a_second_model_of_a_node_does_not_displace_the_first(repo: Repository) -> None:
@@ -143,9 +143,9 @@ def test_a_dry_run_writes_nothing(repo: Repository) -> None:
         tx.update_node(A, summary="theirs")
     with on(repo, "main") as tx:
         tx.update_node(A, summary="ours")
-    before = (repo.head, repo.store.stats(), len(list(repo.operations())))
+    before = (repo.head, repo.core.store.stats(), len(list(repo.history.operations())))
     would = repo.merge("side", is_dry_run=True)
-    assert (repo.head, repo.store.stats(), len(list(repo.operations()))) == before
+    assert (repo.head, repo.core.store.stats(), len(list(repo.history.operations()))) == before
     assert would.outcome is Outcome.MERGED
     assert would.commit is None
     did = repo.merge("side")
@@ -163,7 +163,7 @@ def test_a_branch_without_commits_of_its_own_moves(repo: Repository) -> None:
     merged = repo.merge("side")
     assert repo.head == repo.resolve("side")
     assert repo.merge("side").outcome is Outcome.UNCHANGED
-    repo.undo()
+    repo.history.undo()
     assert repo.head != repo.resolve("side")
 
 
@@ -172,10 +172,10 @@ def test_histories_with_nothing_in_common_merge(repo: Repository) -> None:
     with other.transaction(message="elsewhere") as tx:
         tx.add_node("Doc", summary="z", key="z")
         tx.add_node("Doc", summary="another a", key="a")
-    for cid in other.store.cids():
-        repo.store.put({cid: other.store.get(cid)})
+    for cid in other.core.store.cids():
+        repo.core.store.put({cid: other.core.store.get(cid)})
     assert other.head is not None
-    assert repo.merge_bases("main", other.head) == ()
+    assert repo.history.merge_bases("main", other.head) == ()
     repo.merge(other.head)
     assert len(list(repo.at().nodes())) == 5
     assert [found.id for found in repo.conflicts()] == [A]
@@ -259,7 +259,7 @@ def test_values_settle_and_unfit_ones_change_nothing(repo: Repository) -> None:
     repo.resolve_conflict(A, "ours", value=value)
     node = repo.at().node(A)
     assert (node.summary, dict(node.props)) == ("both", {"q": 0})
-    assert repo.content_of(node) == b"x" * 5000
+    assert repo.core.content_of(node) == b"x" * 5000
 
 
 def test_an_answer_says_how_many_of_its_nodes_are_in_conflict(repo: Repository) -> None:
@@ -272,7 +272,7 @@ def test_an_answer_says_how_many_of_its_nodes_are_in_conflict(repo: Repository) 
     result = repo.retrieve("ours theirs")
     assert [(one.code, one.count) for one in result.warnings] == [("open_conflicts", 1)]
     assert not repo.retrieve("b base", label="Doc", limit=1).warnings
-    assert repo.replay(result.receipt).to_bytes() == result.to_bytes()
+    assert repo.receipts.replay(result.receipt).to_bytes() == result.to_bytes()
     repo.resolve_conflict(A, "theirs")
     assert not repo.retrieve("theirs").warnings
 
@@ -293,19 +293,19 @@ def test_every_block_of_a_merge_is_needed(repo: Repository) -> None:
     for branch, node in itertools.product(("side", "main"), (A, B)):
         with on(repo, branch) as tx:
             tx.update_node(node, summary=branch)
-    before = set(repo.store.cids())
+    before = set(repo.core.store.cids())
     commit = repo.merge("side").commit
     assert commit is not None
-    state = repo.operation_log.state()
+    state = repo.core.operation_log.state()
     reached = {state.cid}
     waiting = [state.cid]
     while waiting:
-        for link in links(repo.store.get(waiting.pop())):
+        for link in links(repo.core.store.get(waiting.pop())):
             if link not in reached:
                 reached.add(link)
                 waiting.append(link)
-    assert set(repo.store.cids()) - before - reached == set()
-    assert Root.decode(repo.store.get(commit.root)).conflicts
+    assert set(repo.core.store.cids()) - before - reached == set()
+    assert Root.decode(repo.core.store.get(commit.root)).conflicts
 
 
 def test_two_models_of_one_name_are_both_kept(repo: Repository) -> None:

@@ -111,13 +111,13 @@ def test_two_names_of_a_property_are_refused_and_nothing_changes(
     clash: tuple[TrustPolicy | None, TrustPolicy, TrustPolicy], act: Callable[[Repository], None]
 ) -> None:
     repo = forked(*clash)
-    before = repo.head, repo.store.stats()
+    before = repo.head, repo.core.store.stats()
     with pytest.raises(ConflictError) as refused:
         act(repo)
     assert refused.value.kind is ErrorKind.CONFLICT
     assert "trust enable" in (refused.value.hint or "")
     assert all(repr(name) in str(refused.value) for side in clash[1:] for name in (side.level,))
-    assert (repo.head, repo.store.stats()) == before
+    assert (repo.head, repo.core.store.stats()) == before
     # A rebase makes every commit again, so that what it goes on has to agree.
     branch, agreed = ("side", clash[1]) if act is rebases else ("main", clash[2])
     put(repo, agreed, branch=branch)
@@ -158,10 +158,10 @@ def test_a_pull_is_refused_and_goes_through_once_both_agree(tmp_path: Path) -> N
             put(here, OTHER_NAMES)
             head = here.head
             with pytest.raises(ConflictError):
-                here.pull()
+                here.sync.pull()
             assert here.head == head
             put(here, NAMES)
-            here.pull()
+            here.sync.pull()
             assert policy(here) == NAMES
 
 

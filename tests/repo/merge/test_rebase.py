@@ -28,9 +28,9 @@ def test_rebase_keeps_who_when_and_why_and_drops_what_is_there(repo: Repository)
     assert (commit.author, commit.time, commit.agent, commit.task) == ("ada", 5, "x", "y")
     assert commit.parents == (repo.resolve("main"),)
     assert repo.head == commit.cid
-    repo.undo()
-    assert [each.message for each in repo.log()][:2] == ["same", "one"]
-    repo.redo()
+    repo.history.undo()
+    assert [each.message for each in repo.history.log()][:2] == ["same", "one"]
+    repo.history.redo()
     assert repo.rebase("main").outcome is Outcome.UNCHANGED
 
 
@@ -89,7 +89,7 @@ def test_a_model_comes_with_the_vectors_of_a_commit_that_is_made_again(repo: Rep
     repo.cherry_pick("side")
     assert repo.at().config.models["new"] == known
     assert repo.at().vector(B, "new") is not None
-    assert repo.fsck().faults == ()
+    assert repo.maintenance.fsck().faults == ()
 
 
 def test_a_model_stays_where_what_brought_it_is_taken_back_and_vectors_are_left(
@@ -104,7 +104,7 @@ def test_a_model_stays_where_what_brought_it_is_taken_back_and_vectors_are_left(
     assert repo.at().vector(A, "new") is None
     assert repo.at().vector(B, "new") is not None
     assert "new" in repo.at().config.models
-    assert repo.fsck().faults == ()
+    assert repo.maintenance.fsck().faults == ()
     repo.revert(repo.resolve("main~1"))
     assert "new" not in repo.at().root.vectors
-    assert repo.fsck().faults == ()
+    assert repo.maintenance.fsck().faults == ()

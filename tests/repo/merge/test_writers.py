@@ -51,7 +51,7 @@ def test_threads_on_one_node_lose_no_property(shared: Repository) -> None:
     assert all(props[f"of {writer}"] == 4 for writer in range(4))
     assert sum(value is True for value in props.values()) == 20
     assert shared.conflicts() == []
-    assert len(list(shared.log())) == 21
+    assert len(list(shared.history.log())) == 21
     shared.close()
 
 
@@ -67,7 +67,7 @@ def test_threads_that_write_one_property_are_all_recorded(shared: Repository) ->
 
 
 def summary_of(repo: Repository, cid: Cid) -> str | None:
-    return Node.decode(repo.store.get(cid)).summary
+    return Node.decode(repo.core.store.get(cid)).summary
 
 
 def test_counting_needs_refusal_and_gets_it(shared: Repository) -> None:
@@ -141,7 +141,7 @@ def test_a_state_that_was_collected_meanwhile_is_a_lost_race() -> None:
         return "done"
 
     with ibidem.init("memory:") as repo, pytest.raises(NotFoundError):
-        repo.operation_log.retry(attempt)
+        repo.core.operation_log.retry(attempt)
     assert calls == 2, "once more after the head moved, and no more while it stands"
 
 

@@ -51,74 +51,74 @@ def test_a_kept_receipt_lasts_without_the_log_and_through_undo(tmp_path: Path) -
         filled(repo)
         result = repo.retrieve("retry")
         assert result.receipt is not None
-        cid = repo.keep(str(result.receipt.cid)[:12])
-        assert repo.keep(result.receipt) == cid == result.receipt.cid
+        cid = repo.receipts.keep(str(result.receipt.cid)[:12])
+        assert repo.receipts.keep(result.receipt) == cid == result.receipt.cid
         (repo.folder / "receipts" / LOG_FILE).unlink()  # type: ignore[operator]
-        repo.undo()
+        repo.history.undo()
         assert repo.head is None
-        assert [kept.receipt for kept in repo.kept_receipts()] == [result.receipt]
-        assert repo.replay(cid).to_bytes() == result.to_bytes()
-        repo.redo()
+        assert [kept.receipt for kept in repo.receipts.list()] == [result.receipt]
+        assert repo.receipts.replay(cid).to_bytes() == result.to_bytes()
+        repo.history.redo()
         assert repo.head is not None
     with ibidem.open(tmp_path) as repo:
-        assert repo.replay(str(cid)[:14]).cid == result.cid
-        assert repo.drop_receipt(cid) == cid
-        assert repo.kept_receipts() == []
+        assert repo.receipts.replay(str(cid)[:14]).cid == result.cid
+        assert repo.receipts.drop(cid) == cid
+        assert repo.receipts.list() == []
         with pytest.raises(NotFoundError, match="not kept"):
-            repo.replay(cid)
+            repo.receipts.replay(cid)
         with pytest.raises(NotFoundError, match="not among those kept"):
-            repo.drop_receipt(cid)
+            repo.receipts.drop(cid)
 
 
 def test_a_sealed_receipt_is_kept_without_its_text_and_replays_with_it(asked) -> None:
     repo, receipt, _ = asked
-    cid = repo.keep(receipt, key=KEY)
+    cid = repo.receipts.keep(receipt, key=KEY)
     assert cid != receipt.cid
-    assert b"retry" not in repo.store.get(cid)
-    assert repo.replay(cid, text="retry number", key=KEY).cid == receipt.result
+    assert b"retry" not in repo.core.store.get(cid)
+    assert repo.receipts.replay(cid, text="retry number", key=KEY).cid == receipt.result
     with pytest.raises(InvalidInputError, match="it is sealed"):
-        repo.replay(cid)
+        repo.receipts.replay(cid)
     with pytest.raises(ReplayError, match="not the one that was asked"):
-        repo.replay(cid, text="retry numbers", key=KEY)
+        repo.receipts.replay(cid, text="retry numbers", key=KEY)
     with pytest.raises(InvalidInputError, match="sealed already"):
-        repo.keep(cid, key=KEY)
+        repo.receipts.keep(cid, key=KEY)
     with pytest.raises(InvalidInputError, match="one that says what was asked"):
-        repo.replay(receipt, text="another", key=KEY)
-    assert repo.keep(read_receipt(repo.store.get(cid))) == cid
+        repo.receipts.replay(receipt, text="another", key=KEY)
+    assert repo.receipts.keep(read_receipt(repo.core.store.get(cid))) == cid
 
 
 def test_a_receipt_is_kept_only_where_its_root_is(asked) -> None:
     _, receipt, _ = asked
     with ibidem.init("memory:") as elsewhere:
         with pytest.raises(NotFoundError, match="its root"):
-            elsewhere.keep(receipt)
+            elsewhere.receipts.keep(receipt)
         with pytest.raises(ReplayError, match="its root") as caught:
-            elsewhere.replay(receipt)
+            elsewhere.receipts.replay(receipt)
     assert caught.value.kind == "not-found"
 
 
 def test_another_root_is_named_with_item_lane_and_number(asked) -> None:
     repo, receipt, _ = asked
-    assert repo.replay(receipt, at="HEAD").cid == receipt.result
+    assert repo.receipts.replay(receipt, at="HEAD").cid == receipt.result
     edit(repo, receipt.items[0].id, "retry number number retry")
     with pytest.raises(ReplayError) as caught:
-        repo.replay(receipt, at="HEAD")
+        repo.receipts.replay(receipt, at="HEAD")
     said = str(caught.value)
     assert f"item 1, {receipt.items[0].id}: the node is another version" in said
     assert "lane lexical, score " in said
     assert "another root" in said
-    assert repo.replay(receipt).cid == receipt.result
+    assert repo.receipts.replay(receipt).cid == receipt.result
 
 
 def test_what_is_missing_is_named(asked) -> None:
     repo, receipt, _ = asked
-    repo.index.forget()
-    repo.store.delete([receipt.items[0].cid])
+    repo.core.index.forget()
+    repo.core.store.delete([receipt.items[0].cid])
     with ibidem.init("memory:") as other:
-        blocks = {cid: repo.store.get(cid) for cid in repo.store.cids()}
-        other.store.put(blocks)
+        blocks = {cid: repo.core.store.get(cid) for cid in repo.core.store.cids()}
+        other.core.store.put(blocks)
         with pytest.raises(ReplayError, match="a block of its root is missing") as caught:
-            other.replay(receipt)
+            other.receipts.replay(receipt)
     assert caught.value.kind == "block-not-found"
 
 
@@ -130,7 +130,7 @@ def test_unknown_semantics_are_refused_by_name(asked) -> None:
             read(newer)
         assert caught.value.kind == "unsupported-semantics"
     with pytest.raises(FormatError, match="version 2"):
-        repo.replay(replace(receipt, semantics=2))
+        repo.receipts.replay(replace(receipt, semantics=2))
 
 
 def test_every_flipped_byte_of_a_receipt_is_detected(asked) -> None:
@@ -148,7 +148,7 @@ def test_every_flipped_byte_of_a_receipt_is_detected(asked) -> None:
         # Only the commit may pass: it is named, and need not be there any more.
         if found.commit == receipt.commit:
             with pytest.raises(IbidemError):
-                repo.replay(found)
+                repo.receipts.replay(found)
     assert replayed > 100
 
 
@@ -181,12 +181,12 @@ def test_the_log_is_bounded_and_has_the_last_receipts(tmp_path: Path, is_on_disk
 
 def test_what_was_erased_is_named_as_the_reason(asked) -> None:
     repo, receipt, _ = asked
-    cid = repo.keep(receipt)
-    with repo.run("desk") as run:
+    cid = repo.receipts.keep(receipt)
+    with repo.runs.start("desk") as run:
         run.retrieve("retry number", limit=3)
-    repo.erase(receipt.items[0].id)
+    repo.maintenance.erase(receipt.items[0].id)
     with pytest.raises(ReplayError, match="has been erased") as caught:
-        repo.replay(cid)
+        repo.receipts.replay(cid)
     assert caught.value.kind == "erased"
     with pytest.raises(ReplayError, match="has been erased"):
         run.replay().retrieve("retry number", limit=3)
@@ -198,7 +198,7 @@ def test_a_model_that_the_other_root_lacks_is_named_as_the_reason(repo: Reposito
         tx.set_vector(repo.query(label="Note")[0].id, model="m", vector=[1.0, 0.0])
     receipt = repo.retrieve(vector=("m", [1.0, 0.5])).receipt
     with pytest.raises(ReplayError) as caught:
-        repo.replay(receipt, at="bare")
+        repo.receipts.replay(receipt, at="bare")
     assert "model" in str(caught.value)
 
 

@@ -35,76 +35,78 @@ def recorded(repo: Repository) -> tuple[Repository, list[str]]:
     with repo.transaction(message="forget") as tx:
         for node in repo.query(label="Gone"):
             tx.remove_node(node.id)
-    with repo.run("desk", agent="scripted") as run:
+    with repo.runs.start("desk", agent="scripted") as run:
         said = working(run)
     return repo, said
 
 
 def test_a_run_replays_in_an_empty_repository_and_brings_no_history(recorded, tmp_path: Path):
     repo, said = recorded
-    size = repo.recorded("desk").export(tmp_path / "desk.car")
+    size = repo.runs.open("desk").export(tmp_path / "desk.car")
     data = (tmp_path / "desk.car").read_bytes()
     assert size == len(data)
     assert b"history only" not in data
     with ibidem.init(tmp_path / "empty") as empty, io.BytesIO(data) as stream:
-        import_car(empty, stream)
+        import_car(empty.core, stream)
         assert empty.head is None
-        with empty.recorded("desk").replay() as replay:
+        with empty.runs.open("desk").replay() as replay:
             assert working(replay) == said
-        assert check(empty.recorded("desk"))["retrieve"] == 2
-        assert empty.recorded("desk").lines() == repo.recorded("desk").lines()
-        assert empty.fsck().is_clean
+        assert check(empty.runs.open("desk"))["retrieve"] == 2
+        assert empty.runs.open("desk").lines() == repo.runs.open("desk").lines()
+        assert empty.maintenance.fsck().is_clean
 
 
 def test_a_kept_receipt_replays_in_an_empty_repository(recorded, tmp_path: Path):
     repo, _ = recorded
     result = repo.retrieve("advice", label="Note")
-    cid = repo.keep(result.receipt)
-    write_refs(repo, {f"receipts/{cid}": cid}, tmp_path / "one.car")
+    cid = repo.receipts.keep(result.receipt)
+    write_refs(repo.core, {f"receipts/{cid}": cid}, tmp_path / "one.car")
     with ibidem.init("memory:") as empty, (tmp_path / "one.car").open("rb") as stream:
-        import_car(empty, stream)
-        assert empty.replay(cid).to_bytes() == result.to_bytes()
+        import_car(empty.core, stream)
+        assert empty.receipts.replay(cid).to_bytes() == result.to_bytes()
 
 
 def test_every_flipped_byte_of_an_exported_run_is_refused(recorded, tmp_path: Path):
     repo, _ = recorded
-    with repo.run("short") as run:
+    with repo.runs.start("short") as run:
         run.event("tool", "question", lambda: "answer")
-    repo.recorded("short").export(tmp_path / "short.car")
+    repo.runs.open("short").export(tmp_path / "short.car")
     data = (tmp_path / "short.car").read_bytes()
     for at in range(len(data)):
         flipped = bytes([*data[:at], data[at] ^ 0x01, *data[at + 1 :]])
         with ibidem.init("memory:", clock=lambda: 0) as empty, pytest.raises(IbidemError):
-            import_car(empty, io.BytesIO(flipped))
+            import_car(empty.core, io.BytesIO(flipped))
     assert len(data) > 300
 
 
 def test_every_flipped_byte_of_a_run_in_the_store_is_refused(recorded):
     repo, said = recorded
-    run = repo.recorded("desk")
+    run = repo.runs.open("desk")
     steps = {step.cid: step.encode() for step in run.steps}
-    receipts = {s.receipt: repo.store.get(s.receipt) for s in run.steps if s.receipt is not None}
-    blocks = repo.store._blocks  # type: ignore[attr-defined]
+    receipts = {
+        s.receipt: repo.core.store.get(s.receipt) for s in run.steps if s.receipt is not None
+    }
+    blocks = repo.core.store._blocks  # type: ignore[attr-defined]
     for cid, block in (steps | receipts).items():
         for at in range(0, len(block), 7):
             blocks[cid] = bytes([*block[:at], block[at] ^ 0x40, *block[at + 1 :]])
             with pytest.raises(IbidemError):
-                working(repo.recorded("desk").replay())
+                working(repo.runs.open("desk").replay())
         blocks[cid] = block
     assert working(run.replay()) == said
 
 
 def test_two_runs_are_compared_step_by_step(recorded):
     repo, _ = recorded
-    repo.undo()
-    with repo.run("desk", agent="scripted") as run:
+    repo.history.undo()
+    with repo.runs.start("desk", agent="scripted") as run:
         working(run)
-    assert differences(repo.recorded("desk/1"), repo.recorded("desk/2")) == []
-    repo.undo()
-    with repo.run("desk", agent="scripted") as run:
+    assert differences(repo.runs.open("desk/1"), repo.runs.open("desk/2")) == []
+    repo.history.undo()
+    with repo.runs.start("desk", agent="scripted") as run:
         working(run, answer="no")
         run.event("more")
-    found = differences(repo.recorded("desk/1"), repo.recorded("desk/3"))
+    found = differences(repo.runs.open("desk/1"), repo.runs.open("desk/3"))
     assert [(one.index, one.is_asked) for one in found] == [
         (2, False),
         (4, False),

@@ -70,7 +70,7 @@ def test_packs_prompts_and_recollections_come_back(repo: Repository) -> None:
     embedder = Embedder()
     repo.embed(embedder)
     before = repo.packs("mill", per_hit_neighbors=1, limit=2)
-    with repo.run("nightly") as run:
+    with repo.runs.start("nightly") as run:
         recorded = ask(run, embedder=embedder)
     assert recorded[0] == before.to_bytes()
     asked_count = embedder.asked_count
@@ -79,17 +79,17 @@ def test_packs_prompts_and_recollections_come_back(repo: Repository) -> None:
     with run.replay() as again:
         assert ask(again, embedder=embedder) == recorded
     assert embedder.asked_count == asked_count
-    assert check(repo.recorded("nightly"))["retrieve"] == 7
-    lines = repo.recorded("nightly").lines()
+    assert check(repo.runs.open("nightly"))["retrieve"] == 7
+    lines = repo.runs.open("nightly").lines()
     assert any("packs" in line for line in lines)
 
 
 def test_a_run_with_packs_replays_in_an_empty_repository(repo: Repository, tmp_path: Path) -> None:
-    with repo.run("nightly") as run:
+    with repo.runs.start("nightly") as run:
         recorded = ask(run)
-    repo.recorded("nightly").export(tmp_path / "run.car")
+    repo.runs.open("nightly").export(tmp_path / "run.car")
     other = ibidem.init("memory:")
-    with other.import_run(tmp_path / "run.car").replay() as again:
+    with other.runs.load(tmp_path / "run.car").replay() as again:
         assert ask(again) == recorded
 
 
@@ -103,7 +103,7 @@ def test_a_run_with_packs_replays_in_an_empty_repository(repo: Repository, tmp_p
     ],
 )
 def test_an_agent_that_asks_for_other_packs_fails_there(repo: Repository, other: Any) -> None:
-    with repo.run("nightly") as run:
+    with repo.runs.start("nightly") as run:
         run.packs("mill")
     with pytest.raises(ReplayError) as raised, run.replay() as again:
         other(again)
@@ -116,7 +116,7 @@ def test_packs_that_failed_fail_again(repo: Repository) -> None:
             run.packs("mill", rank="hybrid")
         return str(raised.value)
 
-    with repo.run("nightly") as run:
+    with repo.runs.start("nightly") as run:
         recorded = wrong(run)
     with run.replay() as again:
         assert wrong(again) == recorded
@@ -128,7 +128,7 @@ def test_what_a_run_cannot_record_is_refused_by_type(repo: Repository) -> None:
     with repo.transaction() as tx:
         tx.set_trust_policy(TrustPolicy())
     trust = TrustContext(level=1, scopes=())
-    with repo.run("nightly") as run:
+    with repo.runs.start("nightly") as run:
         assert run.packs("mill", trust=trust).packs
         for refused in (lambda: GraphMemory(run).notes, lambda: run.notes("x")):  # type: ignore[arg-type]
             with pytest.raises(UnrecordedError, match="a run has no 'notes'"):
@@ -159,24 +159,24 @@ def remembered(run: Any) -> list[bytes]:
 
 def test_what_a_graph_memory_said_comes_back(repo: Repository, tmp_path: Path) -> None:
     memory = remembering(repo)
-    with repo.run("nightly") as run:
+    with repo.runs.start("nightly") as run:
         recorded = remembered(run)
-    repo.recorded("nightly").export(tmp_path / "run.car")
+    repo.runs.open("nightly").export(tmp_path / "run.car")
     memory.notes.penalize(memory.records()[0].id, 0.1)
     memory.add(Record(RecordType.SEMANTIC, "another mill", scope=""))
     with run.replay() as again:
         assert remembered(again) == recorded
     assert remembered(repo) != recorded
     other = ibidem.init("memory:")
-    with other.import_run(tmp_path / "run.car").replay() as again:
+    with other.runs.load(tmp_path / "run.car").replay() as again:
         assert remembered(again) == recorded
-    assert check(repo.recorded("nightly"))["retrieve"] == 3
-    assert any("records" in line for line in repo.recorded("nightly").lines())
+    assert check(repo.runs.open("nightly"))["retrieve"] == 3
+    assert any("records" in line for line in repo.runs.open("nightly").lines())
 
 
 def test_an_agent_that_asks_a_graph_memory_something_else_fails_there(repo: Repository) -> None:
     remembering(repo)
-    with repo.run("nightly") as run:
+    with repo.runs.start("nightly") as run:
         GraphMemory(run).retrieve_graph("mill")
     with pytest.raises(ReplayError, match="hops"), run.replay() as again:
         GraphMemory(again).retrieve_graph("mill", hops=3)
@@ -188,17 +188,17 @@ def test_the_receipt_of_a_graph_memory_is_kept_and_replayed(repo: Repository) ->
     receipt = answer.receipt
     assert receipt is not None
     assert receipt.notes_head == memory.notes.head
-    kept = repo.keep(receipt)
-    sealed = repo.keep(receipt, key=bytes(32))
+    kept = repo.receipts.keep(receipt)
+    sealed = repo.receipts.keep(receipt, key=bytes(32))
     memory.notes.penalize(answer.items[0].id, 0.5)
     memory.add(Record(RecordType.SEMANTIC, "another mill", scope=""))
-    repo.collect_garbage(keep_operations=1)
+    repo.maintenance.gc(keep_operations=1)
     for again in (
-        repo.replay(receipt),
-        repo.replay(kept),
-        repo.replay(sealed, text="mill", key=bytes(32)),
+        repo.receipts.replay(receipt),
+        repo.receipts.replay(kept),
+        repo.receipts.replay(sealed, text="mill", key=bytes(32)),
     ):
         assert again.to_bytes() == answer.to_bytes()
     forged = replace(receipt, items=(replace(receipt.items[0], score=1.0), *receipt.items[1:]))
     with pytest.raises(ReplayError, match="item 1, "):
-        repo.replay(forged)
+        repo.receipts.replay(forged)

@@ -72,7 +72,7 @@ def test_errors_of_tools_and_of_the_repository_come_again(repo: Repository) -> N
         return kind
 
     counted = Counted(search)
-    with seeded(repo).run("errors") as run:
+    with seeded(repo).runs.start("errors") as run:
         live = attempts(run, counted)
     assert live[:3] == ["TimeoutError: after 8 s", "QuotaError: none left", "fine"]
     with run.replay() as replay:
@@ -97,9 +97,9 @@ def test_an_agent_that_failed_fails_again_in_the_same_way(repo: Repository) -> N
         session.event("plan", {"goal": "fail"})
         raise LookupError("nothing to do")
 
-    with pytest.raises(LookupError), repo.run("fails") as run:
+    with pytest.raises(LookupError), repo.runs.start("fails") as run:
         failing(run)
-    assert repo.runs()[0].failure == "LookupError: nothing to do"
+    assert repo.runs.list()[0].failure == "LookupError: nothing to do"
     with pytest.raises(LookupError), run.replay() as replay:
         failing(replay)
     with (
@@ -111,21 +111,21 @@ def test_an_agent_that_failed_fails_again_in_the_same_way(repo: Repository) -> N
 
 def test_a_killed_run_ends_where_it_was_last_made_durable(tmp_path: Path) -> None:
     repo = ibidem.init(tmp_path)
-    run = seeded(repo).run("killed")
+    run = seeded(repo).runs.start("killed")
     run.event("began")
     run.retrieve("retry")
     repo.close()
     with ibidem.open(tmp_path) as repo:
-        summary = repo.runs()[0]
+        summary = repo.runs.list()[0]
         assert (summary.step_count, summary.ended, summary.failure) == (2, None, None)
-        replay = repo.recorded("killed").replay()
+        replay = repo.runs.open("killed").replay()
         replay.event("began")
         with pytest.raises(RunMismatchError, match="as if its process had been killed"):
             replay.retrieve("retry")
 
 
 def test_what_cannot_be_recorded_is_refused_at_once(repo: Repository) -> None:
-    with seeded(repo).run("refused") as run:
+    with seeded(repo).runs.start("refused") as run:
         for value in ({1, 2}, float("nan"), object(), "x" * (2 << 20)):
             with pytest.raises(InvalidInputError, match="thing: "):
                 run.event("thing", value)
@@ -148,8 +148,8 @@ def test_what_cannot_be_recorded_is_refused_at_once(repo: Repository) -> None:
 
 
 def test_a_run_that_was_dropped_meanwhile_says_so(repo: Repository) -> None:
-    run = repo.run("gone")
-    repo.drop_run("gone")
+    run = repo.runs.start("gone")
+    repo.runs.drop("gone")
     with pytest.raises(ConflictError, match="dropped or moved"):
         run.event("late")
 
@@ -171,7 +171,7 @@ def test_a_refused_conflict_is_recorded_and_refused_again(repo: Repository) -> N
         with repo.transaction() as tx:
             tx.update_node(node, summary="theirs")
 
-    with repo.run("strict") as run:
+    with repo.runs.start("strict") as run:
         live = racing(run, other)
     with run.replay() as replay:
         assert racing(replay, lambda: None) == live
@@ -182,23 +182,23 @@ def test_a_refused_conflict_is_recorded_and_refused_again(repo: Repository) -> N
 def test_a_run_whose_step_was_erased_is_listed_and_says_why(repo: Repository) -> None:
     with repo.transaction() as tx:
         node = tx.add_node("Note", summary="a secret that is long enough to be looked for")
-    with repo.run("quoting") as run:
+    with repo.runs.start("quoting") as run:
         found = run.retrieve("secret")
         run.event("model", [item.rendered for item in found.items], lambda: "seen")
-    repo.erase(node)
-    (summary,) = repo.runs()
+    repo.maintenance.erase(node)
+    (summary,) = repo.runs.list()
     assert (summary.name, summary.step_count) == ("quoting/1", 4)
     assert summary.failure is not None
     assert "was erased" in summary.failure
     with pytest.raises(IbidemError, match="was erased"):
         run.replay()
-    repo.drop_run("quoting")
-    assert repo.runs() == []
+    repo.runs.drop("quoting")
+    assert repo.runs.list() == []
 
 
 @pytest.mark.parametrize("action", ["read", "retrieve", "transaction", "commit"])
 def test_a_forged_step_is_refused_and_not_a_crash(repo: Repository, action: str) -> None:
-    with seeded(repo).run("forged") as run:
+    with seeded(repo).runs.start("forged") as run:
         if action == "commit":
             run.transaction()
         empty = {"rev": "HEAD", "text": None} if action == "retrieve" else {"rev": "HEAD"}

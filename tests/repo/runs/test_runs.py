@@ -60,23 +60,23 @@ def model() -> Counted:
 
 def test_a_run_of_200_steps_replays_without_a_call(repo: Repository) -> None:
     live = model()
-    with seeded(repo).run("nightly", agent="scripted", task="answer") as run:
+    with seeded(repo).runs.start("nightly", agent="scripted", task="answer") as run:
         said = agent(run, live, steps=40)
     assert live.count == 40
-    recording = repo.recorded("nightly")
+    recording = repo.runs.open("nightly")
     assert recording.name == run.name == "nightly/1"
     assert len(recording.steps) == 202
-    operations, cids = len(list(repo.operations())), set(repo.store.cids())
+    operations, cids = len(list(repo.history.operations())), set(repo.core.store.cids())
     again = model()
     with run.replay() as replay:
         assert agent(replay, again, steps=40) == said
         assert replay.remaining_count == 1
     assert again.count == 0
-    assert (len(list(repo.operations())), set(repo.store.cids())) == (operations, cids)
+    assert (len(list(repo.history.operations())), set(repo.core.store.cids())) == (operations, cids)
 
 
 def test_a_changed_agent_fails_at_the_changed_step_and_both_are_shown(repo: Repository) -> None:
-    with seeded(repo).run("nightly") as run:
+    with seeded(repo).runs.start("nightly") as run:
         agent(run, model())
     with pytest.raises(RunMismatchError) as caught, run.replay() as replay:
         agent(replay, model(), question="retry budget")
@@ -105,7 +105,7 @@ def test_a_changed_agent_fails_at_the_changed_step_and_both_are_shown(repo: Repo
     ],
 )
 def test_every_other_step_is_refused_in_words(repo, change, step, said) -> None:
-    with seeded(repo).run("once") as run:
+    with seeded(repo).runs.start("once") as run:
         run.retrieve("retry", limit=2)
     with pytest.raises(RunMismatchError) as caught, run.replay() as replay:
         change(replay)
@@ -119,7 +119,7 @@ def test_another_commit_is_shown_by_what_it_changes(repo: Repository) -> None:
         with session.transaction(message=message) as tx:
             tx.add_node("Note", summary=summary, key="it")
 
-    with repo.run("writer") as run:
+    with repo.runs.start("writer") as run:
         write(run, "one")
     with run.replay() as replay:
         write(replay, "one")
@@ -133,7 +133,7 @@ def test_another_commit_is_shown_by_what_it_changes(repo: Repository) -> None:
 
 
 def test_a_longer_and_a_shorter_agent_are_noticed(repo: Repository) -> None:
-    with seeded(repo).run("turns") as run:
+    with seeded(repo).runs.start("turns") as run:
         agent(run, model())
     with pytest.raises(RunMismatchError, match="recorded: the run ended"):
         agent(run.replay(), model(), steps=4)
@@ -176,10 +176,10 @@ def test_models_are_not_asked_in_a_replay(repo: Repository) -> None:
         again = session.retriever().text("advice").option(embedder=embedder).execute()
         return bytes(found.to_bytes() + again.to_bytes())
 
-    with repo.run("models") as run:
+    with repo.runs.start("models") as run:
         live = asking(run)
     counts = embedder.count, reranker.count
-    repo.embedders.clear()
+    repo.core.embedders.clear()
     with run.replay() as replay:
         assert asking(replay) == live
     assert (embedder.count, reranker.count) == counts
@@ -203,7 +203,7 @@ def test_what_others_write_meanwhile_does_not_disturb_a_replay(repo: Repository)
         with repo.transaction() as tx:
             tx.add_node("Note", summary="theirs", key=f"theirs {count}")
 
-    with seeded(repo).run("shared") as run:
+    with seeded(repo).runs.start("shared") as run:
         live = edits(run, other)
     with run.replay() as replay:
         assert edits(replay, lambda: None) == live
@@ -225,7 +225,7 @@ def test_a_lost_race_is_recorded_and_comes_again(repo: Repository) -> None:
         with repo.transaction() as tx:
             tx.update_node(node.id, summary="changed")
 
-    with repo.run("race") as run:
+    with repo.runs.start("race") as run:
         live = racing(run, other)
     with run.replay() as replay:
         assert racing(replay, lambda: None) == live
@@ -237,7 +237,7 @@ def test_refs_that_an_agent_makes_are_given_back(repo: Repository) -> None:
         session.switch("idea")
         return [*made, session.current_branch, sorted(session.branches())]
 
-    with seeded(repo).run("refs") as run:
+    with seeded(repo).runs.start("refs") as run:
         live = branching(run)
     repo.switch("main")
     repo.delete_branch("idea")
@@ -248,23 +248,23 @@ def test_refs_that_an_agent_makes_are_given_back(repo: Repository) -> None:
 
 def test_runs_of_one_name_are_numbered_and_the_newest_is_meant(repo: Repository) -> None:
     for answer in range(3):
-        with repo.run("nightly", agent="a", task="t") as run:
+        with repo.runs.start("nightly", agent="a", task="t") as run:
             run.event("count", answer)
-    assert [run.name for run in repo.runs()] == ["nightly/1", "nightly/2", "nightly/3"]
-    assert repo.recorded("nightly").name == "nightly/3"
-    assert repo.recorded("nightly/2").lines()[1] == "event 'count' with 1"
-    assert repo.drop_run("nightly") == run._chain.tip
-    assert repo.recorded("nightly").name == "nightly/2"
+    assert [run.name for run in repo.runs.list()] == ["nightly/1", "nightly/2", "nightly/3"]
+    assert repo.runs.open("nightly").name == "nightly/3"
+    assert repo.runs.open("nightly/2").lines()[1] == "event 'count' with 1"
+    assert repo.runs.drop("nightly") == run._chain.tip
+    assert repo.runs.open("nightly").name == "nightly/2"
     with pytest.raises(NotFoundError, match="'weekly'"):
-        repo.recorded("weekly")
+        repo.runs.open("weekly")
     with pytest.raises(InvalidInputError, match="run: got 'Nightly'"):
-        repo.run("Nightly")
+        repo.runs.start("Nightly")
 
 
 def test_undo_leaves_a_run_alone_and_takes_back_its_commit(repo: Repository) -> None:
-    with repo.run("writer") as run, run.transaction() as tx:
+    with repo.runs.start("writer") as run, run.transaction() as tx:
         tx.add_node("Note", summary="one", key=1)
-    repo.undo()
+    repo.history.undo()
     assert repo.head is None
     with run.replay() as replay, replay.transaction() as tx:
         tx.add_node("Note", summary="one", key=1)
@@ -275,7 +275,7 @@ def test_what_feedback_and_time_counted_is_taken_from_the_recording(repo: Reposi
         options = {"feedback": True, "recency": {"half_life": 3_600_000_000}}
         return [str(session.retrieve("advice", **options).cid) for _ in range(2)]
 
-    with seeded(repo).run("counts") as run:
+    with seeded(repo).runs.start("counts") as run:
         live = asking(run)
     with repo.transaction(message="later") as tx:
         tx.add_node("Note", summary="advice", key="late")
@@ -284,9 +284,9 @@ def test_what_feedback_and_time_counted_is_taken_from_the_recording(repo: Reposi
 
 
 def test_a_name_that_could_not_travel_with_its_number_is_refused(repo: Repository) -> None:
-    with pytest.raises(InvalidInputError, match="run"), repo.run("x" * 254):
+    with pytest.raises(InvalidInputError, match="run"), repo.runs.start("x" * 254):
         pass
-    assert not list(repo.runs())
-    with repo.run("x" * 253) as run:
+    assert not list(repo.runs.list())
+    with repo.runs.start("x" * 253) as run:
         run.retrieve("x")
     assert run.name == "x" * 253 + "/1"

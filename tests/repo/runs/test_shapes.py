@@ -75,15 +75,15 @@ def written(repo: Repository, name: str, target: Cid, blocks: Blocks) -> None:
         moved = refs.changed(state.view, {name: cls(target.raw)}, buffer)
         return replace(state.view, refs=moved)
 
-    repo.operation_log.change(make, author="", time=1, description="written below the gate")
+    repo.core.operation_log.change(make, author="", time=1, description="written below the gate")
 
 
 def refused(repo: Repository, name: str, target: Cid, blocks: Blocks) -> IbidemError:
-    view = repo.view
+    view = repo.core.view
     with pytest.raises(CorruptError) as error:
-        repo.import_(bundle(name, target, blocks))
-    assert repo.view == view
-    assert not repo.store.has(target)
+        repo.sync.load(bundle(name, target, blocks))
+    assert repo.core.view == view
+    assert not repo.core.store.has(target)
     return error.value
 
 
@@ -143,16 +143,16 @@ def test_a_step_of_another_shape_is_refused_and_named_and_hides_nothing(
     first, last, field = BAD[name]
     tip, blocks = chain(first, last)
     assert field in str(refused(repo, "runs/bad/1", tip, blocks))
-    with repo.run("good") as run:
+    with repo.runs.start("good") as run:
         run.event("tool", "x")
     written(repo, "runs/bad/1", tip, blocks)
-    (fault,) = repo.fsck().faults
+    (fault,) = repo.maintenance.fsck().faults
     assert fault.kind is FaultKind.MALFORMED
     assert field in fault.detail
     assert fault.cid in blocks
-    assert [one.name for one in repo.runs()] == ["bad/1", "good/1"]
-    assert repo.runs()[1].is_readable
-    damaged = repo.recorded("bad/1")
+    assert [one.name for one in repo.runs.list()] == ["bad/1", "good/1"]
+    assert repo.runs.list()[1].is_readable
+    damaged = repo.runs.open("bad/1")
     assert any("cannot be read" in line and field in line for line in damaged.lines())
     with pytest.raises(CorruptError):
         list(damaged.read())
@@ -176,12 +176,12 @@ def _play(replay: Any) -> None:
 def test_a_run_that_cannot_be_read_is_listed_with_the_reason(repo: Repository):
     tip, blocks = chain({**FIRST, "request": 5}, END)
     written(repo, "runs/bad/1", tip, blocks)
-    (found,) = repo.runs()
+    (found,) = repo.runs.list()
     assert not found.is_readable
     assert found.failure == "run 'bad/1': step 0, 'begin': request: got 5, expected a map"
     assert (found.tip, found.begun) == (tip, None)
-    repo.drop_run("bad/1")
-    assert repo.runs() == []
+    repo.runs.drop("bad/1")
+    assert repo.runs.list() == []
 
 
 def test_an_event_may_ask_for_anything(repo: Repository):
@@ -193,9 +193,9 @@ def test_an_event_may_ask_for_anything(repo: Repository):
     ]
     steps = [{"action": "event", "name": "tool", "request": one} for one in asked]
     tip, blocks = chain(FIRST, *steps, {"action": "novel", "request": 1, "answer": [2]}, END)
-    repo.import_(bundle("runs/odd/1", tip, blocks))
-    assert len(repo.recorded("odd/1").lines()) == 7
-    assert repo.fsck().is_clean
+    repo.sync.load(bundle("runs/odd/1", tip, blocks))
+    assert len(repo.runs.open("odd/1").lines()) == 7
+    assert repo.maintenance.fsck().is_clean
 
 
 def test_an_error_of_a_kind_that_is_not_known_here_is_raised_again(repo: Repository):
@@ -205,9 +205,9 @@ def test_an_error_of_a_kind_that_is_not_known_here_is_raised_again(repo: Reposit
         {"action": "event", "name": "tool", "answer": {"error": row}},
         END,
     )
-    repo.import_(bundle("runs/odd/1", tip, blocks))
+    repo.sync.load(bundle("runs/odd/1", tip, blocks))
     with pytest.raises(IbidemError, match="gone"):
-        repo.recorded("odd/1").replay().event("tool")
+        repo.runs.open("odd/1").replay().event("tool")
 
 
 NOT_CANONICAL = {
@@ -238,9 +238,9 @@ def test_bytes_in_a_step_that_are_not_canonical_are_refused_by_both_engines(
     error = refused(repo, "runs/bad/1", tip, blocks)
     assert f"step 1, 'event': {where}" in str(error)
     written(repo, "runs/bad/1", tip, blocks)
-    (fault,) = repo.fsck().faults
+    (fault,) = repo.maintenance.fsck().faults
     assert fault.kind is FaultKind.MALFORMED
-    assert "cannot be read" in repo.recorded("bad/1").lines()[1]
+    assert "cannot be read" in repo.runs.open("bad/1").lines()[1]
 
 
 def test_a_value_of_eight_megabytes_of_brackets_is_refused_at_once(engine: str, repo: Repository):
@@ -304,21 +304,23 @@ def test_a_receipt_that_cannot_be_read_is_refused_and_named_and_hides_nothing(
     assert "argument" not in str(error.value)
     cid = Cid.of(block)
     other = ibidem.init("memory:", clock=lambda: 1)
-    sent = {found: repo.store.get(found) for found in repo.store.cids() if not found.is_raw}
+    sent = {
+        found: repo.core.store.get(found) for found in repo.core.store.cids() if not found.is_raw
+    }
     with pytest.raises(CorruptError):
-        other.import_(bundle(f"receipts/{cid}", cid, {**sent, cid: block}))
-    assert not other.kept_receipts()
-    kept = repo.keep(receipt)
+        other.sync.load(bundle(f"receipts/{cid}", cid, {**sent, cid: block}))
+    assert not other.receipts.list()
+    kept = repo.receipts.keep(receipt)
     written(repo, f"receipts/{cid}", cid, {cid: block})
-    assert {(one.cid, one.receipt is None) for one in repo.kept_receipts()} == {
+    assert {(one.cid, one.receipt is None) for one in repo.receipts.list()} == {
         (kept, False),
         (cid, True),
     }
-    assert any(said in (one.failure or "") for one in repo.kept_receipts())
-    faults = [fault for fault in repo.fsck().faults if fault.cid == cid]
+    assert any(said in (one.failure or "") for one in repo.receipts.list())
+    faults = [fault for fault in repo.maintenance.fsck().faults if fault.cid == cid]
     assert [fault.kind for fault in faults] == [FaultKind.MALFORMED]
-    repo.drop_receipt(str(cid))
-    assert [one.cid for one in repo.kept_receipts()] == [kept]
+    repo.receipts.drop(str(cid))
+    assert [one.cid for one in repo.receipts.list()] == [kept]
 
 
 TARGET = node_id("", "target")
@@ -343,13 +345,13 @@ BAD_EVENTS = {
 
 def noted(repo: Repository, *nodes: Node) -> tuple[CommitCid, Blocks]:
     """A commit of notes with what is noted here and some nodes more."""
-    buffer = WriteBatch(repo.store)
-    head = repo.notes().head
+    buffer = WriteBatch(repo.core.store)
+    head = repo.notes.space().head
     entries: dict[bytes, Cid] = {}
     parents: tuple[CommitCid, ...] = ()
     if head is not None:
-        root = Root.decode(repo.store.get(Commit.decode(repo.store.get(head)).root))
-        entries = dict(ibidem.objects.tree.Tree(repo.store, root.nodes).items())
+        root = Root.decode(repo.core.store.get(Commit.decode(repo.core.store.get(head)).root))
+        entries = dict(ibidem.objects.tree.Tree(repo.core.store, root.nodes).items())
         parents = (head,)
     entries.update((node.id.raw, node.cid) for node in nodes)
     root = Root(build(sorted(entries.items()), buffer), EMPTY_TREE, EMPTY_TREE, EMPTY_TREE)
@@ -368,18 +370,18 @@ def test_a_note_that_is_no_event_is_refused_and_named_and_hides_nothing(
     refused(repo, "notes/memory", target, blocks)
     with repo.transaction() as tx:
         tx.add_node("Note", summary="a mill", key="target")
-    repo.notes().vote(TARGET, 1, actor="ada")
+    repo.notes.space().vote(TARGET, 1, actor="ada")
     before = repo.retrieve("mill", feedback=True)
     target, blocks = noted(repo, bad)
     written(repo, "notes/memory", target, blocks)
-    log = repo.notes().log()
+    log = repo.notes.space().log()
     assert [event.kind for event in log.events] == ["vote"]
     assert [id_ for id_, _ in log.damaged] == [bad.id]
     after = repo.retrieve("mill", feedback=True)
     assert [one.score for one in after.items] == [one.score for one in before.items]
-    (fault,) = repo.fsck().faults
+    (fault,) = repo.maintenance.fsck().faults
     assert (fault.kind, fault.cid) == (FaultKind.MALFORMED, bad.cid)
-    assert repo.notes().reinforce(TARGET)
+    assert repo.notes.space().reinforce(TARGET)
 
 
 def test_a_note_of_another_type_is_no_event(repo: Repository):
@@ -389,10 +391,10 @@ def test_a_note_of_another_type_is_no_event(repo: Repository):
 
 def test_events_that_nobody_could_read_are_not_written(repo: Repository):
     with pytest.raises(ibidem.objects.errors.InvalidInputError, match="vote"):
-        repo.notes().add([Event("vote", (TARGET,), "ada", value=3.0)])
+        repo.notes.space().add([Event("vote", (TARGET,), "ada", value=3.0)])
     with pytest.raises(ibidem.objects.errors.InvalidInputError, match="words"):
-        repo.notes().add([Event("not_useful", (TARGET,), "ada")])
-    assert repo.notes().head is None
+        repo.notes.space().add([Event("not_useful", (TARGET,), "ada")])
+    assert repo.notes.space().head is None
 
 
 # -- what a step or a receipt leads to -----------------------------------------------------------
@@ -402,11 +404,11 @@ def one_of_each(repo: Repository) -> dict[str, Cid]:
     """Returns a block of each kind that is here, by kind."""
     with repo.transaction() as tx:
         tx.add_node("Doc", summary="retry queue", key=1)
-    with repo.run("good") as run:
+    with repo.runs.start("good") as run:
         receipt = run.retrieve("retry").receipt
-    repo.keep(receipt)
-    kept = next(iter(repo.kept_receipts())).cid
-    step = repo.recorded("good").tip
+    repo.receipts.keep(receipt)
+    kept = next(iter(repo.receipts.list())).cid
+    step = repo.runs.open("good").tip
     assert repo.head is not None
     return {"commit": repo.head, "root": receipt.root, "receipt": kept, "step": step}
 
@@ -432,11 +434,11 @@ def test_what_a_step_or_a_receipt_leads_to_is_of_the_kind_that_its_field_says(
     """Whether the block is new, or lies here for something else."""
     with ibidem.init(clock=lambda: 0) as theirs, ibidem.init(clock=lambda: 0) as repo:
         there = one_of_each(theirs)
-        blocks = {cid: theirs.store.get(cid) for cid in theirs.store.cids()}
+        blocks = {cid: theirs.core.store.get(cid) for cid in theirs.core.store.cids()}
         if is_here:
             file = io.BytesIO()
-            theirs.export(file, include=["runs", "receipts"])
-            repo.import_(io.BytesIO(file.getvalue()))
+            theirs.sync.export(file, include=["runs", "receipts"])
+            repo.sync.load(io.BytesIO(file.getvalue()))
         if owner == "step":
             fields = {"kind": "step", "v": 1, "action": "note", "time": 0}
             fields["index"] = 1 if field == "previous" else 0
@@ -448,12 +450,12 @@ def test_what_a_step_or_a_receipt_leads_to_is_of_the_kind_that_its_field_says(
         target = Cid.of(block)
         blocks[target] = block
         if found == LINKS[field]:
-            repo.import_(bundle(name, target, blocks))
-            assert repo.fsck().is_clean
+            repo.sync.load(bundle(name, target, blocks))
+            assert repo.maintenance.fsck().is_clean
             return
         error = refused(repo, name, target, blocks)
         expected = f"{owner}.{field}: got the {found} {there[found]}, expected a {LINKS[field]}"
         assert str(error) == expected
         written(repo, name, target, blocks)
-        faults = repo.fsck().faults
+        faults = repo.maintenance.fsck().faults
         assert (FaultKind.MALFORMED, expected) in {(one.kind, one.detail) for one in faults}

@@ -48,20 +48,20 @@ def commits(repo: Repository, *signers: str | None) -> list[CommitCid]:
 
 
 def standings(repo: Repository, rev: object = "HEAD") -> list[str]:
-    return [str(verdict.standing) for verdict in repo.verify(rev)]
+    return [str(verdict.standing) for verdict in repo.keys.verify(rev)]
 
 
 @pytest.fixture
 def repo() -> Repository:
     found = ibidem.init(clock=lambda: 1_000_000)
-    found.keyring.generate("ada")
+    found.keys.ring.generate("ada")
     return found
 
 
 def test_what_is_signed_is_the_commit_without_its_signature(repo: Repository) -> None:
     (cid,) = commits(repo, "ada")
     commit = repo.commit_at(cid)
-    key = repo.keyring.private("ada")
+    key = repo.keys.ring.private("ada")
     assert commit.cid == cid == repo.head
     assert commit.signature is not None
     assert len(commit.signature) == 96
@@ -101,7 +101,7 @@ def test_no_signature_can_be_made_of_another(repo: Repository) -> None:
         replace(first, signature=second_form),
         *(replace(first, signature=point + point + bytes(32)) for point in SMALL_ORDER),
     ]
-    verifier = Verifier(repo.store, repo.keyring.trust())
+    verifier = Verifier(repo.core.store, repo.keys.ring.trust())
     for commit in wrong:
         assert verifier.verdict(commit.cid, commit).standing is Standing.BAD
     stripped = replace(first, signature=None)
@@ -140,51 +140,51 @@ def test_a_signature_of_an_erasure_is_none_of_a_commit() -> None:
 
 
 def test_who_is_trusted_decides(repo: Repository) -> None:
-    repo.keyring.generate("bob")
+    repo.keys.ring.generate("bob")
     commits(repo, "ada", None, "bob")
     assert standings(repo) == ["good", "unsigned", "good"]
-    repo.keyring.change(lambda trust: replace(trust, keys={"ada": trust.keys["ada"]}))
+    repo.keys.ring.change(lambda trust: replace(trust, keys={"ada": trust.keys["ada"]}))
     assert standings(repo) == ["unknown", "unsigned", "good"]
 
 
 def test_back_dating_does_not_defeat_a_revocation(repo: Repository) -> None:
     """The seed of this project compared the time in the commit, which its author writes."""
     early = commits(repo, "ada", "ada")
-    repo.revoke_key("ada", good=[early[0]], reason="stolen")
+    repo.keys.revoke("ada", good=[early[0]], reason="stolen")
     with repo.transaction(author="eve", time=0, sign="ada") as tx:
         tx.add_node("Doc", summary="dated before everything")
     assert standings(repo) == ["revoked", "revoked", "good"]
-    repo.revoke_key("ada", good=[early[1]])
+    repo.keys.revoke("ada", good=[early[1]])
     assert standings(repo) == ["revoked", "good", "good"]
-    repo.revoke_key("ada")
+    repo.keys.revoke("ada")
     assert standings(repo) == ["revoked", "revoked", "revoked"]
 
 
 def test_a_merged_theft_stays_a_theft(repo: Repository) -> None:
     (good,) = commits(repo, "ada")
     repo.branch("stolen", at=good)
-    repo.revoke_key("ada", good=[good])
-    repo.keyring.generate("new")
+    repo.keys.revoke("ada", good=[good])
+    repo.keys.ring.generate("new")
     with repo.transaction(branch="stolen", sign="ada") as tx:
         tx.add_node("Doc", summary="theft")
     commits(repo, "new")
-    repo.sign_with("new")
+    repo.keys.sign_with("new")
     repo.merge("stolen")
     assert sorted(standings(repo)) == ["good", "good", "good", "revoked"]
 
 
 def test_everything_that_commits_signs_where_it_was_told_to(repo: Repository) -> None:
-    repo.sign_with("ada")
+    repo.keys.sign_with("ada")
     commits_before = commits(repo, None)
-    with repo.staging() as tx:
+    with repo.stage.transaction() as tx:
         tx.add_node("Doc", summary="staged")
-    repo.commit_stage()
+    repo.stage.commit()
     repo.branch("side", at=commits_before[0])
     with repo.transaction(branch="side") as tx:
         tx.add_node("Doc", summary="on the side")
     repo.merge("side")
     assert sorted(standings(repo)) == ["good", "good", "good", "unsigned"]
-    repo.sign_with(None)
+    repo.keys.sign_with(None)
     with repo.transaction() as tx:
         tx.add_node("Doc", summary="not signed")
     assert standings(repo)[0] == "unsigned"
@@ -196,11 +196,11 @@ def test_what_is_brought_in_must_be_signed_where_that_is_wanted(repo: Repository
 
     def bring(name: str, target: CommitCid, *known_here: CommitCid) -> None:
         check_signed(
-            repo.store, repo.keyring.trust(), [(name, target)], lambda cid: cid in known_here
+            repo.core.store, repo.keys.ring.trust(), [(name, target)], lambda cid: cid in known_here
         )
 
     bring("heads/main", signed)  # nothing is wanted yet
-    repo.require_signed(["heads/"])
+    repo.keys.require_signed(["heads/"])
     with pytest.raises(InvalidInputError) as caught:
         bring("heads/main", signed)
     assert caught.value.kind is ErrorKind.UNSIGNED
@@ -208,10 +208,10 @@ def test_what_is_brought_in_must_be_signed_where_that_is_wanted(repo: Repository
         bring("heads/main", signed, known)
     bring("heads/main", signed, unsigned)
     bring("tags/v1", signed)
-    repo.require_signed([])
+    repo.keys.require_signed([])
     bring("heads/main", signed)
     with pytest.raises(InvalidInputError):
-        repo.require_signed(["main"])
+        repo.keys.require_signed(["main"])
 
 
 def test_an_erasure_is_carried_out_only_for_a_key_that_may(repo: Repository) -> None:
@@ -219,33 +219,35 @@ def test_an_erasure_is_carried_out_only_for_a_key_that_may(repo: Repository) -> 
     for copy in (repo, there):
         with copy.transaction() as tx:
             node = tx.add_node("Doc", summary="the same secret on both", key="s")
-    repo.erase(node, reason="asked", sign=False)
-    unsigned = repo.erasures()
-    assert there.accept_erasures(unsigned).refused == unsigned
+    repo.maintenance.erase(node, reason="asked", sign=False)
+    unsigned = repo.maintenance.erasures()
+    assert there.maintenance.accept_erasures(unsigned).refused == unsigned
     other = ibidem.init(clock=lambda: 1)
-    key = other.keyring.generate("ada")
+    key = other.keys.ring.generate("ada")
     with other.transaction() as tx:
         tx.add_node("Doc", summary="the same secret on both", key="s")
-    other.erase(node, reason="asked")
-    signed = other.erasures()
+    other.maintenance.erase(node, reason="asked")
+    signed = other.maintenance.erasures()
     assert signer_of(signed[0]) == key.public
-    assert there.accept_erasures(signed).refused == signed
-    there.keyring.add(TrustedKey("ada", key.public))
-    assert there.accept_erasures(signed).refused == signed
-    assert not may_erase(there.keyring.trust(), signed[0])
-    there.keyring.add(TrustedKey("ada", key.public, may_erase=True))
+    assert there.maintenance.accept_erasures(signed).refused == signed
+    there.keys.ring.add(TrustedKey("ada", key.public))
+    assert there.maintenance.accept_erasures(signed).refused == signed
+    assert not may_erase(there.keys.ring.trust(), signed[0])
+    there.keys.ring.add(TrustedKey("ada", key.public, may_erase=True))
     # This copy has a version of its own, which the erasure of the other does not name.
     with there.transaction() as tx:
         tx.update_node(node, summary="the same secret, edited")
-    report = there.accept_erasures(signed)
+    report = there.maintenance.accept_erasures(signed)
     assert report.accepted == signed
     assert report.done is not None
-    assert there.fsck().is_clean
-    assert all(b"secret" not in there.store.get(cid) for cid in there.store.cids())
-    assert {erasure.cid for erasure in signed} < {erasure.cid for erasure in there.erasures()}
-    assert there.accept_erasures(signed).done is None
-    there.revoke_key("ada")
-    assert not may_erase(there.keyring.trust(), signed[0])
+    assert there.maintenance.fsck().is_clean
+    assert all(b"secret" not in there.core.store.get(cid) for cid in there.core.store.cids())
+    assert {erasure.cid for erasure in signed} < {
+        erasure.cid for erasure in there.maintenance.erasures()
+    }
+    assert there.maintenance.accept_erasures(signed).done is None
+    there.keys.revoke("ada")
+    assert not may_erase(there.keys.ring.trust(), signed[0])
 
 
 # -- keys on disk ------------------------------------------------------------------------------
@@ -254,25 +256,25 @@ def test_an_erasure_is_carried_out_only_for_a_key_that_may(repo: Repository) -> 
 @pytest.mark.skipif(os.name == "nt", reason="no such modes there")
 def test_a_private_key_is_its_owners_alone(tmp_path: Path) -> None:
     with ibidem.init(tmp_path) as repo:
-        key = repo.keyring.generate("ada")
+        key = repo.keys.ring.generate("ada")
         path = tmp_path / ".ibidem/keys/ada.key"
         assert path.stat().st_mode & 0o777 == 0o600
         assert path.parent.stat().st_mode & 0o777 == 0o700
         commits(repo, "ada")
         assert key.seed.hex() not in repr(key)
-        assert all(key.seed not in repo.store.get(cid) for cid in repo.store.cids())
+        assert all(key.seed not in repo.core.store.get(cid) for cid in repo.core.store.cids())
         path.chmod(0o644)
         with pytest.raises(InvalidInputError, match="others may read"):
-            repo.keyring.private("ada")
+            repo.keys.ring.private("ada")
 
 
 def test_keys_are_read_back_and_damage_is_told(tmp_path: Path) -> None:
     with ibidem.init(tmp_path) as repo:
-        key = repo.keyring.generate("ada")
+        key = repo.keys.ring.generate("ada")
         (head,) = commits(repo, "ada")
-        repo.revoke_key("ada", good=[head], reason="gone")
-        repo.require_signed(["heads/", "tags/"])
-        before = repo.keyring.trust()
+        repo.keys.revoke("ada", good=[head], reason="gone")
+        repo.keys.require_signed(["heads/", "tags/"])
+        before = repo.keys.ring.trust()
     keys = tmp_path / ".ibidem/keys"
     assert Keyring(keys).trust() == before
     assert Keyring(keys).private().public == key.public
@@ -293,24 +295,24 @@ def test_keys_are_read_back_and_damage_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["", "A", "../x", "a/b", "x" * 65, 7])
 def test_bad_names_of_keys_are_refused(repo: Repository, name: str) -> None:
     with pytest.raises(InvalidInputError):
-        repo.keyring.generate(name)
+        repo.keys.ring.generate(name)
 
 
 def test_names_and_keys_are_not_confused(repo: Repository) -> None:
-    public = repo.keyring.trust().keys["ada"].public
+    public = repo.keys.ring.trust().keys["ada"].public
     with pytest.raises(InvalidInputError):
-        repo.keyring.generate("ada")
+        repo.keys.ring.generate("ada")
     with pytest.raises(InvalidInputError):
-        repo.keyring.add(TrustedKey("bob", public))
+        repo.keys.ring.add(TrustedKey("bob", public))
     with pytest.raises(InvalidInputError):
-        repo.keyring.add(TrustedKey("ada", bytes(32)))
+        repo.keys.ring.add(TrustedKey("ada", bytes(32)))
     with pytest.raises(NotFoundError):
-        repo.keyring.private("bob")
+        repo.keys.ring.private("bob")
     with pytest.raises(NotFoundError):
-        repo.revoke_key("bob")
-    repo.keyring.generate("bob")
+        repo.keys.revoke("bob")
+    repo.keys.ring.generate("bob")
     with pytest.raises(NotFoundError):
-        repo.keyring.private()
+        repo.keys.ring.private()
     with pytest.raises(InvalidInputError):
         parse_public("00")
 
@@ -319,11 +321,11 @@ def test_names_and_keys_are_not_confused(repo: Repository) -> None:
 def test_a_key_under_which_nothing_can_be_signed_is_not_trusted(
     repo: Repository, public: bytes
 ) -> None:
-    before = repo.keyring.trust()
+    before = repo.keys.ring.trust()
     with pytest.raises(InvalidInputError):
-        repo.keyring.add(TrustedKey("bob", public))
+        repo.keys.ring.add(TrustedKey("bob", public))
     with pytest.raises(InvalidInputError):
         parse_public(public.hex())
-    assert repo.keyring.trust() == before
+    assert repo.keys.ring.trust() == before
     known = before.keys["ada"].public
     assert parse_public(known.hex()) == known

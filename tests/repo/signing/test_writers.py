@@ -25,8 +25,8 @@ from ibidem.repo.sync.remotes import address_of
 with ibidem.open(sys.argv[1]) as repo:
     for number in range({ROUNDS}):
         name = f"{{sys.argv[2]}}-{{number}}"
-        repo.keyring.generate(name)
-        repo.remotes.add(name, address_of("/" + name))
+        repo.keys.ring.generate(name)
+        repo.sync.remotes.add(name, address_of("/" + name))
 """
 ALL = sorted(f"w{writer}-{number}" for writer in range(WRITERS) for number in range(ROUNDS))
 
@@ -55,8 +55,8 @@ def test_8_threads_lose_no_key_and_no_remote(tmp_path: Path, is_on_disk: bool) -
             begin.wait()
             try:
                 for number in range(ROUNDS):
-                    repo.keyring.generate(f"w{writer}-{number}")
-                    repo.remotes.add(f"w{writer}-{number}", address_of("/somewhere"))
+                    repo.keys.ring.generate(f"w{writer}-{number}")
+                    repo.sync.remotes.add(f"w{writer}-{number}", address_of("/somewhere"))
             except BaseException as error:
                 errors.append(error)
 
@@ -70,46 +70,46 @@ def test_8_threads_lose_no_key_and_no_remote(tmp_path: Path, is_on_disk: bool) -
 
 
 def check(repo: Repository) -> None:
-    assert sorted(repo.keyring.trust().keys) == sorted(repo.keyring.names()) == ALL
-    assert sorted(repo.remotes.all()) == ALL
-    assert all(repo.keyring.private(name).name == name for name in ALL)
+    assert sorted(repo.keys.ring.trust().keys) == sorted(repo.keys.ring.names()) == ALL
+    assert sorted(repo.sync.remotes.all()) == ALL
+    assert all(repo.keys.ring.private(name).name == name for name in ALL)
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
 def test_a_revocation_survives_a_concurrent_key_generate(tmp_path: Path) -> None:
     with ibidem.init(tmp_path) as repo:
-        repo.keyring.generate("thief")
+        repo.keys.ring.generate("thief")
         # The other process is held in its second sync: it has read whom the copy trusts by then.
         command = ["strace", "-f", "-qq", "-o", os.devnull, "-e", "trace=fsync"]
         command += ["-e", "inject=fsync:delay_enter=1500000:when=2", sys.executable, "-c"]
-        program = "import ibidem, sys; ibidem.open(sys.argv[1]).keyring.generate('other')"
+        program = "import ibidem, sys; ibidem.open(sys.argv[1]).keys.ring.generate('other')"
         environment = {**os.environ, "PYTHONPATH": SOURCE}
         other = subprocess.Popen([*command, program, str(tmp_path)], env=environment)
         while not (tmp_path / ".ibidem" / "keys" / "other.key").exists():
             if other.poll():
                 pytest.skip("this system does not let strace attach")
             time.sleep(0.01)
-        repo.revoke_key("thief", reason="stolen")
+        repo.keys.revoke("thief", reason="stolen")
         assert other.wait(60) == 0
-        trust = repo.keyring.trust()
+        trust = repo.keys.ring.trust()
     assert trust.keys["thief"].is_revoked
     assert not trust.keys["other"].is_revoked
 
 
 def test_what_is_refused_changes_nothing(tmp_path: Path) -> None:
     with ibidem.init(tmp_path) as repo:
-        repo.keyring.generate("ada")
-        repo.remotes.add("one", address_of("/one"))
+        repo.keys.ring.generate("ada")
+        repo.sync.remotes.add("one", address_of("/one"))
         before = [path.read_bytes() for path in files(tmp_path)]
         for work in (
-            lambda: repo.keyring.generate("ada"),
-            lambda: repo.keyring.generate("Not A Name"),
-            lambda: repo.keyring.add("ada"),  # type: ignore[arg-type]
-            lambda: repo.revoke_key("bob"),
-            lambda: repo.revoke_key(["ada"]),  # type: ignore[arg-type]
-            lambda: repo.revoke_key("ada", reason=1),  # type: ignore[arg-type]
-            lambda: repo.remotes.add("one", address_of("/two")),
-            lambda: repo.remotes.remove("two"),
+            lambda: repo.keys.ring.generate("ada"),
+            lambda: repo.keys.ring.generate("Not A Name"),
+            lambda: repo.keys.ring.add("ada"),  # type: ignore[arg-type]
+            lambda: repo.keys.revoke("bob"),
+            lambda: repo.keys.revoke(["ada"]),  # type: ignore[arg-type]
+            lambda: repo.keys.revoke("ada", reason=1),  # type: ignore[arg-type]
+            lambda: repo.sync.remotes.add("one", address_of("/two")),
+            lambda: repo.sync.remotes.remove("two"),
         ):
             with pytest.raises((InvalidInputError, NotFoundError)):
                 work()
@@ -125,9 +125,9 @@ def test_a_private_key_that_a_crash_left_becomes_the_key_when_it_is_generated_ag
     tmp_path: Path,
 ) -> None:
     with ibidem.init(tmp_path) as repo:
-        left = repo.keyring.generate("ada")
+        left = repo.keys.ring.generate("ada")
         (tmp_path / ".ibidem" / "keys" / "trusted").unlink()
-        assert repo.keyring.generate("ada") == left
-        assert repo.keyring.trust().keys["ada"].public == left.public
+        assert repo.keys.ring.generate("ada") == left
+        assert repo.keys.ring.trust().keys["ada"].public == left.public
         with pytest.raises(IbidemError, match="'ada' exists"):
-            repo.keyring.generate("ada")
+            repo.keys.ring.generate("ada")

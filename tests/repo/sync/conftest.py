@@ -44,7 +44,7 @@ def pair(tmp_path: Path) -> Iterator[tuple[Repository, Repository]]:
     """`ours`, whose remote `origin` is `theirs`; only the latter has commits."""
     with ibidem.init(tmp_path / "theirs") as theirs, ibidem.init(tmp_path / "ours") as ours:
         filled(theirs)
-        ours.remotes.add("origin", address_of(str(tmp_path / "theirs")))
+        ours.sync.remotes.add("origin", address_of(str(tmp_path / "theirs")))
         yield ours, theirs
 
 

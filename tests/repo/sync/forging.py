@@ -33,8 +33,8 @@ Blocks = dict[Cid, bytes]
 
 def state(repo: Repository) -> tuple[object, ...]:
     return (
-        sorted(cid.raw for cid in repo.store.cids()),
-        {name: repo.store.cell(name) for name in repo.store.cells()},
+        sorted(cid.raw for cid in repo.core.store.cids()),
+        {name: repo.core.store.cell(name) for name in repo.core.store.cells()},
     )
 
 
@@ -47,7 +47,7 @@ def refused(repo: Repository, data: bytes, *, kind: ErrorKind | None = None) -> 
     """Imports and pushes the data; returns the error of the import."""
     before = state(repo)
     with pytest.raises(IbidemError) as error:
-        repo.import_(io.BytesIO(data))
+        repo.sync.load(io.BytesIO(data))
     assert not isinstance(error.value, InvalidInputError) or kind is ErrorKind.INVALID_INPUT
     if kind is not None:
         assert error.value.kind is kind
@@ -105,10 +105,10 @@ def refused_and_named(repo: Repository, forge: Forge, commit: CommitCid) -> Corr
     error = refused(repo, bundle(forge.blocks, commit))
     push = Push({"heads/evil": Update(commit, None)})
     with pytest.raises(CorruptError, match=r"expected|in the graph|contains itself"):
-        LocalRemote(repo).push(push, sorted(forge.blocks.items()))
+        LocalRemote(repo.core).push(push, sorted(forge.blocks.items()))
     assert state(repo) == before
     below(repo, forge, commit)
-    faults = repo.fsck().faults
+    faults = repo.maintenance.fsck().faults
     assert str(error) in {f"{fault.where}: {fault.detail}" for fault in faults}
     assert isinstance(error, CorruptError)
     return error
@@ -116,17 +116,17 @@ def refused_and_named(repo: Repository, forge: Forge, commit: CommitCid) -> Corr
 
 def below(repo: Repository, forge: Forge, commit: CommitCid) -> None:
     """Puts a commit on a branch without asking anybody."""
-    repo.store.put(forge.blocks)
+    repo.core.store.put(forge.blocks)
     repo.branch("evil", at=commit)
 
 
 def head_root(repo: Repository) -> Root:
-    return Root.decode(repo.store.get(repo.commit_at().root))
+    return Root.decode(repo.core.store.get(repo.commit_at().root))
 
 
 def on_top(repo: Repository, forge: Forge, **edits: dict[bytes, Cid | None]) -> CommitCid:
     """Forges a commit on the head whose trees differ as said from the head's."""
-    buffer, root = WriteBatch(repo.store), head_root(repo)
+    buffer, root = WriteBatch(repo.core.store), head_root(repo)
     trees: dict[str, Any] = {}
     for name, entries in edits.items():
         if name in ("vectors", "sparse"):
@@ -146,4 +146,4 @@ def point(repo: Repository, name: str, target: Cid) -> None:
     def make(state: State, buffer: WriteBatch):
         return replace(state.view, refs=refs.changed(state.view, {name: cid}, buffer))
 
-    repo.operation_log.change(make, author="", time=0, description=f"point {name}")
+    repo.core.operation_log.change(make, author="", time=0, description=f"point {name}")

@@ -32,8 +32,8 @@ def given_up(
         if not gone:
             gone.append(theirs.branches()["aside"])
             theirs.delete_branch("aside")
-            theirs.collect_garbage(keep_operations=1)
-            assert not theirs.store.has(gone[0])
+            theirs.maintenance.gc(keep_operations=1)
+            assert not theirs.core.store.has(gone[0])
         return known
 
     monkeypatch.setattr(local_remote, "HaveSet", read)
@@ -46,8 +46,8 @@ def test_a_fetch_of_one_branch_is_not_stopped_by_another(
 ) -> None:
     _, theirs = pair
     main = theirs.branches()["main"]
-    cids = {cid for cid, _ in LocalRemote(theirs).pack([main], [])}
-    nodes = Tree(theirs.store, theirs.at("main").root.nodes)
+    cids = {cid for cid, _ in LocalRemote(theirs.core).pack([main], [])}
+    nodes = Tree(theirs.core.store, theirs.at("main").root.nodes)
     assert {main, *(cid for _, cid in nodes.items())} <= {type(main)(cid.raw) for cid in cids}
 
 
@@ -56,4 +56,4 @@ def test_what_is_known_is_what_is_left(
 ) -> None:
     _, theirs = pair
     asked = [theirs.branches()["main"], theirs.branches()["aside"]]
-    assert LocalRemote(theirs).known(asked) == {asked[0]}
+    assert LocalRemote(theirs.core).known(asked) == {asked[0]}

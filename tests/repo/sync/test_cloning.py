@@ -24,10 +24,10 @@ def test_a_clone_answers_the_same_bytes_and_knows_where_it_came_from(pair: Pair,
         assert copy.branches() == theirs.branches()
         assert copy.tags() == theirs.tags()
         assert answer(copy) == answer(theirs)
-        assert copy.remotes.get("origin").location == str(tmp_path / "theirs")
-        assert copy.fsck().faults == ()
+        assert copy.sync.remotes.get("origin").location == str(tmp_path / "theirs")
+        assert copy.maintenance.fsck().faults == ()
         edit(theirs, "later")
-        copy.pull()
+        copy.sync.pull()
         assert copy.head == theirs.head
 
 
@@ -58,4 +58,4 @@ def test_memory_repositories_copy_too():
 
     with ibidem.init() as one, ibidem.init() as other:
         filled(one, 5)
-        assert fetch(other, LocalRemote(one), "origin")[0].block_count
+        assert fetch(other.core, LocalRemote(one.core), "origin")[0].block_count

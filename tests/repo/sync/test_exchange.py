@@ -20,59 +20,59 @@ from .exchanging import Pair, answer, edit, how, key_id
 
 def test_fetch_remembers_the_branches_of_a_remote_and_moves_none_here(pair: Pair):
     ours, _theirs = pair
-    report = ours.fetch()
+    report = ours.sync.fetch()
     assert how(report) == {"remotes/origin/heads/main": Move.CREATED}
     assert ours.branches() == {}
-    assert ours.fetch().block_count == 0
+    assert ours.sync.fetch().block_count == 0
 
 
 def test_pull_gives_the_same_answers_to_the_byte(pair: Pair):
     ours, theirs = pair
-    ours.pull()
+    ours.sync.pull()
     assert ours.head == theirs.head
     assert answer(ours) == answer(theirs)
-    assert ours.fsck().faults == ()
+    assert ours.maintenance.fsck().faults == ()
 
 
 def test_pull_of_what_is_here_changes_nothing(pair: Pair):
     ours, _ = pair
-    ours.pull()
-    before = len(list(ours.operations()))
-    report = ours.pull()
+    ours.sync.pull()
+    before = len(list(ours.history.operations()))
+    report = ours.sync.pull()
     assert how(report)["heads/main"] is Move.UNCHANGED
-    assert len(list(ours.operations())) == before
+    assert len(list(ours.history.operations())) == before
 
 
 def test_push_forwards_the_branch_of_the_remote(pair: Pair):
     ours, theirs = pair
-    ours.pull()
+    ours.sync.pull()
     edit(ours, "changed here")
-    report = ours.push()
+    report = ours.sync.push()
     assert how(report) == {"heads/main": Move.FORWARDED}
     assert theirs.head == ours.head
     assert answer(theirs) == answer(ours)
-    assert theirs.fsck().faults == ()
+    assert theirs.maintenance.fsck().faults == ()
 
 
 def test_push_of_a_small_change_moves_few_blocks(pair: Pair):
     ours, _theirs = pair
-    ours.pull()
+    ours.sync.pull()
     edit(ours, "changed here")
-    assert ours.push().block_count <= 6
+    assert ours.sync.push().block_count <= 6
 
 
 def test_push_onto_a_branch_that_went_on_is_refused_until_pulled(pair: Pair):
     ours, theirs = pair
-    ours.pull()
+    ours.sync.pull()
     edit(ours, "changed here", key=7)
     edit(theirs, "changed there", key=8)
     before = theirs.head
     with pytest.raises(ConflictError) as error:
-        ours.push()
+        ours.sync.push()
     assert error.value.kind is ErrorKind.NOT_FAST_FORWARD
     assert theirs.head == before
-    assert how(ours.pull())["heads/main"] is Move.MERGED
-    ours.push()
+    assert how(ours.sync.pull())["heads/main"] is Move.MERGED
+    ours.sync.push()
     assert theirs.head == ours.head
     summaries = {node.summary for node in theirs.at().nodes()}
     assert {"changed here", "changed there"} <= summaries
@@ -82,62 +82,62 @@ def test_push_onto_a_branch_that_went_on_is_refused_until_pulled(pair: Pair):
 
 def test_a_merge_of_the_same_property_leaves_a_conflict_and_a_usable_head(pair: Pair):
     ours, theirs = pair
-    ours.pull()
+    ours.sync.pull()
     edit(ours, "changed here")
     edit(theirs, "changed there")
-    report = ours.pull()
+    report = ours.sync.pull()
     assert report.conflict_count == 1
     assert answer(ours)
-    ours.push()
+    ours.sync.push()
     assert answer(ours) == answer(theirs)
-    assert theirs.fsck().faults == ()
+    assert theirs.maintenance.fsck().faults == ()
 
 
 def test_conflicts_travel(pair: Pair, tmp_path: Path):
     ours, theirs = pair
-    ours.pull()
+    ours.sync.pull()
     edit(ours, "changed here")
     edit(theirs, "changed there")
-    ours.pull()
+    ours.sync.pull()
     with ibidem.clone(tmp_path / "ours", tmp_path / "copy") as copy:
         assert copy.at().root_cid == ours.at().root_cid
-        assert copy.fsck().faults == ()
+        assert copy.maintenance.fsck().faults == ()
 
 
 def test_force_needs_the_remote_to_stand_where_it_was_seen(pair: Pair):
     ours, theirs = pair
-    ours.pull()
+    ours.sync.pull()
     edit(theirs, "changed there")
     edit(ours, "changed here")
     with pytest.raises(ConflictError) as error:
-        ours.push(is_forced=True)
+        ours.sync.push(is_forced=True)
     assert error.value.kind is ErrorKind.HEAD_MOVED
-    ours.fetch()
-    assert how(ours.push(is_forced=True)) == {"heads/main": Move.FORCED}
+    ours.sync.fetch()
+    assert how(ours.sync.push(is_forced=True)) == {"heads/main": Move.FORCED}
     assert theirs.head == ours.head
 
 
 def test_force_takes_the_word_of_the_caller_for_where_the_remote_stands(pair: Pair):
     ours, theirs = pair
-    ours.pull()
+    ours.sync.pull()
     edit(theirs, "changed there")
     edit(ours, "changed here")
-    ours.push(is_forced=True, expect={"heads/main": theirs.head})
+    ours.sync.push(is_forced=True, expect={"heads/main": theirs.head})
     assert theirs.head == ours.head
 
 
 def test_a_remote_that_was_rolled_back_is_refused_unless_forced(pair: Pair):
     ours, theirs = pair
     edit(theirs, "later")
-    ours.pull()
-    theirs.undo()
+    ours.sync.pull()
+    theirs.history.undo()
     seen = ours.head
     with pytest.raises(ConflictError) as error:
-        ours.fetch()
+        ours.sync.fetch()
     assert error.value.kind is ErrorKind.NOT_FAST_FORWARD
     assert "rolled back" in str(error.value)
     assert ours.head == seen
-    assert how(ours.fetch(is_forced=True)) == {"remotes/origin/heads/main": Move.FORCED}
+    assert how(ours.sync.fetch(is_forced=True)) == {"remotes/origin/heads/main": Move.FORCED}
 
 
 def test_a_push_that_was_decided_on_an_older_state_is_refused(pair: Pair):
@@ -146,34 +146,34 @@ def test_a_push_that_was_decided_on_an_older_state_is_refused(pair: Pair):
     from ibidem.repo.sync.messages import Push, Update
 
     ours, theirs = pair
-    ours.pull()
-    tip = LocalRemote(theirs).refs(["heads/"]).refs["heads/main"]
+    ours.sync.pull()
+    tip = LocalRemote(theirs.core).refs(["heads/"]).refs["heads/main"]
     edit(theirs, "a")
-    back = LocalRemote(theirs).refs(["heads/"]).refs["heads/main"]
-    ours.push(is_forced=True, expect={"heads/main": back.target})
+    back = LocalRemote(theirs.core).refs(["heads/"]).refs["heads/main"]
+    ours.sync.push(is_forced=True, expect={"heads/main": back.target})
     assert theirs.head == tip.target
     with pytest.raises(ConflictError) as error:
-        LocalRemote(theirs).push(Push({"heads/main": Update(None, tip, is_forced=True)}), ())
+        LocalRemote(theirs.core).push(Push({"heads/main": Update(None, tip, is_forced=True)}), ())
     assert error.value.kind is ErrorKind.HEAD_MOVED
 
 
 def test_a_branch_is_deleted_there_only_by_force(pair: Pair):
     ours, theirs = pair
     theirs.branch("old")
-    ours.fetch()
+    ours.sync.fetch()
     with pytest.raises(ConflictError):
-        ours.push(delete=["old"])
-    ours.push(delete=["old"], is_forced=True)
+        ours.sync.push(delete=["old"])
+    ours.sync.push(delete=["old"], is_forced=True)
     assert "old" not in theirs.branches()
     with pytest.raises(NotFoundError):
-        ours.push(delete=["old"], is_forced=True)
+        ours.sync.push(delete=["old"], is_forced=True)
 
 
 def test_the_current_branch_of_the_remote_is_not_deleted(pair: Pair):
     ours, theirs = pair
-    ours.pull()
+    ours.sync.pull()
     with pytest.raises(InvalidInputError):
-        ours.push(delete=["main"], is_forced=True)
+        ours.sync.push(delete=["main"], is_forced=True)
     assert "main" in theirs.branches()
 
 
@@ -182,16 +182,16 @@ def test_what_a_copy_builds_on_must_still_be_here_when_it_is_published(pair: Pai
     from ibidem.repo.sync.report import RefMove
 
     ours, theirs = pair
-    ours.pull()
+    ours.sync.pull()
     base = ours.head
     edit(theirs, "later")
     target = theirs.head
     assert target is not None
     assert base is not None
-    blocks = LocalRemote(theirs).pack([target], [base])
-    with intake(ours, blocks, [target]) as found:
-        ours.undo()
-        ours.undo()
+    blocks = LocalRemote(theirs.core).pack([target], [base])
+    with intake(ours.core, blocks, [target]) as found:
+        ours.history.undo()
+        ours.history.undo()
         with pytest.raises(ConflictError) as error:
             found.publish(
                 lambda *_: [RefMove("heads/x", None, target, Move.CREATED)],
@@ -206,42 +206,42 @@ def test_what_a_copy_builds_on_must_still_be_here_when_it_is_published(pair: Pai
 def test_tags_travel_and_never_move(pair: Pair):
     ours, theirs = pair
     theirs.tag("v1")
-    ours.pull()
+    ours.sync.pull()
     assert ours.tags() == theirs.tags()
     edit(ours, "changed")
     ours.delete_tag("v1")
     ours.tag("v1")
-    assert how(ours.fetch())["tags/v1"] is Move.KEPT
+    assert how(ours.sync.fetch())["tags/v1"] is Move.KEPT
     with pytest.raises(ConflictError):
-        ours.push(names=["tags/v1"])
+        ours.sync.push(names=["tags/v1"])
 
 
 def test_push_of_several_refs_is_all_or_nothing(pair: Pair):
     ours, theirs = pair
-    ours.pull()
+    ours.sync.pull()
     edit(theirs, "changed there")
     edit(ours, "changed here")
     ours.branch("other")
     with pytest.raises(ConflictError):
-        ours.push(names=["main", "other"])
+        ours.sync.push(names=["main", "other"])
     assert "other" not in theirs.branches()
 
 
 def test_what_was_forgotten_stays_forgotten(pair: Pair, tmp_path: Path):
     ours, theirs = pair
-    hidden = next(iter(theirs.graph()._tree(("tombstones", "")).keys()))
-    ours.pull()
-    theirs.export(tmp_path / "all.car")
+    hidden = next(iter(theirs.core.graph()._tree(("tombstones", "")).keys()))
+    ours.sync.pull()
+    theirs.sync.export(tmp_path / "all.car")
     with (
         ibidem.clone(tmp_path / "theirs", tmp_path / "clone") as clone,
         ibidem.init(tmp_path / "imported") as imported,
         ibidem.init(tmp_path / "pushed") as pushed,
     ):
-        imported.import_(tmp_path / "all.car")
+        imported.sync.load(tmp_path / "all.car")
         from ibidem.repo.sync.remotes import address_of
 
-        ours.remotes.add("pushed", address_of(str(tmp_path / "pushed")))
-        ours.push("pushed")
+        ours.sync.remotes.add("pushed", address_of(str(tmp_path / "pushed")))
+        ours.sync.push("pushed")
         for copy in (ours, clone, imported, pushed):
             assert hidden not in {node.id.raw for node in copy.at().nodes()}
             assert "number 4 " not in str(copy.retrieve("retry number 4", limit=30).to_bytes())
@@ -250,14 +250,14 @@ def test_what_was_forgotten_stays_forgotten(pair: Pair, tmp_path: Path):
 
 def test_what_was_forgotten_here_stays_forgotten_when_an_edit_comes(pair: Pair):
     ours, theirs = pair
-    ours.pull()
+    ours.sync.pull()
     node = key_id(7)
     with ours.transaction() as tx:
         tx.tombstone(node, reason="private")
     edit(theirs, "an edit of what is forgotten", key=7)
-    ours.pull()
+    ours.sync.pull()
     assert node not in {found.id for found in ours.at().nodes()}
-    ours.push()
+    ours.sync.push()
     assert node not in {found.id for found in theirs.at().nodes()}
 
 
@@ -265,7 +265,7 @@ def test_histories_with_nothing_in_common_are_joined(pair: Pair):
     ours, theirs = pair
     with ours.transaction() as tx:
         tx.add_node("Doc", summary="something else")
-    report = ours.pull()
+    report = ours.sync.pull()
     assert how(report)["heads/main"] is Move.MERGED
     assert len(list(ours.at().nodes())) == len(list(theirs.at().nodes())) + 1
     assert answer(ours)
@@ -273,58 +273,58 @@ def test_histories_with_nothing_in_common_are_joined(pair: Pair):
 
 def test_runs_receipts_and_notes_travel_when_asked(pair: Pair, tmp_path: Path):
     ours, theirs = pair
-    kept = theirs.keep(theirs.retrieve("retry").receipt)
-    with theirs.run("nightly") as run:
+    kept = theirs.receipts.keep(theirs.retrieve("retry").receipt)
+    with theirs.runs.start("nightly") as run:
         run.retrieve("queue")
-    assert theirs.kept_receipts()
-    ours.pull()
-    assert not ours.kept_receipts()
-    ours.pull(include=["receipts", "runs"])
-    assert [one.cid for one in ours.kept_receipts()] == [kept]
-    assert [run.name for run in ours.runs()] == [run.name for run in theirs.runs()]
-    assert ours.replay(kept).to_bytes() == theirs.replay(kept).to_bytes()
-    assert ours.fsck().faults == ()
+    assert theirs.receipts.list()
+    ours.sync.pull()
+    assert not ours.receipts.list()
+    ours.sync.pull(include=["receipts", "runs"])
+    assert [one.cid for one in ours.receipts.list()] == [kept]
+    assert [run.name for run in ours.runs.list()] == [run.name for run in theirs.runs.list()]
+    assert ours.receipts.replay(kept).to_bytes() == theirs.receipts.replay(kept).to_bytes()
+    assert ours.maintenance.fsck().faults == ()
 
 
 def test_trees_that_arrive_are_the_ones_that_building_gives(pair: Pair):
     ours, theirs = pair
-    ours.pull()
+    ours.sync.pull()
     edit(theirs, "later")
-    ours.pull()
+    ours.sync.pull()
     root = ours.at().root
     for tree in (root.nodes, root.edges, *root.vectors.values()):
-        verify(ours.store, tree)
+        verify(ours.core.store, tree)
 
 
 def test_undo_takes_a_pull_back_but_for_its_tombstones(pair: Pair):
     ours, _ = pair
-    ours.pull()
+    ours.sync.pull()
     pulled = ours.head
-    (hidden,) = ours.undo().kept
+    (hidden,) = ours.history.undo().kept
     assert list(ours.at().nodes()) == []
     with ours.transaction() as tx:
         assert tx.is_tombstoned(hidden)
-    ours.redo()
+    ours.history.redo()
     assert ours.head == pulled
 
 
 def test_an_unknown_remote_is_named(pair: Pair):
     with pytest.raises(NotFoundError):
-        pair[0].fetch("elsewhere")
+        pair[0].sync.fetch("elsewhere")
 
 
 def test_notes_of_both_sides_are_joined(pair: Pair):
     ours, theirs = pair
-    ours.pull()
-    ours.notes().add([Event("vote", (key_id(1),), value=1.0)], author="ann")
-    theirs.notes().add([Event("vote", (key_id(1),), value=-1.0)], author="bob")
-    ours.fetch(include=["notes"])
-    assert len(ours.notes().log().events) == 1
-    report = ours.pull(include=["notes"])
+    ours.sync.pull()
+    ours.notes.space().add([Event("vote", (key_id(1),), value=1.0)], author="ann")
+    theirs.notes.space().add([Event("vote", (key_id(1),), value=-1.0)], author="bob")
+    ours.sync.fetch(include=["notes"])
+    assert len(ours.notes.space().log().events) == 1
+    report = ours.sync.pull(include=["notes"])
     assert how(report)["notes/memory"] is Move.MERGED
-    ours.push(names=["notes/memory"])
+    ours.sync.push(names=["notes/memory"])
     for repo in pair:
-        assert {event.actor for event in repo.notes().log().events} == {"ann", "bob"}
+        assert {event.actor for event in repo.notes.space().log().events} == {"ann", "bob"}
 
 
 def test_two_pushes_at_once_lose_nothing(pair: Pair, tmp_path: Path):
@@ -339,19 +339,23 @@ def test_two_pushes_at_once_lose_nothing(pair: Pair, tmp_path: Path):
         with copy.transaction() as tx:
             tx.add_node("Doc", summary=f"on own {number}")
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda pushed: pushed[1].push(names=[f"own{pushed[0]}"]), enumerate(copies)))
+        list(
+            pool.map(
+                lambda pushed: pushed[1].sync.push(names=[f"own{pushed[0]}"]), enumerate(copies)
+            )
+        )
         assert {f"own{number}" for number in range(4)} <= set(theirs.branches())
         done = list(pool.map(lambda copy: pushed_or_refused(copy), copies))
     assert done.count(True) == 1
     assert theirs.head == copies[done.index(True)].resolve("main")
-    assert theirs.fsck().faults == ()
+    assert theirs.maintenance.fsck().faults == ()
     for copy in copies:
         copy.close()
 
 
 def pushed_or_refused(copy: Repository) -> bool:
     try:
-        copy.push(names=["main"])
+        copy.sync.push(names=["main"])
     except ConflictError:
         return False
     return True

@@ -34,13 +34,13 @@ def repo() -> Iterator[Repository]:
 
 def exported(repo: Repository, **options: object) -> bytes:
     file = io.BytesIO()
-    repo.export(file, **options)
+    repo.sync.export(file, **options)
     return file.getvalue()
 
 
 def part(repo: Repository, **options: object) -> bytes:
     file = io.BytesIO()
-    repo.export_part(file, **options)
+    repo.sync.export_part(file, **options)
     return file.getvalue()
 
 
@@ -53,8 +53,8 @@ def bundle_in(data: bytes) -> Bundle:
 
 def imported(data: bytes, into: Repository | None = None) -> Repository:
     repository = ibidem.init(clock=lambda: 2_000_000) if into is None else into
-    repository.import_(io.BytesIO(data))
-    assert repository.fsck().faults == ()
+    repository.sync.load(io.BytesIO(data))
+    assert repository.maintenance.fsck().faults == ()
     return repository
 
 
@@ -67,10 +67,10 @@ def test_the_same_state_gives_the_same_bytes_however_it_came_about(repo: Reposit
 def test_a_file_holds_what_the_refs_reach_and_nothing_else(repo: Repository):
     with repo.transaction() as tx:
         tx.add_node("Doc", summary="on a branch that is given up")
-    repo.undo()
-    with repo.staging() as tx:
+    repo.history.undo()
+    with repo.stage.transaction() as tx:
         tx.add_node("Doc", summary="on the stage")
-    repo.keep(repo.retrieve("retry").receipt)
+    repo.receipts.keep(repo.retrieve("retry").receipt)
     data = exported(repo)
     assert b"given up" not in data
     assert b"on the stage" not in data
@@ -95,13 +95,13 @@ def test_importing_into_a_repository_in_use_merges(repo: Repository):
         with other.transaction() as tx:
             tx.add_node("Doc", summary="retry of our own")
         before = other.head
-        report = other.import_(io.BytesIO(data))
+        report = other.sync.load(io.BytesIO(data))
         assert [move.how for move in report.moves] == [Move.MERGED]
         assert before in other.commit_at().parents
         assert len(list(other.at().nodes())) == len(list(repo.at().nodes())) + 1
         assert other.retrieve("retry of our own").items
-        assert other.fsck().faults == ()
-        again = other.import_(io.BytesIO(data))
+        assert other.maintenance.fsck().faults == ()
+        again = other.sync.load(io.BytesIO(data))
         assert [move.how for move in again.moves] == [Move.UNCHANGED]
 
 
@@ -114,7 +114,7 @@ def test_a_part_is_whole_and_leaks_nothing(repo: Repository):
     assert copy.retrieve("retry", limit=50).items
     root = copy.at().root
     for tree in (*root.vectors.values(), *root.sparse.values()):
-        assert set(Tree(copy.store, tree)) <= {node.id.raw for node in facts}
+        assert set(Tree(copy.core.store, tree)) <= {node.id.raw for node in facts}
     kept = {node.id for node in facts}
     for node in repo.at().nodes(include_tombstoned=True):
         if node.id not in kept:
@@ -163,7 +163,7 @@ def test_what_comes_after_a_revision_needs_what_is_behind_it(repo: Repository):
     assert bundle_in(data).requires == (start,)
     with ibidem.init() as empty:
         with pytest.raises(NotFoundError):
-            empty.import_(io.BytesIO(data))
+            empty.sync.load(io.BytesIO(data))
         assert empty.head is None
     copy = imported(data, imported(base))
     assert copy.head == repo.head
@@ -192,12 +192,12 @@ def test_a_plain_car_with_one_commit_needs_the_name_of_a_branch(repo: Repository
     write_car(file, [Cid(head.raw)], sorted(plain.items()))
     with ibidem.init() as other:
         with pytest.raises(InvalidInputError):
-            other.import_(io.BytesIO(file.getvalue()))
-        other.import_(io.BytesIO(file.getvalue()), branch="from-file")
+            other.sync.load(io.BytesIO(file.getvalue()))
+        other.sync.load(io.BytesIO(file.getvalue()), branch="from-file")
         assert other.branches() == {"from-file": head}
         assert other.current_branch == "from-file"
         with pytest.raises(InvalidInputError):
-            other.import_(io.BytesIO(exported(repo)), branch="x")
+            other.sync.load(io.BytesIO(exported(repo)), branch="x")
 
 
 def test_the_current_branch_of_one_in_use_stays(repo: Repository):
@@ -212,11 +212,11 @@ def test_the_current_branch_of_one_in_use_stays(repo: Repository):
 
 
 def test_a_file_appears_whole_under_its_name(repo: Repository, tmp_path: Path):
-    repo.export(tmp_path / "a.car")
+    repo.sync.export(tmp_path / "a.car")
     assert [path.name for path in tmp_path.iterdir()] == ["a.car"]
     assert (tmp_path / "a.car").read_bytes() == exported(repo)
     with pytest.raises(InvalidInputError):
-        repo.export(tmp_path / "a.car")
+        repo.sync.export(tmp_path / "a.car")
 
 
 def test_importing_a_file_after_its_commits_went_on_changes_nothing(repo: Repository):
@@ -225,6 +225,6 @@ def test_importing_a_file_after_its_commits_went_on_changes_nothing(repo: Reposi
     with repo.transaction() as tx:
         tx.add_node("Doc", summary="later")
     head = repo.head
-    report = repo.import_(io.BytesIO(data))
+    report = repo.sync.load(io.BytesIO(data))
     assert [move.how for move in report.moves] == [Move.UNCHANGED]
     assert repo.head == head

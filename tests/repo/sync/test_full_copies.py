@@ -104,7 +104,7 @@ def operation_that_undoes_a_number(repo: Repository, view: View, buffer: WriteBa
 
 
 def operation_with_two_parents(repo: Repository, view: View, buffer: WriteBatch) -> Made:
-    newest, before = (one.cid for one in list(repo.operations())[:2])
+    newest, before = (one.cid for one in list(repo.history.operations())[:2])
     return view, {"parents": (newest, before)}
 
 
@@ -127,7 +127,7 @@ MADE: list[Callable[[Repository, View, WriteBatch], Made]] = [
 
 def as_made(repo: Repository, made: Callable[[Repository, View, WriteBatch], Made]) -> OperationCid:
     """Puts one more operation at the end of the log, as nothing here would make it."""
-    state, buffer = repo.operation_log.state(), WriteBatch(repo.store)
+    state, buffer = repo.core.operation_log.state(), WriteBatch(repo.core.store)
     follows = replace(state.view, seq=state.view.seq + 1, previous=state.operation.view)
     view, fields = made(repo, follows, buffer)
     buffer.put(view.cid, view.encode())
@@ -136,7 +136,7 @@ def as_made(repo: Repository, made: Callable[[Repository, View, WriteBatch], Mad
     )
     buffer.put(operation.cid, operation.encode())
     cid = OperationCid(operation.cid.raw)
-    repo.store.publish(buffer.new, {HEAD_CELL: (state.cid.raw, cid.raw)})
+    repo.core.store.publish(buffer.new, {HEAD_CELL: (state.cid.raw, cid.raw)})
     return cid
 
 
@@ -148,7 +148,7 @@ def full_copy(
     head = repo.head
     assert head is not None
     cid = as_made(repo, made)
-    blocks = {cid: repo.store.get(cid) for cid in repo.store.cids()}
+    blocks = {cid: repo.core.store.get(cid) for cid in repo.core.store.cids()}
     message = Bundle({"heads/main": Tip(head, 0)}, "heads/main", operation=cid)
     path.write_bytes(b"".join(container(message, sorted(blocks.items()))))
     return path
@@ -164,8 +164,8 @@ def source():
 def test_a_full_copy_that_is_right_is_taken(source: Repository, tmp_path: Path):
     file = full_copy(source, lambda _, view, __: (view, {}), tmp_path / "copy.car")
     with ibidem.clone(file, tmp_path / "copy") as copy:
-        assert copy.fsck().faults == ()
-        assert list(copy.operations()) == list(source.operations())
+        assert copy.maintenance.fsck().faults == ()
+        assert list(copy.history.operations()) == list(source.history.operations())
 
 
 @pytest.mark.parametrize("made", MADE, ids=lambda made: made.__name__)
@@ -176,7 +176,7 @@ def test_a_full_copy_with_a_log_that_fsck_would_fault_is_refused(
     with pytest.raises(CorruptError):
         ibidem.clone(file, tmp_path / "copy")
     assert not (tmp_path / "copy").exists()
-    assert fsck(source).faults
+    assert fsck(source.core).faults
 
 
 def test_what_a_full_copy_says_is_erased_does_not_come_with_it(tmp_path: Path):
@@ -186,18 +186,18 @@ def test_what_a_full_copy_says_is_erased_does_not_come_with_it(tmp_path: Path):
         with repo.transaction() as tx:
             gone = tx.add_node("Doc", summary="secret", key="secret")
         node = repo.at().node(gone)
-        repo.erase([gone])
-        cid = OperationCid(repo.store.cell(HEAD_CELL) or b"")
+        repo.maintenance.erase([gone])
+        cid = OperationCid(repo.core.store.cell(HEAD_CELL) or b"")
         head = repo.head
         assert head is not None
-        blocks = {one: repo.store.get(one) for one in repo.store.cids()}
+        blocks = {one: repo.core.store.get(one) for one in repo.core.store.cids()}
     put(blocks, node.encode())
     message = Bundle({"heads/main": Tip(head, 0)}, "heads/main", operation=cid)
     path = tmp_path / "copy.car"
     path.write_bytes(b"".join(container(message, sorted(blocks.items()))))
     with ibidem.clone(path, tmp_path / "copy") as copy:
-        assert not copy.store.has(node.cid)
-        assert copy.fsck().faults == ()
+        assert not copy.core.store.has(node.cid)
+        assert copy.maintenance.fsck().faults == ()
 
 
 def test_a_clone_refuses_an_erasure_with_a_false_signature(tmp_path: Path):
@@ -211,4 +211,4 @@ def test_a_clone_refuses_an_erasure_with_a_false_signature(tmp_path: Path):
 def test_undo_of_an_operation_whose_fields_are_no_links_is_refused_in_words(source: Repository):
     as_made(source, operation_that_undoes_a_number)
     with pytest.raises(IbidemError, match=r"operation\.undoes"):
-        source.undo()
+        source.history.undo()

@@ -33,9 +33,9 @@ from .forging import Forge, bundle, put_raw, refused, state
 
 
 def test_the_forge_makes_what_is_taken_when_nothing_is_wrong(repo: Repository, forge: Forge):
-    repo.import_(io.BytesIO(forge.of_nodes(forge.node("a"), forge.node("b"))))
+    repo.sync.load(io.BytesIO(forge.of_nodes(forge.node("a"), forge.node("b"))))
     assert "evil" in repo.branches()
-    assert repo.fsck().faults == ()
+    assert repo.maintenance.fsck().faults == ()
 
 
 def test_every_flipped_byte_of_a_bundle_is_refused_or_changes_nothing_but_its_message(
@@ -45,7 +45,7 @@ def test_every_flipped_byte_of_a_bundle_is_refused_or_changes_nothing_but_its_me
     with ibidem.init(clock=lambda: 0) as small:
         with small.transaction() as tx:
             tx.add_node("Doc", summary="a")
-        small.export(file)
+        small.sync.export(file)
     data = file.getvalue()
     before = state(repo)
     rng = np.random.default_rng(1)
@@ -53,7 +53,7 @@ def test_every_flipped_byte_of_a_bundle_is_refused_or_changes_nothing_but_its_me
         changed = bytearray(data)
         changed[at] ^= 1 << int(rng.integers(8))
         with pytest.raises(IbidemError):
-            repo.import_(io.BytesIO(bytes(changed)))
+            repo.sync.load(io.BytesIO(bytes(changed)))
         assert state(repo) == before
 
 
@@ -62,7 +62,7 @@ def test_every_cut_of_a_bundle_is_refused(repo: Repository, forge: Forge):
     before = state(repo)
     for stop in range(0, len(data), 7):
         with pytest.raises(IbidemError):
-            repo.import_(io.BytesIO(data[:stop]))
+            repo.sync.load(io.BytesIO(data[:stop]))
     assert state(repo) == before
 
 
@@ -78,12 +78,12 @@ def test_every_missing_block_is_noticed(repo: Repository, forge: Forge):
 
 def test_a_block_that_happens_to_be_here_must_be_sent_all_the_same(repo: Repository, forge: Forge):
     """Else a guess of a CID would be enough to read what no ref shows."""
-    with repo.staging() as tx:
+    with repo.stage.transaction() as tx:
         tx.add_node("Doc", summary="secret on the stage", key="secret")
     staged = next(
         cid
-        for cid in repo.store.cids()
-        if not cid.is_raw and b"secret on the stage" in repo.store.get(cid)
+        for cid in repo.core.store.cids()
+        if not cid.is_raw and b"secret on the stage" in repo.core.store.get(cid)
     )
     tree = forge.tree([(node_id("", "secret").raw, NodeCid(staged.raw))])
     data = bundle(forge.blocks, forge.commit(forge.root(nodes=tree)))
@@ -147,7 +147,7 @@ def test_the_name_of_a_remote_is_no_path(name: str):
 def test_a_push_that_says_nothing_is_refused(repo: Repository):
     before = state(repo)
     with pytest.raises(InvalidInputError):
-        LocalRemote(repo).push(Push({}), ())
+        LocalRemote(repo.core).push(Push({}), ())
     assert state(repo) == before
 
 
@@ -155,34 +155,34 @@ def test_a_push_without_the_blocks_is_refused(repo: Repository):
     before = state(repo)
     stranger = CommitCid.of(b"stranger")
     with pytest.raises(NotFoundError):
-        LocalRemote(repo).push(Push({"heads/x": Update(stranger, None)}), ())
+        LocalRemote(repo.core).push(Push({"heads/x": Update(stranger, None)}), ())
     assert state(repo) == before
 
 
 def test_nothing_is_given_out_that_no_ref_reaches(repo: Repository):
-    with repo.staging() as tx:
+    with repo.stage.transaction() as tx:
         tx.add_node("Doc", summary="secret on the stage")
-    for cid in repo.store.cids():
-        is_commit = not cid.is_raw and b"fcommit" in repo.store.get(cid)
+    for cid in repo.core.store.cids():
+        is_commit = not cid.is_raw and b"fcommit" in repo.core.store.get(cid)
         if is_commit:
             continue
         with pytest.raises(NotFoundError):
-            LocalRemote(repo).pack([cid], [])
+            LocalRemote(repo.core).pack([cid], [])
 
 
 def test_a_commit_that_was_undone_is_not_given_out(repo: Repository):
     head = repo.head
     assert head is not None
-    repo.undo()
+    repo.history.undo()
     with pytest.raises(NotFoundError):
-        LocalRemote(repo).pack([head], [])
+        LocalRemote(repo.core).pack([head], [])
 
 
 def test_too_many_blocks_end_at_the_limit(repo: Repository, forge: Forge):
     data = forge.of_nodes(*(forge.node(str(number)) for number in range(50)))
     before = state(repo)
     with pytest.raises(CorruptError) as error:
-        repo.import_(io.BytesIO(data), limits=CarLimits(block_count_max=20))
+        repo.sync.load(io.BytesIO(data), limits=CarLimits(block_count_max=20))
     assert error.value.kind is ErrorKind.LIMIT_EXCEEDED
     assert state(repo) == before
 
@@ -192,13 +192,13 @@ def test_much_waits_on_disk_and_leaves_nothing_behind(tmp_path: Path, monkeypatc
 
     with ibidem.init(tmp_path / "a") as one, ibidem.init(tmp_path / "b") as other:
         filled(one, 40)
-        one.export(tmp_path / "all.car")
+        one.sync.export(tmp_path / "all.car")
         monkeypatch.setattr(
             quarantine.Quarantine.__init__, "__kwdefaults__", {"memory_bytes_max": 5000}
         )
-        other.import_(tmp_path / "all.car")
+        other.sync.load(tmp_path / "all.car")
         assert other.head == one.head
-        assert other.fsck().faults == ()
+        assert other.maintenance.fsck().faults == ()
         assert sorted(path.name for path in (tmp_path / "b" / ".ibidem").iterdir()) == [
             "blocks",
             "format",
@@ -208,7 +208,7 @@ def test_much_waits_on_disk_and_leaves_nothing_behind(tmp_path: Path, monkeypatc
 def test_a_file_is_not_written_through_a_link(repo: Repository, tmp_path: Path):
     (tmp_path / "link.car").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(InvalidInputError):
-        repo.export(tmp_path / "link.car")
+        repo.sync.export(tmp_path / "link.car")
     assert not (tmp_path / "elsewhere").exists()
 
 
@@ -216,14 +216,14 @@ def test_a_pipe_and_a_folder_are_no_files(repo: Repository, tmp_path: Path):
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", tmp_path):
         with pytest.raises((InvalidInputError, OSError)):
-            repo.import_(path)
+            repo.sync.load(path)
     with pytest.raises(NotFoundError):
-        repo.import_(tmp_path / "absent")
+        repo.sync.load(tmp_path / "absent")
 
 
 def test_an_export_that_fails_leaves_no_file(repo: Repository, tmp_path: Path):
     with pytest.raises(NotFoundError):
-        repo.export(tmp_path / "x.car", branches=["absent"])
+        repo.sync.export(tmp_path / "x.car", branches=["absent"])
     assert list(tmp_path.iterdir()) == []
 
 

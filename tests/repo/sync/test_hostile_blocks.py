@@ -63,7 +63,7 @@ def test_an_oversized_block_is_refused(repo: Repository):
 def test_a_block_that_is_not_of_the_format_is_refused(repo: Repository, block: bytes):
     cid = Cid.of(block)
     with pytest.raises((CorruptError, FormatError)):
-        repo.import_(io.BytesIO(car_header([cid]) + car_section(cid, block)), branch="x")
+        repo.sync.load(io.BytesIO(car_header([cid]) + car_section(cid, block)), branch="x")
     assert isinstance(
         refused(repo, car_header([cid]) + car_section(cid, block)), (CorruptError, FormatError)
     )
@@ -190,7 +190,7 @@ def test_a_tree_that_is_not_the_tree_of_its_entries_is_refused(
     if on_top:
         parent = repo.commit_at()
         parents = (parent.cid,)
-        whole = Root.decode(repo.store.get(parent.root))
+        whole = Root.decode(repo.core.store.get(parent.root))
         root = RootCid(put(forge.blocks, replace(whole, nodes=tree).encode()).raw)
     error = refused(repo, bundle(forge.blocks, forge.commit(root, *parents)))
     assert isinstance(error, (CorruptError, NotFoundError))
@@ -199,10 +199,10 @@ def test_a_tree_that_is_not_the_tree_of_its_entries_is_refused(
 def test_a_tree_on_a_commit_with_another_boundary_is_refused(repo: Repository, forge: Forge):
     """The leaf of the old tree is cut in two, with nothing changed in it."""
     parent = repo.commit_at()
-    whole = Root.decode(repo.store.get(parent.root))
+    whole = Root.decode(repo.core.store.get(parent.root))
     from ibidem.objects.tree import Tree
 
-    entries = list(Tree(repo.store, whole.nodes).items())
+    entries = list(Tree(repo.core.store, whole.nodes).items())
     tree = hostile_trees()["cut_elsewhere"](forge, entries)
     root = RootCid(put(forge.blocks, replace(whole, nodes=tree).encode()).raw)
     error = refused(repo, bundle(forge.blocks, forge.commit(root, parent.cid)))

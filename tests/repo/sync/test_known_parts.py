@@ -16,6 +16,7 @@ from ibidem.objects.errors import ConflictError, CorruptError, InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.repo.bootstrap import bootstrapped
+from ibidem.repo.core import Core
 from ibidem.repo.repository import Repository
 from ibidem.repo.sync.fetch_push import fetch
 from ibidem.repo.sync.local_remote import LocalRemote
@@ -112,7 +113,7 @@ def test_parts_that_are_here_are_measured_at_commit(
     with pytest.raises(InvalidInputError, match="children"):
         tx.publish()
     assert state(repo) == before
-    assert repo.fsck().is_clean
+    assert repo.maintenance.fsck().is_clean
 
 
 @pytest.fixture
@@ -134,7 +135,7 @@ def test_a_merge_of_what_would_contain_itself_is_refused(halves: Repository):
         with pytest.raises(ConflictError, match="contains itself"):
             halves.rebase(theirs)
         assert state(halves) == before
-    assert halves.fsck().is_clean
+    assert halves.maintenance.fsck().is_clean
 
 
 def test_a_merge_from_elsewhere_of_what_contains_itself_is_refused(
@@ -155,8 +156,8 @@ def test_a_pull_of_what_would_contain_itself_is_refused(halves: Repository, tmp_
             add(ours, [listing("a", "b")])
             add(theirs, [listing("b", "a")])
             with pytest.raises(ConflictError, match="contains itself"):
-                ours.pull("origin")
-            assert ours.fsck().is_clean
+                ours.sync.pull("origin")
+            assert ours.maintenance.fsck().is_clean
 
 
 def test_two_transactions_that_would_make_a_circle_are_not_both_published(repo: Repository):
@@ -167,7 +168,7 @@ def test_two_transactions_that_would_make_a_circle_are_not_both_published(repo: 
     one.publish()
     with pytest.raises(ConflictError, match="contains itself"):
         other.publish()
-    assert repo.fsck().is_clean
+    assert repo.maintenance.fsck().is_clean
 
 
 def test_lists_at_random_are_refused_exactly_where_fsck_names_them():
@@ -187,7 +188,7 @@ def test_lists_at_random_are_refused_exactly_where_fsck_names_them():
             tx = repo.transaction()
             stage(tx, changed)
             try:
-                repo.import_(io.BytesIO(bundle(forge.blocks, commit)))
+                repo.sync.load(io.BytesIO(bundle(forge.blocks, commit)))
                 tx.publish()
                 is_taken = True
             except CorruptError:
@@ -195,27 +196,27 @@ def test_lists_at_random_are_refused_exactly_where_fsck_names_them():
                     tx.publish()
                 is_taken = False
                 below(repo, forge, commit)
-            assert repo.fsck().is_clean == is_taken
+            assert repo.maintenance.fsck().is_clean == is_taken
             seen[is_taken] += 1
             repo.delete_branch("evil")
-            repo.collect_garbage(keep_operations=1)
+            repo.maintenance.gc(keep_operations=1)
     assert min(seen) > 20
 
 
 def test_what_the_gate_reads_follows_what_a_commit_changes():
     """400 documents of six parts are here; a list of one of them changes, again and again."""
     store = RecordingStore(bootstrapped(MemoryStore(), None, "", lambda: 0))
-    with ibidem.init(clock=lambda: 0) as theirs, Repository(store, None, lambda: 0) as ours:
+    with ibidem.init(clock=lambda: 0) as theirs, Repository(Core(store, None, lambda: 0)) as ours:
         for at in range(400):
             parts = [f"{at} part {number}" for number in range(6)]
             with theirs.transaction() as tx:
                 stage(tx, [listing(f"{at}", *parts), *map(listing, parts)])
-        fetch(ours, LocalRemote(theirs), "origin")
+        fetch(ours.core, LocalRemote(theirs.core), "origin")
         for count in (1, 20):
             store.read_count = 0
             for number in range(count):
                 top = f"{7 * number}"
                 new = listing(f"{top} part 0", f"new {count}")
                 add(theirs, [new, listing(f"new {count}")])
-            fetch(ours, LocalRemote(theirs), "origin")
+            fetch(ours.core, LocalRemote(theirs.core), "origin")
             assert store.read_count < 60 + 25 * count

@@ -30,6 +30,7 @@ from ibidem.objects.tombstone import Tombstone
 from ibidem.objects.tree import Tree
 from ibidem.objects.vector import Sparse, Vector
 from ibidem.repo.bootstrap import bootstrapped
+from ibidem.repo.core import Core
 from ibidem.repo.repository import Repository
 from ibidem.repo.sync.fetch_push import fetch
 from ibidem.repo.sync.local_remote import LocalRemote
@@ -102,8 +103,8 @@ def test_a_conflict_of_versions_of_its_own_id_is_taken_in(forge: Forge, what: st
     conflict = Conflict(what, links(*ours), Cid(ours[0].cid.raw), ("weight",))
     commit = graph(forge, conflict, key, ours[:1] if what == "edge" else [])
     with ibidem.init() as repo:
-        repo.import_(io.BytesIO(bundle(forge.blocks, commit)))
-        assert repo.fsck().faults == ()
+        repo.sync.load(io.BytesIO(bundle(forge.blocks, commit)))
+        assert repo.maintenance.fsck().faults == ()
 
 
 @pytest.mark.parametrize("what", ["node", "edge"])
@@ -151,13 +152,13 @@ def test_a_commit_that_removes_what_a_conflict_is_about_is_refused(forge: Forge)
     with ibidem.init(clock=lambda: 0) as repo:
         key, ours, _ = conflicting(forge, "edge")
         conflict = Conflict("edge", links(*ours), None, ("weight",))
-        repo.import_(io.BytesIO(bundle(forge.blocks, graph(forge, conflict, key, ours[:1]))))
+        repo.sync.load(io.BytesIO(bundle(forge.blocks, graph(forge, conflict, key, ours[:1]))))
         repo.switch("evil")
         later = Forge()
         commit = on_top(repo, later, edges={key: None})
         before = state(repo)
         with pytest.raises(CorruptError, match="there is no edge"):
-            repo.import_(io.BytesIO(bundle(later.blocks, commit)))
+            repo.sync.load(io.BytesIO(bundle(later.blocks, commit)))
         assert state(repo) == before
 
 
@@ -176,7 +177,7 @@ def test_resolving_never_writes_a_version_of_another_node(forge: Forge, take: st
         with pytest.raises(CorruptError, match=r"conflict\.sides\[0\]"):
             repo.resolve_conflict(x, take)
         assert state(repo) == before
-        assert any(x.raw.hex() in fault.where for fault in repo.fsck().faults)
+        assert any(x.raw.hex() in fault.where for fault in repo.maintenance.fsck().faults)
 
 
 # -- references ----------------------------------------------------------------------------------
@@ -285,24 +286,24 @@ def test_a_tombstone_without_a_node_is_taken_in_as_a_merge_leaves_it(
 ):
     stone = put(forge.blocks, Tombstone("wrong").encode())
     tree = forge.tree([(node_id("", "gone").raw, stone)])
-    repo.import_(io.BytesIO(bundle(forge.blocks, forge.commit(forge.root(tombstones=tree)))))
-    assert repo.fsck().faults == ()
+    repo.sync.load(io.BytesIO(bundle(forge.blocks, forge.commit(forge.root(tombstones=tree)))))
+    assert repo.maintenance.fsck().faults == ()
 
 
 def test_removing_a_node_with_all_that_refers_to_it_travels(repo: Repository):
     with ibidem.init(clock=lambda: 0) as other:
         filled(other, 12)
-        repo.import_(copied(other))
+        repo.sync.load(copied(other))
         for number in (3, 6):
             with other.transaction() as tx:
                 tx.remove_node(key_id(number))
-            repo.import_(copied(other))
-        assert repo.fsck().faults == ()
+            repo.sync.load(copied(other))
+        assert repo.maintenance.fsck().faults == ()
 
 
 def copied(repo: Repository) -> io.BytesIO:
     file = io.BytesIO()
-    repo.export(file)
+    repo.sync.export(file)
     file.seek(0)
     return file
 
@@ -322,21 +323,21 @@ class Counting(MemoryStore):
 def test_the_checks_of_a_small_fetch_read_what_it_changed_and_not_the_rest():
     """2,000 nodes and edges are here; one edit, and one new edge, arrive."""
     store = bootstrapped(Counting(), None, "", lambda: 0)
-    with ibidem.init(clock=lambda: 0) as theirs, Repository(store, None, lambda: 0) as ours:
+    with ibidem.init(clock=lambda: 0) as theirs, Repository(Core(store, None, lambda: 0)) as ours:
         with theirs.transaction() as tx:
             ids = [tx.add_node("Doc", summary=f"number {n}", key=n) for n in range(2000)]
             for one, other in pairwise(ids):
                 tx.add_edge(one, "next", other)
             for id_ in ids:
                 tx.set_vector(id_, model="m", vector=np.ones(3, np.float32))
-        fetch(ours, LocalRemote(theirs), "origin")
+        fetch(ours.core, LocalRemote(theirs.core), "origin")
         for count in (1, 20):
             with theirs.transaction() as tx:
                 for number in range(count):
                     tx.update_node(ids[90 * number], summary=f"changed {count}")
                     tx.add_edge(ids[90 * number], f"also {count}", ids[90 * number + 50])
             store.read.clear()
-            fetch(ours, LocalRemote(theirs), "origin")
+            fetch(ours.core, LocalRemote(theirs.core), "origin")
             # A change costs a leaf or two of the nodes and of the edges, read a few times each;
             # 6,000 values and 90 leaves are here.
             assert len(store.read) < 60 + 10 * count
@@ -356,7 +357,7 @@ def test_a_copy_takes_in_what_fsck_calls_whole_and_no_more():
         filled(repo, 12)
         with_conflicts(repo)
         root = head_root(repo)
-        entries = {name: dict(Tree(repo.store, tree).items()) for name, tree in trees_of(root)}
+        entries = {name: dict(Tree(repo.core.store, tree).items()) for name, tree in trees_of(root)}
         keys = sorted({key for held in entries.values() for key in held})
         values = {name: sorted(set(held.values())) for name, held in entries.items()}
         before = state(repo)
@@ -370,16 +371,16 @@ def test_a_copy_takes_in_what_fsck_calls_whole_and_no_more():
             commit = on_top(repo, forge, **edits)
             commit = with_needs(repo, forge, commit, is_alone=number % 2 == 1)
             try:
-                repo.import_(io.BytesIO(bundle(forge.blocks, commit)))
+                repo.sync.load(io.BytesIO(bundle(forge.blocks, commit)))
                 is_taken = True
             except CorruptError:
                 assert state(repo) == before
                 is_taken = False
                 below(repo, forge, commit)
-            assert (repo.fsck().faults == ()) == is_taken, edits
+            assert (repo.maintenance.fsck().faults == ()) == is_taken, edits
             seen[is_taken] += 1
             repo.delete_branch("evil")
-            repo.collect_garbage(keep_operations=1)
+            repo.maintenance.gc(keep_operations=1)
             before = state(repo)
     assert min(seen.values()) > 12
 
@@ -411,7 +412,7 @@ def trees_of(root: Root) -> list[tuple[str, Any]]:
 def with_needs(repo: Repository, forge: Forge, commit: CommitCid, *, is_alone: bool) -> CommitCid:
     """Forges every block that a commit needs and, if it is alone, the commit without parents."""
     root = Commit.decode(forge.blocks[commit]).root
-    source = WriteBatch(repo.store)
+    source = WriteBatch(repo.core.store)
     source.new.update(forge.blocks)
     bases = [] if is_alone else [head_root(repo)]
     forge.blocks.update(
@@ -490,10 +491,10 @@ def test_vectors_of_a_model_that_the_configuration_does_not_name_are_named_by_fs
 def test_a_clone_of_a_repository_that_began_with_a_policy_is_whole(tmp_path):
     config = Config(extra={"trust": GOOD_TRUST})
     with ibidem.init(tmp_path / "a", config=config) as first:
-        assert first.fsck().faults == ()
+        assert first.maintenance.fsck().faults == ()
     with ibidem.clone(tmp_path / "a", tmp_path / "b") as second:
         assert second.at().root.requires == ("trust",)
-        assert second.fsck().faults == ()
+        assert second.maintenance.fsck().faults == ()
 
 
 def test_a_repository_does_not_begin_with_a_configuration_that_no_copy_would_take():
@@ -507,5 +508,5 @@ def test_a_node_may_list_children_that_are_not_in_the_graph(repo: Repository, fo
         node_id("", "p"), "Doc", key=("", "p"), children=(Child(node_id("", "c"), "", 1, 0),)
     )
     put(forge.blocks, parent.encode())
-    repo.import_(io.BytesIO(forge.of_nodes(parent)))
-    assert repo.fsck().faults == ()
+    repo.sync.load(io.BytesIO(forge.of_nodes(parent)))
+    assert repo.maintenance.fsck().faults == ()

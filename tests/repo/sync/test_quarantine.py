@@ -22,8 +22,8 @@ def test_a_folder_that_was_just_made_is_not_swept_by_another_import(
     monkeypatch.setattr(quarantine, "_CLAIM_SECONDS", 0.0)
     with (
         ibidem.init(tmp_path) as repo,
-        Quarantine(repo, memory_bytes_max=0) as first,
-        Quarantine(repo, memory_bytes_max=0) as second,
+        Quarantine(repo.core, memory_bytes_max=0) as first,
+        Quarantine(repo.core, memory_bytes_max=0) as second,
     ):
 
         def made(**options: object) -> str:
@@ -47,6 +47,6 @@ def test_what_a_killed_import_has_left_goes_with_the_next(tmp_path: Path) -> Non
     with ibidem.init(tmp_path) as repo:
         left = tmp_path / ".ibidem" / "quarantine-left"
         (left / "blocks").mkdir(parents=True)
-        with Quarantine(repo, memory_bytes_max=0) as found:
+        with Quarantine(repo.core, memory_bytes_max=0) as found:
             found.take([(BlobCid.of(block), block)])
             assert not left.exists()

@@ -28,12 +28,12 @@ NAMES = ["heads/evil", "tags/evil", "notes/evil", "runs/evil/1", RECEIPT]
 
 def recorded(repo: Repository) -> dict[str, Cid]:
     """Records a run and keeps a receipt; returns one target of each kind, by kind."""
-    with repo.run("good") as run:
+    with repo.runs.start("good") as run:
         found = run.retrieve("retry")
-    kept = repo.keep(found.receipt)
+    kept = repo.receipts.keep(found.receipt)
     head = repo.head
     assert head is not None
-    return {"commit": head, "step": repo.recorded("good").tip, "receipt": kept}
+    return {"commit": head, "step": repo.runs.open("good").tip, "receipt": kept}
 
 
 def kind_of(name: str) -> str:
@@ -43,9 +43,9 @@ def kind_of(name: str) -> str:
 def drop(repo: Repository, name: str) -> None:
     prefix, _, rest = name.partition("/")
     if prefix == "runs":
-        repo.drop_run(rest)
+        repo.runs.drop(rest)
     elif prefix == "receipts":
-        repo.drop_receipt(rest)
+        repo.receipts.drop(rest)
     elif prefix == "heads":
         repo.delete_branch(rest)
     elif prefix == "tags":
@@ -55,7 +55,7 @@ def drop(repo: Repository, name: str) -> None:
         def make(state: State, buffer: WriteBatch):
             return replace(state.view, refs=refs.changed(state.view, {name: None}, buffer))
 
-        repo.operation_log.change(make, author="", time=0, description="drop")
+        repo.core.operation_log.change(make, author="", time=0, description="drop")
 
 
 def file_of(refs_of: dict[str, Cid], blocks: Blocks) -> io.BytesIO:
@@ -69,20 +69,20 @@ def test_a_copy_whose_ref_points_to_what_its_name_does_not_say_is_refused(name: 
     with ibidem.init(clock=lambda: 0) as theirs, ibidem.init(clock=lambda: 0) as ours:
         filled(theirs, 6)
         targets = recorded(theirs)
-        blocks = {cid: theirs.store.get(cid) for cid in theirs.store.cids()}
+        blocks = {cid: theirs.core.store.get(cid) for cid in theirs.core.store.cids()}
         for round_ in range(2):
             for kind, target in targets.items():
                 if kind == kind_of(name):
                     continue
                 before = state(ours)
                 with pytest.raises(CorruptError, match=f"got a {kind}, expected a"):
-                    ours.import_(file_of({name: target}, blocks))
+                    ours.sync.load(file_of({name: target}, blocks))
                 update = Update(target_class(name)(target.raw), None)
                 with pytest.raises(CorruptError, match=f"got a {kind}, expected a"):
-                    LocalRemote(ours).push(Push({name: update}), sorted(blocks.items()))
+                    LocalRemote(ours.core).push(Push({name: update}), sorted(blocks.items()))
                 assert state(ours) == before
             if not round_:
-                ours.import_(io.BytesIO(exported(theirs)))
+                ours.sync.load(io.BytesIO(exported(theirs)))
 
 
 def test_a_ref_to_a_node_is_refused(repo: Repository):
@@ -91,13 +91,13 @@ def test_a_ref_to_a_node_is_refused(repo: Repository):
     for name in NAMES:
         before = state(repo)
         with pytest.raises(IbidemError):
-            repo.import_(file_of({name: node.cid}, forge.blocks))
+            repo.sync.load(file_of({name: node.cid}, forge.blocks))
         assert state(repo) == before
 
 
 def exported(repo: Repository) -> bytes:
     file = io.BytesIO()
-    repo.export(file, include=["notes", "runs", "receipts"])
+    repo.sync.export(file, include=["notes", "runs", "receipts"])
     return file.getvalue()
 
 
@@ -107,12 +107,12 @@ def test_fsck_names_a_ref_that_points_to_what_its_name_does_not_say(repo: Reposi
         if kind == kind_of(name):
             continue
         point(repo, name, target)
-        faults = [fault for fault in repo.fsck().faults if fault.kind is FaultKind.REF]
+        faults = [fault for fault in repo.maintenance.fsck().faults if fault.kind is FaultKind.REF]
         assert [fault.where for fault in faults] == [f"ref {name}"]
         assert f"points to the {kind}" in faults[0].detail
         drop(repo, name)
-        repo.collect_garbage()
-        assert repo.fsck().faults == ()
+        repo.maintenance.gc()
+        assert repo.maintenance.fsck().faults == ()
 
 
 @pytest.mark.parametrize("name", ["runs/evil/1", RECEIPT])
@@ -121,58 +121,58 @@ def test_a_run_or_receipt_that_is_none_does_not_hide_the_others_and_can_be_dropp
 ):
     targets = recorded(repo)
     point(repo, name, targets["commit"])
-    good = next(run for run in repo.runs() if run.name == "good/1")
+    good = next(run for run in repo.runs.list() if run.name == "good/1")
     assert good.step_count == 3
-    assert targets["receipt"] in {kept.cid for kept in repo.kept_receipts()}
+    assert targets["receipt"] in {kept.cid for kept in repo.receipts.list()}
     if name.startswith("runs/"):
-        evil = next(run for run in repo.runs() if run.name == "evil/1")
+        evil = next(run for run in repo.runs.list() if run.name == "evil/1")
         assert "expected 'step'" in (evil.failure or "")
-    repo.collect_garbage()
+    repo.maintenance.gc()
     with ibidem.init(clock=lambda: 0) as other:
-        other.import_(io.BytesIO(exported(repo)))
-        assert other.fsck().faults == ()
-        assert [run.name for run in other.runs()] == ["good/1"]
+        other.sync.load(io.BytesIO(exported(repo)))
+        assert other.maintenance.fsck().faults == ()
+        assert [run.name for run in other.runs.list()] == ["good/1"]
     drop(repo, name)
-    report = repo.collect_garbage()
+    report = repo.maintenance.gc()
     assert report.operation_count
-    assert repo.fsck().faults == ()
+    assert repo.maintenance.fsck().faults == ()
     file = io.BytesIO()
-    repo.export(file, is_full=True)
+    repo.sync.export(file, is_full=True)
 
 
 def test_what_only_a_dropped_ref_of_another_kind_held_is_collected(repo: Repository):
     forge = Forge()
     commit = forge.commit(forge.root())
-    repo.store.put(forge.blocks)
+    repo.core.store.put(forge.blocks)
     point(repo, "runs/evil/1", commit)
-    repo.collect_garbage()
-    assert repo.store.has(commit)
-    repo.drop_run("evil/1")
-    repo.collect_garbage()
-    assert not repo.store.has(commit)
-    assert repo.fsck().faults == ()
+    repo.maintenance.gc()
+    assert repo.core.store.has(commit)
+    repo.runs.drop("evil/1")
+    repo.maintenance.gc()
+    assert not repo.core.store.has(commit)
+    assert repo.maintenance.fsck().faults == ()
 
 
 def test_a_collection_gives_up_no_operation_where_every_ref_is_right(repo: Repository):
     recorded(repo)
     repo.tag("v1")
     repo.delete_tag("v1")
-    count = len(list(repo.operations()))
-    assert repo.collect_garbage().operation_count == 0
-    assert len(list(repo.operations())) == count
+    count = len(list(repo.history.operations()))
+    assert repo.maintenance.gc().operation_count == 0
+    assert len(list(repo.history.operations())) == count
 
 
 def test_a_ref_of_another_kind_lets_nothing_of_its_own_count_as_known(repo: Repository):
     """Else a push could build on what no ref rightly leads to."""
     forge = Forge()
     commit = forge.commit(forge.root())
-    repo.store.put(forge.blocks)
+    repo.core.store.put(forge.blocks)
     point(repo, "runs/evil/1", commit)
     with pytest.raises(NotFoundError):
-        LocalRemote(repo).pack([commit], [])
+        LocalRemote(repo.core).pack([commit], [])
     update = Update(commit, None)
     with pytest.raises(NotFoundError):
-        LocalRemote(repo).push(Push({"heads/evil": update}), ())
+        LocalRemote(repo.core).push(Push({"heads/evil": update}), ())
 
 
 def test_a_full_copy_of_a_repository_with_such_a_ref_is_refused_where_it_is_made(
@@ -180,4 +180,4 @@ def test_a_full_copy_of_a_repository_with_such_a_ref_is_refused_where_it_is_made
 ):
     point(repo, "runs/evil/1", recorded(repo)["commit"])
     with pytest.raises(CorruptError, match=r"runs/evil/1.*expected a step"):
-        repo.export(io.BytesIO(), is_full=True)
+        repo.sync.export(io.BytesIO(), is_full=True)

@@ -39,14 +39,14 @@ def no_event() -> Node:
 
 def spoil(repo: Repository) -> CommitCid:
     """Adds what is no event to the notes, without asking anybody."""
-    head = repo.notes().head
+    head = repo.notes.space().head
     assert head is not None
     node, forge = no_event(), Forge()
-    root = Root.decode(repo.store.get(Commit.decode(repo.store.get(head)).root))
-    entries = {**dict(Tree(repo.store, root.nodes).items()), node.id.raw: node.cid}
+    root = Root.decode(repo.core.store.get(Commit.decode(repo.core.store.get(head)).root))
+    entries = {**dict(Tree(repo.core.store, root.nodes).items()), node.id.raw: node.cid}
     nodes = forge.tree(sorted(entries.items()))
     commit = forge.commit(forge.root(nodes=nodes), head)
-    repo.store.put({**forge.blocks, node.cid: node.encode()})
+    repo.core.store.put({**forge.blocks, node.cid: node.encode()})
     point(repo, REF, commit)
     return commit
 
@@ -56,60 +56,62 @@ def spoiled(tmp_path: Path):
     """`ours`, whose remote `origin` is `theirs`, which has notes that are none."""
     with ibidem.init(tmp_path / "theirs") as theirs:
         filled(theirs, 6)
-        theirs.notes().add([Event("vote", (key_id(1),), value=1.0)], author="ann")
-        with theirs.run("agent") as run:
+        theirs.notes.space().add([Event("vote", (key_id(1),), value=1.0)], author="ann")
+        with theirs.runs.start("agent") as run:
             run.event("tool", "said")
         with ibidem.clone(tmp_path / "theirs", tmp_path / "ours", include=["notes"]) as ours:
-            ours.notes().add([Event("vote", (key_id(2),), value=1.0)], author="bob")
+            ours.notes.space().add([Event("vote", (key_id(2),), value=1.0)], author="bob")
             spoil(theirs)
             yield ours, theirs, tmp_path
 
 
 def pushed(ours: Repository, theirs: Repository, folder: Path) -> None:
-    target = theirs.notes().head
-    fetch_push.push(theirs, LocalRemote(ours), None, {"notes/other": target})
+    target = theirs.notes.space().head
+    fetch_push.push(theirs.core, LocalRemote(ours.core), None, {"notes/other": target})
 
 
 def pushed_as_a_file(ours: Repository, theirs: Repository, folder: Path) -> None:
     """As a server takes it in."""
-    target = theirs.notes().head
+    target = theirs.notes.space().head
     assert target is not None
-    blocks = sorted((cid, theirs.store.get(cid)) for cid in theirs.store.cids())
+    blocks = sorted((cid, theirs.core.store.get(cid)) for cid in theirs.core.store.cids())
     push = Push({"notes/other": Update(target, None)})
-    receive_container(ours, io.BytesIO(b"".join(container(push, blocks))))
+    receive_container(ours.core, io.BytesIO(b"".join(container(push, blocks))))
 
 
 def fetched(ours: Repository, theirs: Repository, folder: Path) -> None:
-    ours.fetch(include=["notes"])
+    ours.sync.fetch(include=["notes"])
 
 
 def pulled(ours: Repository, theirs: Repository, folder: Path) -> None:
-    ours.pull(include=["notes"])
+    ours.sync.pull(include=["notes"])
 
 
 def merged(ours: Repository, theirs: Repository, folder: Path) -> None:
     """Of what was there before anybody looked at it."""
-    ours.store.put({cid: theirs.store.get(cid) for cid in theirs.store.cids()})
-    target = theirs.notes().head
+    ours.core.store.put({cid: theirs.core.store.get(cid) for cid in theirs.core.store.cids()})
+    target = theirs.notes.space().head
     assert target is not None
     point(ours, "remotes/origin/" + REF, target)
-    assert [fault.needed_by for fault in ours.fsck().faults] == ["remotes/origin/" + REF]
+    assert [fault.needed_by for fault in ours.maintenance.fsck().faults] == [
+        "remotes/origin/" + REF
+    ]
     before = state(ours)
     try:
-        ours.pull(include=["notes"])
+        ours.sync.pull(include=["notes"])
     finally:
-        assert ours.notes().log().damaged == ()
+        assert ours.notes.space().log().damaged == ()
         assert state(ours) == before
 
 
 def imported(ours: Repository, theirs: Repository, folder: Path) -> None:
-    theirs.export(folder / "bundle", include=["notes"])
-    ours.import_(folder / "bundle")
+    theirs.sync.export(folder / "bundle", include=["notes"])
+    ours.sync.load(folder / "bundle")
 
 
 def imported_as_a_run(ours: Repository, theirs: Repository, folder: Path) -> None:
-    theirs.export(folder / "bundle", include=["notes", "runs"])
-    ours.import_run(folder / "bundle")
+    theirs.sync.export(folder / "bundle", include=["notes", "runs"])
+    ours.runs.load(folder / "bundle")
 
 
 def cloned(ours: Repository, theirs: Repository, folder: Path) -> None:
@@ -117,12 +119,12 @@ def cloned(ours: Repository, theirs: Repository, folder: Path) -> None:
 
 
 def cloned_of_a_file(ours: Repository, theirs: Repository, folder: Path) -> None:
-    theirs.export(folder / "bundle", include=["notes"])
+    theirs.sync.export(folder / "bundle", include=["notes"])
     ibidem.clone(folder / "bundle", folder / "new", include=["notes"])
 
 
 def restored(ours: Repository, theirs: Repository, folder: Path) -> None:
-    theirs.export(folder / "bundle", is_full=True)
+    theirs.sync.export(folder / "bundle", is_full=True)
     ibidem.clone(folder / "bundle", folder / "new")
 
 
@@ -146,14 +148,14 @@ def test_what_is_no_event_comes_to_no_notes(
     way: Callable[[Repository, Repository, Path], None],
 ):
     ours, theirs, folder = spoiled
-    assert [fault.needed_by for fault in theirs.fsck().faults] == [REF]
+    assert [fault.needed_by for fault in theirs.maintenance.fsck().faults] == [REF]
     before = state(ours)
     with pytest.raises(CorruptError, match=r"about: got 0\.0, expected a CID"):
         way(ours, theirs, folder)
     assert not (folder / "new").exists()
     if way is not merged:
         assert state(ours) == before
-        assert ours.fsck().is_clean
+        assert ours.maintenance.fsck().is_clean
 
 
 def test_whatever_moves_refs_to_what_came_from_elsewhere_asks_first():

@@ -1,0 +1,41 @@
+"""Beginning a transaction on an open repository."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ibidem.repo.arguments import CommitInfo, UniqueIds
+from ibidem.repo.branches import branch_in
+from ibidem.repo.transaction.publish import BranchPublisher
+from ibidem.repo.transaction.reconcile import checked_choice
+from ibidem.repo.transaction.transaction import Transaction
+
+if TYPE_CHECKING:
+    from ibidem.repo.core import Core
+    from ibidem.repo.state import State
+    from ibidem.repo.transaction.changeset import Publisher
+
+
+def begin_on(
+    core: Core, branch: str | None, signed: CommitInfo, *, on_conflict: str
+) -> Transaction:
+    """Returns a transaction on a branch, the current one without a name."""
+    choice = checked_choice(on_conflict)
+    log = core.operation_log
+
+    def publisher(state: State) -> BranchPublisher:
+        full_name = branch_in(core.store, state, branch)
+        return BranchPublisher(log, state, full_name, signed, on_conflict=choice)
+
+    return begin(core, log.retry_if_collected(publisher), signed)
+
+
+def begin(core: Core, publisher: Publisher, signed: CommitInfo) -> Transaction:
+    """Returns a transaction over the root of a publisher, which takes its changes at the end."""
+    return Transaction(
+        core.store,
+        publisher,
+        incident=lambda root, id: core.incident(None, root, id),  # noqa: A006
+        unique_id=UniqueIds(publisher.base(), signed, lambda: core.operation_log.time(signed.time)),
+        landed=core.index_after_commit,
+    )
