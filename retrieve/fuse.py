@@ -16,7 +16,7 @@ from ibidem.objects.record import record
 from ibidem.retrieve.lane import LaneTop
 from ibidem.retrieve.numbers import Float64s
 from ibidem.retrieve.protocol import Ordinals
-from ibidem.retrieve.query.fusion import LANES, Fusion
+from ibidem.retrieve.query.fusion import DAMPED, LANES, Fusion
 
 
 @record
@@ -76,6 +76,7 @@ def _shares(top: LaneTop, fusion: Fusion) -> Float64s:
         return fusion.weight(top.lane) * _min_max(top, top.floor)
     if fusion.name == "score_normalised":
         return fusion.weight(top.lane) * _min_max(top, None)
+    assert fusion.name in DAMPED, f"BUG: fusion {fusion.name} has no formula"
     return reciprocal_ranks(top, fusion.k, fusion.weight(top.lane))
 
 

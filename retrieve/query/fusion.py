@@ -24,8 +24,8 @@ LANES = ("lexical", *(option.lane for option in VECTOR_OPTIONS.values()), "graph
 
 RRF_K = 60.0
 FUSIONS = OPTIONS["fusion"].choices
-SCORED = ("convex", "score_normalised")
-"""Those that look at scores; the others look at ranks."""
+DAMPED = ("rrf", "weighted_rrf")
+"""Those that have the constant `rrf_k`."""
 
 
 @record
@@ -34,7 +34,7 @@ class Fusion:
 
     name: str = "rrf"
     k: float = RRF_K
-    """The constant that reciprocal ranks are damped with; unused by those that look at scores."""
+    """The constant that reciprocal ranks are damped with; only for the forms in `DAMPED`."""
     weights: Mapping[str, float] = field(default_factory=empty)
     """By lane, 1.0 where absent; only for the weighted forms."""
 
@@ -97,9 +97,9 @@ def resolve_fusion(
     if name is None and k is None and weights is None:
         return own
     chosen = own.name if name is None else checks.name("fusion", name)
-    if k is not None and chosen in SCORED:
+    if k is not None and chosen not in DAMPED:
         raise InvalidInputError(
-            f"rrf_k: got one with fusion {chosen!r}, expected 'rrf' or 'weighted_rrf'"
+            f"rrf_k: got one with fusion {chosen!r}, expected {' or '.join(map(repr, DAMPED))}"
         )
     if weights is None:
         weights = own.weights if chosen == own.name else {}

@@ -388,6 +388,7 @@ def fuse(
                 high = ranked[0][0]
                 share = weight * (1.0 if high == low else (score - low) / (high - low))
             else:
+                assert fusion["name"] in ("rrf", "weighted_rrf"), fusion["name"]
                 share = weight / (fusion["k"] + (index + 1))
             shares[name][key] = share
             total[key] = total.get(key, 0.0) + share

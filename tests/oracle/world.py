@@ -18,6 +18,7 @@ from ibidem.objects.text import node_text, text_digest
 from ibidem.objects.tombstone import Tombstone
 from ibidem.objects.tree import build
 from ibidem.objects.vector import Sparse, Vector
+from ibidem.retrieve.query.fusion import FUSIONS
 
 WORDS = [
     "retry",
@@ -250,9 +251,9 @@ def random_options(rng: random.Random) -> dict[str, Any]:
     options["token_budget"] = rng.choice((None, None, 0, 20, 60, 400))
     options["content_chars"] = rng.choice((0, 0, 5, 3000))
     options["include_tombstoned"] = rng.random() < 0.2
-    fusion = rng.choice((None, "rrf", "weighted_rrf", "convex", "score_normalised"))
+    fusion = rng.choice((None, *FUSIONS))
     options["fusion"] = fusion
-    if fusion in ("weighted_rrf", "convex", "score_normalised") and rng.random() < 0.7:
+    if fusion not in (None, "rrf") and rng.random() < 0.7:
         options["weights"] = {
             rng.choice(("lexical", "dense", "sparse")): rng.choice((0.3, 2, 1e-3))
         }
