@@ -111,12 +111,11 @@ def read_document(path: str, source: str, *, media_type: str | None = None) -> R
         ["byte order mark at the start, kept in the source"] if source.startswith(BOM) else []
     )
     body = len(BOM) if source.startswith(BOM) else 0
-    title: str | None = None
+    front = FrontMatter()
     if media_type == MARKDOWN:
         front = read_front_matter(source, body)
         marks: list[Mark] = list(markdown_marks(source, front.stop))
         body = front.stop
-        title = _title(front, marks)
         _add_front_matter(props, front)
         warnings += front.warnings
     elif media_type == PLAIN:
@@ -129,7 +128,7 @@ def read_document(path: str, source: str, *, media_type: str | None = None) -> R
             f"media_type: got {media_type!r}, expected {MARKDOWN!r} or {PLAIN!r} for a document"
         )
     outlined: Outline = outline(source, with_gaps(source, body, marks))
-    title = (title or PurePosixPath(path).name)[:TITLE_CHARS_MAX]
+    title = (_title(front, marks) or PurePosixPath(path).name)[:TITLE_CHARS_MAX]
     return Reading(drafts(path, outlined, title=title, props=props), warnings)
 
 
