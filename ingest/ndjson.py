@@ -184,16 +184,7 @@ class _Applying:
             raise InvalidInputError(f"node.name: {record.name!r:.100} is taken by an earlier line")
         added = _id_of(record)
         before = self.tx.find_node(added)
-        self.tx.add_node(
-            record.ntype,
-            summary=record.summary,
-            context_sentence=record.context_sentence,
-            content=record.content,
-            props=record.props,
-            key=record.key,
-            namespace=record.namespace,
-            replace=record.key is not None,
-        )
+        self.tx.add_node(**record.values(), replace=record.key is not None)
         if record.name is not None:
             self._names[record.name] = added
         if before is None:
@@ -206,13 +197,8 @@ def _id_of(record: NodeRecord) -> NodeId:
     """The id that the transaction will give: of the key, else of the content."""
     if record.key is not None:
         return node_id(record.namespace, record.key)
-    inline, _ = split_content(record.content or b"")
-    node = Node(
-        NodeId(bytes(ID_BYTES)),
-        record.ntype,
-        record.summary,
-        record.context_sentence,
-        record.props,
-        inline,
-    )
+    values = record.values()
+    del values["namespace"]  # of the key, which there is none of
+    values["content"], _ = split_content(record.content or b"")
+    node = Node(NodeId(bytes(ID_BYTES)), **values)
     return content_node_id(node.to_map())

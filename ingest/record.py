@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import fields as fields_of
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -38,6 +39,10 @@ class NodeRecord:
     content: bytes | None
     namespace: str
     key: Any
+
+    def values(self) -> dict[str, Any]:
+        """Returns every field but the local name, as `Transaction.add_node` takes it."""
+        return {each.name: getattr(self, each.name) for each in fields_of(self)[1:]}
 
 
 @record

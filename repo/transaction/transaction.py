@@ -147,14 +147,14 @@ class Attachments:
 _PLACEHOLDER = NodeId(bytes(ID_BYTES))
 
 
-class _Keep:
+class _Unchanged:
     """Stands for a field that an update leaves alone, where None means to clear it."""
 
     def __repr__(self) -> str:
-        return "KEEP"
+        return "UNCHANGED"
 
 
-KEEP: Any = _Keep()
+UNCHANGED: Any = _Unchanged()
 
 
 class Transaction(Attachments):
@@ -301,15 +301,15 @@ class Transaction(Attachments):
         self,
         id: NodeId,  # noqa: A002
         *,
-        ntype: str = KEEP,
-        summary: str | None = KEEP,
-        context_sentence: str | None = KEEP,
-        content: bytes | str | None = KEEP,
-        props: Mapping[str, Any] | None = KEEP,
+        ntype: str = UNCHANGED,
+        summary: str | None = UNCHANGED,
+        context_sentence: str | None = UNCHANGED,
+        content: bytes | str | None = UNCHANGED,
+        props: Mapping[str, Any] | None = UNCHANGED,
         set_props: Mapping[str, Any] | None = None,
         unset_props: Iterable[str] = (),
-        children: Sequence[Child] = KEEP,
-        tail: str = KEEP,
+        children: Sequence[Child] = UNCHANGED,
+        tail: str = UNCHANGED,
     ) -> None:
         """Stages new values of the fields that are named; the others stay, and so does the id.
 
@@ -328,16 +328,16 @@ class Transaction(Attachments):
             "context_sentence": context_sentence,
             "tail": tail,
         }
-        changes = {name: value for name, value in changes.items() if value is not KEEP}
-        if children is not KEEP:
+        changes = {name: value for name, value in changes.items() if value is not UNCHANGED}
+        if children is not UNCHANGED:
             changes["children"] = tuple(children)
-        properties = before.props if props is KEEP else props or {}
+        properties = before.props if props is UNCHANGED else props or {}
         if not isinstance(properties, Mapping) or not isinstance(set_props or {}, Mapping):
             raise InvalidInputError("props: got something else, expected a mapping")
         changes["props"] = {**properties, **(set_props or {})}
         for name in unset_props:
             changes["props"].pop(name, None)
-        if content is not KEEP:
+        if content is not UNCHANGED:
             changes["content"], parts = split_content(check_content(content))
             self._draft.blobs.update(parts)
         self._draft.stage(NODES, id.raw, changed(before, **changes))
@@ -427,8 +427,8 @@ class Transaction(Attachments):
         self,
         id: EdgeId,  # noqa: A002
         *,
-        weight: float = KEEP,
-        props: Mapping[str, Any] = KEEP,
+        weight: float = UNCHANGED,
+        props: Mapping[str, Any] = UNCHANGED,
     ) -> None:
         """Stages another weight or other properties of an edge.
 
@@ -436,7 +436,7 @@ class Transaction(Attachments):
             NotFoundError: there is no such edge.
         """
         changes = {"weight": weight, "props": props}
-        changes = {name: value for name, value in changes.items() if value is not KEEP}
+        changes = {name: value for name, value in changes.items() if value is not UNCHANGED}
         self._draft.stage(EDGES, id.raw, changed(self.edge(id), **changes))  # type: ignore[arg-type]
 
     def remove_edge(self, id: EdgeId) -> None:  # noqa: A002
