@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from ibidem.objects.ids import EdgeId, NodeId
     from ibidem.repo.repository import Repository
 
-_TEXTS = ("ntype", "summary", "context_sentence", "content")
-
 
 @click.command("resolve")
 @click.argument("id_", metavar="ID")
@@ -102,10 +100,14 @@ def _conflict_id(session: Session, repository: Repository, text: str) -> NodeId 
 
 
 def _fields(texts: tuple[str, ...]) -> dict[str, Any]:
+    """Returns the fields that are set; a text is taken as it is written, the rest is JSON."""
+    from ibidem.objects.fields import CONTENT, NAME, NODE, TEXT
+
+    as_written = {field.name for field in NODE.fields if field.type in (CONTENT, NAME, TEXT)}
     found: dict[str, Any] = {}
     for text in texts:
         name, equals, written = text.partition("=")
         if not equals or not name:
             raise InvalidInputError(f"--value: got {text!r}, expected NAME=VALUE")
-        found[name] = written if name in _TEXTS else parse.value(written)
+        found[name] = written if name in as_written else parse.value(written)
     return found

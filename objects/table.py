@@ -79,7 +79,8 @@ class Field:
     text: bool = True
     """Whether it may hold words that somebody wrote: erasure looks for them everywhere."""
     indexed: bool = False
-    """Whether the text of a node can be made of it."""
+    """Whether the text of a node can be made of it; in new repositories it is, unless their
+    configuration names other fields."""
     json_name: str | None = ""
     """What JSON calls it, "" where that is its own name; None where JSON leaves it out."""
 
