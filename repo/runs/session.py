@@ -56,12 +56,8 @@ RECORDED: Mapping[str, Callable[..., Any]] = {
     "tag": lambda core, **request: branches.create(core, TAGS, **request),
     "switch": branches.switch,
 }
-"""What a run records as a call, by its name in `Repository` and in the step."""
-OFFERED = (
-    *("retrieve", "retriever", "packs", "prompt", "query", "at", "head", "commit_at"),
-    *("history.diff", "transaction", "event", "tool"),
-    *("branches", "tags", "branch", "tag", "switch", "now"),
-)
+"""What a run records as a call, by its name in `Repository` and in the step. `shape.py` says what
+form the answer has, where it is not any value."""
 
 
 class UnrecordedError(InvalidInputError, AttributeError):
@@ -358,9 +354,16 @@ def unrecorded(name: str) -> UnrecordedError:
     """Returns the error for what a run does not offer."""
     return UnrecordedError(
         f"a run has no {name!r}: it offers what can be recorded and repeated "
-        f"({', '.join(OFFERED)})",
+        f"({', '.join(offered())})",
         hint="call anything else inside run.event or run.tool, or on the repository, unrecorded",
     )
+
+
+def offered() -> list[str]:
+    """Returns the names of what a run offers of a repository, and of its own."""
+    own = [name for name in vars(Session) if not name.startswith("_") and name != "history"]
+    behind = [f"history.{name}" for name in vars(RunHistory) if not name.startswith("_")]
+    return [*own, *behind]
 
 
 def rev_text(rev: object) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from ibidem.objects.errors import (
 )
 from ibidem.repo.repository import Repository
 from ibidem.repo.runs.replay import RunMismatchError
+from ibidem.repo.runs.session import offered
 
 
 class Counted:
@@ -229,6 +232,12 @@ def test_a_lost_race_is_recorded_and_comes_again(repo: Repository) -> None:
         live = racing(run, other)
     with run.replay() as replay:
         assert racing(replay, lambda: None) == live
+
+
+def test_the_page_names_what_a_run_offers() -> None:
+    page = Path(__file__).parents[3] / "docs" / "how-to" / "replay-runs.md"
+    [listed] = re.findall(r"A session offers (.*?)\.\s", page.read_text("utf-8"), re.DOTALL)
+    assert set(re.findall(r"`([^`]+)`", listed)) == {*offered()} - {"folder"}
 
 
 def test_refs_that_an_agent_makes_are_given_back(repo: Repository) -> None:
