@@ -160,7 +160,10 @@ def test_house_words_only_get_rarer():
         for word, most in allowed.items()
         if found[word] > most
     }
-    assert not more, "name it as the field does, or as the glossary does"
+    assert not more, (
+        "the change uses these words in names, and they are to get rarer: "
+        "use the field's word or one of docs/glossary.md"
+    )
 
 
 def test_a_word_is_in_one_list():
@@ -170,7 +173,10 @@ def test_a_word_is_in_one_list():
 
 
 def test_new_names_are_of_known_words():
-    assert not unknown_words(), "explain it in docs/glossary.md, or add it to words/ordinary.txt"
+    assert not unknown_words(), (
+        "explain the word in docs/glossary.md, or add it to tests/words/ordinary.txt if everybody "
+        "knows what it means there"
+    )
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 import ibidem
-from ibidem.cli.main import COMMANDS, cli
+from ibidem.cli.main import cli
 from ibidem.memory.conversation.conversations import Conversations
 from ibidem.memory.graph import GraphMemory, Record
 from ibidem.objects.child import Child
@@ -221,9 +221,8 @@ def _leaves(group: click.Group, above: str = "") -> Iterator[str]:
 
 def test_every_command_is_called_or_prints_nothing_of_the_repository():
     assert isinstance(cli, click.Group)
-    assert set(COMMANDS) <= {name.split()[0] for name in (*CALLS, *NOTHING_OF_THE_REPOSITORY)}
     missing = set(_leaves(cli)) - CALLS.keys() - NOTHING_OF_THE_REPOSITORY
-    assert not missing, sorted(missing)
+    assert not missing, f"call {sorted(missing)} in CALLS, or say that they print nothing of a user"
 
 
 @pytest.mark.parametrize("is_json", [False, True], ids=["text", "json"])
