@@ -45,7 +45,7 @@ def command(session: Session, *, node: str, content: bool, text: bool, at: str) 
             _write(revision.content(node_id))
             return
         if text:
-            _write(revision.text(node_id).encode("utf-8"))
+            _write(revision.document(node_id).encode("utf-8"))
             return
         location = revision.locate(node_id)
         edges = sorted(revision.edges_of(node_id), key=lambda edge: edge.id)

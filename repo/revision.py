@@ -146,7 +146,6 @@ class Revision:
     tombstone = _read(Graph.tombstone)
     content = _read(Graph.content)
     document = _read(Graph.document)
-    text = document
     locate = _read(Graph.locate)
     locate_many = _read(Graph.locate_many)
     log = _read(Graph.log)

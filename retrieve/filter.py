@@ -119,7 +119,7 @@ class Universe:
 
     query: Query
     view: NodeSet
-    scope: NodeSet
+    nodes: NodeSet
     """The nodes that rank; the same object as `view` when nothing narrows it."""
 
 

@@ -262,7 +262,7 @@ def _rank(scope: Universe, tops: Sequence[LaneTop], fused: Fused | None) -> Snap
     """Returns every candidate, best first."""
     snapshot = scope.view.snapshot
     if fused is None:
-        ordinals = _by_id(snapshot, scope.scope.ordinals(), scope.query)
+        ordinals = _by_id(snapshot, scope.nodes.ordinals(), scope.query)
         ones = np.ones(ordinals.shape[0], np.float64)
         return SnapshotRanking(snapshot, ordinals, ones)
     if len(tops) == 1 and scope.query.recall is None:

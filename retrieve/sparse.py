@@ -52,7 +52,7 @@ def rank_sparse(universe: Universe) -> LaneTop:
         touched, values = _add_postings(
             np.concatenate(rows), np.concatenate(gains), segment.ordinals.shape[0]
         )
-        keep = universe.scope.keep(segment, touched)
+        keep = universe.nodes.keep(segment, touched)
         if keep is not None:
             touched, values = touched[keep], values[keep]
         ordinals.append(segment.ordinals[touched])

@@ -160,4 +160,4 @@ def _scope(
         valid_missing=valid_missing,
         include_tombstoned=include_tombstoned,
     )
-    return universe(snapshot, query).scope
+    return universe(snapshot, query).nodes

@@ -129,7 +129,7 @@ def _can_share(one: Universe, other: Universe) -> bool:
     assert second is not None, "BUG: the dense lane runs on a vector"
     if first.model != second.model or one.view is not other.view:
         return False
-    return one.scope is other.scope or one.scope.members == other.scope.members
+    return one.nodes is other.nodes or one.nodes.members == other.nodes.members
 
 
 def _rank_group(universes: Sequence[Universe]) -> list[LaneTop]:
@@ -141,7 +141,7 @@ def _rank_group(universes: Sequence[Universe]) -> list[LaneTop]:
         check_model(snapshot, query)
     vectors = [query.vector for query in queries if query.vector is not None]
     segments = snapshot.vectors(vectors[0].model)
-    parts = _parts(first.scope, segments)
+    parts = _parts(first.nodes, segments)
     sides = [QuerySide.of(vector.array(), metric) for vector in vectors]
     depths = [query.depth for query in queries]
     survivors = _scan_passes(parts, sides, depths)

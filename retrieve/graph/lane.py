@@ -131,9 +131,9 @@ def _walk(
 
 def _ranked(scope: Universe, near: Neighbourhood, places: Places) -> Places:
     """Returns those of some places whose nodes are in the universe."""
-    if scope.scope is scope.view:
+    if scope.nodes is scope.view:
         return places
-    return places[scope.scope.flags()[near.ordinals[places]]]
+    return places[scope.nodes.flags()[near.ordinals[places]]]
 
 
 def _first_of_each(

@@ -43,7 +43,7 @@ def rank_exhaustively(universe: Universe, scorer: Scorer) -> tuple[Slots, Float6
     Every document among the best `depth` is among them. None where pruning by impacts is cheaper.
     """
     lexical_view, depth = scorer.lexical_view, universe.query.depth
-    scope = None if universe.scope is universe.view else universe.scope
+    scope = None if universe.nodes is universe.view else universe.nodes
     contributions = _contributions(scorer)
     if contributions is None:
         return _scores_of_all(scorer, scope) if len(scorer.terms) >= tuning.MANY_TERMS_MIN else None

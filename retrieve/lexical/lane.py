@@ -96,16 +96,16 @@ def _top(
 
 def _small_universe(universe: Universe, scorer: Scorer) -> Slots | None:
     """Returns the slots of the universe where scoring them all is cheaper than reading postings."""
-    if universe.scope is universe.view:
+    if universe.nodes is universe.view:
         return None
-    cost = len(universe.scope.members) * len(scorer.terms) * tuning.SMALL_UNIVERSE_ROW_COST
+    cost = len(universe.nodes.members) * len(scorer.terms) * tuning.SMALL_UNIVERSE_ROW_COST
     if cost > sum(term.postings.count for term in scorer.terms):
         return None
     found: list[Slots] = []
     for segment, start in zip(
         scorer.lexical_view.segments, scorer.lexical_view.starts, strict=True
     ):
-        rows = universe.scope.positions(segment)
+        rows = universe.nodes.positions(segment)
         if rows is None:
             rows = np.arange(segment.ordinals.shape[0])
         found.append((rows + start).astype(np.uint32))
@@ -167,8 +167,8 @@ def _required(
             matches |= term.contains(slots)
         slots = slots[matches]
     slots = lexical_view.visible(slots)
-    if universe.scope is not universe.view:
-        slots = slots[universe.scope.flags()[lexical_view.ordinals[slots]]]
+    if universe.nodes is not universe.view:
+        slots = slots[universe.nodes.flags()[lexical_view.ordinals[slots]]]
     for phrase in phrases:
         slots = with_phrase(lexical_view, slots, phrase)
     return slots

@@ -60,7 +60,7 @@ class _MaxScore:
         self.scorer = scorer
         self.lexical_view: LexicalView = scorer.lexical_view
         self.depth = universe.query.depth
-        self.scope: NodeSet | None = None if universe.scope is universe.view else universe.scope
+        self.scope: NodeSet | None = None if universe.nodes is universe.view else universe.nodes
         bounds_of = [scorer.bounds(term) for term in scorer.terms]
         most = [
             gain_factor * term.weight * bounds.ratio_max

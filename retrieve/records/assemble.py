@@ -55,8 +55,10 @@ RETRIEVED, ENTITY, SALIENCE, SELECTOR = "retrieved", "entity", "salience", "sele
 LANES: Mapping[str, float] = MappingProxyType(
     {RETRIEVED: 1.0, ENTITY: 1.0, SALIENCE: 0.3, SELECTOR: 0.3}
 )
-"""Every lane with its weight, in the order in which their shares are added."""
+"""Every lane of a question about records with its weight, in the order in which their shares are
+added; the lanes of the query's own ranking, which is the first here, are in `query/fusion.py`."""
 RRF_K = 60.0
+"""Fixed, whatever the `rrf_k` of the query's own ranking."""
 
 
 def execute_records(
@@ -87,7 +89,7 @@ def execute_records(
     fused = added(tops, [reciprocal_ranks(top, RRF_K, LANES[top.lane]) for top in tops])
     order = rank(fused.scores, view.node_ids(fused.ordinals))
     roots: list[int] = fused.ordinals[order][: options.root_limit].tolist()
-    eligible = found.scope.scope.members
+    eligible = found.scope.nodes.members
     walked = walk(view, roots, eligible, records.may_return, options)
     items = _items(found, records, walked.hops, tops, fused)
     graph = RecordGraph(
@@ -177,7 +179,7 @@ class _Records:
 
 def _lanes(found: Ranked, records: _Records) -> tuple[list[LaneTop], list[int], Selection]:
     """Returns the tops of the four lanes, the candidates, and what the selector says of them."""
-    query, eligible, view = found.scope.query, found.scope.scope.members, records.view
+    query, eligible, view = found.scope.query, found.scope.nodes.members, records.view
     boosts = {} if query.text is None else entity_boosts(view, query.text, eligible)
     listed: list[int] = found.ranking.ordinals.tolist()
     scores = {one: found.ranking.score(index) for index, one in enumerate(listed)}

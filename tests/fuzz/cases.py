@@ -640,7 +640,7 @@ def _revision(repo: Repository, values: Values) -> Calls:
     revision = repo.at("HEAD", trust=ALL)
     for _ in range(3):
         yield from commands.calls(revision, values.by_name(), frozenset(NOT_CALLED))
-    for name in ("document", "content", "text", "locate", "edges_of"):
+    for name in ("document", "content", "locate", "edges_of"):
         for node in values.world.nodes[:60]:
             method = getattr(revision, name)
             yield name, lambda method=method, node=node: method(NodeId.parse(node))

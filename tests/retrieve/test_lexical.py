@@ -67,7 +67,7 @@ class Collection:
             ]
         )
         every = rows.visible(every)
-        every = every[everything.scope.flags()[rows.ordinals[every]]]
+        every = every[everything.nodes.flags()[rows.ordinals[every]]]
         scores, has = scorer.scores(every)
         ids = self.snapshot.node_ids(rows.ordinals[every])
         pairs = [(ids[i].tobytes(), float(scores[i])) for i in np.flatnonzero(has)]
