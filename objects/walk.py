@@ -12,7 +12,7 @@ Spec: format 9.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice, repeat
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -167,9 +167,9 @@ def expand(link: Link, block: bytes) -> Iterator[Link]:
     if kind == TREE:
         raise CorruptError(f"{link.kind}: got a tree, expected a value")
     owner = f"{kind} {Cid(link.raw)}" if kind in ("commit", "operation") else link.owner
-    walk = _WALKS.get(kind)
-    if walk is not None:
-        yield from walk(fields, owner)
+    follow = _FOLLOWED.get(kind)
+    if follow is not None:
+        yield from follow(fields, owner)
     elif kind not in LEAVES:
         for cid in links_in(fields):
             yield Link(cid.raw, BLOB if cid.is_raw else ANY, "", owner)
@@ -234,12 +234,13 @@ def _root(fields: Map, owner: str) -> Iterator[Link]:
             yield _link(tree, f"root.{family.name}", TREE, owner, family.kind)
 
 
-_WALKS = {
+_FOLLOWED: Mapping[str, Callable[[Map, str], Iterator[Link]]] = {
     "operation": _operation,
     "view": _view,
     "ref": _ref,
     "commit": _commit,
     "root": _root,
 }
+"""By kind, what follows its links where each must lead to a block of a known kind."""
 EMPTY_RAW = EMPTY_TREE.raw
 """The empty tree reads as empty whether or not its block is here."""

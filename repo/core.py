@@ -40,10 +40,8 @@ if TYPE_CHECKING:
     from ibidem.index.snapshot import Snapshot
     from ibidem.objects.blocks import Source
     from ibidem.objects.node import Node
-    from ibidem.objects.root import Root
     from ibidem.objects.view import View
     from ibidem.repo.events import Log
-    from ibidem.repo.graph import Graph
     from ibidem.repo.signing.key import SigningKey
     from ibidem.repo.signing.keyring import Keyring
     from ibidem.retrieve.access.policy import TrustContext
@@ -84,7 +82,8 @@ class Core(Closing):
         """That of the commit last asked for, and after which erasures."""
         self._is_asked = False
         """Whether a snapshot was asked for since the last commit through this object."""
-        self._asked: tuple[Root, RootCid] | None = None
+        self._base: tuple[Root, RootCid] | None = None
+        """The root that a transaction last asked for edges of, and its CID."""
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.folder or 'in memory'}>"
@@ -348,9 +347,9 @@ class Core(Closing):
             return ()
         if root_cid is None:
             # A transaction asks of its base, node after node.
-            if self._asked is None or self._asked[0] is not root:
-                self._asked = root, root.cid
-            root_cid = self._asked[1]
+            if self._base is None or self._base[0] is not root:
+                self._base = root, root.cid
+            root_cid = self._base[1]
         return self._incident(root_cid, root, (id,))
 
     def incident_to(self, root_cid: RootCid, nodes: Sequence[bytes]) -> list[bytes]:

@@ -95,9 +95,9 @@ class Maintenance:
 
     def index_counts(self) -> tuple[int, int]:
         """Returns how many nodes the index answers for at the head, and how many there are."""
-        found = self._core.graph()
-        answered = found.asked(lambda snapshot: len(snapshot.live))
-        return answered, self.stats().node_count - self.stats().tombstone_count
+        answered = self._core.graph().asked(lambda snapshot: len(snapshot.live))
+        stats = self.stats()
+        return answered, stats.node_count - stats.tombstone_count
 
     def reindex(self, *, compact: bool = False) -> None:
         """Builds the index of the head from nothing; no data is affected.

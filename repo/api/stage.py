@@ -28,8 +28,10 @@ class Stage:
         """Begins a transaction whose changes go on the stage, to be committed later."""
         from ibidem.repo.transaction.begin import begin
 
-        log = self._core.operation_log
-        publisher = log.retry_if_collected(lambda state: stage.StagePublisher(log, state))
+        operations = self._core.operation_log
+        publisher = operations.retry_if_collected(
+            lambda state: stage.StagePublisher(operations, state)
+        )
         return begin(self._core, publisher, commit_info("", "", None, None, None))
 
     def commit_with(self, *, author: str = "", message: str = "") -> Transaction:
@@ -38,17 +40,17 @@ class Stage:
         from ibidem.repo.transaction.begin import begin
         from ibidem.repo.transaction.publish import BranchPublisher
 
-        core, log = self._core, self._core.operation_log
+        core, operations = self._core, self._core.operation_log
         signed = commit_info(author, message, None, None, None, core.signing_key)
 
         def begin_in(state: State) -> Transaction:
             if STAGE_CELL not in state.cells:
-                publisher = BranchPublisher(log, state, state.view.head, signed)
+                publisher = BranchPublisher(operations, state, state.view.head, signed)
                 return begin(core, publisher, signed)
-            committer = stage.StageCommitPublisher(log, state, signed)
+            committer = stage.StageCommitPublisher(operations, state, signed)
             return begin(core, committer, commit_info("", "", None, None, None))
 
-        return log.retry_if_collected(begin_in)
+        return operations.retry_if_collected(begin_in)
 
     def commit(
         self,
