@@ -42,6 +42,8 @@ SEMANTICS = 1
 """The version of every rule that decides an answer."""
 
 TEXT_BYTES_MAX = 65_536
+_PLAIN = frozenset((type(None), bool, int, float, str, bytes))
+"""The types of fields that are their own canonical form."""
 _FUSION = Fusion()
 _MATCH = Match()
 
@@ -114,11 +116,13 @@ class Query:
 
     def form(self) -> dict[str, Any]:
         """Returns the canonical form: every field, the last four only where they are asked for."""
-        kind = {"kind": "query", "v": 1, "semantics": self.semantics}
-        written = {name: _written(getattr(self, name)) for name in _READERS}
-        optional = {name: _written(getattr(self, name)) for name in _OPTIONAL_READERS}
-        given = {name: value for name, value in optional.items() if value is not None}
-        return {**given, **kind, **written}
+        form = {name: _written(getattr(self, name)) for name in _READERS}
+        for name in _OPTIONAL_READERS:
+            value = getattr(self, name)
+            if value is not None:
+                form[name] = _written(value)
+        form["kind"], form["v"], form["semantics"] = "query", 1, self.semantics
+        return form
 
     def encode(self) -> bytes:
         """Returns the canonical bytes, made once: the answer and its receipt both hold them."""
@@ -180,8 +184,12 @@ def resolve(config: Config, **given: Unpack[QueryOptions]) -> Query:
     if condition == predicate.And(()):
         condition = None
     counter, counter_digest = checked_estimator(options["estimator"])
-    vectors = {name: _some(each.check)(options[name]) for name, each in VECTOR_OPTIONS.items()}
-    has_ranker = lane_text is not None or any(one is not None for one in vectors.values())
+    vectors = {
+        name: each.check(options[name])
+        for name, each in VECTOR_OPTIONS.items()
+        if options[name] is not None
+    }
+    has_ranker = lane_text is not None or bool(vectors)
     query = Query(
         text=lane_text,
         labels=_labels(options["label"]),
@@ -202,7 +210,7 @@ def resolve(config: Config, **given: Unpack[QueryOptions]) -> Query:
         records=_some(_records)(options["records"]),
         trust=checked_trust(policy_of(config), options["trust"]),
         **vectors,
-        **{name: checks.option(name, options[name]) for name in _SIMPLE},
+        **{name: checks.option(name, options[name]) for name in _SIMPLE if name in given},
     )
     is_blank = packs is not None and text is not None
     if not query.has_ranker and not query.is_narrowed and not is_blank:
@@ -303,9 +311,10 @@ def _some(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 def _written(value: Any) -> Any:
     """Returns the canonical form of a field."""
-    if isinstance(value, tuple):
-        return list(value)
-    return value.form() if hasattr(value, "form") else value
+    kind = type(value)
+    if kind in _PLAIN:
+        return value
+    return list(value) if kind is tuple else value.form()
 
 
 def _packs(given: Mapping[str, object]) -> PackOptions:
