@@ -24,7 +24,7 @@ from ibidem.objects.tombstone import Tombstone
 from ibidem.objects.vector import Sparse, Vector
 from ibidem.repo.argument_checks import check_content, check_digest, check_id, check_text
 from ibidem.repo.merge.conflicts import new_conflicts
-from ibidem.repo.transaction.changeset import EDGES, NODES, TOMBSTONES, Family, Publisher
+from ibidem.repo.transaction.changeset import EDGES, NODES, TOMBSTONES, Publisher
 from ibidem.repo.transaction.pending import Incident, PendingGraph
 from ibidem.retrieve.access.policy import TrustPolicy
 from ibidem.store.closing import Ending
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from ibidem.objects.blocks import Source
     from ibidem.objects.config import Model
+    from ibidem.objects.root import TreeName
     from ibidem.retrieve.access.policy import TrustPolicy
 
 
@@ -249,9 +250,9 @@ class Transaction(Ending):
         draft = self._draft
         for edge in draft.edges_of(id):
             draft.remove(EDGES, edge.raw)
-        for family in draft.vector_families():
-            if draft.has_vector(family, id.raw):
-                draft.remove(family, id.raw)
+        for tree_name in draft.vector_trees():
+            if draft.has_vector(tree_name, id.raw):
+                draft.remove(tree_name, id.raw)
         draft.remove(NODES, id.raw)
 
     def node(self, id: NodeId) -> Node:  # noqa: A002
@@ -496,15 +497,15 @@ class Transaction(Ending):
         """Stages the removal of a sparse vector; raises `NotFoundError` when there is none."""
         self._remove_vector(("sparse", check_text("vocab", vocab)), id)
 
-    def _cid(self, family: Family, id: Any, cls: type[Any]) -> Cid | None:  # noqa: A002
+    def _cid(self, tree_name: TreeName, id: Any, cls: type[Any]) -> Cid | None:  # noqa: A002
         self._check_open()
-        return self._draft.cid(family, check_id("id", id, cls).raw)
+        return self._draft.cid(tree_name, check_id("id", id, cls).raw)
 
-    def _remove_vector(self, family: Family, id: NodeId) -> None:  # noqa: A002
+    def _remove_vector(self, tree_name: TreeName, id: NodeId) -> None:  # noqa: A002
         self._check_open()
-        if not self._draft.has_vector(family, check_id("id", id, NodeId).raw):
-            raise NotFoundError(f"node {id} has nothing under {family[1]!r} in {family[0]}")
-        self._draft.remove(family, id.raw)
+        if not self._draft.has_vector(tree_name, check_id("id", id, NodeId).raw):
+            raise NotFoundError(f"node {id} has nothing under {tree_name[1]!r} in {tree_name[0]}")
+        self._draft.remove(tree_name, id.raw)
 
     def _check_open(self) -> None:
         if not self._is_open:
