@@ -13,7 +13,7 @@ import pytest
 from ibidem.objects.cid import BlobCid
 from ibidem.objects.errors import CorruptError
 from ibidem.store.lmdb.environment import DATA_FILE
-from ibidem.store.lmdb.layout import TABLES, check_layout
+from ibidem.store.lmdb.file import TABLES, check_layout
 from ibidem.store.lmdb.pages import check_pages
 from ibidem.store.lmdb.store import LmdbStore
 
@@ -145,3 +145,4 @@ print("done", flush=True)
         assert child.wait(300) == 0
         child.stdout.close()
         assert WORD not in path.read_bytes()
+        assert all(store.has(BlobCid.of(bytes([n, 1]))) for n in range(120))
