@@ -28,34 +28,47 @@ def command(
       repo branch experiment --at main~2
       repo branch -d experiment
     """
-    if delete and name is None:
-        raise click.UsageError("--delete needs the NAME of a branch")
-    with session.open() as repository:
-        if name is None:
-            current = repository.current_branch
-            branches = {branch: str(commit) for branch, commit in repository.branches().items()}
-        elif delete:
-            repository.delete_branch(name, author=session.author(author))
-        else:
-            target = repository.branch(name, at=at, author=session.author(author))
-    if name is None:
-        _show(session, current, branches)
-    elif session.json:
-        made = None if delete else str(target)
-        output.emit("branch", {"name": name, "is_deleted": delete, "target": made})
-    elif delete:
-        output.say(f"deleted branch {output.one_line(name)}; repo undo brings it back")
-    else:
-        output.say(f"branch {output.one_line(name)} is at {target}")
-
-
-def _show(session: Session, current: str, branches: dict[str, str]) -> None:
-    if session.json:
-        rows = [{"name": name, "target": target} for name, target in branches.items()]
-        output.emit("branch-list", {"current": current, "branches": rows})
+    if is_changed(session, "branch", name, delete=delete, author=author, at=at):
         return
-    for name, target in branches.items():
-        mark, shown = ("*", output.strong(name)) if name == current else (" ", name)
+    with session.open() as repository:
+        current = repository.current_branch
+        branches = {branch: str(commit) for branch, commit in repository.branches().items()}
+    if session.json:
+        output.emit("branch-list", {"current": current, "branches": rows(branches)})
+        return
+    for branch, target in branches.items():
+        mark, shown = ("*", output.strong(branch)) if branch == current else (" ", branch)
         output.say(f"{mark} {shown}  {output.faint(target)}")
     if current not in branches:
         output.say(f"* {output.strong(current)}  {output.faint('no commit yet')}")
+
+
+def is_changed(
+    session: Session, noun: str, name: str | None, *, delete: bool, author: str | None, at: str
+) -> bool:
+    """Makes or deletes the branch or tag NAME and says so; False where there is no NAME."""
+    if name is None:
+        if delete:
+            raise click.UsageError(f"--delete needs the NAME of a {noun}")
+        return False
+    target = None
+    with session.open() as repository:
+        signed = session.author(author)
+        if delete:
+            remove = repository.delete_branch if noun == "branch" else repository.delete_tag
+            remove(name, author=signed)
+        else:
+            make = repository.branch if noun == "branch" else repository.tag
+            target = str(make(name, at=at, author=signed))
+    if session.json:
+        output.emit(noun, {"name": name, "is_deleted": delete, "target": target})
+    elif delete:
+        output.say(f"deleted {noun} {output.one_line(name)}; repo undo brings it back")
+    else:
+        output.say(f"{noun} {output.one_line(name)} is at {target}")
+    return True
+
+
+def rows(targets: dict[str, str]) -> list[dict[str, str]]:
+    """Returns names and what they point to as JSON."""
+    return [{"name": name, "target": target} for name, target in targets.items()]

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ibidem.cli import embedders
-from ibidem.cli.render import output
+from ibidem.cli.render import output, shapes
 from ibidem.cli.render.progress import progress_bar
 from ibidem.cli.session import (
     Session,
@@ -77,13 +77,12 @@ def command(
         output.emit(
             "embed",
             {
-                "model": report.model,
+                **shapes.fields_json(
+                    report,
+                    *("model", "dim", "node_count", "textless_count", "wanting_count"),
+                    "embedded_count",
+                ),
                 "digest": report.digest.hex(),
-                "dim": report.dim,
-                "node_count": report.node_count,
-                "textless_count": report.textless_count,
-                "wanting_count": report.wanting_count,
-                "embedded_count": report.embedded_count,
                 "commit_count": len(report.commits),
                 "commit": str(report.commits[-1]) if report.commits else None,
                 "is_dry_run": dry_run,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ibidem.cli import exits
-from ibidem.cli.render import output
+from ibidem.cli.render import output, shapes
 from ibidem.cli.render.progress import progress_bar
 from ibidem.cli.session import Session, common_options, pass_session
 
@@ -73,25 +73,18 @@ def command(
 def report_json(report: FsckReport) -> dict[str, object]:
     """Returns a report as `ibidem/fsck/1` has it."""
     return {
-        "is_clean": report.is_clean,
-        "is_data_whole": report.is_data_whole,
+        **shapes.fields_json(
+            report,
+            *("is_clean", "is_data_whole", "notes", "repaired", "block_count", "size_bytes"),
+            *("unreachable_count", "erased_count", "counts"),
+        ),
         "faults": [
             {
-                "kind": str(fault.kind),
-                "where": fault.where,
-                "detail": fault.detail,
-                "cid": None if fault.cid is None else str(fault.cid),
+                **shapes.fields_json(fault, "kind", "where", "detail", "cid"),
                 "needed_by": fault.needed_by or None,
             }
             for fault in report.faults
         ],
-        "notes": list(report.notes),
-        "repaired": list(report.repaired),
-        "block_count": report.block_count,
-        "size_bytes": report.size_bytes,
-        "unreachable_count": report.unreachable_count,
-        "erased_count": report.erased_count,
-        "counts": dict(report.counts),
     }
 
 

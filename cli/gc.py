@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ibidem.cli.render import output
+from ibidem.cli.render import output, shapes
 from ibidem.cli.session import Session, author_option, common_options, pass_session
 
 
@@ -45,15 +45,11 @@ def command(
     if session.json:
         output.emit(
             "gc",
-            {
-                "is_dry_run": report.is_dry_run,
-                "block_count": report.block_count,
-                "size_bytes": report.size_bytes,
-                "counts": dict(report.counts),
-                "kept_count": report.kept_count,
-                "operation_count": report.operation_count,
-                "snapshot_count": report.snapshot_count,
-            },
+            shapes.fields_json(
+                report,
+                *("is_dry_run", "block_count", "size_bytes", "counts", "kept_count"),
+                *("operation_count", "snapshot_count"),
+            ),
         )
         return
     verb = "would delete" if report.is_dry_run else "deleted"

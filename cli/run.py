@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ibidem.cli.render import output
+from ibidem.cli.render import output, shapes
 from ibidem.cli.session import Session, author_option, common_options, pass_session
 from ibidem.objects.errors import IbidemError
 
@@ -129,15 +129,8 @@ def diff(session: Session, *, before: str, after: str) -> None:
     with session.open() as repository:
         found = differences(repository.runs.open(before), repository.runs.open(after))
     if session.json:
-        rows = [
-            {
-                "index": one.index,
-                "before": one.before,
-                "after": one.after,
-                "is_asked": one.is_asked,
-            }
-            for one in found
-        ]
+        names = ("index", "before", "after", "is_asked")
+        rows = [shapes.fields_json(one, *names) for one in found]
         output.emit("run-diff", {"differences": rows})
         return
     if not found:
@@ -197,18 +190,11 @@ def drop(session: Session, *, name: str, author: str | None) -> None:
 
 
 def _shape(run: RunSummary) -> dict[str, Any]:
-    return {
-        "name": run.name,
-        "tip": str(run.tip),
-        "step_count": run.step_count,
-        "agent": run.agent,
-        "task": run.task,
-        "author": run.author,
-        "begun": run.begun,
-        "ended": run.ended,
-        "failure": run.failure,
-        "is_readable": run.is_readable,
-    }
+    return shapes.fields_json(
+        run,
+        *("name", "tip", "step_count", "agent", "task", "author", "begun", "ended", "failure"),
+        "is_readable",
+    )
 
 
 def _ending(run: RunSummary) -> str:

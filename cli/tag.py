@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from ibidem.cli.branch import is_changed, rows
 from ibidem.cli.render import output
 from ibidem.cli.session import Session, at_option, author_option, common_options, pass_session
 
@@ -27,32 +28,11 @@ def command(
       repo tag
       repo tag release-1 --at main~2
     """
-    if delete and name is None:
-        raise click.UsageError("--delete needs the NAME of a tag")
-    target = None
+    if is_changed(session, "tag", name, delete=delete, author=author, at=at):
+        return
     with session.open() as repository:
-        if name is None:
-            tags = repository.tags()
-        elif delete:
-            repository.delete_tag(name, author=session.author(author))
-        else:
-            target = repository.tag(name, at=at, author=session.author(author))
-    if name is None:
-        _show(session, {tag: str(commit) for tag, commit in tags.items()})
-    elif session.json:
-        made = None if target is None else str(target)
-        output.emit("tag", {"name": name, "is_deleted": delete, "target": made})
-    elif delete:
-        output.say(f"deleted tag {output.one_line(name)}; repo undo brings it back")
-    else:
-        output.say(f"tag {output.one_line(name)} is at {target}")
-
-
-def _show(session: Session, tags: dict[str, str]) -> None:
+        tags = {one: str(commit) for one, commit in repository.tags().items()}
     if session.json:
-        rows = [{"name": name, "target": target} for name, target in tags.items()]
-        output.emit("tag-list", {"tags": rows})
+        output.emit("tag-list", {"tags": rows(tags)})
     else:
-        output.say(
-            *output.table([(output.one_line(name), target) for name, target in tags.items()])
-        )
+        output.say(*output.table([(output.one_line(one), target) for one, target in tags.items()]))

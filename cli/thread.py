@@ -11,7 +11,7 @@ import click
 from ibidem.cli import embedders
 from ibidem.cli.options import parse
 from ibidem.cli.options.trust import trust_of, trust_option
-from ibidem.cli.render import output
+from ibidem.cli.render import output, shapes
 from ibidem.cli.session import (
     Session,
     at_option,
@@ -292,28 +292,15 @@ def _report(session: Session, name: str, written: Written) -> None:
 
 
 def _thread_json(info: ThreadInfo) -> dict[str, Any]:
-    return {
-        "name": info.name,
-        "next_ord": info.next_ord,
-        "summaries": [list(one) for one in info.summaries],
-    }
+    return shapes.fields_json(info, "name", "next_ord", "summaries")
 
 
 def _message_json(one: Stored) -> dict[str, Any]:
-    return {
-        "id": str(one.id),
-        "thread": one.thread,
-        "ord": one.ord,
-        "last": one.last,
-        "role": one.role,
-        "text": one.text,
-        "created_at": one.created_at,
-        "expires_at": one.expires_at,
-        "message_id": one.message_id,
-        "tool_calls": list(one.tool_calls),
-        "tool_call_id": one.tool_call_id,
-        "props": dict(one.props),
-    }
+    return shapes.fields_json(
+        one,
+        *("id", "thread", "ord", "last", "role", "text", "created_at", "expires_at"),
+        *("message_id", "tool_calls", "tool_call_id", "props"),
+    )
 
 
 def _lines(messages: Any) -> list[str]:

@@ -152,7 +152,7 @@ def row_problems(held: Snapshot, root: Root, blocks: Source) -> Iterator[str]:
         vectors = {key: facts[0] for key, facts in describe_section(held, section).items()}
         if vectors != {
             (name, key): cid.raw[4:]
-            for (of, name), tree in root.families().items()
+            for (of, name), tree in root.trees().items()
             if of == family
             for key, cid in Tree(blocks, tree).items()
         }:

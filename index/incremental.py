@@ -78,7 +78,7 @@ class IncrementalBuild:
         if not self._state.identities and self._after.nodes != EMPTY_TREE:
             self._table.assign(Tree(self._blocks, self._after.nodes).arrays()[0])
         growths = {NODES: self._nodes(), EDGES: self._edges()}
-        before, after = self._before.families(), self._after.families()
+        before, after = self._before.trees(), self._after.trees()
         for kind in ROWS:
             for key in sorted(key for key in before.keys() | after.keys() if key[0] == kind):
                 stream = changes(

@@ -34,6 +34,10 @@ class Family:
     """Whether a value belongs to the node that it stands under."""
 
 
+TreeName = tuple[str, str]
+"""Names a tree of a root: its family, and the model or vocabulary under it, "" where the family has
+one tree."""
+
 FAMILIES = (
     Family("nodes", "node", "node"),
     Family("edges", "edge", "edge"),
@@ -87,15 +91,15 @@ class Root(Block):
             return trees
         return trees.get(name, EMPTY_TREE)  # type: ignore[no-any-return]
 
-    def families(self) -> dict[tuple[str, str], TreeCid]:
-        """Returns every tree by its family and name, in the order of FAMILIES and of names."""
+    def trees(self) -> dict[TreeName, TreeCid]:
+        """Returns every tree by its name, in the order of FAMILIES and of names."""
         return {
             (family.name, name): self.tree(family.name, name)
             for family in FAMILIES
             for name in (sorted(getattr(self, family.name)) if family.is_named else ("",))
         }
 
-    def with_trees(self, trees: Mapping[tuple[str, str], TreeCid]) -> Root:
+    def with_trees(self, trees: Mapping[TreeName, TreeCid]) -> Root:
         """Returns the root with some trees, by family and name, in the place of its own.
 
         Args:

@@ -17,14 +17,14 @@ from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError, S
 from ibidem.objects.ids import EdgeId, NodeId
 from ibidem.objects.location import Location, source_text
 from ibidem.objects.node import Node
-from ibidem.objects.root import VECTOR_FAMILIES, Root
+from ibidem.objects.root import VECTOR_FAMILIES, Root, TreeName
 from ibidem.objects.tombstone import Tombstone
 from ibidem.objects.tree import Tree
 from ibidem.objects.vector import NodeVector
 from ibidem.repo.argument_checks import check_id
 from ibidem.repo.history import log
 from ibidem.repo.id_prefix import resolve_prefix
-from ibidem.repo.transaction.changeset import EDGES, NODES, TOMBSTONES, Family, tree_of
+from ibidem.repo.transaction.changeset import EDGES, NODES, TOMBSTONES, tree_of
 
 if TYPE_CHECKING:
     from ibidem.index.snapshot import Snapshot
@@ -63,7 +63,7 @@ class Graph:
         self.core = core
         self._state = state
         self._store = core.store
-        self._trees: dict[Family, Tree] = {}
+        self._trees: dict[TreeName, Tree] = {}
         self._snapshot: Snapshot | None = None
 
     def __repr__(self) -> str:
@@ -253,8 +253,8 @@ class Graph:
         """Tells whether whoever asks may know of an edge in the tree."""
         return True
 
-    def _tree(self, family: Family) -> Tree:
-        tree = self._trees.get(family)
+    def _tree(self, tree_name: TreeName) -> Tree:
+        tree = self._trees.get(tree_name)
         if tree is None:
-            tree = self._trees[family] = Tree(self._store, tree_of(self.root, family))
+            tree = self._trees[tree_name] = Tree(self._store, tree_of(self.root, tree_name))
         return tree

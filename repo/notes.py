@@ -38,7 +38,6 @@ from ibidem.retrieve.records.noted import OUTCOME, PENALIZE, REINFORCE
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
     from ibidem.repo.core import Core
-    from ibidem.repo.operation_log import OperationLog
     from ibidem.repo.state import State
 
 NOTES = "notes/"
@@ -50,17 +49,11 @@ _LOGS_KEPT = 4
 class Notes:
     """The events of one space, to add to and to read."""
 
-    def __init__(
-        self,
-        repository: Core,
-        operations: OperationLog,
-        space: str,
-        logs: dict[CommitCid, Log],
-    ) -> None:
+    def __init__(self, repository: Core, space: str, logs: dict[CommitCid, Log]) -> None:
         """Opens a space; `logs` is where what was read stays known."""
         self.space = refs.check_name("space", space)
         self._repository = repository
-        self._operations = operations
+        self._operations = repository.operation_log
         self._logs = logs
 
     @property

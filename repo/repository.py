@@ -337,9 +337,10 @@ class Repository(Closing):
                 `raise` refuses all with `ConflictError`, for changes that depend on what was read.
         """
         signed = commit_info(author, message, time, agent, task, self.core.key_for(sign))
-        from ibidem.repo.transaction.begin import begin_on
+        from ibidem.repo.transaction.begin import begin, branch_publisher
 
-        return begin_on(self.core, branch, signed, on_conflict=on_conflict)
+        publisher = branch_publisher(self.core, branch, signed, on_conflict=on_conflict)
+        return begin(self.core, publisher, signed)
 
     def use_embedder(self, embedder: Embedder, *, model: str | None = None) -> None:
         """Lets `retrieve(text, model=...)` embed questions with it, under its name or another."""
@@ -568,4 +569,4 @@ class Repository(Closing):
         from ibidem.repo.merge.resolve import resolve
 
         signed = commit_info(author, message, time, agent, task, self.core.signing_key)
-        return resolve(self.core, self.core.operation_log, id, take, value, signed)
+        return resolve(self.core, id, take, value, signed)

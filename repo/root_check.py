@@ -30,10 +30,9 @@ from ibidem.objects.conflict import EDGE, NODE, Conflict
 from ibidem.objects.errors import CorruptError, ErrorKind, NotFoundError
 from ibidem.objects.ids import ID_BYTES
 from ibidem.objects.record import record
-from ibidem.objects.root import VECTOR_FAMILIES, Root
+from ibidem.objects.root import VECTOR_FAMILIES, Root, TreeName
 from ibidem.objects.tree import EMPTY_TREE, Tree, diff, mutate, verify
 from ibidem.repo.maintenance.report import Fault, FaultKind
-from ibidem.repo.sync.missing_blocks import Family
 from ibidem.retrieve.access.policy import policy_of
 from ibidem.retrieve.query.fusion import configured_fusion
 
@@ -251,7 +250,7 @@ class RootCheck:
             NotFoundError: a block of a tree is missing.
         """
         at, self._at = self._open, None
-        self._check_trees(at, [base.families() for base in bases.values()])
+        self._check_trees(at, [base.trees() for base in bases.values()])
         self._check_ends(at)
         for (kind, name), keys in at.attached.items():
             for key in self._missing(at.root.nodes, _split(bytes(keys))):
@@ -285,15 +284,15 @@ class RootCheck:
         assert self._at is not None, "BUG: a value without a root"
         return self._at
 
-    def _check_trees(self, at: _Open, before: Sequence[Mapping[Family, TreeCid]]) -> None:
-        for family, tree in at.root.families().items():
-            olds = [trees[family] for trees in before if family in trees]
+    def _check_trees(self, at: _Open, before: Sequence[Mapping[TreeName, TreeCid]]) -> None:
+        for tree_name, tree in at.root.trees().items():
+            olds = [trees[tree_name] for trees in before if tree_name in trees]
             if tree in self._whole or tree in olds:
                 continue
             self._whole.add(tree)
             problem = tree_problem(self._source, tree, olds[0] if olds else EMPTY_TREE)
             if problem is not None:
-                name, model = family
+                name, model = tree_name
                 where = f"tree of {name} {model!r:.80}" if model else f"tree of {name}"
                 fault = Fault(FaultKind.MALFORMED, f"{where} {tree}", problem, tree, at.owner)
                 self._report(fault)
@@ -371,7 +370,7 @@ class _Open:
         self.owner = owner
         self.dims = dims
         self.first_row = first_row
-        self.attached: dict[Family, bytearray] = {}
+        self.attached: dict[TreeName, bytearray] = {}
         """Keys of vectors, one after the other, by kind and name."""
         self.values_of: dict[str, list[bytes]] = {}
         """Keys of conflicts about something that must be in the graph, by what they are about."""

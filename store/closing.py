@@ -1,4 +1,4 @@
-"""What everything that holds files has in common: leaving its `with` block closes it."""
+"""What everything that is used in a `with` block has in common, such as what holds files."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ from types import TracebackType
 from typing import Self
 
 
-class Closing(ABC):
-    """A context manager that closes itself on leaving."""
-
-    __slots__ = ()
+class Ending(ABC):
+    """A context manager that is told how its `with` block ended."""
 
     @abstractmethod
-    def close(self) -> None:
-        """Lets go of what is held; closing twice is allowed."""
+    def _end(self, error: BaseException | None) -> None:
+        """Ends what was begun; `error` is what the block was left with, None where it was not."""
 
     def __enter__(self) -> Self:
         return self
@@ -25,4 +23,15 @@ class Closing(ABC):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._end(error)
+
+
+class Closing(Ending):
+    """A context manager that closes itself on leaving."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Lets go of what is held; closing twice is allowed."""
+
+    def _end(self, error: BaseException | None) -> None:
         self.close()

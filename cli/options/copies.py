@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from ibidem.cli.render import output
+from ibidem.cli.render import output, shapes
 from ibidem.cli.session import Session
 
 if TYPE_CHECKING:
@@ -80,17 +80,11 @@ def show_report(
 def _shape(report: CopyReport) -> dict[str, Any]:
     return {
         "refs": [
-            {
-                "name": move.name,
-                "before": None if move.before is None else str(move.before),
-                "after": None if move.after is None else str(move.after),
-                "how": move.how.value,
-            }
-            for move in report.moves
+            shapes.fields_json(move, "name", "before", "after", "how") for move in report.moves
         ],
-        "block_count": report.block_count,
-        "size_bytes": report.size_bytes,
-        "conflict_count": report.conflict_count,
-        "erasure_count": report.erasure_count,
-        "refused_erasure_count": report.refused_erasure_count,
+        **shapes.fields_json(
+            report,
+            *("block_count", "size_bytes", "conflict_count", "erasure_count"),
+            "refused_erasure_count",
+        ),
     }

@@ -55,31 +55,18 @@ def _direct_json(result: Answer[Item]) -> dict[str, Any] | None:
 def outcome_json(result: Answer[AnswerItem]) -> dict[str, Any]:
     """Returns what all answers have, of nodes or of packs, as JSON."""
     return {
-        "root": str(result.root),
+        **shapes.fields_json(
+            result,
+            *("root", "tokens_used", "tokens_budget", "candidates_seen", "dropped_counts"),
+        ),
         "result": str(result.cid),
         "semantics": result.query.semantics,
-        "tokens_used": result.tokens_used,
-        "tokens_budget": result.tokens_budget,
-        "candidates_seen": result.candidates_seen,
-        "dropped_counts": dict(result.dropped_counts),
         "dropped": [
-            {
-                "id": str(drop.id),
-                "reason": str(drop.reason),
-                "tokens": drop.tokens,
-                "score": drop.score,
-            }
-            for drop in result.dropped
+            shapes.fields_json(drop, "id", "reason", "tokens", "score") for drop in result.dropped
         ],
         "status": {lane: str(status) for lane, status in result.status.items()},
         "warnings": [
-            {
-                "code": str(warning.code),
-                "option": warning.option,
-                "subject": warning.subject,
-                "count": warning.count,
-                "message": warning.message,
-            }
+            shapes.fields_json(warning, "code", "option", "subject", "count", "message")
             for warning in result.warnings
         ],
     }
@@ -88,7 +75,7 @@ def outcome_json(result: Answer[AnswerItem]) -> dict[str, Any]:
 def lanes_json(lanes: Mapping[str, LaneScore]) -> dict[str, Any]:
     """Returns what lanes said of a node as JSON."""
     return {
-        name: {"rank": lane.rank, "score": lane.score, "contribution": lane.contribution}
+        name: shapes.fields_json(lane, "rank", "score", "contribution")
         for name, lane in lanes.items()
     }
 
@@ -156,11 +143,8 @@ def warning_lines(result: Answer[AnswerItem]) -> list[str]:
 def _item_json(item: Item, location: Location | None) -> dict[str, Any]:
     return {
         "id": str(item.node.id),
-        "cid": str(item.cid),
+        **shapes.fields_json(item, "cid", "score", "tokens", "rendered"),
         "ntype": item.node.ntype,
-        "score": item.score,
-        "tokens": item.tokens,
-        "rendered": item.rendered,
         "lanes": lanes_json(item.lanes),
         "paths": {name: [str(node) for node in path] for name, path in item.paths.items()},
         "location": shapes.location_json(location),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ibidem.cli.render import changes, shapes
+from ibidem.cli.render import answer, changes, shapes
 
 if TYPE_CHECKING:
     from ibidem.repo.history.compare import Cause, Move, Placed
@@ -54,14 +54,5 @@ def cause_json(cause: Cause) -> dict[str, Any]:
 def _placed_json(item: Placed | None) -> dict[str, Any] | None:
     if item is None:
         return None
-    lanes = {
-        name: {"rank": lane.rank, "score": lane.score, "contribution": lane.contribution}
-        for name, lane in item.lanes.items()
-    }
-    return {
-        "rank": item.rank,
-        "cid": str(item.cid),
-        "score": item.score,
-        "tokens": item.tokens,
-        "lanes": lanes,
-    }
+    placed = shapes.fields_json(item, "rank", "cid", "score", "tokens")
+    return {**placed, "lanes": answer.lanes_json(item.lanes)}

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ibidem.cli.options import flags
-from ibidem.cli.render import answer, output
+from ibidem.cli.render import answer, output, shapes
 from ibidem.cli.render.output import faint, plural, strong
 from ibidem.retrieve.query.options import OF_PACKS
 
@@ -30,27 +30,15 @@ def taken(given: dict[str, Any]) -> dict[str, Any]:
 def pack_json(pack: Pack) -> dict[str, Any]:
     """Returns a pack as JSON."""
     return {
-        "id": str(pack.id),
-        "alias": pack.alias,
-        "scope": pack.scope,
-        "document": None if pack.document is None else str(pack.document),
-        "source": pack.source,
-        "section": None if pack.section is None else str(pack.section),
-        "heading_path": list(pack.heading_path),
+        **shapes.fields_json(
+            pack,
+            *("id", "alias", "scope", "document", "source", "section", "heading_path", "score"),
+            *("text", "tokens", "fallback"),
+        ),
         "hits": [_hit_json(hit) for hit in pack.hits],
         "members": [
-            {
-                "id": str(member.id),
-                "cid": str(member.cid),
-                "ord": member.ord,
-                "start": member.start,
-            }
-            for member in pack.members
+            shapes.fields_json(member, "id", "cid", "ord", "start") for member in pack.members
         ],
-        "score": pack.score,
-        "text": pack.text,
-        "tokens": pack.tokens,
-        "fallback": pack.fallback,
     }
 
 
@@ -77,10 +65,6 @@ def pack_lines(rank: int, pack: Pack) -> list[str]:
 
 def _hit_json(hit: Hit) -> dict[str, Any]:
     return {
-        "id": str(hit.id),
-        "cid": str(hit.cid),
-        "ord": hit.ord,
-        "score": hit.score,
+        **shapes.fields_json(hit, "id", "cid", "ord", "score", "spans"),
         "lanes": answer.lanes_json(hit.lanes),
-        "spans": [list(span) for span in hit.spans],
     }

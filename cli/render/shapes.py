@@ -5,12 +5,15 @@ Links and bytes inside properties are written as DAG-JSON does; see `output.cano
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from ibidem.cli.render import output
+from ibidem.objects.cid import Cid
+from ibidem.objects.ids import EdgeId, NodeId
 
 if TYPE_CHECKING:
-    from ibidem.objects.cid import Cid
     from ibidem.objects.commit import Commit
     from ibidem.objects.edge import Edge
     from ibidem.objects.location import Location
@@ -36,18 +39,29 @@ def block_json(value: Node | Edge | Commit) -> dict[str, Any]:
     return {"cid": str(value.cid), **value.TABLE.json(value)}
 
 
+def fields_json(value: object, *names: str) -> dict[str, Any]:
+    """Returns some fields of a value as JSON: identifiers and words of a closed list as text."""
+    return {name: _plain(getattr(value, name)) for name in names}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Cid | NodeId | EdgeId | StrEnum):
+        return str(value)
+    if isinstance(value, tuple | list):
+        return [_plain(one) for one in value]
+    return dict(value) if isinstance(value, Mapping) else value
+
+
 def location_json(location: Location | None) -> dict[str, Any] | None:
     """Returns where a passage stands as JSON."""
     if location is None:
         return None
     return {
         "document": str(location.document_id),
-        "source": location.source,
-        "heading_path": list(location.heading_path),
-        "byte_start": location.byte_start,
-        "byte_stop": location.byte_stop,
-        "line_start": location.line_start,
-        "line_stop": location.line_stop,
+        **fields_json(
+            location,
+            *("source", "heading_path", "byte_start", "byte_stop", "line_start", "line_stop"),
+        ),
     }
 
 

@@ -20,7 +20,7 @@ class NoteSpaces:
     def space(self, name: str = SPACE_DEFAULT) -> Notes:
         """Returns the events of a space, the ref `notes/SPACE`, to add to and to read."""
         core = self._core
-        return Notes(core, core.operation_log, name, core.note_logs.setdefault(name, {}))
+        return Notes(core, name, core.note_logs.setdefault(name, {}))
 
     def spaces(self) -> dict[str, CommitCid]:
         """Returns the spaces that have events with their notes heads, by name."""

@@ -60,9 +60,7 @@ class Receipts:
             receipt: of an answer, or the CID of one in the log, or the beginning of that.
             key: 32 bytes; of the text that was asked only a digest with this key is then kept.
         """
-        return kept.keep(
-            self._core, self._core.operation_log, receipt, key=key, author=author, time=time
-        )
+        return kept.keep(self._core, receipt, key=key, author=author, time=time)
 
     def list(self) -> Sequence[KeptReceipt]:
         """Returns the receipts that are kept, by CID."""
@@ -77,4 +75,4 @@ class Receipts:
         self, receipt: Cid | str, *, author: str = "", time: int | datetime | None = None
     ) -> ReceiptCid:
         """Stops keeping a receipt; returns its CID."""
-        return kept.drop(self._core, self._core.operation_log, receipt, author=author, time=time)
+        return kept.drop(self._core, receipt, author=author, time=time)

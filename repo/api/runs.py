@@ -32,9 +32,7 @@ class Runs:
         """
         from ibidem.repo.runs.recorder import Run
 
-        return Run(
-            self._core, self._core.operation_log, name, agent=agent, task=task, author=author
-        )
+        return Run(self._core, name, agent=agent, task=task, author=author)
 
     def open(self, name: str) -> Recording:
         """Returns a recorded run; without a number in its name, the newest of the name."""
@@ -54,4 +52,4 @@ class Runs:
 
     def drop(self, name: str, *, author: str = "", time: int | datetime | None = None) -> StepCid:
         """Drops a recorded run, and returns its last step."""
-        return recording.drop(self._core, self._core.operation_log, name, author=author, time=time)
+        return recording.drop(self._core, name, author=author, time=time)

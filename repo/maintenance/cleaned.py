@@ -27,7 +27,7 @@ from ibidem.repo.transaction.changeset import (
     TOMBSTONES,
     ChangeSet,
     applied,
-    families,
+    tree_names,
     tree_of,
 )
 
@@ -55,9 +55,9 @@ def entries_of_erased(
     gone = [raw for raw in erased.nodes if raw in nodes]
     for key in gone:
         edits.of(NODES)[key] = None
-        for family in families(root):
-            if family[1] and key in Tree(source, tree_of(root, family)):
-                edits.of(family)[key] = None
+        for tree_name in tree_names(root):
+            if tree_name[1] and key in Tree(source, tree_of(root, tree_name)):
+                edits.of(tree_name)[key] = None
     tree = Tree(source, root.edges)
     if edges is not None:
         edits.of(EDGES).update((key, None) for key in edges if key in tree)

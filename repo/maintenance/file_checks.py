@@ -22,7 +22,7 @@ from ibidem.repo.maintenance.report import Fault, FaultKind
 from ibidem.repo.receipts.log import HEAD_BYTES, MARK, frame_at
 from ibidem.repo.signing import keyring
 from ibidem.store.files import folder_lock, read_file
-from ibidem.store.lmdb import layout
+from ibidem.store.lmdb import file as lmdb_file
 from ibidem.store.lock import writer_lock
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def check_layout(folder: Path) -> tuple[list[Fault], int]:
     To be asked before the store is opened: what opens a file with a damaged layout may not survive.
     """
     try:
-        report = layout.check_layout(folder / "blocks")
+        report = lmdb_file.check_layout(folder / "blocks")
     except OSError as error:
         fault = Fault(FaultKind.PAGE, "blocks/data.mdb", f"it cannot be read: {error}")
         return [fault], 0
@@ -49,7 +49,7 @@ def check_layout(folder: Path) -> tuple[list[Fault], int]:
 def unscrubbed_bytes(folder: Path) -> int:
     """Returns how many bytes of deleted records the store's file still holds."""
     try:
-        return layout.unscrubbed_bytes(folder / "blocks")
+        return lmdb_file.unscrubbed_bytes(folder / "blocks")
     except OSError:
         return 0
 

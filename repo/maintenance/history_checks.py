@@ -62,16 +62,16 @@ class HistoryCheck:
             self._check.finish()
 
     def _tell(self, root: Root, old: Root | None) -> None:
-        before = {} if old is None else old.families()
-        for family, tree in root.families().items():
-            kind = VALUE_KINDS[family[0]]
+        before = {} if old is None else old.trees()
+        for tree_name, tree in root.trees().items():
+            kind = VALUE_KINDS[tree_name[0]]
             if kind not in _READ:
                 continue
-            changes = diff(self._source, before.get(family, EMPTY_TREE), tree)
+            changes = diff(self._source, before.get(tree_name, EMPTY_TREE), tree)
             for batch in _batches((key, cid) for key, _, cid in changes if cid is not None):
                 blocks = read_many(self._source, [cid for _, cid in batch])
                 for (key, cid), block in zip(batch, blocks, strict=True):
-                    self._tell_value(kind, key, family[1], cid, block)
+                    self._tell_value(kind, key, tree_name[1], cid, block)
 
     def _tell_value(
         self, kind: str, key: bytes, name: str, cid: Cid, block: bytes | IbidemError

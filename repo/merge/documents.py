@@ -27,7 +27,7 @@ from ibidem.objects.tree import Tree, diff
 from ibidem.repo.history import log
 from ibidem.repo.merge.conflicts import OpenConflict, open_conflicts
 from ibidem.repo.merge.fields import LAYOUT
-from ibidem.repo.transaction.changeset import EDGES, NODES, ChangeSet, edge_at, families, tree_of
+from ibidem.repo.transaction.changeset import EDGES, NODES, ChangeSet, edge_at, tree_names, tree_of
 
 if TYPE_CHECKING:
     from ibidem.index.snapshot import Snapshot
@@ -208,12 +208,12 @@ class _Settling:
         models = Config.from_map(self._at.root.config).models
         for raw, root in self._back.items():
             before = Config.from_map(root.config).models
-            for family in families(root):
-                kind, name = family
+            for tree_name in tree_names(root):
+                kind, name = tree_name
                 if name and (kind != "vectors" or before.get(name) == models.get(name)):
-                    cid = Tree(self._source, tree_of(root, family)).get(raw)
+                    cid = Tree(self._source, tree_of(root, tree_name)).get(raw)
                     if cid is not None:
-                        self.edits.of(family)[raw] = cid
+                        self.edits.of(tree_name)[raw] = cid
         for edges in {root.edges for root in self._back.values()}:
             for key, here, there in diff(self._source, self._at.root.edges, edges):
                 if here is None and there is not None and self._conflicts.get(key) is None:

@@ -38,7 +38,6 @@ from ibidem.repo.transaction.transaction import Transaction
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
     from ibidem.repo.core import Core
-    from ibidem.repo.operation_log import OperationLog
 
 OURS, THEIRS, BASE, VALUE = "ours", "theirs", "base", "value"
 TAKES = (OURS, THEIRS, BASE, VALUE)
@@ -47,7 +46,6 @@ _CONTENT = "content"
 
 def resolve(
     repository: Core,
-    operations: OperationLog,
     id: NodeId | EdgeId,  # noqa: A002
     take: str,
     value: Mapping[str, Any] | None,
@@ -56,7 +54,7 @@ def resolve(
     """Settles the conflict about `id`; `Repository.resolve_conflict` says how."""
     if take not in TAKES:
         raise InvalidInputError(f"take: got {take!r:.80}, expected one of {TAKES}")
-    state = operations.state()
+    state = repository.operation_log.state()
     at = repository.graph(state=state)
     cid = Tree(repository.store, at.root.conflicts).get(id.raw)
     if cid is None or at.commit is None:
@@ -75,7 +73,9 @@ def resolve(
     chosen = case.chosen(take)
     signed = replace(signature, message=signature.message or f"resolve {id}: {take}")
     begun = Tip(at.commit.cid, at.root_cid, at.root)
-    publisher = BranchPublisher(operations, state, state.view.head, signed, begun=begun)
+    publisher = BranchPublisher(
+        repository.operation_log, state, state.view.head, signed, begun=begun
+    )
     settled, edits, blocks = None, ChangeSet(), dict[Cid, bytes]()
     if chosen is not None:
         settled, edits, blocks = case.settled(chosen, value or {})

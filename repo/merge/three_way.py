@@ -17,7 +17,7 @@ from ibidem.objects.cid import Cid, RootCid, TreeCid
 from ibidem.objects.config import Config
 from ibidem.objects.errors import ConflictError, CorruptError
 from ibidem.objects.links import links
-from ibidem.objects.root import VECTOR_FAMILIES, Root
+from ibidem.objects.root import VECTOR_FAMILIES, Root, TreeName
 from ibidem.objects.tree import EMPTY_TREE, EMPTY_TREE_BLOCK
 from ibidem.repo.erasure.guard import NOTHING_ERASED, Erased
 from ibidem.repo.maintenance.cleaned import cleaned_root
@@ -140,7 +140,7 @@ def _merged(base: Root, ours: Root, theirs: Root, buffer: WriteBatch, *, is_base
     graph = GraphMerge(base, ours, theirs, buffer, sensitivity=sensitivity)
     graph.run()
     vectors = VectorMerge(graph, config, buffer)
-    merged: dict[tuple[str, str], TreeCid] = {}
+    merged: dict[TreeName, TreeCid] = {}
     for family in VECTOR_FAMILIES:
         sides = [getattr(root, family.name) for root in (base, ours, theirs)]
         if family.name == "vectors":

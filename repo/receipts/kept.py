@@ -23,7 +23,6 @@ from ibidem.retrieve.answer.sealed import SealedReceipt, read_receipt, seal
 if TYPE_CHECKING:
     from ibidem.objects.blocks import WriteBatch
     from ibidem.repo.core import Core
-    from ibidem.repo.operation_log import OperationLog
     from ibidem.repo.state import State
 
 
@@ -40,7 +39,6 @@ class KeptReceipt:
 
 def keep(
     repository: Core,
-    operations: OperationLog,
     receipt: Receipt | SealedReceipt | Cid | str,
     *,
     key: bytes | None,
@@ -79,7 +77,7 @@ def keep(
         moved = refs.changed(state.view, {RECEIPTS + str(cid): cid}, buffer)
         return replace(state.view, refs=moved)
 
-    operations.change(
+    repository.operation_log.change(
         make, author=author, time=checked_time(time), description=f"keep receipt {cid}"
     )
     return cid
@@ -96,7 +94,6 @@ def check_receipt(receipt: object) -> None:
 
 def drop(
     repository: Core,
-    operations: OperationLog,
     receipt: Cid | str,
     *,
     author: str,
@@ -107,7 +104,9 @@ def drop(
     Raises:
         NotFoundError: kind `not-found`: no such receipt is kept; or `ambiguous`.
     """
-    found = operations.retry_if_collected(lambda state: named(repository, state.view, str(receipt)))
+    found = repository.operation_log.retry_if_collected(
+        lambda state: named(repository, state.view, str(receipt))
+    )
     if found is None:
         raise NotFoundError(f"receipt {str(receipt)!r:.80} is not among those kept")
     name, cid = found
@@ -116,7 +115,7 @@ def drop(
         moved = refs.changed(state.view, {RECEIPTS + name: None}, buffer)
         return replace(state.view, refs=moved)
 
-    operations.change(
+    repository.operation_log.change(
         make, author=author, time=checked_time(time), description=f"drop receipt {cid}"
     )
     return cid

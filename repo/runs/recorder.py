@@ -10,13 +10,11 @@ Spec: replay 3.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, ReceiptCid, RootCid
 from ibidem.objects.errors import IbidemError, InvalidInputError
-from ibidem.repo import branches
 from ibidem.repo.arguments import UniqueIds, commit_info
 from ibidem.repo.graph import Graph
 from ibidem.repo.retrieval.resolver import resolver
@@ -26,10 +24,8 @@ from ibidem.repo.runs.chain import Chain
 from ibidem.repo.runs.payload import settled
 from ibidem.repo.runs.recording import Recording
 from ibidem.repo.runs.session import RECORDED, RunRevision, Session, retrieve_request, rev_text
-from ibidem.repo.transaction import publish
+from ibidem.repo.transaction.begin import begin, branch_publisher
 from ibidem.repo.transaction.changeset import ChangeSet, laid_on
-from ibidem.repo.transaction.reconcile import checked_choice
-from ibidem.repo.transaction.transaction import Transaction
 from ibidem.retrieve.answer.answer import AnswerKind
 
 if TYPE_CHECKING:
@@ -37,41 +33,24 @@ if TYPE_CHECKING:
     from ibidem.objects.ids import NodeId
     from ibidem.objects.root import Root
     from ibidem.repo.core import Core
-    from ibidem.repo.operation_log import OperationLog
     from ibidem.repo.runs.replay import Replay
+    from ibidem.repo.transaction.publish import BranchPublisher, Tip
+    from ibidem.repo.transaction.transaction import NewId, Transaction
 
 
 class Run(Session):
     """A run that is being recorded; a context manager whose end is the end of the run."""
 
-    def __init__(
-        self,
-        repository: Core,
-        operations: OperationLog,
-        name: str,
-        *,
-        agent: str,
-        task: str,
-        author: str,
-    ) -> None:
+    def __init__(self, repository: Core, name: str, *, agent: str, task: str, author: str) -> None:
         signed = commit_info(author, "", None, agent, task)
         request = {"agent": signed.agent, "task": signed.task, "author": signed.author}
         self._live = repository
-        self._operations = operations
-        self._chain = Chain(operations, name, request, author=author)
+        self._chain = Chain(repository.operation_log, name, request, author=author)
         self._is_open = True
         super().__init__(repository, self._chain.name)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        said = {"value": "finished"} if error is None else _ended(error)
+    def _end(self, error: BaseException | None) -> None:
+        said = {"value": "finished"} if error is None else _failed(error)
         self._chain.append("end", answer=said)
         self._chain.publish()
         self._is_open = False
@@ -143,32 +122,17 @@ class Run(Session):
         return result
 
     def _transaction(self, request: dict[str, Any]) -> Transaction:
-        operations = self._operations
         author, message, time, agent, task = (request[name] for name in _SIGNED)
         key = self._live.key_for(request.get("sign"))
         signed = commit_info(author, message, time, agent, task, key)
-        choice = checked_choice(request.get("on_conflict", "record"))
+        choice = request.get("on_conflict", "record")
         with self._chain.lock:
-            publisher = operations.retry_if_collected(
-                lambda state: publish.BranchPublisher(
-                    operations,
-                    state,
-                    branches.branch_in(operations.store, state, request["branch"]),
-                    signed,
-                    on_conflict=choice,
-                )
-            )
-            begun = publisher.begun
-            self._append("transaction", request=request, root=begun.root_cid)
-        return Transaction(
-            self._live.store,
-            _Recording(self, publisher, begun),
-            incident=lambda root, id: self._live.incident(None, root, id),  # noqa: A006
-            unique_id=self._recorded(UniqueIds(begun.root, signed, lambda: operations.time(time))),
-            landed=self._live.index_after_commit,
-        )
+            inner = branch_publisher(self._live, request["branch"], signed, on_conflict=choice)
+            self._append("transaction", request=request, root=inner.begun.root_cid)
+        publisher = _Recording(self, inner, inner.begun)
+        return begin(self._live, publisher, signed, recorded=self._recorded)
 
-    def _recorded(self, ids: UniqueIds) -> Callable[[Mapping[str, Any]], NodeId]:
+    def _recorded(self, ids: UniqueIds) -> NewId:
         """Returns what gives ids and records them: a replay has another clock."""
 
         def made(fields: Mapping[str, Any]) -> NodeId:
@@ -220,7 +184,7 @@ _SIGNED = ("author", "message", "time", "agent", "task")
 class _Recording:
     """Publishes the edits of a transaction on its branch, and records what came of it."""
 
-    def __init__(self, run: Run, inner: publish.BranchPublisher, begun: publish.Tip) -> None:
+    def __init__(self, run: Run, inner: BranchPublisher, begun: Tip) -> None:
         self._run = run
         self._inner = inner
         self._begun = begun
@@ -266,7 +230,7 @@ class _Recording:
         return root_cid
 
 
-def _ended(error: BaseException) -> dict[str, Any]:
+def _failed(error: BaseException) -> dict[str, Any]:
     if isinstance(error, Exception):
         return payload.failed(error)
     return {payload.ERROR: [f"builtins.{type(error).__name__}", str(error)]}

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from ibidem.objects.blocks import WriteBatch
     from ibidem.objects.view import View
     from ibidem.repo.core import Core
-    from ibidem.repo.operation_log import OperationLog
     from ibidem.repo.runs.replay import Replay
     from ibidem.repo.state import State
     from ibidem.store.protocol import Store
@@ -187,14 +186,7 @@ def _summary(recording: Recording, state: State) -> RunSummary:
         )
 
 
-def drop(
-    repository: Core,
-    operations: OperationLog,
-    name: str,
-    *,
-    author: str,
-    time: int | datetime | None,
-) -> StepCid:
+def drop(repository: Core, name: str, *, author: str, time: int | datetime | None) -> StepCid:
     """Drops a recorded run, and returns its last step; `NotFoundError` when there is none."""
     found = Recording(repository, name)
 
@@ -202,7 +194,7 @@ def drop(
         moved = refs.changed(state.view, {RUNS + found.name: None}, buffer)
         return replace(state.view, refs=moved)
 
-    operations.change(
+    repository.operation_log.change(
         make, author=author, time=checked_time(time), description=f"drop run {found.name}"
     )
     return found.tip

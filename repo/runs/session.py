@@ -8,7 +8,7 @@ offered, so that nothing unrecorded can slip into a run.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import cached_property
@@ -28,6 +28,7 @@ from ibidem.repo.retrieval.retrieve import Retriever
 from ibidem.repo.revision import Revision
 from ibidem.repo.revspec import HEAD
 from ibidem.retrieve.answer.answer import AnswerKind
+from ibidem.store.closing import Ending
 
 if TYPE_CHECKING:
     from ibidem.index.snapshot import Snapshot
@@ -64,7 +65,7 @@ class UnrecordedError(InvalidInputError, AttributeError):
     """What was asked of a run is nothing that it records: a replay could not give it back."""
 
 
-class Session(ABC):
+class Session(Ending):
     """A repository for agent code; subclasses record what it does, or repeat it."""
 
     def __init__(self, repository: Core, name: str) -> None:

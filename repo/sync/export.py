@@ -86,7 +86,7 @@ def filtered_root(revision: Graph, label: str | None, buffer: WriteBatch) -> Roo
     )
     vectors = {
         (family, name): _built(_some(buffer, tree, keys), buffer)
-        for (family, name), tree in root.families().items()
+        for (family, name), tree in root.trees().items()
         if name
     }
     block = whole.with_trees(vectors).encode()

@@ -23,7 +23,7 @@ from ibidem.objects.commit import Commit
 from ibidem.objects.errors import CorruptError, IbidemError, NotFoundError
 from ibidem.objects.ids import ID_BYTES
 from ibidem.objects.links import check_kind
-from ibidem.objects.root import VALUE_KINDS, Root
+from ibidem.objects.root import VALUE_KINDS, Root, TreeName
 from ibidem.objects.tree import Tree, diff
 from ibidem.objects.tree.block import EMPTY_TREE, check_child, load
 from ibidem.objects.walk import ANY, BATCH_BLOCKS, Link, block_links, read_many, walk
@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
     from ibidem.objects.tree.columns import Block
 
-
-Family = tuple[str, str]
-"""A tree of a root: its field, and the model or vocabulary under it, "" for the plain ones."""
 
 _LINKING = frozenset(("node", "conflict"))
 """Kinds of values that need other blocks."""
@@ -67,11 +64,11 @@ def root_needs(source: Source, cid: Cid, bases: Sequence[Root]) -> Iterator[Need
     """
     yield Need(cid, "root")
     root = Root.decode(source.get(cid))
-    before = [base.families() for base in bases]
-    for family, tree in root.families().items():
-        olds = [trees[family] for trees in before if family in trees]
+    before = [base.trees() for base in bases]
+    for tree_name, tree in root.trees().items():
+        olds = [trees[tree_name] for trees in before if tree_name in trees]
         yield from (Need(block, "tree") for block in tree_needs(source, tree, olds))
-        yield from _value_needs(source, family, tree, olds)
+        yield from _value_needs(source, tree_name, tree, olds)
 
 
 def tree_needs(source: Source, tree: TreeCid, olds: Iterable[TreeCid]) -> Iterator[TreeCid]:
@@ -160,9 +157,9 @@ def _children(block: Block, place: _Child) -> list[_Child]:
 
 
 def _value_needs(
-    source: Source, family: Family, tree: TreeCid, olds: Sequence[TreeCid]
+    source: Source, tree_name: TreeName, tree: TreeCid, olds: Sequence[TreeCid]
 ) -> Iterator[Need]:
-    kind = VALUE_KINDS[family[0]]
+    kind = VALUE_KINDS[tree_name[0]]
     first, *others = olds or [EMPTY_TREE]
     changes = diff(source, first, tree)
     rest = [Tree(source, other) for other in others if other != first]
@@ -176,9 +173,9 @@ def _value_needs(
             if after is not None and after not in there
         )
         if kind in _LINKING:
-            yield from _linking_needs(source, kind, family[1], new)
+            yield from _linking_needs(source, kind, tree_name[1], new)
         else:
-            yield from (Need(cid, kind, key, family[1]) for key, cid, _ in new)
+            yield from (Need(cid, kind, key, tree_name[1]) for key, cid, _ in new)
 
 
 def _linking_needs(

@@ -11,15 +11,18 @@ from ibidem.repo.transaction.reconcile import checked_choice
 from ibidem.repo.transaction.transaction import Transaction
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ibidem.repo.core import Core
     from ibidem.repo.state import State
     from ibidem.repo.transaction.changeset import Publisher
+    from ibidem.repo.transaction.transaction import NewId
 
 
-def begin_on(
+def branch_publisher(
     core: Core, branch: str | None, signed: CommitInfo, *, on_conflict: str
-) -> Transaction:
-    """Returns a transaction on a branch, the current one without a name."""
+) -> BranchPublisher:
+    """Returns what publishes on a branch, the current one without a name."""
     choice = checked_choice(on_conflict)
     log = core.operation_log
 
@@ -27,15 +30,26 @@ def begin_on(
         full_name = branch_in(core.store, state, branch)
         return BranchPublisher(log, state, full_name, signed, on_conflict=choice)
 
-    return begin(core, log.retry_if_collected(publisher), signed)
+    return log.retry_if_collected(publisher)
 
 
-def begin(core: Core, publisher: Publisher, signed: CommitInfo) -> Transaction:
-    """Returns a transaction over the root of a publisher, which takes its changes at the end."""
+def begin(
+    core: Core,
+    publisher: Publisher,
+    signed: CommitInfo,
+    *,
+    recorded: Callable[[UniqueIds], NewId] | None = None,
+) -> Transaction:
+    """Returns a transaction over the root of a publisher, which takes its changes at the end.
+
+    Args:
+        recorded: wraps what names new nodes.
+    """
+    ids = UniqueIds(publisher.base(), signed, lambda: core.operation_log.time(signed.time))
     return Transaction(
         core.store,
         publisher,
         incident=lambda root, id: core.incident(None, root, id),  # noqa: A006
-        unique_id=UniqueIds(publisher.base(), signed, lambda: core.operation_log.time(signed.time)),
+        unique_id=ids if recorded is None else recorded(ids),
         landed=core.index_after_commit,
     )

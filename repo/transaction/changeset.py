@@ -18,38 +18,35 @@ from ibidem.objects.errors import (
     ErrorKind,
     InvalidInputError,
 )
-from ibidem.objects.root import FAMILIES, NOUNS, Root
+from ibidem.objects.root import FAMILIES, NOUNS, Root, TreeName
 from ibidem.objects.tree import EMPTY_TREE, EMPTY_TREE_BLOCK, Tree, diff, mutate
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source, WriteBatch
     from ibidem.objects.commit import Commit
 
-Family = tuple[str, str]
-"""A tree of a root: its field, and the model or vocabulary under it, "" for the plain ones."""
-
-NODES: Family = ("nodes", "")
-EDGES: Family = ("edges", "")
-TOMBSTONES: Family = ("tombstones", "")
-CONFLICTS: Family = ("conflicts", "")
+NODES: TreeName = ("nodes", "")
+EDGES: TreeName = ("edges", "")
+TOMBSTONES: TreeName = ("tombstones", "")
+CONFLICTS: TreeName = ("conflicts", "")
 _ATTACHED = frozenset(family.name for family in FAMILIES if family.is_attached)
 _NAMED_IN_CONFLICT = 5
 
 
 @dataclass(slots=True)
 class ChangeSet:
-    """Changes by family and 16-byte id; None deletes. Models are registered, never changed."""
+    """Changes by tree and 16-byte id; None deletes. Models are registered, never changed."""
 
-    trees: dict[Family, dict[bytes, Cid | None]] = field(default_factory=dict)
+    trees: dict[TreeName, dict[bytes, Cid | None]] = field(default_factory=dict)
     models: dict[str, Model] = field(default_factory=dict)
     fresh: set[bytes] = field(default_factory=set)
     """Ids of nodes that must not be there before, whatever they are."""
     trust: dict[str, Any] | None = None
     """The form of the trust policy that is set, empty for none; None where it stays as it is."""
 
-    def of(self, family: Family) -> dict[bytes, Cid | None]:
-        """Returns the changes of one family, to read and to write."""
-        return self.trees.setdefault(family, {})
+    def of(self, tree_name: TreeName) -> dict[bytes, Cid | None]:
+        """Returns the changes of one tree, to read and to write."""
+        return self.trees.setdefault(tree_name, {})
 
 
 class Publisher(Protocol):
@@ -64,23 +61,23 @@ class Publisher(Protocol):
         ...
 
 
-def tree_of(root: Root, family: Family) -> TreeCid:
+def tree_of(root: Root, tree_name: TreeName) -> TreeCid:
     """Returns a tree of a root, the empty one where the root has none of that name."""
-    return root.tree(*family)
+    return root.tree(*tree_name)
 
 
-def families(*roots: Root) -> list[Family]:
-    """Returns every family that one of the roots has, but for conflicts."""
-    return sorted({family for root in roots for family in root.families()} - {CONFLICTS})
+def tree_names(*roots: Root) -> list[TreeName]:
+    """Returns every tree that one of the roots has, but for conflicts."""
+    return sorted({tree_name for root in roots for tree_name in root.trees()} - {CONFLICTS})
 
 
 def between(source: Source, before: Root, after: Root) -> ChangeSet:
     """Returns the edits that make `after` out of `before`."""
     edits = ChangeSet()
-    for family in (*families(before, after), CONFLICTS):
-        old, new = tree_of(before, family), tree_of(after, family)
+    for tree_name in (*tree_names(before, after), CONFLICTS):
+        old, new = tree_of(before, tree_name), tree_of(after, tree_name)
         if old != new:
-            edits.trees[family] = {key: cid for key, _, cid in diff(source, old, new)}
+            edits.trees[tree_name] = {key: cid for key, _, cid in diff(source, old, new)}
     known = Config.from_map(before.config).models
     models = Config.from_map(after.config).models
     edits.models = {name: model for name, model in models.items() if name not in known}
@@ -95,10 +92,10 @@ def applied(root: Root, edits: ChangeSet, buffer: WriteBatch) -> Root:
     Raises:
         InvalidInputError: kind `dimension-mismatch`: a model is registered with another dimension.
     """
-    trees: dict[Family, TreeCid] = {}
-    for family, entries in sorted(edits.trees.items()):
+    trees: dict[TreeName, TreeCid] = {}
+    for tree_name, entries in sorted(edits.trees.items()):
         if entries:
-            trees[family] = mutate(tree_of(root, family), entries, buffer)
+            trees[tree_name] = mutate(tree_of(root, tree_name), entries, buffer)
     if EMPTY_TREE in trees.values():
         buffer.put(EMPTY_TREE, EMPTY_TREE_BLOCK)
     config = _registered(root, edits.models)
@@ -153,9 +150,9 @@ def check_rebase(source: Source, base: Root, theirs: Root, ours: ChangeSet) -> N
     others = between(source, base, theirs)
     clashes = [
         key
-        for family, entries in ours.trees.items()
+        for tree_name, entries in ours.trees.items()
         for key in entries
-        if key in others.trees.get(family, {})
+        if key in others.trees.get(tree_name, {})
     ]
     for name, model in ours.models.items():
         if others.models.get(name, model) != model:

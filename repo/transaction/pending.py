@@ -37,7 +37,6 @@ from ibidem.repo.transaction.changeset import (
     EDGES,
     NODES,
     ChangeSet,
-    Family,
     dimension_mismatch,
     tree_of,
 )
@@ -45,7 +44,7 @@ from ibidem.retrieve.access.policy import policy_of
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
-    from ibidem.objects.root import Root
+    from ibidem.objects.root import Root, TreeName
     from ibidem.retrieve.access.policy import TrustPolicy
 
 Staged = Node | Edge | Tombstone | NodeVector
@@ -71,12 +70,12 @@ class PendingGraph:
         self._config = Config.from_map(base.config)
         self._labels = _policy_of(self._config)
         self._incident = incident
-        self._pending: dict[Family, dict[bytes, NodeVector]] = {}
+        self._pending: dict[TreeName, dict[bytes, NodeVector]] = {}
         """Vectors that are encoded at commit, with the digest of the text as it is then."""
-        self._dated: set[tuple[Family, bytes]] = set()
+        self._dated: set[tuple[TreeName, bytes]] = set()
         """Those of them whose digest was given."""
         self._touching: dict[bytes, set[bytes]] = {}
-        self._trees: dict[Family, Tree] = {}
+        self._trees: dict[TreeName, Tree] = {}
         self._nodes: dict[bytes, Node] = {}
         """Staged nodes by id, as they are in `edits`, so that their texts need no decoding."""
         self._digests: dict[bytes, bytes] = {}
@@ -84,12 +83,12 @@ class PendingGraph:
         self._ahead: dict[bytes, Node] = {}
         """Nodes of the base by id, read ahead; `edits` goes before them."""
 
-    def cid(self, family: Family, raw: bytes) -> Cid | None:
+    def cid(self, tree_name: TreeName, raw: bytes) -> Cid | None:
         """Returns the CID at a key, None when there is none."""
-        staged: Cid | None = self.edits.of(family).get(raw, _ABSENT)
+        staged: Cid | None = self.edits.of(tree_name).get(raw, _ABSENT)
         if staged is not _ABSENT:
             return staged
-        tree = self._tree(family)
+        tree = self._tree(tree_name)
         return None if tree.cid is EMPTY_TREE else tree.get(raw)
 
     def block(self, cid: Cid) -> bytes:
@@ -126,9 +125,13 @@ class PendingGraph:
         self._ahead.update(zip(cids, nodes, strict=True))
         return nodes
 
-    def stage(self, family: Family, raw: bytes, value: Staged) -> None:
+    def stage(self, tree_name: TreeName, raw: bytes, value: Staged) -> None:
         """Puts a value at a key, whatever is there."""
-        if family == EDGES and self.base.conflicts != EMPTY_TREE and not self.cid(family, raw):
+        if (
+            tree_name == EDGES
+            and self.base.conflicts != EMPTY_TREE
+            and not self.cid(tree_name, raw)
+        ):
             # A conflict about an edge that is not in the graph: putting it back settles it.
             self.settle(raw)
         if self._labels is not None and type(value) is Node:
@@ -136,7 +139,7 @@ class PendingGraph:
         block = value.encode()
         cid = value.CID.of(block)
         self._buffer.new[cid] = block
-        self.edits.of(family)[raw] = cid
+        self.edits.of(tree_name)[raw] = cid
         if type(value) is Node:
             self._nodes[raw] = value
             self._digests.pop(raw, None)
@@ -145,31 +148,31 @@ class PendingGraph:
                 self._touching.setdefault(node.raw, set()).add(raw)
 
     def stage_new(
-        self, family: Family, raw: bytes, value: Node | Edge, *, may_replace: bool
+        self, tree_name: TreeName, raw: bytes, value: Node | Edge, *, may_replace: bool
     ) -> None:
         """Puts a value at a key that is free, or holds the same value, or may be replaced.
 
         Raises:
             InvalidInputError: kind `id-collision`.
         """
-        before = self.cid(family, raw)
+        before = self.cid(tree_name, raw)
         if before is not None and not may_replace and value.CID.of(value.encode()) != before:
             raise InvalidInputError(
                 f"{value.KIND} {raw.hex()} is there with another value",
                 kind=ErrorKind.ID_COLLISION,
                 hint=f"change it with update_{value.KIND}, or say replace=True",
             )
-        self.stage(family, raw, value)
+        self.stage(tree_name, raw, value)
 
-    def remove(self, family: Family, raw: bytes) -> None:
+    def remove(self, tree_name: TreeName, raw: bytes) -> None:
         """Takes away what is at a key."""
-        self._pending.get(family, {}).pop(raw, None)
-        if family == NODES:
+        self._pending.get(tree_name, {}).pop(raw, None)
+        if tree_name == NODES:
             self._nodes.pop(raw, None)
             self._digests.pop(raw, None)
-        if family in (NODES, EDGES):
+        if tree_name in (NODES, EDGES):
             self.settle(raw)
-        self.edits.of(family)[raw] = None
+        self.edits.of(tree_name)[raw] = None
 
     def settle(self, raw: bytes) -> None:
         """Takes away the conflict about a node or edge, where there is one."""
@@ -256,36 +259,36 @@ class PendingGraph:
             raise dimension_mismatch(model, value.dim, known.dim)
         self.attach(("vectors", model), raw, value, of)
 
-    def attach(self, family: Family, raw: bytes, value: NodeVector, of: bytes | None) -> None:
+    def attach(self, tree_name: TreeName, raw: bytes, value: NodeVector, of: bytes | None) -> None:
         """Puts a vector of any family; `of` is None where the text at commit is to be meant."""
-        self._pending.setdefault(family, {})[raw] = value
+        self._pending.setdefault(tree_name, {})[raw] = value
         if of is not None:
-            self._dated.add((family, raw))
+            self._dated.add((tree_name, raw))
             return
         if self._dated:
-            self._dated.discard((family, raw))
+            self._dated.discard((tree_name, raw))
         if raw in self._nodes:
             self._digests[raw] = self._text_digest(raw)
             del self._nodes[raw]
 
-    def has_vector(self, family: Family, raw: bytes) -> bool:
+    def has_vector(self, tree_name: TreeName, raw: bytes) -> bool:
         """Tells whether a node has a vector in a family."""
-        return raw in self._pending.get(family, ()) or self.cid(family, raw) is not None
+        return raw in self._pending.get(tree_name, ()) or self.cid(tree_name, raw) is not None
 
-    def vector_families(self) -> list[Family]:
+    def vector_trees(self) -> list[TreeName]:
         """Returns every model and vocabulary, of the base and staged."""
-        found = {*self._pending, *self.edits.trees, *self.base.families()}
-        return sorted(family for family in found if family[1])
+        found = {*self._pending, *self.edits.trees, *self.base.trees()}
+        return sorted(tree_name for tree_name in found if tree_name[1])
 
     # -- commit --------------------------------------------------------------------------------
 
     def finish(self) -> tuple[ChangeSet, Mapping[Cid, bytes]]:
         """Returns the edits and the blocks that they refer to, digests of texts filled in."""
-        for family, vectors in self._pending.items():
+        for tree_name, vectors in self._pending.items():
             for raw, value in vectors.items():
-                if (family, raw) not in self._dated:
+                if (tree_name, raw) not in self._dated:
                     value = value.made_from(self._text_digest(raw))
-                self.stage(family, raw, value)
+                self.stage(tree_name, raw, value)
         self._pending.clear()
         self.edits.models = {
             name: model
@@ -362,22 +365,22 @@ class PendingGraph:
             )
         return text_digest(node_text(node, self._config.fields, content))
 
-    def _keys_from(self, family: Family, first: bytes) -> Iterator[bytes]:
+    def _keys_from(self, tree_name: TreeName, first: bytes) -> Iterator[bytes]:
         """Yields the keys from one on, ascending."""
-        staged = self.edits.of(family)
-        stored = (key for key, _ in self._tree(family).range(first))
+        staged = self.edits.of(tree_name)
+        stored = (key for key, _ in self._tree(tree_name).range(first))
         new = sorted(key for key in staged if key >= first)
         for key, _ in groupby(merge(stored, new)):
             if staged.get(key, _ABSENT) is not None:
                 yield key
 
-    def _tree(self, family: Family) -> Tree:
-        tree = self._trees.get(family)
+    def _tree(self, tree_name: TreeName) -> Tree:
+        tree = self._trees.get(tree_name)
         if tree is None:
-            cid = tree_of(self.base, family)
+            cid = tree_of(self.base, tree_name)
             if cid == EMPTY_TREE:
                 cid = EMPTY_TREE  # the same object, which `cid` looks for
-            tree = self._trees[family] = Tree(self._buffer, cid, leaves_kept=_LEAVES_KEPT)
+            tree = self._trees[tree_name] = Tree(self._buffer, cid, leaves_kept=_LEAVES_KEPT)
         return tree
 
 

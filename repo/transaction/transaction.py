@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace as changed
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from ibidem.objects import codec
 from ibidem.objects.child import Child
@@ -25,15 +24,17 @@ from ibidem.objects.tombstone import Tombstone
 from ibidem.objects.vector import Sparse, Vector
 from ibidem.repo.argument_checks import check_content, check_digest, check_id, check_text
 from ibidem.repo.merge.conflicts import new_conflicts
-from ibidem.repo.transaction.changeset import EDGES, NODES, TOMBSTONES, Family, Publisher
+from ibidem.repo.transaction.changeset import EDGES, NODES, TOMBSTONES, Publisher
 from ibidem.repo.transaction.pending import Incident, PendingGraph
 from ibidem.retrieve.access.policy import TrustPolicy
+from ibidem.store.closing import Ending
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ibidem.objects.blocks import Source
     from ibidem.objects.config import Model
+    from ibidem.objects.root import TreeName
     from ibidem.retrieve.access.policy import TrustPolicy
 
 
@@ -42,109 +43,11 @@ _DTYPES = {"e": "f16", "b": "i8"}
 """By numpy's character for a type."""
 
 
-class Attachments:
-    """Stages vectors into a draft while the transaction is open."""
-
-    def __init__(self, draft: PendingGraph) -> None:
-        self._draft = draft
-        self._is_open = True
-
-    def set_vector(
-        self,
-        id: NodeId,  # noqa: A002
-        *,
-        model: str,
-        vector: ArrayLike,
-        of: bytes | None = None,
-    ) -> None:
-        """Stages the vector of a node under a model; the first use of a model registers it.
-
-        Args:
-            vector: (d,) finite numbers, 1 <= d <= 4096; float16 and int8 are kept, else float32.
-            of: digest of the text it was made from; by default of the node's text at commit.
-
-        Raises:
-            InvalidInputError: the vector is of another form; kind `dimension-mismatch`: the model
-                has another dimension.
-        """
-        self._check_open()
-        check_id("id", id, NodeId)
-        check_text("model", model)
-        dtype = _DTYPES.get(getattr(getattr(vector, "dtype", None), "char", ""), "f32")
-        value = Vector.from_array(vector, of=check_digest(of), dtype=dtype)
-        if value.dim > VECTOR_DIM_MAX:
-            raise InvalidInputError(
-                f"vector: got {value.dim} dimensions, expected at most {VECTOR_DIM_MAX}",
-                kind=ErrorKind.DIMENSION_MISMATCH,
-            )
-        self._draft.set_vector(model, id.raw, value, of)
-
-    def register_model(self, name: str, model: Model) -> None:
-        """Stages what the vectors of a model have in common; recorded with its first vector.
-
-        Raises:
-            InvalidInputError: kind `model-mismatch`: it is registered, and otherwise.
-        """
-        self._check_open()
-        self._draft.register_model(check_text("model", name), model)
-
-    def set_trust_policy(self, policy: TrustPolicy | None) -> None:
-        """Stages the trust policy of the graph, None for none: from this commit on nobody is told
-        of a node without saying who asks.
-
-        Raises:
-            InvalidInputError: it is none; or a node that was staged before has no such labels.
-        """
-        self._check_open()
-        if policy is not None and type(policy) is not TrustPolicy:
-            raise InvalidInputError(f"policy: got {policy!r:.80}, expected a TrustPolicy")
-        self._draft.set_trust(policy)
-
-    def set_sparse(
-        self,
-        id: NodeId,  # noqa: A002
-        *,
-        vocab: str,
-        indices: ArrayLike,
-        weights: ArrayLike,
-        of: bytes | None = None,
-    ) -> None:
-        """Stages the sparse vector of a node under a vocabulary.
-
-        Args:
-            indices: (n,) token ids below 2^32, each once. weights: (n,) finite numbers.
-            of: as in `set_vector`.
-        """
-        self._check_open()
-        check_id("id", id, NodeId)
-        check_text("vocab", vocab)
-        value = Sparse.from_arrays(indices, weights, of=check_digest(of))
-        self._draft.attach(("sparse", vocab), id.raw, value, of)
-
-    def remove_vector(self, id: NodeId, *, model: str) -> None:  # noqa: A002
-        """Stages the removal of a vector; raises `NotFoundError` when there is none."""
-        self._remove_vector(("vectors", check_text("model", model)), id)
-
-    def remove_sparse(self, id: NodeId, *, vocab: str) -> None:  # noqa: A002
-        """Stages the removal of a sparse vector; raises `NotFoundError` when there is none."""
-        self._remove_vector(("sparse", check_text("vocab", vocab)), id)
-
-    def _cid(self, family: Family, id: Any, cls: type[Any]) -> Cid | None:  # noqa: A002
-        self._check_open()
-        return self._draft.cid(family, check_id("id", id, cls).raw)
-
-    def _remove_vector(self, family: Family, id: NodeId) -> None:  # noqa: A002
-        self._check_open()
-        if not self._draft.has_vector(family, check_id("id", id, NodeId).raw):
-            raise NotFoundError(f"node {id} has nothing under {family[1]!r} in {family[0]}")
-        self._draft.remove(family, id.raw)
-
-    def _check_open(self) -> None:
-        if not self._is_open:
-            raise InvalidInputError("transaction: it has ended", hint="begin another one")
-
-
 _PLACEHOLDER = NodeId(bytes(ID_BYTES))
+
+
+NewId = Callable[[Mapping[str, Any]], NodeId]
+"""Gives the id of a node that is to be new, from its map."""
 
 
 class _Unchanged:
@@ -157,7 +60,7 @@ class _Unchanged:
 UNCHANGED: Any = _Unchanged()
 
 
-class Transaction(Attachments):
+class Transaction(Ending):
     """Stages changes; a context manager that publishes on exit and drops everything on an error."""
 
     def __init__(
@@ -166,7 +69,7 @@ class Transaction(Attachments):
         publisher: Publisher,
         *,
         incident: Incident,
-        unique_id: Callable[[Mapping[str, Any]], NodeId] | None = None,
+        unique_id: NewId | None = None,
         landed: Callable[[int], None] | None = None,
     ) -> None:
         """Begins on the publisher's root.
@@ -176,7 +79,8 @@ class Transaction(Attachments):
             landed: is told of how many blocks what was published consists.
         """
         base = publisher.base()
-        super().__init__(PendingGraph(source, base, incident))
+        self._draft = PendingGraph(source, base, incident)
+        self._is_open = True
         self.base = base
         """The root that the transaction began on."""
         self.commit: Commit | None = None
@@ -185,18 +89,10 @@ class Transaction(Attachments):
         self._unique_id = unique_id
         self._landed = landed
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def _end(self, error: BaseException | None) -> None:
         if not self._is_open:
             return
-        if kind is None:
+        if error is None:
             self.publish()
         else:
             self.rollback()
@@ -354,9 +250,9 @@ class Transaction(Attachments):
         draft = self._draft
         for edge in draft.edges_of(id):
             draft.remove(EDGES, edge.raw)
-        for family in draft.vector_families():
-            if draft.has_vector(family, id.raw):
-                draft.remove(family, id.raw)
+        for tree_name in draft.vector_trees():
+            if draft.has_vector(tree_name, id.raw):
+                draft.remove(tree_name, id.raw)
         draft.remove(NODES, id.raw)
 
     def node(self, id: NodeId) -> Node:  # noqa: A002
@@ -520,6 +416,100 @@ class Transaction(Attachments):
                 kind=ErrorKind.FORGOTTEN,
                 hint="call untombstone first, if that is what you want",
             )
+
+    def set_vector(
+        self,
+        id: NodeId,  # noqa: A002
+        *,
+        model: str,
+        vector: ArrayLike,
+        of: bytes | None = None,
+    ) -> None:
+        """Stages the vector of a node under a model; the first use of a model registers it.
+
+        Args:
+            vector: (d,) finite numbers, 1 <= d <= 4096; float16 and int8 are kept, else float32.
+            of: digest of the text it was made from; by default of the node's text at commit.
+
+        Raises:
+            InvalidInputError: the vector is of another form; kind `dimension-mismatch`: the model
+                has another dimension.
+        """
+        self._check_open()
+        check_id("id", id, NodeId)
+        check_text("model", model)
+        dtype = _DTYPES.get(getattr(getattr(vector, "dtype", None), "char", ""), "f32")
+        value = Vector.from_array(vector, of=check_digest(of), dtype=dtype)
+        if value.dim > VECTOR_DIM_MAX:
+            raise InvalidInputError(
+                f"vector: got {value.dim} dimensions, expected at most {VECTOR_DIM_MAX}",
+                kind=ErrorKind.DIMENSION_MISMATCH,
+            )
+        self._draft.set_vector(model, id.raw, value, of)
+
+    def register_model(self, name: str, model: Model) -> None:
+        """Stages what the vectors of a model have in common; recorded with its first vector.
+
+        Raises:
+            InvalidInputError: kind `model-mismatch`: it is registered, and otherwise.
+        """
+        self._check_open()
+        self._draft.register_model(check_text("model", name), model)
+
+    def set_trust_policy(self, policy: TrustPolicy | None) -> None:
+        """Stages the trust policy of the graph, None for none: from this commit on nobody is told
+        of a node without saying who asks.
+
+        Raises:
+            InvalidInputError: it is none; or a node that was staged before has no such labels.
+        """
+        self._check_open()
+        if policy is not None and type(policy) is not TrustPolicy:
+            raise InvalidInputError(f"policy: got {policy!r:.80}, expected a TrustPolicy")
+        self._draft.set_trust(policy)
+
+    def set_sparse(
+        self,
+        id: NodeId,  # noqa: A002
+        *,
+        vocab: str,
+        indices: ArrayLike,
+        weights: ArrayLike,
+        of: bytes | None = None,
+    ) -> None:
+        """Stages the sparse vector of a node under a vocabulary.
+
+        Args:
+            indices: (n,) token ids below 2^32, each once. weights: (n,) finite numbers.
+            of: as in `set_vector`.
+        """
+        self._check_open()
+        check_id("id", id, NodeId)
+        check_text("vocab", vocab)
+        value = Sparse.from_arrays(indices, weights, of=check_digest(of))
+        self._draft.attach(("sparse", vocab), id.raw, value, of)
+
+    def remove_vector(self, id: NodeId, *, model: str) -> None:  # noqa: A002
+        """Stages the removal of a vector; raises `NotFoundError` when there is none."""
+        self._remove_vector(("vectors", check_text("model", model)), id)
+
+    def remove_sparse(self, id: NodeId, *, vocab: str) -> None:  # noqa: A002
+        """Stages the removal of a sparse vector; raises `NotFoundError` when there is none."""
+        self._remove_vector(("sparse", check_text("vocab", vocab)), id)
+
+    def _cid(self, tree_name: TreeName, id: Any, cls: type[Any]) -> Cid | None:  # noqa: A002
+        self._check_open()
+        return self._draft.cid(tree_name, check_id("id", id, cls).raw)
+
+    def _remove_vector(self, tree_name: TreeName, id: NodeId) -> None:  # noqa: A002
+        self._check_open()
+        if not self._draft.has_vector(tree_name, check_id("id", id, NodeId).raw):
+            raise NotFoundError(f"node {id} has nothing under {tree_name[1]!r} in {tree_name[0]}")
+        self._draft.remove(tree_name, id.raw)
+
+    def _check_open(self) -> None:
+        if not self._is_open:
+            raise InvalidInputError("transaction: it has ended", hint="begin another one")
 
 
 def _same_key(one: object, other: object) -> bool:

@@ -24,15 +24,18 @@ WORKERS = min(tuning.THREADS_MAX, _CPUS or 1)
 """Threads that share, the calling one included."""
 
 
-def map_shared(work: Callable[[Task], Found], tasks: Sequence[Task]) -> list[Found]:
+def map_shared(work: Callable[[Task], Found], tasks: Sequence[Task], workers: int) -> list[Found]:
     """Returns what `work` gives for each task, in their order.
+
+    Args:
+        workers: threads that share the tasks, the calling one included.
 
     Raises:
         Exception: whatever `work` raises for one of them.
     """
     found: dict[int, Found] = {}
     pending = deque(range(len(tasks)))
-    finished = [_thread.allocate_lock() for _ in range(WORKERS - 1)]
+    finished = [_thread.allocate_lock() for _ in range(workers - 1)]
     for is_finished in finished:
         is_finished.acquire()
         # Not `threading`, which waits until its thread runs.

@@ -26,12 +26,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ibidem.objects.record import record
-from ibidem.retrieve.dense import parallel, tuning
+from ibidem.retrieve.dense import parallel
 from ibidem.retrieve.dense.bounds import Estimate, Positions, QuerySide
 from ibidem.retrieve.dense.candidates import Candidates, concatenated, reached_by
 from ibidem.retrieve.dense.kernel import Products
 from ibidem.retrieve.dense.quantizers import At, Quantizer, Queries
 from ibidem.retrieve.dense.segment_query import SegmentQuery, SegmentRows
+from ibidem.retrieve.dense.tuning import TUNING, Tuning
 from ibidem.retrieve.numbers import Float32s, Float64s
 from ibidem.retrieve.protocol import Bools, VectorSegment
 
@@ -57,6 +58,8 @@ def scan(
     quantizer: Quantizer,
     *,
     may_give_up: bool,
+    tuning: Tuning = TUNING,
+    workers: int | None = None,
 ) -> list[list[Survivors] | None]:
     """Returns for each query the rows that can be among its best; None where the pass was given up.
 
@@ -66,8 +69,17 @@ def scan(
         depths: how many rows each query wants, at least 1.
         quantizer: the pass.
         may_give_up: whether a query whose rows the pass cannot tell apart is given up.
+        workers: threads that share it at most; by default those of this machine.
     """
-    one = _Scan(parts, sides, depths, quantizer, may_give_up=may_give_up)
+    one = _Scan(
+        parts,
+        sides,
+        depths,
+        quantizer,
+        may_give_up=may_give_up,
+        tuning=tuning,
+        workers=parallel.WORKERS if workers is None else workers,
+    )
     one.run()
     return [one.survivors(number) for number in range(len(sides))]
 
@@ -96,6 +108,8 @@ class _Scan:
         quantizer: Quantizer,
         *,
         may_give_up: bool,
+        tuning: Tuning,
+        workers: int,
     ) -> None:
         self.quantizer = quantizer
         self.metric = sides[0].metric
@@ -103,6 +117,8 @@ class _Scan:
         self.sides = list(sides)
         self.depths = np.asarray(depths)
         self.may_give_up = may_give_up
+        self.tuning = tuning
+        self.workers = workers
         self.threshold = np.full(len(depths), -np.inf)
         self.is_bounded = False
         self.active = np.arange(len(depths), dtype=np.int16)
@@ -122,7 +138,7 @@ class _Scan:
             pending.append(chunk)
             read_count += chunk.size
             if read_count >= next_check:
-                is_first, next_check = next_check == 0, tuning.CHUNK_GROWTH * read_count
+                is_first, next_check = next_check == 0, self.tuning.chunk_growth * read_count
                 self._read(pending)
                 pending = []
                 if is_first and self.may_give_up and self._is_indistinct(read_count):
@@ -133,14 +149,14 @@ class _Scan:
 
     def _chunks(self) -> Iterator[_Chunk]:
         """Yields all rows by segment and position, in chunks that grow."""
-        step = min(tuning.CHUNK_ROWS_MAX, tuning.CHUNK_PRODUCTS // len(self.depths))
-        step = max(tuning.CHUNK_ROWS_MIN, step)
+        step = min(self.tuning.chunk_rows_max, self.tuning.chunk_products // len(self.depths))
+        step = max(self.tuning.chunk_rows_min, step)
         read_count = 0
         for number, part in enumerate(self.parts):
-            longest = step if part.positions is None else min(step, tuning.GATHERED_CHUNK_ROWS)
+            longest = step if part.positions is None else min(step, self.tuning.gathered_chunk_rows)
             start, size = 0, part.size
             while start < size:
-                grown = max(tuning.FIRST_CHUNK_ROWS, tuning.CHUNK_GROWTH * read_count)
+                grown = max(self.tuning.first_chunk_rows, self.tuning.chunk_growth * read_count)
                 stop = min(size, start + min(longest, grown))
                 span = slice(start, stop)
                 at = span if part.positions is None else part.positions[span]
@@ -155,14 +171,14 @@ class _Scan:
         """
         tasks = [(self._segment_query(chunk.number), chunk.at) for chunk in chunks]
         products = sum(chunk.size for chunk in chunks) * len(self.active)
-        is_large = products >= len(tasks) * tuning.SHARED_CHUNK_PRODUCTS_MIN
+        is_large = products >= len(tasks) * self.tuning.shared_chunk_products_min
         if (
-            len(tasks) >= tuning.SHARED_CHUNKS_MIN
+            len(tasks) >= self.tuning.shared_chunks_min
             and is_large
             and self.is_bounded
-            and parallel.WORKERS > 1
+            and self.workers > 1
         ):
-            found = parallel.map_shared(self._candidates_of, tasks)
+            found = parallel.map_shared(self._candidates_of, tasks, self.workers)
         else:
             found = [self._candidates_of(task) for task in tasks]
         self.candidates += [part for part in found if part is not None]
@@ -170,7 +186,7 @@ class _Scan:
 
     def _is_indistinct(self, read_count: int) -> bool:
         """Returns whether, for some query, many of the rows read so far are still candidates."""
-        is_large = self.total > tuning.SAMPLE_SHARE * tuning.SAMPLE_ROWS
+        is_large = self.total > self.tuning.sample_share * self.tuning.sample_rows
         return is_large and not self._distinguishes(read_count).all()
 
     def _distinguishes(self, taken: int) -> Bools:
@@ -181,14 +197,14 @@ class _Scan:
                 remaining += len(candidates.query)
             else:
                 remaining += np.bincount(candidates.query, minlength=len(remaining))
-        enough = np.maximum(taken, tuning.INDISTINCT_DEPTHS * self.depths)
-        found: Bools = remaining * tuning.INDISTINCT_SHARE <= enough
+        enough = np.maximum(taken, self.tuning.indistinct_depths * self.depths)
+        found: Bools = remaining * self.tuning.indistinct_share <= enough
         return found
 
     def _sample(self) -> None:
         """Raises the threshold by rows spread over all, and gives up queries it does not help."""
         earlier, self.candidates = self.candidates, []
-        step = self.total // tuning.SAMPLE_ROWS
+        step = self.total // self.tuning.sample_rows
         chunks: list[_Chunk] = []
         for number, part in enumerate(self.parts):
             at = np.arange(step // 2, part.size, step)
@@ -346,7 +362,7 @@ class _Scan:
         if self.metric == "cosine":
             return threshold
         low, high = norms.min(), norms.max()
-        if high > low * tuning.NORMS_ALIKE:
+        if high > low * self.tuning.norms_alike:
             low = high = norms[:, None]
         if self.metric == "dot":
             found = threshold / (np.where(threshold > 0.0, high, low) * query_norms)

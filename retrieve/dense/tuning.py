@@ -10,6 +10,8 @@ one; where none is named, none is recorded. `bench/dense.py` is the place to mak
 
 from __future__ import annotations
 
+from ibidem.objects.record import record
+
 # Queries and universes.
 
 BATCH_QUERIES_MAX = 64
@@ -20,44 +22,58 @@ GATHER_SHARE = 6
 """Rows are copied together before a pass where less than one in this many is wanted; else all are
 read and the rest is masked."""
 
-# Reading rows.
 
-FIRST_CHUNK_ROWS = 8_192
-"""Rows of the first chunk, which give the first threshold."""
-CHUNK_GROWTH = 8
-"""A chunk has at most this many times the rows read so far, and the threshold is raised whenever
-that many more were read."""
-CHUNK_ROWS_MIN, CHUNK_ROWS_MAX = 256, 65_536
-"""Rows of a chunk; few and large ones, since Python's share of a small chunk took as long as its
-products."""
-GATHERED_CHUNK_ROWS = 2_048
-"""Rows of a chunk that has to be copied together."""
-CHUNK_PRODUCTS = 1 << 17
-"""Products of a chunk: half a megabyte of float32, which stays in a near cache."""
-NORMS_ALIKE = 1.0 + 2.0**-8
-"""Quotient of the largest and smallest norm of a chunk up to which one cutoff, for the worst norm,
-serves all of its rows."""
+@record
+class Tuning:
+    """How one scan reads rows: how many at a time, by how many threads, when it gives up."""
+
+    # Reading rows.
+
+    first_chunk_rows: int = 8_192
+    """Rows of the first chunk, which give the first threshold."""
+    chunk_growth: int = 8
+    """A chunk has at most this many times the rows read so far, and the threshold is raised
+    whenever that many more were read."""
+    chunk_rows_min: int = 256
+    chunk_rows_max: int = 65_536
+    """Rows of a chunk; few and large ones, since Python's share of a small chunk took as long as
+    its products."""
+    gathered_chunk_rows: int = 2_048
+    """Rows of a chunk that has to be copied together."""
+    chunk_products: int = 1 << 17
+    """Products of a chunk: half a megabyte of float32, which stays in a near cache."""
+    norms_alike: float = 1.0 + 2.0**-8
+    """Quotient of the largest and smallest norm of a chunk up to which one cutoff, for the worst
+    norm, serves all of its rows."""
+
+    # Threads.
+
+    shared_chunks_min: int = 4
+    shared_chunk_products_min: int = 1 << 15
+    """Chunks, and products of each on average, from which threads share them."""
+
+    # Rows that codes cannot tell apart.
+
+    sample_rows: int = 2_048
+    """Rows of the sample, spread over all segments, that decides whether codes are of use."""
+    sample_share: int = 4
+    """A sample is taken only of more than this many times its rows."""
+    indistinct_share: int = 4
+    """A query is handed to the float32 pass when more than one sampled row in this many may be
+    among the best of the sample,"""
+    indistinct_depths: int = 16
+    """where a sample counts as this many times the depth at least."""
+
+
+TUNING = Tuning()
+"""What was measured to be best."""
 
 # Threads.
 
 THREADS_MAX = 4
 """Threads that share a scan, the calling one included."""
-SHARED_CHUNKS_MIN, SHARED_CHUNK_PRODUCTS_MIN = 4, 1 << 15
-"""Chunks, and products of each on average, from which threads share them."""
 HELPER_WAIT_S = 0.0005
 """Seconds that a helper is waited for at the end before its work is done again."""
-
-# Rows that codes cannot tell apart.
-
-SAMPLE_ROWS = 2_048
-"""Rows of the sample, spread over all segments, that decides whether codes are of use."""
-SAMPLE_SHARE = 4
-"""A sample is taken only of more than this many times its rows."""
-INDISTINCT_SHARE = 4
-"""A query is handed to the float32 pass when more than one sampled row in this many may be among
-the best of the sample,"""
-INDISTINCT_DEPTHS = 16
-"""where a sample counts as this many times the depth at least."""
 
 # Thresholds and refinement.
 

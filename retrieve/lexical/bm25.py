@@ -27,9 +27,9 @@ import numpy.typing as npt
 
 from ibidem.objects.record import record
 from ibidem.retrieve.filter import NodeSet, cached
-from ibidem.retrieve.lexical import tuning
 from ibidem.retrieve.lexical.postings import MergedPostings, Slots, TermBounds, length_norms
 from ibidem.retrieve.lexical.statistics import Statistics
+from ibidem.retrieve.lexical.tuning import LENGTH_TABLE_MAX, SCORED_CELLS_MAX, TUNING, Tuning
 from ibidem.retrieve.lexical.view import LexicalView
 from ibidem.retrieve.numbers import Float64s
 from ibidem.retrieve.protocol import Bools
@@ -56,6 +56,7 @@ class Scorer:
     """In ascending text order."""
     query: Query
     """Gives k1 and b."""
+    tuning: Tuning = TUNING
 
     @property
     def gain_factor(self) -> float:
@@ -73,7 +74,7 @@ class Scorer:
 
         A term that a document lacks adds 0.0, which changes no sum.
         """
-        step = max(1, tuning.SCORED_CELLS_MAX // len(self.terms))
+        step = max(1, SCORED_CELLS_MAX // len(self.terms))
         if slots.shape[0] <= step:
             return self._scores(slots)
         chunks = [
@@ -121,7 +122,7 @@ class Scorer:
     def _length_norms(self, lengths: npt.NDArray[np.unsignedinteger]) -> Float64s:
         """Returns norm(x) for (n,) lengths, from a table by length built once a snapshot."""
         query, longest, mean = self.query, self.statistics.longest, self.statistics.mean_length
-        if longest > tuning.LENGTH_TABLE_MAX:
+        if longest > LENGTH_TABLE_MAX:
             return length_norms(lengths, mean, query.k1, query.b)
 
         def build() -> Float64s:

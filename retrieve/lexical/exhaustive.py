@@ -30,9 +30,9 @@ import numpy as np
 
 from ibidem.index.arrays import firsts
 from ibidem.retrieve.filter import NodeSet, Universe
-from ibidem.retrieve.lexical import tuning
 from ibidem.retrieve.lexical.bm25 import Scorer, WeightedTerm
 from ibidem.retrieve.lexical.postings import Contributions, Slots
+from ibidem.retrieve.lexical.tuning import CACHED_WEIGHTS_MAX
 from ibidem.retrieve.lexical.view import LexicalView
 from ibidem.retrieve.numbers import Float64s, kth_largest_at_most
 
@@ -46,7 +46,11 @@ def rank_exhaustively(universe: Universe, scorer: Scorer) -> tuple[Slots, Float6
     scope = None if universe.nodes is universe.view else universe.nodes
     contributions = _contributions(scorer)
     if contributions is None:
-        return _scores_of_all(scorer, scope) if len(scorer.terms) >= tuning.MANY_TERMS_MIN else None
+        return (
+            _scores_of_all(scorer, scope)
+            if len(scorer.terms) >= scorer.tuning.many_terms_min
+            else None
+        )
     order = sorted(
         range(len(contributions)), key=lambda index: contributions[index].bound, reverse=True
     )
@@ -57,8 +61,10 @@ def rank_exhaustively(universe: Universe, scorer: Scorer) -> tuple[Slots, Float6
     ]
     remaining = [*reversed(remaining), 0.0]
     # At first a guess, which costs another round where it was too high; then a proven threshold.
-    is_shallow = depth <= tuning.SHALLOW_DEPTH_MAX
-    guess = tuning.FIRST_THRESHOLD_SHALLOW if is_shallow else tuning.FIRST_THRESHOLD_DEEP
+    is_shallow = depth <= scorer.tuning.shallow_depth_max
+    guess = (
+        scorer.tuning.first_threshold_shallow if is_shallow else scorer.tuning.first_threshold_deep
+    )
     threshold = contributions[order[0]].maximum * guess
     count = 0
     while True:
@@ -77,7 +83,7 @@ def rank_exhaustively(universe: Universe, scorer: Scorer) -> tuple[Slots, Float6
 def _contributions(scorer: Scorer) -> list[Contributions] | None:
     """Returns the contributions of each term; None where the posting lists are too long."""
     terms = scorer.terms
-    if sum(term.postings.count for term in terms) > tuning.EXHAUSTIVE_POSTINGS_MAX:
+    if sum(term.postings.count for term in terms) > scorer.tuning.exhaustive_postings_max:
         return None
     uncached = {
         index: term
@@ -86,7 +92,10 @@ def _contributions(scorer: Scorer) -> list[Contributions] | None:
     }
     for term in uncached.values():
         _remember(term, None)
-    if sum(term.postings.count for term in uncached.values()) > tuning.EXHAUSTIVE_NEW_POSTINGS_MAX:
+    if (
+        sum(term.postings.count for term in uncached.values())
+        > scorer.tuning.exhaustive_new_postings_max
+    ):
         return None
     computed: dict[int, Contributions] = {}
     if uncached:
@@ -132,8 +141,8 @@ def _computed_and_cached(scorer: Scorer, term: WeightedTerm) -> Contributions:
     slots, values = _contributions_of(scorer, term)
     maximum = bound = float(values.max(initial=0.0))
     exceptions = slots[:0]
-    if values.shape[0] >= tuning.EXCEPTION_POSTINGS_MIN:
-        exception_count = values.shape[0] // tuning.EXCEPTION_SHARE
+    if values.shape[0] >= scorer.tuning.exception_postings_min:
+        exception_count = values.shape[0] // scorer.tuning.exception_share
         bound = float(np.partition(values, -exception_count)[-exception_count])
         exceptions = slots[values > bound]
     found = Contributions(slots, values, maximum, bound, exceptions)
@@ -168,7 +177,7 @@ def _scores_of_all(scorer: Scorer, scope: NodeSet | None) -> tuple[Slots, Float6
 def _remember(term: WeightedTerm, contributions: Contributions | None) -> None:
     """Caches the contributions of a term for its weight; None records that it was asked for."""
     known = term.postings.contributions
-    if len(known) >= tuning.CACHED_WEIGHTS_MAX:
+    if len(known) >= CACHED_WEIGHTS_MAX:
         known.clear()
     known[term.weight] = contributions
 

@@ -28,7 +28,6 @@ from ibidem.index.analysis import analyse
 from ibidem.index.arrays import firsts
 from ibidem.retrieve.filter import NodeSet, Universe
 from ibidem.retrieve.lane import LaneStatus, LaneTop, empty_top
-from ibidem.retrieve.lexical import tuning
 from ibidem.retrieve.lexical.bm25 import Scorer, weighted
 from ibidem.retrieve.lexical.exhaustive import rank_exhaustively
 from ibidem.retrieve.lexical.fuzzy import near_terms
@@ -36,6 +35,7 @@ from ibidem.retrieve.lexical.maxscore import rank_by_bounds
 from ibidem.retrieve.lexical.phrase import phrases_of, with_phrase
 from ibidem.retrieve.lexical.postings import Slots
 from ibidem.retrieve.lexical.statistics import Statistics, statistics_of
+from ibidem.retrieve.lexical.tuning import TUNING, Tuning
 from ibidem.retrieve.lexical.view import LexicalView, lexical_view_of
 from ibidem.retrieve.numbers import Float64s, rank
 from ibidem.retrieve.query.match import AND
@@ -45,7 +45,7 @@ LANE = "lexical"
 _FLOOR = 0.0
 
 
-def rank_lexical(universe: Universe) -> LaneTop:
+def rank_lexical(universe: Universe, tuning: Tuning = TUNING) -> LaneTop:
     """Returns the best `query.depth` nodes for the query's text, by descending score, ties by node
     id.
     """
@@ -63,7 +63,7 @@ def rank_lexical(universe: Universe) -> LaneTop:
     terms = weighted(lexical_view, statistics, query_terms, query)
     if not terms:
         return empty_top(LANE, LaneStatus.OK, floor=_FLOOR)
-    scorer = Scorer(view, lexical_view, statistics, terms, query)
+    scorer = Scorer(view, lexical_view, statistics, terms, query, tuning)
     slots = _required(universe, lexical_view, statistics, groups)
     if slots is None:
         slots = _small_universe(universe, scorer)
@@ -98,7 +98,7 @@ def _small_universe(universe: Universe, scorer: Scorer) -> Slots | None:
     """Returns the slots of the universe where scoring them all is cheaper than reading postings."""
     if universe.nodes is universe.view:
         return None
-    cost = len(universe.nodes.members) * len(scorer.terms) * tuning.SMALL_UNIVERSE_ROW_COST
+    cost = len(universe.nodes.members) * len(scorer.terms) * scorer.tuning.small_universe_row_cost
     if cost > sum(term.postings.count for term in scorer.terms):
         return None
     found: list[Slots] = []

@@ -30,7 +30,6 @@ import numpy.typing as npt
 
 from ibidem.index.arrays import firsts
 from ibidem.retrieve.filter import NodeSet, Universe
-from ibidem.retrieve.lexical import tuning
 from ibidem.retrieve.lexical.bm25 import Scorer
 from ibidem.retrieve.lexical.postings import IMPACT_MAX, Slots
 from ibidem.retrieve.lexical.view import LexicalView
@@ -58,6 +57,7 @@ class _MaxScore:
     def __init__(self, universe: Universe, scorer: Scorer) -> None:
         gain_factor = scorer.gain_factor
         self.scorer = scorer
+        self.tuning = scorer.tuning
         self.lexical_view: LexicalView = scorer.lexical_view
         self.depth = universe.query.depth
         self.scope: NodeSet | None = None if universe.nodes is universe.view else universe.nodes
@@ -95,8 +95,8 @@ class _MaxScore:
             stop = self._next_check(read, unread)
             size = sum(term.postings.count for term in terms[read:stop])
             touched = slots.shape[0] + size
-            is_wide = touched * tuning.COLUMN_SHARE > self.lexical_view.size
-            if is_wide and size > tuning.CHECK_POSTINGS_MIN:
+            is_wide = touched * self.tuning.column_share > self.lexical_view.size
+            if is_wide and size > self.tuning.check_postings_min:
                 return self._score(self._add_columns(read))
             slots = self._add_postings(slots, read, stop)
             unread, read = unread - size, stop
@@ -108,7 +108,7 @@ class _MaxScore:
         """Returns how many terms to read before the threshold is checked again."""
         prefix = self._next_prefix(read)
         unread -= sum(term.postings.count for term in self.terms[read:prefix])
-        return prefix if unread > tuning.CHECK_POSTINGS_MIN else len(self.terms)
+        return prefix if unread > self.tuning.check_postings_min else len(self.terms)
 
     def _add_postings(self, touched: Places, read: int, stop_term: int) -> Places:
         """Adds the postings of terms [read, stop_term) to the accumulators.
@@ -137,7 +137,7 @@ class _MaxScore:
         if self._remaining_bound(read) >= self.threshold:
             return None
         found, sums, *_ = self._distinct_candidates(slots, values, read)
-        if (found.shape[0] - tuning.REFINE_ROWS) * tuning.LOOKUP_COST > unread:
+        if (found.shape[0] - self.tuning.refine_rows) * self.tuning.lookup_cost > unread:
             return None
         self._clear(slots)
         return self._score(self._refine(found, sums, read))
@@ -176,7 +176,7 @@ class _MaxScore:
         """Returns the length of a prefix of the terms, longer than `prefix`, without whose terms a
         document is expected to stay below the threshold.
         """
-        expected = max(self.threshold, tuning.LIKELY_THRESHOLD * self.contribution_bounds[0])
+        expected = max(self.threshold, self.tuning.likely_threshold * self.contribution_bounds[0])
         while prefix < len(self.terms):
             prefix += 1
             if self._remaining_bound(prefix) < expected:
@@ -245,7 +245,7 @@ class _MaxScore:
 
     def _clear(self, slots: Places) -> None:
         """Resets the accumulators, of which only `slots` have changed, and releases them."""
-        if slots.shape[0] * tuning.RESET_SHARE > self.lexical_view.size:
+        if slots.shape[0] * self.tuning.reset_share > self.lexical_view.size:
             self.lexical_view.reset_sums(self.sums)
         else:
             initial = self.lexical_view.initial_sums
@@ -283,7 +283,7 @@ class _MaxScore:
         """Looks unread terms up for the candidates, one term at a time, while there are many of
         these.
         """
-        few = tuning.REFINE_FACTOR * self.depth + tuning.REFINE_ROWS
+        few = self.tuning.refine_factor * self.depth + self.tuning.refine_rows
         while read < len(self.terms) and slots.shape[0] > few:
             postings = self.terms[read].postings
             places = postings.slots.searchsorted(slots)

@@ -83,13 +83,15 @@ class SharedColumns:
         self._lock = ForkLock()
         self._columns = _Columns(0)
 
-    def layout(self, segments: Sequence[LexicalSegment]) -> RowLayout:
+    def layout(
+        self, segments: Sequence[LexicalSegment], slack_rows: int = tuning.SLACK_ROWS
+    ) -> RowLayout:
         """Returns the slots of a snapshot's segments, after appending those that are new."""
         rows = sum(_rows(segment) for segment in segments)
         with self._lock:
             columns = self._columns
             added = [segment for segment in segments if segment.name not in columns.starts]
-            capacity = rows + rows // tuning.SLACK_SHARE + tuning.SLACK_ROWS
+            capacity = rows + rows // tuning.SLACK_SHARE + slack_rows
             if columns.used + sum(map(_rows, added)) > min(capacity, columns.lengths.shape[0]):
                 # Older snapshots keep the columns that they have.
                 columns = self._columns = _Columns(capacity)
@@ -122,8 +124,14 @@ class _Columns:
         self.starts[segment.name] = start
 
 
-def row_layout_of(segments: Sequence[LexicalSegment]) -> RowLayout:
-    """Returns the slots of a snapshot's segments."""
+def row_layout_of(
+    segments: Sequence[LexicalSegment], *, slack_rows: int = tuning.SLACK_ROWS
+) -> RowLayout:
+    """Returns the slots of a snapshot's segments.
+
+    Args:
+        slack_rows: rows of unused capacity that are allowed.
+    """
     if len(segments) == 1:
         (segment,) = segments
         rows = _rows(segment)
@@ -136,7 +144,7 @@ def row_layout_of(segments: Sequence[LexicalSegment]) -> RowLayout:
     shared: SharedColumns = max(segments, key=_rows).cache.setdefault(
         "shared lexical columns", SharedColumns()
     )
-    return shared.layout(segments)
+    return shared.layout(segments, slack_rows)
 
 
 def _rows(segment: LexicalSegment) -> int:

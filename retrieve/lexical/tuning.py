@@ -10,55 +10,67 @@ one; where none is named, none is recorded. `bench/lexical.py` is the place to m
 
 from __future__ import annotations
 
-# Which strategy answers a query.
+from ibidem.objects.record import record
 
-SMALL_UNIVERSE_ROW_COST = 16
-"""Postings read in the time in which one row is scored for one term. A universe whose rows cost
-less than the posting lists of the query is scored row by row."""
-EXHAUSTIVE_POSTINGS_MAX = 98_304
-"""Postings of a query up to which exhaustive scoring is tried. Beyond it the accumulation costs
-more than pruning by impacts."""
-EXHAUSTIVE_NEW_POSTINGS_MAX = 49_152
-"""Postings of terms without a cached contribution up to which contributions are computed at once.
-Beyond it the first question is answered with impacts, and contributions are computed if the terms
-are used again. It came with a change that halved the time of words that are new to a process."""
-MANY_TERMS_MIN = 256
-"""Terms of a query from which all postings are added up without bounds: with thousands of terms
-each bound says little, and repeated checks of the threshold took seconds."""
 
-# Exhaustive scoring.
+@record
+class Tuning:
+    """How the documents of one question are found: which strategy, and when to check its bounds."""
 
-FIRST_THRESHOLD_SHALLOW, FIRST_THRESHOLD_DEEP = 1.05, 0.8
-"""First guess of the depth-th best score, as a multiple of the largest contribution of one term.
-Too high costs one more round, too low reads more postings than needed."""
-SHALLOW_DEPTH_MAX = 32
-"""Results up to which the first of the two guesses is taken."""
-EXCEPTION_POSTINGS_MIN = 64
-"""Postings below which a term has no list of exceptions: it is cheap to read whole."""
-EXCEPTION_SHARE = 32
-"""One posting in this many is an exception to the bound of its term."""
-CACHED_WEIGHTS_MAX = 4
-"""Weights for which a term keeps its contributions. More than one occurs only where queries repeat
-a term."""
+    # Which strategy answers a query.
 
-# MaxScore over impacts.
+    small_universe_row_cost: int = 16
+    """Postings read in the time in which one row is scored for one term. A universe whose rows cost
+    less than the posting lists of the query is scored row by row."""
+    exhaustive_postings_max: int = 98_304
+    """Postings of a query up to which exhaustive scoring is tried. Beyond it the accumulation costs
+    more than pruning by impacts."""
+    exhaustive_new_postings_max: int = 49_152
+    """Postings of terms without a cached contribution up to which contributions are computed at
+    once. Beyond it the first question is answered with impacts, and contributions are computed if
+    the terms are used again. It came with a change that halved the time of words that are new to a
+    process."""
+    many_terms_min: int = 256
+    """Terms of a query from which all postings are added up without bounds: with thousands of terms
+    each bound says little, and repeated checks of the threshold took seconds."""
 
-CHECK_POSTINGS_MIN = 20_000
-"""Unread postings for which computing the threshold pays; with fewer left they are simply read."""
-COLUMN_SHARE = 4
-"""Whole columns are added once one row in this many has been touched: a dense pass over all rows
-is then cheaper than scattered additions."""
-LIKELY_THRESHOLD = 0.5
-"""Expected depth-th best score as a share of the largest term bound, which decides how many terms
-to read before the first check. Came with a change that saved 10 to 25 percent of a query over
-200,000 texts (`bench/lexical.py`)."""
-REFINE_FACTOR, REFINE_ROWS = 4, 64
-"""Candidates are refined by further terms while they number more than factor x depth + rows; with
-fewer, exact scoring is as cheap."""
-LOOKUP_COST = 16
-"""Postings read in the time of one binary search of a row in a posting list."""
-RESET_SHARE = 12
-"""Accumulators are cleared as a whole once one slot in this many was touched."""
+    # Exhaustive scoring.
+
+    first_threshold_shallow: float = 1.05
+    first_threshold_deep: float = 0.8
+    """First guess of the depth-th best score, as a multiple of the largest contribution of one
+    term. Too high costs one more round, too low reads more postings than needed."""
+    shallow_depth_max: int = 32
+    """Results up to which the first of the two guesses is taken."""
+    exception_postings_min: int = 64
+    """Postings below which a term has no list of exceptions: it is cheap to read whole."""
+    exception_share: int = 32
+    """One posting in this many is an exception to the bound of its term."""
+
+    # MaxScore over impacts.
+
+    check_postings_min: int = 20_000
+    """Unread postings for which computing the threshold pays; with fewer left they are simply
+    read."""
+    column_share: int = 4
+    """Whole columns are added once one row in this many has been touched: a dense pass over all
+    rows is then cheaper than scattered additions."""
+    likely_threshold: float = 0.5
+    """Expected depth-th best score as a share of the largest term bound, which decides how many
+    terms to read before the first check. Came with a change that saved 10 to 25 percent of a query
+    over 200,000 texts (`bench/lexical.py`)."""
+    refine_factor: int = 4
+    refine_rows: int = 64
+    """Candidates are refined by further terms while they number more than factor x depth + rows;
+    with fewer, exact scoring is as cheap."""
+    lookup_cost: int = 16
+    """Postings read in the time of one binary search of a row in a posting list."""
+    reset_share: int = 12
+    """Accumulators are cleared as a whole once one slot in this many was touched."""
+
+
+TUNING = Tuning()
+"""What was measured to be best."""
 
 # BM25 arithmetic.
 
@@ -70,6 +82,9 @@ SCORED_CELLS_MAX = 1 << 20
 
 # The view and its caches.
 
+CACHED_WEIGHTS_MAX = 4
+"""Weights for which a term keeps its contributions. More than one occurs only where queries repeat
+a term."""
 RATIO_SPREAD_MAX = 1.25
 """Largest quotient of the upper and lower ratio bound with which the stored impacts of a segment
 are used; a segment beyond it gets new impacts for the query's parameters."""

@@ -257,7 +257,7 @@ class LmdbStore(Closing):
             CorruptError: the pages of the file are not what they must be; nothing was overwritten.
             StorageError: a reader does not end; or the disk refuses.
         """
-        from ibidem.store.lmdb.scrub import scrub
+        from ibidem.store.lmdb.file import scrub
 
         environment = self._open_environment()
         with self._writing(environment):

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
-import json
-import os
 import runpy
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -26,7 +22,6 @@ PROBE, REPLAY, DETERMINISM = (
     runpy.run_path(str(HERE / name))
     for name in ("probe.py", "probe_replay.py", "test_determinism.py")
 )
-PACKAGE_PARENT = Path(ibidem.__file__).parent.parent
 FAST = ("Prescott kernels",)
 
 
@@ -58,22 +53,6 @@ def copied(original: tuple[Path, dict[str, Any]], tmp_path: Path) -> tuple[Path,
     return Path(shutil.copytree(folder, tmp_path / "copy")), expected
 
 
-def elsewhere(arguments: list[str], environment: dict[str, str]) -> dict[str, Any]:
-    clean = {key: value for key, value in os.environ.items() if not key.startswith("IBIDEM")}
-    clean["PYTHONPATH"] = str(PACKAGE_PARENT)
-    done = subprocess.run(
-        [sys.executable, *arguments],
-        env=clean | environment,
-        capture_output=True,
-        check=False,
-        text=True,
-        encoding="utf-8",
-    )
-    assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
-
-
 @pytest.mark.parametrize(
     "name",
     [
@@ -85,7 +64,7 @@ def test_no_environment_changes_a_replay(name: str, copied: tuple[Path, dict[str
     folder, expected = copied
     shutil.rmtree(folder / ".ibidem" / "index")
     environment = DETERMINISM["ENVIRONMENTS"][name]
-    assert elsewhere([str(HERE / "probe_replay.py"), str(folder)], environment) == expected
+    assert DETERMINISM["run"]([str(HERE / "probe_replay.py"), str(folder)], environment) == expected
 
 
 @pytest.mark.parametrize("missing", ["cbrrr", "numkong", "simsimd"])
@@ -96,7 +75,9 @@ def test_no_accelerator_is_needed_for_a_replay(
         pytest.skip(f"{missing} is not installed, so nothing would change")
     folder, expected = copied
     code = DETERMINISM["WITHOUT"].format(missing={missing})
-    assert elsewhere(["-c", code, str(HERE / "probe_replay.py"), str(folder)], {}) == expected
+    assert (
+        DETERMINISM["run"](["-c", code, str(HERE / "probe_replay.py"), str(folder)], {}) == expected
+    )
 
 
 def reindexed(repo: Repository) -> None:

@@ -19,7 +19,7 @@ import click
 from ibidem.cli.main import cli
 
 from .graph import Block, Copy, Ref, Tree, cid_text
-from .mutations import ESCAPES, INTEGERS, LABELS, PROPS, TEXTS
+from .values import ESCAPES, INTEGERS, LABELS, PROPS, TEXTS
 
 SKIPPED = {
     "embed install": "downloads a model",

@@ -325,7 +325,7 @@ def test_the_families_of_a_root_are_its_trees():
     assert ROOT.tree("nodes") == ROOT.tree("nodes", "") == TREE
     assert ROOT.tree("vectors", "m") == ROOT.tree("sparse", "v") == OTHER
     assert ROOT.tree("vectors", "unknown") == EMPTY_TREE
-    assert list(ROOT.families().items()) == [
+    assert list(ROOT.trees().items()) == [
         (("nodes", ""), TREE),
         (("edges", ""), TREE),
         (("tombstones", ""), TREE),

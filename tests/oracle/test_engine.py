@@ -6,33 +6,18 @@ import random
 
 import pytest
 
-from ibidem.index.index import Index
 from ibidem.objects.node import Node
 from ibidem.retrieve.answer.answer import receipt_of
 from ibidem.retrieve.answer.receipt import Receipt
 from ibidem.retrieve.node_source import NodeSource
 from ibidem.retrieve.pipeline import execute
-from ibidem.retrieve.protocol import Snapshot
 from ibidem.retrieve.query.query import Query, resolve
-from ibidem.store.memory import MemoryStore
 
 from .fake import FakeSnapshot
 from .oracle import World, answer
-from .world import Facts, edited, random_facts, random_options
+from .world import edited, layouts, random_facts, random_options
 
 QUERIES_EACH = 4
-
-
-def snapshots_of(facts: Facts, before: Facts, rng: random.Random) -> list[Snapshot]:
-    """Returns the same root in several layouts: fakes, built, advanced by edits, compacted."""
-    store = MemoryStore()
-    store.put(facts.buffer.new)
-    index = Index(None, store)
-    index.snapshot(before.root)
-    advanced = index.snapshot(facts.root, near=[before.root])
-    compacted = index.compact(facts.root)
-    built = Index(None, store).build(facts.root)
-    return [FakeSnapshot(facts, rng), FakeSnapshot(facts, rng), built, advanced, compacted]
 
 
 def check(seed: int) -> None:
@@ -40,7 +25,7 @@ def check(seed: int) -> None:
     before = random_facts(rng)
     facts = edited(rng, before)
     world = World(facts.buffer, facts.root)
-    snapshots = snapshots_of(facts, before, rng)
+    snapshots = [FakeSnapshot(facts, rng), FakeSnapshot(facts, rng), *layouts(facts, before)]
     for _ in range(QUERIES_EACH):
         options = random_options(rng)
         said = options.get("rerank")

@@ -8,29 +8,17 @@ from typing import Any
 
 import pytest
 
-from ibidem.index.index import Index
 from ibidem.objects.node import Node
 from ibidem.retrieve.node_source import NodeSource
 from ibidem.retrieve.pipeline import execute
 from ibidem.retrieve.query.query import Query, resolve
-from ibidem.store.memory import MemoryStore
 
 from .graph import visible
 from .graph_world import GraphFake, edges_in, random_walk_options, with_edges
 from .oracle import World, answer
-from .world import Facts, edited, random_facts
+from .world import edited, layouts, random_facts
 
 QUERIES_EACH = 4
-
-
-def layouts(facts: Facts, before: Facts, rng: random.Random) -> list[Any]:
-    store = MemoryStore()
-    store.put(facts.buffer.new)
-    index = Index(None, store)
-    index.snapshot(before.root)
-    advanced = index.snapshot(facts.root, near=[before.root])
-    compacted = index.compact(facts.root)
-    return [GraphFake(facts, rng), Index(None, store).build(facts.root), advanced, compacted]
 
 
 def check(seed: int) -> None:
@@ -38,7 +26,7 @@ def check(seed: int) -> None:
     before = with_edges(rng, random_facts(rng, node_count_max=30), [])
     facts = with_edges(rng, edited(rng, before), edges_in(before))
     world = World(facts.buffer, facts.root)
-    snapshots = layouts(facts, before, rng)
+    snapshots = [GraphFake(facts, rng), *layouts(facts, before)]
     for _ in range(QUERIES_EACH):
         query = resolve(facts.config, **random_walk_options(rng))
         assert Query.decode(query.encode()) == query

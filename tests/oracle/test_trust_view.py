@@ -31,19 +31,10 @@ from ibidem.store.memory import MemoryStore
 from .graph_world import ETYPES, random_walk_options
 from .test_recall import random_recall
 from .trust_world import random_policy, random_trust, rebuilt, trust_facts
-from .world import LABELS, Facts, random_options
+from .world import LABELS, Facts, layouts, random_options
 
 QUERIES_EACH = 4
 NO_ROOT = RootCid.of(b"")
-
-
-def layouts(facts: Facts, before: Facts) -> list[Any]:
-    store = MemoryStore()
-    store.put(facts.buffer.new)
-    index = Index(None, store)
-    index.snapshot(before.root)
-    advanced = index.snapshot(facts.root, near=[before.root])
-    return [Index(None, store).build(facts.root), advanced]
 
 
 def check(seed: int) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ibidem.index.index import Index
 from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import RootCid
 from ibidem.objects.config import Config, Model
@@ -19,6 +20,7 @@ from ibidem.objects.tombstone import Tombstone
 from ibidem.objects.tree import build
 from ibidem.objects.vector import Sparse, Vector
 from ibidem.retrieve.query.fusion import FUSIONS
+from ibidem.store.memory import MemoryStore
 
 WORDS = [
     "retry",
@@ -349,3 +351,13 @@ def random_where(rng: random.Random, depth: int = 0) -> dict[str, Any]:
         inner = [random_where(rng, depth + 1) for _ in range(rng.randint(0, 2))]
         where[kind] = random_where(rng, depth + 1) if kind == "not" else inner
     return where
+
+
+def layouts(facts: Facts, before: Facts) -> list[Any]:
+    """Returns snapshots of one root: built, advanced from another one by edits, and compacted."""
+    store = MemoryStore()
+    store.put(facts.buffer.new)
+    index = Index(None, store)
+    index.snapshot(before.root)
+    advanced = index.snapshot(facts.root, near=[before.root])
+    return [Index(None, store).build(facts.root), advanced, index.compact(facts.root)]

@@ -19,9 +19,10 @@ from ibidem.objects.root import Root
 from ibidem.objects.tombstone import Tombstone
 from ibidem.objects.tree import EMPTY_TREE, build
 from ibidem.retrieve.filter import universe
-from ibidem.retrieve.lexical import bm25, exhaustive, lane, tuning
+from ibidem.retrieve.lexical import bm25, exhaustive, lane
 from ibidem.retrieve.lexical import view as lexical_view
 from ibidem.retrieve.lexical.statistics import statistics_of
+from ibidem.retrieve.lexical.tuning import TUNING, Tuning
 from ibidem.retrieve.query.query import resolve
 from ibidem.store.memory import MemoryStore
 
@@ -31,7 +32,8 @@ CONFIG = Config(analyser="unicode-1", fields=("summary",))
 class Collection:
     """Texts as nodes, over as many segments as there are batches."""
 
-    def __init__(self, batches, hidden=()):
+    def __init__(self, batches, hidden=(), tuning=TUNING):
+        self.tuning = tuning
         self.store, self.texts, self.hidden = MemoryStore(), {}, set(hidden)
         self.roots = []
         index = Index(None, self.store)
@@ -43,7 +45,7 @@ class Collection:
 
     def top(self, **options):
         query = resolve(CONFIG, **options)
-        found = lane.rank_lexical(universe(self.snapshot, query))
+        found = lane.rank_lexical(universe(self.snapshot, query), self.tuning)
         ids = self.snapshot.node_ids(found.ordinals)
         return [
             (row.tobytes(), score) for row, score in zip(ids, found.scores.tolist(), strict=True)
@@ -102,28 +104,32 @@ def random_batches(rng):
     return [[" ".join(words(rng, rng.randint(0, longest))) for _ in range(size)] for size in sizes]
 
 
-@pytest.fixture(
-    params=["as it is", "always looking", "dense columns", "many exceptions", "all postings"]
-)
+TUNED = {
+    "as it is": TUNING,
+    "always looking": Tuning(
+        exhaustive_postings_max=-1,
+        check_postings_min=0,
+        refine_rows=0,
+        lookup_cost=0,
+        column_share=1,
+    ),
+    "dense columns": Tuning(
+        exhaustive_postings_max=-1, check_postings_min=0, refine_rows=0, column_share=10_000
+    ),
+    "many exceptions": Tuning(
+        exhaustive_new_postings_max=20, exception_postings_min=2, exception_share=2
+    ),
+    "all postings": Tuning(exhaustive_postings_max=-1, many_terms_min=1),
+}
+"""Thresholds such that small collections take every path."""
+
+
+@pytest.fixture(params=list(TUNED))
 def tuned(request, monkeypatch):
-    """Thresholds such that small collections take every path."""
-    if request.param in ("always looking", "dense columns"):
-        monkeypatch.setattr(tuning, "EXHAUSTIVE_POSTINGS_MAX", -1)
-        monkeypatch.setattr(tuning, "CHECK_POSTINGS_MIN", 0)
-        monkeypatch.setattr(tuning, "REFINE_ROWS", 0)
-        monkeypatch.setattr(tuning, "LOOKUP_COST", 0 if request.param == "always looking" else 16)
-        monkeypatch.setattr(
-            tuning, "COLUMN_SHARE", 1 if request.param == "always looking" else 10_000
-        )
+    """One of them; for columns, segments of few rows have them too."""
     if request.param == "dense columns":
         monkeypatch.setattr(index_impacts, "DENSE_ROWS_MIN", 1)
-    if request.param == "all postings":
-        monkeypatch.setattr(tuning, "EXHAUSTIVE_POSTINGS_MAX", -1)
-        monkeypatch.setattr(tuning, "MANY_TERMS_MIN", 1)
-    if request.param == "many exceptions":
-        monkeypatch.setattr(tuning, "EXHAUSTIVE_NEW_POSTINGS_MAX", 20)
-        monkeypatch.setattr(tuning, "EXCEPTION_POSTINGS_MIN", 2)
-        monkeypatch.setattr(tuning, "EXCEPTION_SHARE", 2)
+    return TUNED[request.param]
 
 
 def agree(collection, **options):
@@ -140,7 +146,9 @@ def test_pruning_changes_no_number(seed, tuned):
     rng = random.Random(seed)
     batches = random_batches(rng)
     total = sum(map(len, batches))
-    collection = Collection(batches, rng.sample(range(total), total // rng.choice((2, 10, 40))))
+    collection = Collection(
+        batches, rng.sample(range(total), total // rng.choice((2, 10, 40))), tuning=tuned
+    )
     for _ in range(15):
         options = {"text": " ".join(words(rng, rng.randint(1, 7), skew=rng.choice((0, 1))))}
         options["depth"] = rng.choice((1, 3, 10, 100))
@@ -153,7 +161,7 @@ def test_pruning_changes_no_number(seed, tuned):
 
 
 def test_equal_scores_are_cut_by_id(tuned):
-    collection = Collection([["one two"] * 300, ["one two"] * 30])
+    collection = Collection([["one two"] * 300, ["one two"] * 30], tuning=tuned)
     found = agree(collection, text="one two", depth=7)
     assert [key for key, _ in found] == sorted(key.raw for key in collection.texts)[:7]
 
@@ -163,14 +171,14 @@ def test_a_mean_far_from_the_segments_own_changes_nothing(tuned):
     rng = random.Random(4)
     long = [" ".join(words(rng, 2000)) for _ in range(40)]
     short = [" ".join(words(rng, 2)) for _ in range(600)]
-    collection = Collection([long, short])
+    collection = Collection([long, short], tuning=tuned)
     for text in ("w1 w2", "w7", "w3 w50 w51", "w1 " * 20 + "w9"):
         for depth in (1, 10, 100):
             agree(collection, text=text, depth=depth)
 
 
 def test_huge_frequencies_change_nothing(tuned):
-    collection = Collection([["spam " * n + "egg" for n in (1, 2, 300, 70_000)] * 80])
+    collection = Collection([["spam " * n + "egg" for n in (1, 2, 300, 70_000)] * 80], tuning=tuned)
     agree(collection, text="spam egg", depth=10)
     agree(collection, text="egg egg egg spam", depth=200)
 
@@ -196,7 +204,7 @@ def test_an_older_snapshot_answers_the_same_beside_newer_ones(tuned):
     """Rows of all of them are in the same columns."""
     rng = random.Random(11)
     batches = [[" ".join(words(rng, 9)) for _ in range(count)] for count in (600, 550, 3, 4, 5)]
-    collection = Collection(batches)
+    collection = Collection(batches, tuning=tuned)
     index = Index(None, collection.store)
     snapshots = [collection.snapshot, *map(index.snapshot, collection.roots)]
     for asked in ({"text": "w1 w2"}, {"text": "w5 w1", "where": {"place": {"lt": 1_100}}}):
@@ -206,9 +214,9 @@ def test_an_older_snapshot_answers_the_same_beside_newer_ones(tuned):
 
 
 def test_few_rows_are_scored(monkeypatch):
-    monkeypatch.setattr(tuning, "EXHAUSTIVE_POSTINGS_MAX", -1)
     rng = random.Random(1)
-    collection = Collection([[" ".join(words(rng, 30)) for _ in range(3000)]])
+    texts = [" ".join(words(rng, 30)) for _ in range(3000)]
+    collection = Collection([texts], tuning=Tuning(exhaustive_postings_max=-1))
     scored = []
     scores = bm25.Scorer.scores
     monkeypatch.setattr(
@@ -251,10 +259,10 @@ def made(monkeypatch):
     return sizes
 
 
-def test_contributions_of_many_postings_are_computed_the_second_time(made, monkeypatch):
-    monkeypatch.setattr(tuning, "EXHAUSTIVE_NEW_POSTINGS_MAX", 100)
+def test_contributions_of_many_postings_are_computed_the_second_time(made):
     rng = random.Random(2)
-    collection = Collection([[" ".join(words(rng, 30)) for _ in range(600)]])
+    texts = [" ".join(words(rng, 30)) for _ in range(600)]
+    collection = Collection([texts], tuning=Tuning(exhaustive_new_postings_max=100))
     for expected in (0, 2, 2):
         collection.top(text="w1 w50", depth=10)
         assert len(made) == expected

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ibidem.retrieve.lexical import tuning
 from ibidem.retrieve.lexical.row_layout import row_layout_of
 
 
@@ -25,8 +24,8 @@ def segment(name, first, count):
     return Segment(name, ordinals, ordinals + np.uint32(7))
 
 
-def check(segments):
-    layout = row_layout_of(segments)
+def check(segments, **options):
+    layout = row_layout_of(segments, **options)
     for one in segments:
         start = layout.starts[one.name]
         span = slice(start, start + len(one.ordinals))
@@ -57,13 +56,12 @@ def test_a_new_tail_leaves_the_others_in_place():
     assert np.array_equal(before.ordinals[-5:], np.arange(13000, 13005))
 
 
-def test_what_is_left_unused_is_given_up(monkeypatch):
-    monkeypatch.setattr(tuning, "SLACK_ROWS", 10)
+def test_what_is_left_unused_is_given_up():
     first, second = segment("a", 0, 100), segment("b", 100, 60)
-    older = check([first, second])
+    older = check([first, second], slack_rows=10)
     pools = [older.zeros_pool]  # held, so that no two have one address
     for number in range(1, 30):
-        layout = check([first, second, segment(f"tail {number}", 160, number)])
+        layout = check([first, second, segment(f"tail {number}", 160, number)], slack_rows=10)
         pools.append(layout.zeros_pool)
         assert layout.size <= (160 + number) * 5 // 4 + 10
     assert len(set(map(id, pools))) > 3

@@ -10,12 +10,13 @@ import pytest
 
 from ibidem.index.segments import codes
 from ibidem.index.segments.codes import encode_rows
-from ibidem.retrieve.dense import kernel, parallel, tuning
+from ibidem.retrieve.dense import kernel
 from ibidem.retrieve.dense.bounds import QuerySide
 from ibidem.retrieve.dense.lane import canonical_scores
 from ibidem.retrieve.dense.quantizers import CODES, FLOATS
 from ibidem.retrieve.dense.scan import scan
 from ibidem.retrieve.dense.segment_query import SegmentRows
+from ibidem.retrieve.dense.tuning import Tuning
 
 from .adversarial import METRICS, FloatSegment, adversarial, leaning
 
@@ -181,9 +182,8 @@ def test_bounds_of_a_first_chunk_hold_in_any_order(metric):
 
 @pytest.mark.parametrize("name", PASSES)
 @pytest.mark.parametrize("count", [1, 40])
-def test_threads_that_share_a_scan_find_what_one_finds(name, count, monkeypatch):
-    monkeypatch.setattr(tuning, "CHUNK_ROWS_MAX", 2_048)
-    monkeypatch.setattr(tuning, "SHARED_CHUNK_PRODUCTS_MIN", 1_024)
+def test_threads_that_share_a_scan_find_what_one_finds(name, count):
+    tuning = Tuning(chunk_rows_max=2_048, shared_chunk_products_min=1_024)
     rng = np.random.default_rng(9)
     rows = rng.standard_normal((70_000, 16)).astype(np.float32)
     rows[::7] = adversarial(rng, 16)[np.arange(10_000) % 120]
@@ -191,9 +191,9 @@ def test_threads_that_share_a_scan_find_what_one_finds(name, count, monkeypatch)
     sides = [QuerySide.of(query, "cosine") for query in queries]
     found = []
     for workers in (1, 3):
-        monkeypatch.setattr(parallel, "WORKERS", workers)
         parts = [SegmentRows(segment) for segment in segments_of(rows, 2)]
-        scanned = scan(parts, sides, [10] * count, PASSES[name], may_give_up=False)
+        options = {"tuning": tuning, "workers": workers}
+        scanned = scan(parts, sides, [10] * count, PASSES[name], may_give_up=False, **options)
         found.append([[one.positions.tolist() for one in kept] for kept in scanned])
     assert found[0] == found[1]
 

@@ -13,7 +13,7 @@ import pytest
 from ibidem.objects.cid import BlobCid
 from ibidem.objects.errors import CorruptError
 from ibidem.store.lmdb.environment import DATA_FILE
-from ibidem.store.lmdb.layout import TABLES, check_layout
+from ibidem.store.lmdb.file import TABLES, check_layout
 from ibidem.store.lmdb.pages import check_pages
 from ibidem.store.lmdb.store import LmdbStore
 
@@ -104,6 +104,36 @@ def test_scrub_destroys_what_was_deleted_and_nothing_else(folder: Path) -> None:
         assert check_layout(folder).faults == []
     with LmdbStore.open(folder) as store:
         assert len(store.get_many(kept)) == 60
+
+
+def test_a_process_that_had_the_store_open_writes_on_beside_a_scrub(folder: Path) -> None:
+    """The file is still the same one: nobody has to look for another before each call."""
+    code = """
+import sys
+from pathlib import Path
+from ibidem.objects.cid import BlobCid
+from ibidem.store.lmdb.store import LmdbStore
+store = LmdbStore.open(Path(sys.argv[1]))
+print(store.stats().block_count, flush=True)
+sys.stdin.readline()
+store.put({BlobCid.of(b"later"): b"later"})
+"""
+    with LmdbStore.create(folder) as store:
+        put(store, WORD * 3)
+        child = subprocess.Popen(
+            [sys.executable, "-c", code, str(folder)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")},
+        )
+        assert child.stdout is not None
+        assert child.stdout.readline() == "1\n"
+        store.delete(list(store.cids()))
+        store.scrub()
+        child.communicate("go\n", timeout=300)
+        assert child.returncode == 0
+        assert store.has(BlobCid.of(b"later"))
 
 
 def test_a_process_that_wrote_the_deleted_renews_its_buffers(folder: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 import ibidem
 from ibidem.memory.graph import GraphMemory, Record
 from ibidem.repo.repository import Repository
-from ibidem.retrieve.access.policy import TrustPolicy
+from ibidem.retrieve.access.policy import TrustContext, TrustPolicy
 
 EPOCH = 1_767_225_600_000_000
 """2026-01-01T00:00:00Z."""
@@ -28,8 +28,17 @@ def ticking() -> Callable[[], int]:
     return clock
 
 
+POLICY = TrustPolicy()
+LOW = TrustContext(level=1, scopes=())
+STUBS = TrustContext(level=1, scopes=(), reveal="stub")
+
+
 def record(type_: str = "Semantic", text: str = "a fact", **fields: Any) -> Record:
     return Record(type_, text, **{"scope": "", **fields})  # type: ignore[arg-type]
+
+
+def hidden(text: str = "hidden", **fields: Any) -> Record:
+    return record(text=text, **{"level": 3, **fields})
 
 
 def seen_from(source: str = "x") -> list[dict[str, str]]:

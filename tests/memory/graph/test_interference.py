@@ -35,15 +35,7 @@ from ibidem.retrieve.answer.answer import Answer
 from ibidem.retrieve.records.item import RecordItem
 from ibidem.store.memory import MemoryStore
 
-from .conftest import EPOCH, record, ticking
-
-POLICY = TrustPolicy()
-LOW = TrustContext(level=1, scopes=())
-STUBS = TrustContext(level=1, scopes=(), reveal="stub")
-
-
-def hidden(text: str = "hidden", **fields: Any) -> Record:
-    return record(text=text, **{"level": 3, **fields})
+from .conftest import EPOCH, LOW, POLICY, STUBS, hidden, record, ticking
 
 
 def random_memory(

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ibidem.memory.graph import GraphMemory, Record
+from ibidem.memory.graph import GraphMemory
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
 from ibidem.objects.ids import EdgeId, NodeId
 from ibidem.repo.access import RestrictedGraph
@@ -23,15 +23,7 @@ from ibidem.retrieve.access.policy import (
     decide,
 )
 
-from .conftest import EPOCH, SECOND, record
-
-POLICY = TrustPolicy()
-LOW = TrustContext(level=1, scopes=())
-STUBS = TrustContext(level=1, scopes=(), reveal="stub")
-
-
-def hidden(text: str = "hidden", **fields: Any) -> Record:
-    return record(text=text, **{"level": 3, **fields})
+from .conftest import EPOCH, LOW, POLICY, SECOND, hidden, record
 
 
 def test_tr1_levels_and_scopes_decide():

@@ -32,22 +32,6 @@ from .secret import NEEDLES, add_secret, places_of
 SOURCE = str(Path(__file__).parents[3] / "src")
 
 
-def test_the_next_erasure_finishes_one_that_was_cut_short(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with ibidem.init(tmp_path) as repo:
-        secret = add_secret(repo)
-        with repo.transaction() as tx:
-            other = tx.add_node("Doc", summary="another one that has to go")
-        repo.retrieve(SECRET)
-        with monkeypatch.context() as patch:
-            patch.setattr(erasing, "finish", lambda *_: True)
-            repo.maintenance.erase(secret)
-        repo.maintenance.erase(other)
-        assert repo.maintenance.fsck().is_clean
-    assert places_of(tmp_path, *NEEDLES) == []
-
-
 @pytest.mark.parametrize("step", ["drop_index", "close"])
 def test_what_another_erases_meanwhile_is_destroyed_before_the_mark_goes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str

@@ -22,7 +22,7 @@ from ibidem.repo.erasure import erase as erasing
 from ibidem.repo.maintenance.report import FaultKind, FsckReport
 from ibidem.repo.repository import Repository
 from ibidem.repo.state import ERASING_CELL
-from ibidem.store.lmdb import scrub
+from ibidem.store.lmdb import file as lmdb_file
 from ibidem.store.lmdb.environment import Environment
 
 from .conftest import SECRET
@@ -34,7 +34,7 @@ FAILING: tuple[tuple[Any, str, OSError], ...] = (
     (os, "fsync", NO_SPACE),
     (os, "unlink", NO_SPACE),
     (os, "rmdir", NO_SPACE),
-    (scrub, "_blank", NO_SPACE),
+    (lmdb_file, "_blank", NO_SPACE),
     (destroy, "blank", NO_SPACE),
 )
 """Every call by which an erasure changes what is on the medium, and what it raises."""

@@ -14,7 +14,7 @@ import pytest
 import ibidem
 from ibidem.objects.errors import IbidemError
 from ibidem.repo.maintenance.folder import fsck_folder
-from ibidem.store.lmdb.layout import TABLES
+from ibidem.store.lmdb.file import TABLES
 from ibidem.store.lmdb.pages import check_pages
 
 

@@ -1,9 +1,14 @@
-"""Overwrites, in place, what an LMDB file still holds of deleted records.
+"""What is done to LMDB's file itself and not through LMDB: it is checked, and erased bytes are
+overwritten in place.
 
 LMDB writes changed pages to new places and lets the old ones lie; a page that is used again keeps
-what its new records do not cover. All of that is slack by the reading of `pages.py`, and nothing
-but zeros needs to be there. Live bytes are never written, so being stopped at any moment costs
-nothing but the rest of the work.
+what its new records do not cover. All of that is slack by the reading of `pages.py`, which nothing
+but this module uses, and nothing but zeros needs to be there. Live bytes are never written, so
+being stopped at any moment costs nothing but the rest of the work.
+
+A compacting copy in its place would not do: a process that has the old file open writes into what
+nobody reads any more, unless every call asks whether it is still the same one, and keeps the bytes
+on the disk for as long. And damage has to be found before LMDB opens a file.
 """
 
 from __future__ import annotations
@@ -11,16 +16,52 @@ from __future__ import annotations
 import io
 import os
 import time
+from pathlib import Path
 from typing import Any
 
 from ibidem.objects.errors import CorruptError, ErrorKind, StorageError
 from ibidem.store.files import medium_error
-from ibidem.store.lmdb.environment import DATA_FILE, Environment
-from ibidem.store.lmdb.layout import TABLES
-from ibidem.store.lmdb.pages import Span, check_pages
+from ibidem.store.lmdb.environment import DATA_FILE, LOCK_FILE, TIMEOUT_SECONDS, Environment
+from ibidem.store.lmdb.pages import PageReport, Span, check_pages, metas_of
+from ibidem.store.lock import writer_lock
 
+TABLES = ("blocks", "cells")
 _CHUNK_BYTES = 1 << 20
 _PAUSE_SECONDS = 0.005
+
+
+def check_layout(folder: Path, *, timeout_seconds: float = TIMEOUT_SECONDS) -> PageReport:
+    """Returns what is wrong with the pages of the store in a folder; nothing is changed.
+
+    Nobody is kept from writing unless a write came between and something seems wrong: then it is
+    read again while writers wait.
+
+    Raises:
+        StorageError: kind `locked`: a writer held the store for too long.
+        OSError: there is no such file, or it cannot be read.
+    """
+    path = folder / DATA_FILE
+    before = metas_of(path)
+    report = check_pages(path, TABLES)
+    if report.faults and metas_of(path) != before:
+        with writer_lock(folder / LOCK_FILE, timeout_seconds=timeout_seconds):
+            report = check_pages(path, TABLES)
+    return report
+
+
+def unscrubbed_bytes(folder: Path) -> int:
+    """Returns how many bytes of the file hold neither live data nor zeros: deleted records.
+
+    Raises:
+        OSError: there is no such file, or it cannot be read.
+    """
+    path = folder / DATA_FILE
+    count = 0
+    with path.open("rb") as file:
+        for start, stop in check_pages(path, TABLES).slack:
+            file.seek(start)
+            count += sum(map(bool, file.read(stop - start)))
+    return count
 
 
 def scrub(environment: Environment, *, timeout_seconds: float) -> int:
