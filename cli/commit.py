@@ -44,6 +44,9 @@ def command(
 
     Without a change there is no commit, and that is no failure.
 
+    Reads Markdown, reStructuredText, plain text, Python and other source, HTML, notebook, CSV, TSV,
+    e-mail, mailbox, EPUB, DOCX, PPTX, JSON lines; PDF with pip install 'ibidem[pdf]'.
+
     \b
     Examples:
       repo commit notes/ -m "notes of the week"

@@ -1,38 +1,42 @@
-"""One source to its drafts: decode, read the format, outline, name.
+"""One source to its drafts: read or extract the format, outline, name.
 
-Nothing here touches a repository or a file. The parts joined give the decoded source back, whatever
-the format module made of it.
+Nothing here touches a repository or a file. The parts joined give the stored text back, whatever
+the format module made of it: of a text format that is the source, of any other what its extractor
+wrote.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 from dataclasses import field
 from pathlib import PurePosixPath
 
 from ibidem.ingest.draft import Draft, drafts
+from ibidem.ingest.extraction import Extraction
+from ibidem.ingest.formats import MARKDOWN, RST, Format, format_of
 from ibidem.ingest.front_matter import FrontMatter, read_front_matter
-from ibidem.ingest.mark import BOM, Heading, Mark, with_gaps
-from ibidem.ingest.markdown import markdown_marks
-from ibidem.ingest.outline import Outline, outline
-from ibidem.ingest.plain import code_marks, plain_marks
+from ibidem.ingest.mark import BOM, Heading, Mark, introduced, with_gaps
+from ibidem.ingest.outline import outline
+from ibidem.ingest.rst import rst_title
+from ibidem.ingest.sandbox import Sandbox
+from ibidem.ingest.split import PASSAGE_CHARS_MAX
 from ibidem.objects.codec import Value
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.record import record
 
-MARKDOWN = "text/markdown"
-PLAIN = "text/plain"
-NDJSON = "application/x-ndjson"
-MEDIA_TYPES = (MARKDOWN, PLAIN, NDJSON)
-
 PATH_CHARS_MAX = 4096
 TITLE_CHARS_MAX = 2000
+
+EXTRACTION_PROPS = ("extractor", "extractor_version", "source_sha256")
+"""What a document says of the program that read it, and of the bytes it read."""
 
 RESERVED = frozenset(
     {
         "source",
         "media_type",
         "language",
+        *EXTRACTION_PROPS,
         "id",
         "ntype",
         "summary",
@@ -44,38 +48,6 @@ RESERVED = frozenset(
 )
 """Names that front matter may not take; such an entry is stored as `front_matter_<name>`."""
 
-_SUFFIXES = {
-    "bash": ".bash",
-    "c": ".c .h",
-    "cpp": ".cc .cpp .hpp",
-    "csharp": ".cs",
-    "css": ".css",
-    "go": ".go",
-    "html": ".html .htm",
-    "ini": ".cfg .ini",
-    "java": ".java",
-    "javascript": ".js .jsx .mjs",
-    "json": ".json",
-    "kotlin": ".kt",
-    "lua": ".lua",
-    "perl": ".pl",
-    "php": ".php",
-    "python": ".py .pyi",
-    "r": ".r",
-    "ruby": ".rb",
-    "rust": ".rs",
-    "scala": ".scala",
-    "sh": ".sh",
-    "sql": ".sql",
-    "swift": ".swift",
-    "toml": ".toml",
-    "typescript": ".ts .tsx",
-    "xml": ".xml",
-    "yaml": ".yaml .yml",
-    "zig": ".zig",
-}
-_LANGUAGES = {suffix: name for name, suffixes in _SUFFIXES.items() for suffix in suffixes.split()}
-
 
 @record
 class Reading:
@@ -85,51 +57,106 @@ class Reading:
     warnings: list[str] = field(default_factory=list)
 
 
-def media_type_of(path: str) -> str:
-    """Returns the media type that a file's name stands for; text of any other kind is plain."""
-    suffix = PurePosixPath(path).suffix.lower()
-    if suffix in (".md", ".markdown"):
-        return MARKDOWN
-    return NDJSON if suffix in (".ndjson", ".jsonl") else PLAIN
-
-
-def read_document(path: str, source: str, *, media_type: str | None = None) -> Reading:
+def read_document(
+    path: str, source: str | bytes, *, media_type: str | None = None, sandbox: Sandbox | None = None
+) -> Reading:
     """Returns the nodes of one document.
 
     Args:
         path: the document's name in the repository, POSIX, relative; it decides the document's id.
-        source: the decoded text, its line endings and byte order mark as they were.
-        media_type: `text/markdown` or `text/plain`; by default what the name of `path` says.
+        source: bytes, or decoded text, its line endings and byte order mark as they were.
+        media_type: by default what the name of `path` says.
+        sandbox: extracts what is no text; None: one of its own.
 
     Raises:
-        InvalidInputError: the path or the media type is not one.
+        InvalidInputError: the path or the media type is not one, or the source is not of its format
+            or cannot be read here (kind `missing-package`).
     """
     check_path(path)
-    media_type = media_type or media_type_of(path)
-    props: dict[str, Value] = {"source": path, "media_type": media_type}
+    source_format = format_of(path, media_type)
+    props: dict[str, Value] = {"source": path, "media_type": source_format.media_type}
+    if source_format.language is not None:
+        props["language"] = source_format.language
+    if source_format.is_extracted:
+        return _extracted(path, source, source_format, props, sandbox)
+    text = source if isinstance(source, str) else source.decode("utf-8")
+    return _text(path, text, source_format, props, sandbox)
+
+
+def _extracted(
+    path: str,
+    source: str | bytes,
+    source_format: Format,
+    props: dict[str, Value],
+    sandbox: Sandbox | None,
+) -> Reading:
+    """Reads a source of which the text is stored that its extractor wrote."""
+    data = source.encode("utf-8") if isinstance(source, str) else source
+    props["extractor"], props["extractor_version"] = source_format.extractor
+    props["source_sha256"] = hashlib.sha256(data).hexdigest()
+    extraction = _extract(source_format, data, sandbox)
+    for name, value in extraction.props.items():
+        props[name] = value if isinstance(value, str) else list(value)
+    marks = introduced(extraction.text, extraction.marks, PASSAGE_CHARS_MAX)
+    made = _drafts(path, extraction.text, 0, list(marks), extraction.title, props)
+    return Reading(made, list(extraction.warnings))
+
+
+def _text(
+    path: str,
+    source: str,
+    source_format: Format,
+    props: dict[str, Value],
+    sandbox: Sandbox | None,
+) -> Reading:
+    """Reads a source that is stored as it is."""
     warnings = (
         ["byte order mark at the start, kept in the source"] if source.startswith(BOM) else []
     )
     body = len(BOM) if source.startswith(BOM) else 0
     front = FrontMatter()
-    if media_type == MARKDOWN:
+    if source_format.read is None:
+        raise InvalidInputError(
+            f"media_type: got {source_format.media_type!r}, expected that of a document"
+        )
+    if source_format.media_type == MARKDOWN:
         front = read_front_matter(source, body)
-        marks: list[Mark] = list(markdown_marks(source, front.stop))
         body = front.stop
         _add_front_matter(props, front)
         warnings += front.warnings
-    elif media_type == PLAIN:
-        language = _LANGUAGES.get(PurePosixPath(path).suffix.lower())
-        if language is not None:
-            props["language"] = language
-        marks = list(plain_marks(source) if language is None else code_marks(source, language))
+        marks = list(source_format.read(source, body))
+    elif source_format.entry is not None and source_format.is_installed:
+        props["extractor"], props["extractor_version"] = source_format.extractor
+        marks = list(_extract(source_format, source.encode("utf-8"), sandbox).marks)
     else:
-        raise InvalidInputError(
-            f"media_type: got {media_type!r}, expected {MARKDOWN!r} or {PLAIN!r} for a document"
-        )
-    outlined: Outline = outline(source, with_gaps(source, body, marks))
-    title = (_title(front, marks) or PurePosixPath(path).name)[:TITLE_CHARS_MAX]
-    return Reading(drafts(path, outlined, title=title, props=props), warnings)
+        marks = list(source_format.read(source, body))
+    title = None
+    if source_format.media_type == RST:
+        title = rst_title(source, body, marks)
+    elif source_format.language is None:
+        title = _title(front, marks)
+    if source_format.language is None:
+        marks = list(introduced(source, marks, PASSAGE_CHARS_MAX))
+    return Reading(_drafts(path, source, body, marks, title, props), warnings)
+
+
+def _extract(source_format: Format, data: bytes, sandbox: Sandbox | None) -> Extraction:
+    if sandbox is not None:
+        return sandbox.extract(source_format, data)
+    with Sandbox() as own:
+        return own.extract(source_format, data)
+
+
+def _drafts(
+    path: str,
+    text: str,
+    body: int,
+    marks: list[Mark],
+    title: str | None,
+    props: dict[str, Value],
+) -> list[Draft]:
+    title = (title or PurePosixPath(path).name)[:TITLE_CHARS_MAX]
+    return drafts(path, outline(text, with_gaps(text, body, marks)), title=title, props=props)
 
 
 def stored_name(name: str) -> str:
@@ -162,6 +189,10 @@ def _title(front: FrontMatter, marks: Iterable[Mark]) -> str | None:
     title = front.values.get("title")
     if isinstance(title, str) and title.strip():
         return title.strip()
+    return _first_heading(marks)
+
+
+def _first_heading(marks: Iterable[Mark]) -> str | None:
     for mark in marks:
         if isinstance(mark, Heading) and mark.level == 1 and mark.text:
             return mark.text

@@ -13,19 +13,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from ibidem.ingest.document import (
-    MEDIA_TYPES,
-    NDJSON,
-    check_path,
-    media_type_of,
-    read_document,
-)
+from ibidem.ingest.document import check_path, read_document
 from ibidem.ingest.draft import document_id
+from ibidem.ingest.formats import MEDIA_TYPES, NDJSON, Format, format_of
 from ibidem.ingest.ignore import Ignore
 from ibidem.ingest.ndjson import LINE_BYTES_MAX, ingest_records, read_lines
 from ibidem.ingest.prune import prune_documents
 from ibidem.ingest.record import is_record_line
 from ibidem.ingest.report import Progress, Report
+from ibidem.ingest.sandbox import Sandbox
 from ibidem.ingest.secret import has_private_key, is_secret_name
 from ibidem.ingest.update import apply, plan
 from ibidem.ingest.walk import Found, Skipped, ignores_above, opened, printable, read, walk
@@ -98,7 +94,8 @@ def ingest(
         raise InvalidInputError(f"paths: got {paths!r:.100}, expected a list of paths")
     names = [os.fspath(path) for path in paths]
     _check(options, names, stdin)
-    return _Ingest(tx, options, stdin, progress).run(names)
+    with Sandbox() as sandbox:
+        return _Ingest(tx, options, stdin, progress, sandbox).run(names)
 
 
 def ingest_text(
@@ -116,7 +113,8 @@ def ingest_text(
             surrogates.
     """
     report = report or Report()
-    _ingest_source(tx, path, text, media_type, report)
+    with Sandbox() as sandbox:
+        _ingest_source(tx, path, text, media_type, report, sandbox)
     return report
 
 
@@ -146,11 +144,14 @@ class _Ingest:
     options: _Options
     stdin: BinaryIO | None
     progress: Callable[[Progress], None] | None
+    sandbox: Sandbox
     report: Report = field(default_factory=Report)
     _taken: dict[str, str] = field(default_factory=dict)
     """Document paths of this call, each with the file it came from."""
     _folders: list[str] = field(default_factory=list)
     """Paths of the folders walked to the end."""
+    _missing: dict[str, dict[str, str]] = field(default_factory=dict)
+    """Programs that an extra would cut better, each with its language, by what installs it."""
 
     def run(self, paths: Sequence[str]) -> Report:
         found = [entry for path in paths for entry in self._entries(path)]
@@ -168,6 +169,11 @@ class _Ingest:
             bytes_done += 0 if entry is None else entry.size_bytes
             if self.progress is not None:
                 self.progress(Progress(path, index, len(found), bytes_done, bytes_count))
+        for install, files in self._missing.items():
+            names = ", ".join(sorted(set(files.values())))
+            more = f" and {len(files) - 1:,} more" if len(files) > 1 else ""
+            text = f"this{more} ({names}) cut at blank lines; at definitions after {install}"
+            self.report.warnings.append((next(iter(files)), text))
         if self.options.prune:
             prune_documents(self.tx, self._folders, self._root(), self.report)
         return self.report
@@ -237,7 +243,7 @@ class _Ingest:
         check_path(entry.path)
         try:
             with opened(entry.base, entry.below, follow=entry.follow) as descriptor:
-                if (self.options.media_type or media_type_of(entry.path)) == NDJSON:
+                if format_of(entry.path, self.options.media_type).media_type == NDJSON:
                     self._records(descriptor, entry.path)
                 else:
                     self._document(read(descriptor, self.options.size_bytes_max), entry)
@@ -279,12 +285,16 @@ class _Ingest:
                 f"path: {entry.path!r} is taken by {printable(self._taken[entry.path])}",
                 hint="name a common root",
             )
-        reason = _unfit(data)
+        media_type = self.options.media_type
+        source_format = format_of(entry.path, media_type)
+        reason = _unfit(data, source_format)
         if reason is not None:
             self._skip(entry.path, reason)
             return
-        media_type = self.options.media_type
-        _ingest_source(self.tx, entry.path, data.decode("utf-8"), media_type, self.report)
+        _ingest_source(self.tx, entry.path, data, media_type, self.report, self.sandbox)
+        if source_format.language and source_format.entry and not source_format.is_installed:
+            missing = self._missing.setdefault(source_format.install, {})
+            missing[printable(entry.path)] = source_format.name
 
     def _skip(self, path: str, reason: str) -> None:
         self.report.skipped.append((printable(path), reason))
@@ -302,13 +312,15 @@ def _absolute(path: str) -> Path:
     return Path(os.path.abspath(path))  # noqa: PTH100  resolve() would follow links
 
 
-def _unfit(data: bytes) -> str | None:
+def _unfit(data: bytes, source_format: Format) -> str | None:
     """Why these bytes become no document."""
+    if has_private_key(data):
+        return "holds a private key"
+    if source_format.is_extracted:
+        return None
     place = data.find(b"\0")
     if place >= 0:
         return f"binary (NUL at byte {place})"
-    if has_private_key(data):
-        return "holds a private key"
     try:
         data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -317,14 +329,19 @@ def _unfit(data: bytes) -> str | None:
 
 
 def _ingest_source(
-    tx: Transaction, path: str, source: str, media_type: str | None, report: Report
+    tx: Transaction,
+    path: str,
+    source: str | bytes,
+    media_type: str | None,
+    report: Report,
+    sandbox: Sandbox,
 ) -> None:
-    if "\0" in source:
+    if isinstance(source, str) and "\0" in source:
         raise InvalidInputError(f"text: NUL at character {source.index(chr(0))}, expected text")
     if tx.is_tombstoned(document_id(path)):
         report.skipped.append((path, "forgotten: the document has a tombstone"))
         return
-    reading = read_document(path, source, media_type=media_type)
+    reading = read_document(path, source, media_type=media_type, sandbox=sandbox)
     change = plan(tx, reading.drafts)
     apply(tx, change)
     report.warnings.extend((path, warning) for warning in reading.warnings)

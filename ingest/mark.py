@@ -9,7 +9,7 @@ follows.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ibidem.objects.record import record
 
@@ -23,17 +23,28 @@ LEAD_CHARS_MAX = 256
 
 BLANK_CHARS_MAX = 4000
 
-_LAYOUT = re.compile(r"[ \t\r\n\f\v*_-]*")
+_LAYOUT = re.compile(r"[ \t\r\n\f\v*_=~^\"'#+.:`-]*")
+_INTRODUCTION = re.compile(r"[:\uff1a][*_`\"')]{0,3}\Z")
+"""How a paragraph ends that introduces the block after it."""
+_INTRODUCTION_CHARS_MAX = 4
+_INTRODUCTION_ENDS = frozenset(":\uff1a*_`\"')")
 
 
 @record
 class Heading:
-    """A heading: `start:stop` is its source without the line end, `text` has the markup removed."""
+    """A heading: `start:stop` is its source without the line end, `text` has the markup removed.
+
+    One that is no source of its own, such as the name of a function, is empty: `start == stop`.
+    """
 
     start: int
     stop: int
     level: int
     text: str
+
+    def moved(self, by: int) -> Heading:
+        """Returns the same mark `by` characters further on."""
+        return Heading(self.start + by, self.stop + by, self.level, self.text)
 
 
 @record
@@ -45,8 +56,26 @@ class Block:
     format: str
     language: str | None = None
 
+    def moved(self, by: int) -> Block:
+        """Returns the same mark `by` characters further on."""
+        return Block(self.start + by, self.stop + by, self.format, self.language)
 
-Mark = Heading | Block
+
+@record
+class SectionEnd:
+    """The end of the sections of `level` or deeper, where no heading follows that would end them;
+    it is empty: `start == stop`."""
+
+    start: int
+    stop: int
+    level: int
+
+    def moved(self, by: int) -> SectionEnd:
+        """Returns the same mark `by` characters further on."""
+        return SectionEnd(self.start + by, self.stop + by, self.level)
+
+
+Mark = Heading | Block | SectionEnd
 
 
 def trim(source: str, start: int, stop: int) -> tuple[int, int] | None:
@@ -70,11 +99,46 @@ def with_gaps(source: str, start: int, marks: list[Mark]) -> Iterator[Mark]:
     """
     at = start
     for mark in marks:
-        assert at <= mark.start < mark.stop, f"BUG: mark {mark} out of order after {at}"
-        yield from _gap(source, at, mark.start)
+        assert at <= mark.start <= mark.stop, f"BUG: mark {mark} out of order after {at}"
+        for block in _gap(source, at, mark.start):
+            yield block
+            at = block.stop
         yield mark
-        at = mark.stop
+        if not isinstance(mark, SectionEnd):
+            at = mark.stop
     yield from _gap(source, at, len(source))
+
+
+def introduced(source: str, marks: Iterable[Mark], size_max: int) -> Iterator[Mark]:
+    """Yields `marks`, with each paragraph that ends in a colon joined to the block after it.
+
+    The passage has the format and language of what is introduced. Nothing is joined over a heading,
+    or to more than `size_max` characters.
+    """
+    held: Block | None = None
+    for mark in marks:
+        if held is not None:
+            if isinstance(mark, Block) and mark.stop - held.start <= size_max:
+                mark = Block(held.start, mark.stop, mark.format, mark.language)
+            else:
+                yield held
+            held = None
+        if source[mark.stop - 1] in _INTRODUCTION_ENDS and _introduces(source, mark):
+            assert isinstance(mark, Block), "BUG: only a paragraph introduces"
+            held = mark
+        else:
+            yield mark
+    if held is not None:
+        yield held
+
+
+def _introduces(source: str, mark: Mark) -> bool:
+    end = source[max(mark.start, mark.stop - _INTRODUCTION_CHARS_MAX) : mark.stop]
+    return (
+        isinstance(mark, Block)
+        and mark.format == "paragraph"
+        and _INTRODUCTION.search(end) is not None
+    )
 
 
 def _gap(source: str, start: int, stop: int) -> Iterator[Block]:

@@ -94,6 +94,8 @@ class _Builder:
             self._open[-1].children.append((lead, Passage(text, mark.format, mark.language)))
         else:
             self._close(mark.level)
+            if not isinstance(mark, Heading):
+                return
             self._open.append(_Open(mark, mark.start, self._done))
         self._done = mark.stop
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ibidem.ingest.mark import BOM, Block, Mark, trim
+from ibidem.ingest.mark import Block, Mark, trim
 from ibidem.ingest.split import CODE, PROSE, Finder, split
 
 _PARAGRAPH = re.compile(
@@ -18,21 +18,23 @@ _PARAGRAPH = re.compile(
 _CONTINUES = frozenset(" \t)]}")
 
 
-def plain_marks(source: str) -> Iterator[Mark]:
-    """Yields a mark a paragraph; one over the limit is cut at ends of sentences."""
-    for match in _PARAGRAPH.finditer(source, _body_start(source)):
+def plain_marks(source: str, start: int = 0) -> Iterator[Mark]:
+    """Yields a mark a paragraph from `start`; one over the limit is cut at ends of sentences."""
+    for match in _PARAGRAPH.finditer(source, start):
         yield from blocks(source, match.start(), match.end(), "paragraph", None, PROSE)
 
 
-def code_marks(source: str, language: str | None) -> Iterator[Mark]:
-    """Yields a mark a top-level stretch of program source."""
-    start = stop = _body_start(source)
-    for match in _PARAGRAPH.finditer(source, start):
+def code_marks(
+    source: str, language: str | None, start: int = 0, stop: int | None = None
+) -> Iterator[Mark]:
+    """Yields a mark a top-level stretch of program source between `start` and `stop`."""
+    begin = end = start
+    for match in _PARAGRAPH.finditer(source, start, len(source) if stop is None else stop):
         if source[match.start()] not in _CONTINUES:
-            yield from blocks(source, start, stop, "code", language, CODE)
-            start = match.start()
-        stop = match.end()
-    yield from blocks(source, start, stop, "code", language, CODE)
+            yield from blocks(source, begin, end, "code", language, CODE)
+            begin = match.start()
+        end = match.end()
+    yield from blocks(source, begin, end, "code", language, CODE)
 
 
 def blocks(
@@ -43,7 +45,3 @@ def blocks(
         text_range = trim(source, *piece)
         if text_range is not None:
             yield Block(*text_range, name, language)
-
-
-def _body_start(source: str) -> int:
-    return 1 if source.startswith(BOM) else 0

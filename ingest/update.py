@@ -12,8 +12,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ibidem.ingest.document import stored_name
+from ibidem.ingest.document import EXTRACTION_PROPS, stored_name
 from ibidem.ingest.draft import Draft
+from ibidem.ingest.extraction import SOURCE_PROPS
+from ibidem.ingest.formats import MARKDOWN
 from ibidem.ingest.front_matter import read_front_matter
 from ibidem.ingest.mark import BOM
 from ibidem.objects.codec import encode
@@ -155,11 +157,13 @@ def _is_same(node: Node, draft: Draft) -> bool:
 
 
 def _owned(node: Node) -> frozenset[str]:
-    """The properties that ingest gave a node; of a document, its front matter tells."""
+    """The properties that ingest gave a node; of a document, its front matter tells,
+    or that it was extracted."""
     if node.key is None or node.key[0] != DOCUMENT:
         return _OWNED.get(node.ntype, frozenset())
+    owned = frozenset({"source", "media_type", "language", *EXTRACTION_PROPS})
+    if node.props.get("media_type") != MARKDOWN:
+        return owned | SOURCE_PROPS if "source_sha256" in node.props else owned
     lead = node.children[0].lead if node.children else node.tail
     front = read_front_matter(lead, len(BOM) if lead.startswith(BOM) else 0)
-    return frozenset({"source", "media_type", "language"}) | frozenset(
-        map(stored_name, front.values)
-    )
+    return owned | frozenset(map(stored_name, front.values))

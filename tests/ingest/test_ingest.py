@@ -331,7 +331,7 @@ def test_strict_raises_at_the_first_error_and_the_transaction_publishes_nothing(
     ("paths", "options"),
     [
         ("a.md", {}),
-        (["a.md"], {"media_type": "text/html"}),
+        (["a.md"], {"media_type": "image/png"}),
         (["a.md"], {"prune": True}),
         (["-"], {}),
         ([""], {}),

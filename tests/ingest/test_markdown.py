@@ -171,4 +171,4 @@ def test_a_path_that_is_not_relative_and_normal_is_refused(path):
 
 def test_an_unknown_media_type_is_refused():
     with pytest.raises(InvalidInputError, match="media_type"):
-        read_document("a.md", "", media_type="application/pdf")
+        read_document("a.md", "", media_type="image/png")

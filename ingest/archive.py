@@ -1,0 +1,123 @@
+"""The parts of a zip archive, in memory and within limits: nothing is written, no name is followed.
+
+Sizes that an archive states are not believed: what is unpacked is counted. A name is only a key, so
+one that leads out of a folder (`../`) names nothing.
+"""
+
+from __future__ import annotations
+
+import io
+import lzma
+import posixpath
+import zipfile
+import zlib
+from dataclasses import dataclass, field
+from urllib.parse import unquote
+
+from ibidem.ingest.html_tree import Element, parse
+from ibidem.objects.errors import ErrorKind, InvalidInputError
+
+PARTS_MAX = 20_000
+UNPACKED_BYTES_MAX = 128 << 20
+"""Of all parts of one archive that are read; the text of a thick book has some 5 MB."""
+
+_BROKEN = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    RuntimeError,
+    NotImplementedError,
+    OSError,
+    EOFError,
+    ValueError,
+)
+"""What `zipfile` raises for a part that is damaged, encrypted or packed in a way it lacks."""
+
+
+@dataclass
+class Archive:
+    """An archive that is open for reading."""
+
+    _zip: zipfile.ZipFile
+    unpacked_bytes_max: int = UNPACKED_BYTES_MAX
+    _names: frozenset[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._names = frozenset(self._zip.namelist())
+
+    @classmethod
+    def open(cls, data: bytes, *, unpacked_bytes_max: int = UNPACKED_BYTES_MAX) -> Archive:
+        """Opens an archive.
+
+        Raises:
+            InvalidInputError: it is none, or has more than `PARTS_MAX` parts.
+        """
+        try:
+            archive = zipfile.ZipFile(io.BytesIO(data))
+        except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
+            raise InvalidInputError(f"archive: {error}, expected a zip file") from error
+        if len(archive.infolist()) > PARTS_MAX:
+            raise InvalidInputError(
+                f"archive: {len(archive.infolist())} parts, expected at most {PARTS_MAX}",
+                kind=ErrorKind.LIMIT_EXCEEDED,
+            )
+        return cls(archive, unpacked_bytes_max)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._names
+
+    def names(self) -> list[str]:
+        """Returns the names of all parts, sorted."""
+        return sorted(self._names)
+
+    def read(self, name: str) -> bytes:
+        """Returns the bytes of a part.
+
+        Raises:
+            InvalidInputError: there is none of this name, it cannot be unpacked, or the parts that
+                were read exceed `unpacked_bytes_max`.
+        """
+        if name not in self._names:
+            raise InvalidInputError(f"archive: has no part {name!r:.200}")
+        try:
+            with self._zip.open(name) as stream:
+                data = stream.read(self.unpacked_bytes_max + 1)
+        except _BROKEN as error:
+            raise InvalidInputError(f"archive: part {name!r:.200}: {error}") from error
+        self.unpacked_bytes_max -= len(data)
+        if self.unpacked_bytes_max < 0:
+            raise InvalidInputError(
+                "archive: its parts unpack to more than the limit, expected at most "
+                f"{UNPACKED_BYTES_MAX} bytes",
+                kind=ErrorKind.LIMIT_EXCEEDED,
+            )
+        return data
+
+    def xml(self, name: str) -> Element:
+        """Returns a part that is XML, as a tree.
+
+        Raises:
+            InvalidInputError: as for `read`; or it declares entities, which no such part needs.
+        """
+        data = self.read(name)
+        text = data.decode(
+            "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8", "replace"
+        )
+        if "<!ENTITY" in text[: 1 << 16]:
+            raise InvalidInputError(
+                f"archive: part {name!r:.200} declares entities, expected none",
+                hint="they can grow without bound, and no such document needs them",
+            )
+        return parse(text.removeprefix("\ufeff"), xml=True)
+
+
+def resolved(base: str, target: str) -> str:
+    """Returns the name of the part that a reference in the part `base` leads to.
+
+    >>> resolved("OEBPS/text/a.xhtml", "../b.xhtml#c"), resolved("a.opf", "../../etc/passwd")
+    ('OEBPS/b.xhtml', '../../etc/passwd')
+    """
+    path = unquote(target.partition("#")[0])
+    if path.startswith("/"):
+        return posixpath.normpath(path.lstrip("/"))
+    return posixpath.normpath(posixpath.join(posixpath.dirname(base), path))

@@ -1,0 +1,201 @@
+"""Program source to marks by tree-sitter: a passage a definition, under the names around it.
+
+Byte for byte, as for Python: a name is a heading without source, and what stands above a definition
+(comments, attributes) goes with it. Source that does not parse is cut as far as it does.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from ibidem.ingest.extraction import Extraction
+from ibidem.ingest.html_tree import words
+from ibidem.ingest.mark import BOM, Heading, Mark, SectionEnd, trim
+from ibidem.ingest.plain import blocks, code_marks
+from ibidem.ingest.split import CODE
+from ibidem.objects.record import record
+
+NAME_CHARS_MAX = 256
+DEPTH_MAX = 16
+
+_BODIES = words(
+    """
+    block body_statement class_body declaration_list enum_body field_declaration_list
+    interface_body object_type program statement_block linkage_specification enum_body_declarations
+    """
+)
+"""Nodes in which definitions stand; what is inside any other node stays with it."""
+_WRAPPERS = words("export_statement template_declaration")
+_COMMENTS = ("comment", "attribute", "decorator")
+_FUNCTIONS = words(
+    """
+    function_declaration generator_function_declaration method_definition function_definition
+    function_item method_declaration constructor_declaration method singleton_method
+    abstract_method_signature function_signature_item
+    """
+)
+_CONTAINERS = words(
+    """
+    class_declaration abstract_class_declaration interface_declaration enum_declaration
+    internal_module struct_item enum_item trait_item impl_item mod_item record_declaration
+    struct_specifier class_specifier enum_specifier namespace_definition namespace_declaration
+    struct_declaration module class trait_declaration type_alias_declaration type_declaration
+    type_item union_item annotation_type_declaration
+    """
+)
+_CLOSING = re.compile(r"(?:[^\w\s]|\s|\bend\b)*")
+"""What closes a definition and says nothing."""
+_LINE_REST = re.compile(r"[ \t]*[;,]*")
+
+
+@record
+class Grammar:
+    """Where a language's grammar is: a module, and the function in it."""
+
+    module: str
+    function: str = "language"
+
+
+GRAMMARS = {
+    "c": Grammar("tree_sitter_c"),
+    "cpp": Grammar("tree_sitter_cpp"),
+    "csharp": Grammar("tree_sitter_c_sharp"),
+    "go": Grammar("tree_sitter_go"),
+    "java": Grammar("tree_sitter_java"),
+    "javascript": Grammar("tree_sitter_javascript"),
+    "php": Grammar("tree_sitter_php", "language_php"),
+    "ruby": Grammar("tree_sitter_ruby"),
+    "rust": Grammar("tree_sitter_rust"),
+    "typescript": Grammar("tree_sitter_typescript", "language_typescript"),
+}
+
+
+def extract(data: bytes, language: str) -> Extraction:
+    """Returns the marks of a program; its text stays what it is, and is not given back."""
+    from tree_sitter import Language, Parser
+
+    source = data.decode("utf-8")
+    grammar = GRAMMARS[language]
+    module = importlib.import_module(grammar.module)
+    tree = Parser(Language(getattr(module, grammar.function)())).parse(data)
+    start = len(BOM) if source.startswith(BOM) else 0
+    marks = _Cut(source, data, language).body(tree.root_node, start, len(source), 1)
+    return Extraction("", tuple(marks))
+
+
+class _Cut:
+    def __init__(self, source: str, data: bytes, language: str) -> None:
+        self._source = source
+        self._data = data
+        self._language = language
+        self._ascii = len(source) == len(data)
+        self._bytes = self._chars = 0
+
+    def body(self, node: Any, start: int, stop: int, level: int) -> Iterator[Mark]:
+        """Yields the marks of a program, or of a definition with others in it."""
+        done = start
+        found = list(self._definitions(node, start))
+        for index, (inner, begin, end) in enumerate(found):
+            end = self._end(end, stop, is_last=index == len(found) - 1)
+            text_range = trim(self._source, begin, end)
+            if text_range is None or begin < done:
+                continue
+            yield from self._own(done, begin, level)
+            yield Heading(text_range[0], text_range[0], level, _name(inner))
+            if _has_members(inner) and level < DEPTH_MAX:
+                yield from self.body(inner, begin, end, level + 1)
+            else:
+                yield from blocks(self._source, begin, end, "code", self._language, CODE)
+            yield SectionEnd(end, end, level)
+            done = end
+        yield from self._own(done, stop, level)
+
+    def _end(self, end: int, stop: int, *, is_last: bool) -> int:
+        """Returns where a definition ends, with what closes it and what is around it."""
+        if is_last and _CLOSING.fullmatch(self._source, end, stop):
+            return stop
+        rest = _LINE_REST.match(self._source, end, stop)
+        return end if rest is None else rest.end()
+
+    def _own(self, start: int, stop: int, level: int) -> Iterator[Mark]:
+        if level > 1:
+            yield from blocks(self._source, start, stop, "code", self._language, CODE)
+        else:
+            yield from code_marks(self._source, self._language, start, stop)
+
+    def _definitions(self, node: Any, start: int) -> Iterator[tuple[Any, int, int]]:
+        """Yields the definitions in a node, with where each begins (comments above included) and
+        ends."""
+        stack = [(child, None) for child in reversed(node.children)]
+        begin = start
+        while stack:
+            child, wrapper = stack.pop()
+            stop = self._char((wrapper or child).end_byte)
+            if _is_definition(child):
+                yield child, begin, stop
+                begin = stop
+            elif child.type in _BODIES and _has_members(child):
+                stack.extend((each, None) for each in reversed(child.children))
+            elif child.type in _WRAPPERS and _has_members(child):
+                stack.extend((each, wrapper or child) for each in reversed(child.children))
+            elif wrapper is None and not any(word in child.type for word in _COMMENTS):
+                begin = max(begin, stop)
+
+    def _char(self, at: int) -> int:
+        """Returns the character of a byte; places are asked for in about ascending order."""
+        if self._ascii:
+            return at
+        if at < self._bytes:
+            self._chars -= len(self._data[at : self._bytes].decode("utf-8", "replace"))
+        else:
+            self._chars += len(self._data[self._bytes : at].decode("utf-8", "replace"))
+        self._bytes = at
+        return self._chars
+
+
+def _is_definition(node: Any) -> bool:
+    if node.type in _FUNCTIONS:
+        return True
+    if node.type in ("lexical_declaration", "variable_declaration"):  # const f = () => ...
+        values = [child.child_by_field_name("value") for child in node.named_children]
+        return len(values) == 1 and values[0] is not None and "function" in values[0].type
+    if node.type in ("namespace_definition", "struct_specifier", "enum_specifier"):
+        return node.child_by_field_name("body") is not None
+    return node.type in _CONTAINERS and node.is_named
+
+
+def _has_members(node: Any) -> bool:
+    """Whether there are definitions in a node, other than inside a function."""
+    if node.type in _FUNCTIONS:
+        return False
+    stack = list(node.children)
+    while stack:
+        child = stack.pop()
+        if _is_definition(child):
+            return True
+        if child.type in _BODIES or child.type in _WRAPPERS:
+            stack.extend(child.children)
+    return False
+
+
+def _name(node: Any) -> str:
+    """Returns the name of a definition; of a method in Go, with its receiver's type."""
+    found = node.child_by_field_name("name") or node.child_by_field_name("declarator")
+    if found is None:
+        inner = (child.child_by_field_name("name") for child in node.named_children)
+        found = node.child_by_field_name("type") or next(filter(None, inner), None)
+    while found is not None and (inner_name := found.child_by_field_name("declarator")):
+        found = inner_name
+    name = str(node.type).replace("_", " ") if found is None else _text(found)
+    receiver = node.child_by_field_name("receiver")
+    if receiver is not None:
+        words_of = receiver.text.decode("utf-8", "replace").strip("()").replace("*", " ").split()
+        name = f"{words_of[-1].partition('[')[0]}.{name}" if words_of else name
+    return name[:NAME_CHARS_MAX]
+
+
+def _text(node: Any) -> str:
+    return " ".join(node.text.decode("utf-8", "replace").partition("(")[0].split()).lstrip("*& ")

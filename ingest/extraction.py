@@ -1,0 +1,183 @@
+"""What an extractor makes of a source that is no text: text of its own, with its marks.
+
+The text is what is stored, so it is written to be read: headings, tables and code as in Markdown.
+The marks are recorded while it is written and nothing parses it again: a paragraph that happens to
+begin with `#` stays a paragraph.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from blake3 import blake3
+
+from ibidem.ingest.mark import BLANK, Heading, Mark
+from ibidem.ingest.markdown import HEADING_CHARS_MAX, LANGUAGE_CHARS_MAX, markdown_marks
+from ibidem.ingest.plain import blocks
+from ibidem.ingest.split import CODE, PROSE, ROWS, Finder
+from ibidem.objects.constants import DOCUMENT_BYTES_MAX
+from ibidem.objects.errors import ErrorKind, InvalidInputError
+from ibidem.objects.record import record
+
+TABLE_CHARS = 1000
+"""A passage of a table goes on to the next good place after this many characters."""
+TABLE_CHARS_MAX = 2000
+CELL_CHARS_MAX = 2000
+HEADER_CHARS_MAX = 1000
+"""A longer header of a table is not repeated."""
+SOURCE_PROPS = frozenset(
+    {
+        "author",
+        "text_language",
+        "from",
+        "to",
+        "cc",
+        "date",
+        "subject",
+        "message_id",
+        "in_reply_to",
+        "attachments",
+    }
+)
+"""Every property that an extractor may give a document; a second ingest replaces them all."""
+_ROW_ODDS = 4
+"""One row in so many is a good place to cut a table, by its hash: an edit moves few cuts."""
+
+_FINDERS: dict[str, tuple[Finder, ...]] = {"list": ROWS, "table": ROWS, "code": CODE}
+_FENCE = re.compile(r"`{3,}")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_SPACES = re.compile(r"[ \t\r\n\f\v\u00a0]+")
+
+
+@record
+class Extraction:
+    """What one source came to."""
+
+    text: str
+    marks: tuple[Mark, ...]
+    title: str | None = None
+    props: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
+    """What the source says of itself, such as the sender of an e-mail."""
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass
+class Writer:
+    """Text that grows by blocks, with a blank line between two, and remembers what they are."""
+
+    bytes_max: int = DOCUMENT_BYTES_MAX
+    marks: list[Mark] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    _parts: list[str] = field(default_factory=list)
+    _size: int = 0
+    _bytes: int = 0
+
+    def heading(self, level: int, text: str) -> None:
+        """Opens a section; one without text is left out."""
+        text = one_line(text)[: HEADING_CHARS_MAX - 7]
+        if text:
+            start = self._append(f"{'#' * min(level, 6)} {text}")
+            self.marks.append(Heading(start, self._size, level, text))
+
+    def block(self, kind: str, text: str, language: str | None = None) -> None:
+        """Adds a passage, or several if it is too long; blank text is left out."""
+        text = clean(text).strip("\n")
+        if text.strip(BLANK):
+            start = self._append(text)
+            finders = _FINDERS.get(kind, PROSE)
+            for mark in blocks(text, 0, len(text), kind, language, finders):
+                self.marks.append(mark.moved(start))
+
+    def code(self, text: str, language: str | None = None) -> None:
+        """Adds a block of code between fences."""
+        text = clean(text).strip("\n").rstrip(BLANK)
+        if text:
+            inner = max((len(run) for run in _FENCE.findall(text)), default=2)
+            fence = "`" * (inner + 1)
+            language = None if language is None else language[:LANGUAGE_CHARS_MAX]
+            self.block("code", f"{fence}{language or ''}\n{text}\n{fence}", language)
+
+    def table(self, rows: Iterable[Sequence[str]]) -> None:
+        """Adds a table; each passage of it begins with the first row, which is its header."""
+        iterator = iter(rows)
+        header = next(iterator, None)
+        if header is None:
+            return
+        top = _row(header)
+        rule = "|" + "---|" * max(1, len(header))
+        head = f"{top}\n{rule}" if len(top) + len(rule) <= HEADER_CHARS_MAX else rule
+        lines = [head]
+        if head is rule:
+            self.block("table", top)
+        size = len(head)
+        for row in iterator:
+            line = _row(row)
+            if len(lines) > 1 and (
+                size + len(line) > TABLE_CHARS_MAX or (size > TABLE_CHARS and _is_cut(lines[-1]))
+            ):
+                self.block("table", "\n".join(lines))
+                lines, size = [head], len(head)
+            lines.append(line)
+            size += len(line) + 1
+        if len(lines) > 1 or head is not rule:
+            self.block("table", "\n".join(lines))
+
+    def markdown(self, text: str) -> None:
+        """Adds a text that is Markdown, with its own headings."""
+        text = clean(text).strip("\n")
+        if text.strip(BLANK):
+            start = self._append(text)
+            self.marks.extend(mark.moved(start) for mark in markdown_marks(text))
+
+    def first_heading(self) -> str | None:
+        """Returns the first heading of the first level, None if there is none."""
+        headings = (mark for mark in self.marks if isinstance(mark, Heading))
+        return next((mark.text for mark in headings if mark.level == 1), None)
+
+    def finish(
+        self,
+        title: str | None = None,
+        props: Mapping[str, str | tuple[str, ...]] | None = None,
+    ) -> Extraction:
+        """Returns what was written."""
+        assert SOURCE_PROPS.issuperset(props or {}), f"BUG: properties {props}"
+        text = "".join(self._parts)
+        title = one_line(title or "") or None
+        return Extraction(text, tuple(self.marks), title, props or {}, tuple(self.warnings))
+
+    def _append(self, text: str) -> int:
+        """Adds text and returns where it begins."""
+        gap = "\n\n" if self._parts else ""
+        start = self._size + len(gap)
+        self._bytes += len(gap) + len(text if text.isascii() else text.encode("utf-8"))
+        if self._bytes > self.bytes_max:
+            raise InvalidInputError(
+                f"text: {self._bytes} bytes or more, expected at most {self.bytes_max}",
+                kind=ErrorKind.LIMIT_EXCEEDED,
+            )
+        self._parts += (gap, text)
+        self._size = start + len(text)
+        return start
+
+
+def clean(text: str) -> str:
+    """Returns text without what no document holds: NUL, lone surrogates, carriage returns."""
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return _SURROGATE.sub("\ufffd", text.replace("\0", ""))
+
+
+def one_line(text: str) -> str:
+    """Returns text with one space for each run of white space, none at the ends."""
+    return _SPACES.sub(" ", clean(text)).strip(" ")
+
+
+def _row(cells: Sequence[str]) -> str:
+    texts = (one_line(cell).replace("|", "\\|")[:CELL_CHARS_MAX] for cell in cells)
+    return f"| {' | '.join(texts)} |"
+
+
+def _is_cut(line: str) -> bool:
+    return blake3(line.encode("utf-8")).digest(1)[0] % _ROW_ODDS == 0

@@ -1,0 +1,196 @@
+"""The formats that ingest reads, in one table: suffixes, media type, reader, extra.
+
+A *text* format is kept byte for byte; its reader finds marks in it. Any other is *extracted*, in a
+child process (`sandbox.py`), and what is stored is the text that its extractor wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import PurePosixPath
+
+from ibidem.ingest.mark import Mark
+from ibidem.ingest.markdown import markdown_marks
+from ibidem.ingest.plain import code_marks, plain_marks
+from ibidem.ingest.python import python_marks
+from ibidem.ingest.rst import rst_marks
+from ibidem.objects.errors import ErrorKind, InvalidInputError
+from ibidem.objects.record import record
+
+MARKDOWN = "text/markdown"
+RST = "text/x-rst"
+PLAIN = "text/plain"
+NDJSON = "application/x-ndjson"
+_OFFICE = "application/vnd.openxmlformats-officedocument"
+
+EXTRACTOR_VERSION = "1"
+"""Of the extractors that are written here; one that would write other text gets another."""
+
+Reader = Callable[[str, int], Iterator[Mark]]
+
+
+@record
+class Format:
+    """One format."""
+
+    name: str
+    media_type: str
+    suffixes: tuple[str, ...]
+    read: Reader | None = None
+    """Marks of a text from a place on; None where there is an entry."""
+    entry: str | None = None
+    """`module:function` of an extractor, or of what cuts program source."""
+    language: str | None = None
+    """Of program source."""
+    packages: tuple[str, ...] = ()
+    """Distributions that the entry needs, the first of which gives the extractor's version."""
+    extra: str | None = None
+
+    @property
+    def is_extracted(self) -> bool:
+        """Whether what is stored is not the source itself."""
+        return self.entry is not None and self.language is None
+
+    @property
+    def extractor(self) -> tuple[str, str]:
+        """The name and version of the extractor.
+
+        Raises:
+            InvalidInputError: kind `missing-package`: the extra is not installed.
+        """
+        if not self.packages:
+            return f"ibidem-{self.name.lower().replace(' ', '-')}", EXTRACTOR_VERSION
+        try:
+            versions = [version(package) for package in self.packages]
+        except PackageNotFoundError as error:
+            raise InvalidInputError(
+                f"{self.name} is not read without an extra: {self.install}",
+                kind=ErrorKind.MISSING_PACKAGE,
+                hint=self.install,
+            ) from error
+        return self.packages[0], versions[0]
+
+    @property
+    def is_installed(self) -> bool:
+        """Whether what the entry needs is there."""
+        try:
+            return bool(self.extractor)
+        except InvalidInputError:
+            return False
+
+    @property
+    def install(self) -> str:
+        """The command that installs what the entry needs."""
+        return f"pip install 'ibidem[{self.extra}]'"
+
+
+def _code(name: str, language: str, suffixes: str, package: str = "") -> Format:
+    """Program source; where `package` has a grammar for it and is installed, cut by that."""
+    return Format(
+        name,
+        PLAIN,
+        tuple(suffixes.split()),
+        lambda source, start: code_marks(source, language, start),
+        "ibidem.ingest.code:extract" if package else None,
+        language,
+        (package, "tree-sitter") if package else (),
+        "code" if package else None,
+    )
+
+
+FORMATS = (
+    Format("Markdown", MARKDOWN, (".md", ".markdown"), markdown_marks),
+    Format("reStructuredText", RST, (".rst", ".rest"), rst_marks),
+    Format("Python", PLAIN, (".py", ".pyi"), python_marks, None, "python"),
+    Format("plain text", PLAIN, (".txt", ".text"), plain_marks),
+    Format("JSON lines", NDJSON, (".ndjson", ".jsonl")),
+    Format("HTML", "text/html", (".html", ".htm", ".xhtml"), None, "ibidem.ingest.html:extract"),
+    Format(
+        "notebook", "application/x-ipynb+json", (".ipynb",), None, "ibidem.ingest.notebook:extract"
+    ),
+    Format("CSV", "text/csv", (".csv",), None, "ibidem.ingest.table:extract_csv"),
+    Format("TSV", "text/tab-separated-values", (".tsv",), None, "ibidem.ingest.table:extract_tsv"),
+    Format("e-mail", "message/rfc822", (".eml",), None, "ibidem.ingest.mail:extract_message"),
+    Format("mailbox", "application/mbox", (".mbox",), None, "ibidem.ingest.mail:extract_mailbox"),
+    Format("EPUB", "application/epub+zip", (".epub",), None, "ibidem.ingest.epub:extract"),
+    Format(
+        "DOCX",
+        f"{_OFFICE}.wordprocessingml.document",
+        (".docx",),
+        None,
+        "ibidem.ingest.office:extract_docx",
+    ),
+    Format(
+        "PPTX",
+        f"{_OFFICE}.presentationml.presentation",
+        (".pptx",),
+        None,
+        "ibidem.ingest.office:extract_pptx",
+    ),
+    Format(
+        "PDF",
+        "application/pdf",
+        (".pdf",),
+        None,
+        "ibidem.ingest.pdf:extract",
+        None,
+        ("pypdf",),
+        "pdf",
+    ),
+    _code("C", "c", ".c .h", "tree-sitter-c"),
+    _code("C++", "cpp", ".cc .cpp .hpp", "tree-sitter-cpp"),
+    _code("C#", "csharp", ".cs", "tree-sitter-c-sharp"),
+    _code("Go", "go", ".go", "tree-sitter-go"),
+    _code("Java", "java", ".java", "tree-sitter-java"),
+    _code("JavaScript", "javascript", ".js .jsx .mjs", "tree-sitter-javascript"),
+    _code("PHP", "php", ".php", "tree-sitter-php"),
+    _code("Ruby", "ruby", ".rb", "tree-sitter-ruby"),
+    _code("Rust", "rust", ".rs", "tree-sitter-rust"),
+    _code("TypeScript", "typescript", ".ts .tsx", "tree-sitter-typescript"),
+    _code("Bash", "bash", ".bash"),
+    _code("CSS", "css", ".css"),
+    _code("INI", "ini", ".cfg .ini"),
+    _code("JSON", "json", ".json"),
+    _code("Kotlin", "kotlin", ".kt"),
+    _code("Lua", "lua", ".lua"),
+    _code("Perl", "perl", ".pl"),
+    _code("R", "r", ".r"),
+    _code("Scala", "scala", ".scala"),
+    _code("shell", "sh", ".sh"),
+    _code("SQL", "sql", ".sql"),
+    _code("Swift", "swift", ".swift"),
+    _code("TOML", "toml", ".toml"),
+    _code("XML", "xml", ".xml"),
+    _code("YAML", "yaml", ".yaml .yml"),
+    _code("Zig", "zig", ".zig"),
+)
+TEXT = next(each for each in FORMATS if each.name == "plain text")
+"""What a file of any other suffix is read as."""
+
+MEDIA_TYPES = tuple(dict.fromkeys(each.media_type for each in FORMATS))
+
+_BY_SUFFIX = {suffix: each for each in FORMATS for suffix in each.suffixes}
+
+
+def format_of(path: str, media_type: str | None = None) -> Format:
+    """Returns the format of a document.
+
+    Args:
+        path: its suffix tells, where `media_type` does not.
+        media_type: one of `MEDIA_TYPES`, or None.
+
+    Raises:
+        InvalidInputError: the media type is not one.
+    """
+    found = _BY_SUFFIX.get(PurePosixPath(path).suffix.lower(), TEXT)
+    if media_type in (None, found.media_type):
+        return found
+    if media_type == PLAIN:
+        return TEXT
+    for each in FORMATS:
+        if each.media_type == media_type:
+            return each
+    raise InvalidInputError(
+        f"media_type: got {media_type!r}, expected one of {', '.join(MEDIA_TYPES)}"
+    )

@@ -1,0 +1,308 @@
+"""HTML to text: headings, paragraphs, lists, tables as rows, code, links with their target.
+
+What a page repeats on every page is left out: scripts, styles, navigation, forms, footers. Where a
+page says which part is its own (`main`), only that part counts.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ibidem.ingest.extraction import Extraction, Writer, one_line
+from ibidem.ingest.html_tree import Element, parse, words
+
+LINK_CHARS_MAX = 500
+
+_DROPPED = words(
+    """
+    button canvas colgroup dialog embed footer head iframe input link map math menu meta nav
+    noscript object option script select style svg template textarea
+    """
+)
+_DROPPED_ROLES = frozenset(
+    ("navigation", "search", "banner", "contentinfo", "complementary", "dialog", "menu", "toolbar")
+)
+_DROPPED_CLASSES = words(
+    """
+    headerlink breadcrumb breadcrumbs sphinxsidebar sidebar navbar toc toctree-wrapper
+    linenos skip-link visually-hidden sr-only anchor-link md-nav
+    """
+)
+_HEADINGS = {f"h{level}": level for level in range(1, 7)}
+_LAYOUT = frozenset({"pre", "table", "blockquote", *_HEADINGS})
+"""Elements that show that a list or table around them only places blocks on the page."""
+_BLOCKS = words(
+    """
+    address article aside body center details div dl dd dt fieldset figcaption figure form
+    header hgroup html li main p section summary tbody td tfoot th thead tr
+    """
+)
+_ANCHORS = frozenset({"\u00b6", "\u00a7", "#", "\U0001f517"})
+"""What a link to a heading itself shows."""
+_CELLS = ("td", "th")
+_LANGUAGE = re.compile(r"(?:^|\s)(?:language|lang|highlight)-([A-Za-z0-9+#_.-]+)")
+_NO_LANGUAGES = frozenset({"default", "none", "text", "plaintext", "source"})
+_CHARSET = re.compile(
+    rb"""<meta[^>]{0,200}charset\s*=\s*["']?\s*([A-Za-z0-9_.:-]{2,40})""", re.IGNORECASE
+)
+_SNIFFED_BYTES = 2048
+
+
+def extract(data: bytes) -> Extraction:
+    """Returns the text of a page."""
+    writer = Writer()
+    title = write_html(writer, decode(data))
+    if not writer.marks:
+        writer.warnings.append("no text: the page is empty, or made by its scripts")
+    return writer.finish(title)
+
+
+def decode(data: bytes) -> str:
+    """Returns a page as text: by its byte order mark, as UTF-8, by its `meta`, as windows-1252."""
+    for mark, name in (
+        (b"\xef\xbb\xbf", "utf-8"),
+        (b"\xff\xfe", "utf-16"),
+        (b"\xfe\xff", "utf-16"),
+    ):
+        if data.startswith(mark):
+            return data.decode(name, "replace").removeprefix("\ufeff")
+    declared = _CHARSET.search(data, 0, _SNIFFED_BYTES)
+    for name in ("utf-8", declared[1].decode("ascii") if declared else "windows-1252"):
+        try:
+            return data.decode(name)
+        except (UnicodeDecodeError, LookupError):
+            continue
+    return data.decode("windows-1252", "replace")
+
+
+def write_html(writer: Writer, source: str, level: int = 0) -> str | None:
+    """Writes the text of a page, its headings `level` deeper than they say; returns its title."""
+    root = parse(source)
+    before = len(writer.marks)
+    for content in _contents(root):
+        _Page(writer, level).page(content)
+        if len(writer.marks) > before:
+            break
+    heading = root.find("h1")
+    title = root.find("title")
+    for element in (heading, title):
+        if element is not None and (text := one_line(_inline(element, links=False))):
+            return text
+    return None
+
+
+def _contents(root: Element) -> list[Element]:
+    """Returns what to read of a page: the first of these that has text."""
+    main = [
+        element
+        for element in root.walk()
+        if element.tag == "main" or element.attributes.get("role") == "main"
+    ]
+    articles = [element for element in root.walk() if element.tag == "article"]
+    return [*main[:1], *(articles if len(articles) == 1 else []), root]
+
+
+def _is_dropped(element: Element) -> bool:
+    attributes = element.attributes
+    return (
+        element.tag in _DROPPED
+        or "hidden" in attributes
+        or attributes.get("aria-hidden") == "true"
+        or attributes.get("role") in _DROPPED_ROLES
+        or not _DROPPED_CLASSES.isdisjoint(attributes.get("class", "").lower().split())
+    )
+
+
+class _Page:
+    """One page being written: text gathers in a line until a block begins or ends."""
+
+    def __init__(self, writer: Writer, level: int) -> None:
+        self._writer = writer
+        self._level = level
+        self._line: list[str] = []
+        self._term = ""
+        """What a definition list says first: it goes into the block that follows."""
+        self._language: str | None = None
+
+    def page(self, root: Element) -> None:
+        self._parts(root)
+        self._end_term()
+
+    def _parts(self, element: Element) -> None:
+        """Writes what is in an element, as blocks of their own."""
+        self._flush()
+        for child in element.children:
+            self._part(child)
+        self._flush()
+
+    def _part(self, part: Element | str) -> None:
+        if isinstance(part, str):
+            self._line.append(part)
+        elif _is_dropped(part):
+            pass
+        elif part.tag in _HEADINGS:
+            self._end_term()
+            text = _inline(part, links=False)
+            self._writer.heading(_HEADINGS[part.tag] + self._level, text)
+        elif part.tag in ("pre", "table", "ul", "ol", "dl", "dt", "div", "blockquote", "hr"):
+            self._flush()
+            self._block_of(part)
+        elif part.tag in _BLOCKS:
+            self._parts(part)
+        elif _has(part, _BLOCKS | _LAYOUT):
+            for child in part.children:  # an inline element around blocks
+                self._part(child)
+        else:
+            self._line.append(_inline(part))
+
+    def _block_of(self, part: Element) -> None:
+        match part.tag:
+            case "pre":
+                self._end_term()
+                self._writer.code(_pre_text(part), _language(part) or self._language)
+            case "table":
+                self._table(part)
+            case "ul" | "ol":
+                self._list(part)
+            case "blockquote":
+                self._quote(part)
+            case "dl":
+                self._parts(part)
+                self._end_term()
+            case "dt":
+                self._term += _lines(_inline(part)) + "\n"
+            case "div":
+                before, self._language = self._language, _language(part) or self._language
+                self._parts(part)
+                self._language = before
+
+    def _flush(self) -> None:
+        text = _lines("".join(self._line))
+        self._line.clear()
+        if text:
+            self._write("paragraph", text)
+
+    def _end_term(self) -> None:
+        self._flush()
+        if self._term:
+            self._write("paragraph", "")
+
+    def _write(self, kind: str, text: str) -> None:
+        self._writer.block(kind, self._term + text)
+        self._term = ""
+
+    def _list(self, element: Element) -> None:
+        if _has(element, _LAYOUT):
+            self._parts(element)
+        elif lines := _items(element, 0):
+            self._write("list", "\n".join(lines))
+
+    def _table(self, element: Element) -> None:
+        if _has(element, _LAYOUT):
+            self._parts(element)
+            return
+        cells = [
+            [cell for cell in row.children if isinstance(cell, Element) and cell.tag in _CELLS]
+            for row in element.walk()
+            if row.tag == "tr"
+        ]
+        if max(map(len, cells), default=0) < 2:
+            self._parts(element)
+            return
+        self._end_term()
+        caption = element.find("caption")
+        if caption is not None:
+            self._write("paragraph", one_line(_inline(caption)))
+        rows = ([_inline(cell) for cell in row] for row in cells)
+        self._writer.table([row for row in rows if any(map(one_line, row))])
+
+    def _quote(self, element: Element) -> None:
+        if _has(element, _LAYOUT | {"ul", "ol"}):
+            self._parts(element)
+        elif text := _lines(_inline(element)):
+            self._write("quote", "\n".join(f"> {line}" for line in text.split("\n")))
+
+
+def _has(element: Element, tags: frozenset[str]) -> bool:
+    """Whether an element of one of these names stands inside another."""
+    return any(inner.tag in tags for inner in element.walk() if inner is not element)
+
+
+def _items(element: Element, depth: int) -> list[str]:
+    """Returns the items of a list as lines, those of lists in it deeper."""
+    lines: list[str] = []
+    number = 0
+    for item in element.children:
+        if not isinstance(item, Element) or _is_dropped(item):
+            continue
+        number += 1
+        bullet = f"{number}." if element.tag == "ol" else "-"
+        own: list[str] = []
+        below: list[str] = []
+        for child in item.children:
+            if isinstance(child, Element) and child.tag in ("ul", "ol"):
+                below += _items(child, depth + 1)
+            else:
+                own.append(_inline(child))
+        text = one_line(" ".join(own))
+        if item.tag in ("ul", "ol"):
+            lines += _items(item, depth + 1)
+        elif text:
+            lines.append(f"{'  ' * depth}{bullet} {text}")
+        lines += below
+    return lines
+
+
+def _inline(part: Element | str, *, links: bool = True) -> str:
+    """Returns what stands in a line as text: code between backticks, links with their target."""
+    if isinstance(part, str):
+        return part
+    if _is_dropped(part):
+        return ""
+    if part.tag == "br":
+        return "\n\x1f"
+    if part.tag == "img":
+        return part.attributes.get("alt", "")
+    text = "".join(_inline(child, links=links and part.tag != "a") for child in part.children)
+    if part.tag in ("code", "kbd", "samp", "tt") and text.strip() and "`" not in text and links:
+        return f"`{text}`"
+    if part.tag == "a":
+        target = part.attributes.get("href", "").strip()
+        shown = one_line(text)
+        if shown in _ANCHORS:
+            return ""
+        if links and target and shown and not target.startswith(("#", "javascript:", "data:")):
+            if shown in (target, target.removeprefix("mailto:")):
+                return text
+            if len(target) <= LINK_CHARS_MAX and not re.search(r"[\s()<>]", target):
+                return f"[{shown}]({target})"
+        return text
+    return f" {text} " if part.tag in _BLOCKS else text
+
+
+def _lines(text: str) -> str:
+    """Returns text with its line breaks (`br`) and no other, and single spaces."""
+    return "\n".join(filter(None, (one_line(line) for line in text.split("\x1f")))).strip("\n")
+
+
+def _pre_text(element: Element) -> str:
+    pieces: list[str] = []
+    stack: list[Element | str] = [element]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, str):
+            pieces.append(part)
+        elif part.tag == "br":
+            pieces.append("\n")
+        elif not _is_dropped(part):
+            stack.extend(reversed(part.children))
+    return "".join(pieces)
+
+
+def _language(element: Element) -> str | None:
+    inner = [child for child in element.children if isinstance(child, Element)]
+    for each in (element, *inner[:1]):
+        match = _LANGUAGE.search(each.attributes.get("class", ""))
+        if match is not None and match[1] not in _NO_LANGUAGES:
+            return match[1].lower()
+    return None

@@ -1,0 +1,212 @@
+"""DOCX and PPTX to text: both are archives of XML, of which headings, text and tables are read.
+
+Left out: pictures, headers and footers of pages, comments, tracked deletions. Nothing that a
+document links to or embeds is opened.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ibidem.ingest.archive import Archive, resolved
+from ibidem.ingest.extraction import Extraction, Writer, one_line
+from ibidem.ingest.html_tree import Element
+from ibidem.objects.errors import InvalidInputError
+
+_DOCUMENT = "word/document.xml"
+_PRESENTATION = "ppt/presentation.xml"
+_HEADING = re.compile(r"(?:heading|titre|überschrift) ?([1-9])", re.IGNORECASE)
+_PROPS = {"dc:creator": "author", "dcterms:modified": "date"}
+_SKIPPED = frozenset({"w:del", "mc:fallback", "w:instrtext", "w:txbxcontent", "w:rpr", "w:ppr"})
+
+
+def extract_docx(data: bytes) -> Extraction:
+    """Returns the text of a Word document."""
+    archive = Archive.open(data)
+    body = archive.xml(_DOCUMENT).find("w:body")
+    if body is None:
+        raise InvalidInputError(f"DOCX: {_DOCUMENT} has no body")
+    writer = Writer()
+    styles = _styles(archive)
+    links = _relations(archive, _DOCUMENT)
+    items: list[str] = []
+    for part in _blocks(body):
+        item = part.tag == "w:p" and part.find("w:numpr") is not None
+        style = styles.get(_style(part), "")
+        item = item or style.lower().startswith(("list bullet", "list number"))
+        heading = _HEADING.fullmatch(style)
+        if items and (not item or heading):
+            writer.block("list", "\n".join(items))
+            items.clear()
+        if part.tag == "w:tbl":
+            writer.table(_rows(part, links))
+        elif style.lower() == "title":
+            writer.heading(1, _text(part, {}))
+        elif heading:
+            writer.heading(int(heading[1]), _text(part, {}))
+        elif item:
+            depth = part.find("w:ilvl")
+            level = "0" if depth is None else depth.attributes.get("w:val", "0")
+            indent = int(level) if level.isdecimal() and len(level) < 2 else 0
+            items.append("  " * indent + "- " + one_line(_text(part, links)))
+        else:
+            writer.block("paragraph", _text(part, links).strip())
+    if items:
+        writer.block("list", "\n".join(items))
+    title, props = _properties(archive)
+    return writer.finish(title or writer.first_heading(), props)
+
+
+def extract_pptx(data: bytes) -> Extraction:
+    """Returns the text of a presentation: a section a slide, with its notes."""
+    archive = Archive.open(data)
+    slides = _relations(archive, _PRESENTATION)
+    order = [
+        slides.get(element.attributes.get("r:id", ""), "")
+        for element in archive.xml(_PRESENTATION).walk()
+        if element.tag == "p:sldid"
+    ]
+    writer = Writer()
+    for number, target in enumerate(order, 1):
+        name = resolved(_PRESENTATION, target)
+        if name not in archive:
+            writer.warnings.append(f"slide {number}: {name!r:.200} is not in the archive, left out")
+            continue
+        _slide(writer, archive, name, number)
+    return writer.finish(*_properties(archive))
+
+
+def _slide(writer: Writer, archive: Archive, name: str, number: int) -> None:
+    shapes = [
+        shape for shape in archive.xml(name).walk() if shape.tag in ("p:sp", "p:graphicframe")
+    ]
+    title = next((shape for shape in shapes if _placeholder(shape) in ("title", "ctrtitle")), None)
+    text = "" if title is None else " ".join(_paragraphs(title))
+    writer.heading(1, f"Slide {number}: {text}" if text.strip() else f"Slide {number}")
+    for shape in shapes:
+        table = shape.find("a:tbl")
+        if table is not None:
+            rows = [row for row in table.walk() if row.tag == "a:tr"]
+            writer.table(
+                [
+                    [" ".join(_paragraphs(cell)) for cell in row.walk() if cell.tag == "a:tc"]
+                    for row in rows
+                ]
+            )
+        elif shape is not title:
+            lines = [line for line in _paragraphs(shape) if line.strip()]
+            if len(lines) > 1:
+                writer.block("list", "\n".join(f"- {line}" for line in lines))
+            else:
+                writer.block("paragraph", "\n".join(lines))
+    for target in _relations(archive, name).values():
+        notes = resolved(name, target)
+        if "/notesSlides/" in notes and notes in archive:
+            for shape in archive.xml(notes).walk():
+                if shape.tag == "p:sp" and _placeholder(shape) == "body":
+                    writer.block("paragraph", "\n".join(_paragraphs(shape)))
+
+
+def _placeholder(shape: Element) -> str:
+    holder = shape.find("p:ph")
+    return "" if holder is None else holder.attributes.get("type", "body").lower()
+
+
+def _paragraphs(shape: Element) -> Iterator[str]:
+    for paragraph in shape.walk():
+        if paragraph.tag == "a:p":
+            yield one_line(
+                "".join(
+                    " " if run.tag == "a:br" else run.text()
+                    for run in paragraph.walk()
+                    if run.tag in ("a:t", "a:br")
+                )
+            )
+
+
+def _blocks(body: Element) -> Iterator[Element]:
+    """Yields paragraphs and tables, those inside content controls too."""
+    stack = list(reversed(body.children))
+    while stack:
+        part = stack.pop()
+        if isinstance(part, str) or part.tag in _SKIPPED:
+            continue
+        if part.tag in ("w:p", "w:tbl"):
+            yield part
+        else:
+            stack.extend(reversed(part.children))
+
+
+def _rows(table: Element, links: dict[str, str]) -> list[list[str]]:
+    return [
+        [
+            " ".join(_text(inner, links) for inner in cell.walk() if inner.tag == "w:p")
+            for cell in row.children
+            if isinstance(cell, Element) and cell.tag == "w:tc"
+        ]
+        for row in table.walk()
+        if row.tag == "w:tr"
+    ]
+
+
+def _text(part: Element, links: dict[str, str]) -> str:
+    """Returns the text of a paragraph, links with their target."""
+    pieces: list[str] = []
+    for child in part.children:
+        if isinstance(child, str) or child.tag in _SKIPPED:
+            continue
+        if child.tag == "w:t":
+            pieces.append(child.text())
+        elif child.tag == "w:tab":
+            pieces.append("\t")
+        elif child.tag in ("w:br", "w:cr"):
+            pieces.append("\n")
+        elif child.tag == "w:hyperlink":
+            text, target = _text(child, links), links.get(child.attributes.get("r:id", ""), "")
+            pieces.append(f"[{text}]({target})" if target and text.strip() and links else text)
+        else:
+            pieces.append(_text(child, links))
+    return "".join(pieces)
+
+
+def _style(part: Element) -> str:
+    style = part.find("w:pstyle") if part.tag == "w:p" else None
+    return "" if style is None else style.attributes.get("w:val", "")
+
+
+def _styles(archive: Archive) -> dict[str, str]:
+    """Returns the names of the styles by id; the built-in ones are English in every language."""
+    if "word/styles.xml" not in archive:
+        return {}
+    found: dict[str, str] = {}
+    for style in archive.xml("word/styles.xml").walk():
+        name = style.find("w:name") if style.tag == "w:style" else None
+        if name is not None:
+            found[style.attributes.get("w:styleid", "")] = name.attributes.get("w:val", "")
+    return found
+
+
+def _relations(archive: Archive, name: str) -> dict[str, str]:
+    folder, _, base = name.rpartition("/")
+    relations = f"{folder}/_rels/{base}.rels"
+    if relations not in archive:
+        return {}
+    return {
+        element.attributes.get("id", ""): element.attributes.get("target", "")
+        for element in archive.xml(relations).walk()
+        if element.tag == "relationship"
+    }
+
+
+def _properties(archive: Archive) -> tuple[str | None, dict[str, str]]:
+    if "docProps/core.xml" not in archive:
+        return None, {}
+    core = archive.xml("docProps/core.xml")
+    title = core.find("dc:title")
+    props = {
+        prop: text
+        for tag, prop in _PROPS.items()
+        if (element := core.find(tag)) is not None and (text := one_line(element.text()))
+    }
+    return None if title is None else title.text(), props

@@ -1,0 +1,266 @@
+"""Formats of which the extracted text is stored: what each becomes, and what is left out."""
+
+import hashlib
+import json
+
+import pytest
+
+from ibidem.ingest.document import read_document
+from ibidem.ingest.extraction import TABLE_CHARS_MAX
+from ibidem.ingest.html_tree import parse
+from ibidem.ingest.sandbox import Sandbox
+from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.location import source_text
+
+from .samples import docx, epub, paragraph, pdf, pptx, shape
+from .trees import nodes_of
+
+PAGE = """\
+<!doctype html><html><head><title>Retries - Site</title><style>p{}</style></head><body>
+<nav><a href="/">Home</a></nav><script>if (a < b) { "<p>no" }</script>
+<main><h1>Retries<a class="headerlink" href="#retries">¶</a></h1>
+<p>A failed <b>call</b> is <code>retried</code>, see <a href="errors.html">Errors</a>:</p>
+<div class="highlight-python3"><pre><span>retry</span>(5)
+    more</pre></div>
+<ul><li>one<li>two<ol><li>deep</ol></ul>
+<h2>Limits</h2><table><caption>All</caption><tr><th>name<th>value<tr><td>tries<td>5 | 6</table>
+<dl><dt>timeout<dd>How long.</dl><p># no heading<br>but text &amp; more</main>
+<footer>Copyright</footer></body></html>
+"""
+
+
+@pytest.fixture(scope="module")
+def sandbox():
+    with Sandbox() as made:
+        yield made
+
+
+@pytest.fixture
+def reading(sandbox):
+    def read(path, source):
+        return read_document(path, source, sandbox=sandbox)
+
+    return read
+
+
+def document(read):
+    return read.drafts[-1]
+
+
+def parts(read):
+    """(format or level, text) of each part, sections before what is in them."""
+    nodes = nodes_of(read.drafts)
+
+    def below(node):
+        for child in node.children:
+            part = nodes[child.id]
+            yield part.props.get("format", part.props.get("level")), part.summary
+            yield from below(part)
+
+    return list(below(nodes[document(read).id]))
+
+
+def test_a_page_becomes_its_headings_text_lists_tables_code_and_links(reading):
+    read = reading("a.html", PAGE)
+    assert document(read).summary == "Retries"
+    assert parts(read) == [
+        (1, "Retries"),
+        (
+            "code",
+            "A failed call is `retried`, see [Errors](errors.html):\n\n```python3\n{}\n```".format(
+                "retry(5)\n    more"
+            ),
+        ),
+        ("list", "- one\n- two\n  1. deep"),
+        (2, "Limits"),
+        ("paragraph", "All"),
+        ("table", "| name | value |\n|---|---|\n| tries | 5 \\| 6 |"),
+        ("paragraph", "timeout\nHow long."),
+        ("paragraph", "# no heading\nbut text & more"),
+    ]
+
+
+def test_what_is_stored_is_the_text_with_extractor_version_and_digest(reading):
+    read = reading("a.html", PAGE)
+    props = document(read).props
+    assert props["media_type"] == "text/html"
+    assert (props["extractor"], props["extractor_version"]) == ("ibidem-html", "1")
+    assert props["source_sha256"] == hashlib.sha256(PAGE.encode()).hexdigest()
+    text = source_text(document(read).id, nodes_of(read.drafts).__getitem__)
+    assert text.startswith("# Retries\n\nA failed call")
+    assert text.endswith("but text & more")
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        ("<p>Ä x€</p>".encode(), "Ä x€"),
+        ("<meta charset=iso-8859-15><p>Ä x€</p>".encode("iso-8859-15"), "Ä x€"),
+        ("<p>Ä x€</p>".encode("windows-1252"), "Ä x€"),
+        ("\ufeff<p>Ä x€</p>".encode("utf-16"), "Ä x€"),
+    ],
+)
+def test_a_page_is_decoded_as_it_says(reading, data, text):
+    assert [part for _, part in parts(reading("a.html", data))] == [text]
+
+
+def test_a_page_without_text_is_reported(reading):
+    read = reading("a.html", "<body><script>render()</script>")
+    assert read.warnings == ["no text: the page is empty, or made by its scripts"]
+
+
+def test_a_tree_holds_any_text_and_is_never_deep():
+    for source in (
+        "<",
+        "<a",
+        "<!--",
+        "<![CDATA[x",
+        "</b>",
+        "<a b='>",
+        "<p><p>",
+        "&#0;&bad;&#xd800;",
+        '<a ="' * 2000,
+    ):
+        assert parse(source) is not None
+    assert parse("<div>" * 5000 + "x").text() == "x"
+    assert parse("<b a='1>2' c>x</b>").find("b").attributes == {"a": "1>2", "c": ""}
+
+
+def test_a_table_repeats_its_header_in_each_passage(reading):
+    rows = "".join(f'{number},"a, {number} | b"\n' for number in range(500))
+    found = parts(reading("a.csv", "id,text\n" + rows))
+    assert len(found) > 5
+    assert all(text.startswith("| id | text |\n|---|---|\n| ") for _, text in found)
+    assert all(len(text) < TABLE_CHARS_MAX + 100 for _, text in found)
+    assert sum(text.count("\n") - 1 for _, text in found) == 500
+    assert "| 7 | a, 7 \\| b |" in found[0][1]
+
+
+@pytest.mark.parametrize(("path", "source"), [("a.tsv", "a\tb\n1\t2\n"), ("a.csv", "a;b\n\n1;2\n")])
+def test_the_separator_is_that_of_the_first_line(reading, path, source):
+    assert parts(reading(path, source)) == [("table", "| a | b |\n|---|---|\n| 1 | 2 |")]
+
+
+def test_an_edit_of_a_table_changes_few_passages(reading):
+    rows = [f"{number},text {number * 7919}\n" for number in range(800)]
+    before = parts(reading("a.csv", "id,text\n" + "".join(rows)))
+    after = parts(reading("a.csv", "id,text\n" + "".join([*rows[:400], "x,new\n", *rows[400:]])))
+    assert len(set(before) ^ set(after)) <= 6 < len(before)
+
+
+def test_a_notebook_becomes_its_cells_and_what_they_printed(reading):
+    notebook = {
+        "metadata": {"language_info": {"name": "python"}},
+        "nbformat": 4,
+        "cells": [
+            {"cell_type": "markdown", "source": ["# Title\n", "\n", "Some *text*."]},
+            {
+                "cell_type": "code",
+                "source": "print(1)",
+                "outputs": [
+                    {"output_type": "stream", "text": ["1\n"]},
+                    {"output_type": "display_data", "data": {"image/png": "AAAA"}},
+                    {"output_type": "error", "ename": "E", "evalue": "why", "traceback": []},
+                ],
+            },
+        ],
+    }
+    read = reading("a.ipynb", json.dumps(notebook))
+    assert document(read).summary == "Title"
+    assert parts(read) == [
+        (1, "Title"),
+        ("paragraph", "Some *text*."),
+        ("code", "```python\nprint(1)\n```"),
+        ("code", "```\n1\n```"),
+        ("code", "```\nE: why\n```"),
+    ]
+
+
+def test_a_message_becomes_its_text_and_its_header_properties(reading):
+    message = (
+        "From: Ada <ada@example.org>\nTo: b@example.org\nSubject: =?utf-8?q?H=C3=A4llo?=\n"
+        "Date: Mon, 01 Jan 2024 10:00:00 +0000\nMessage-ID: <1@example.org>\nMIME-Version: 1.0\n"
+        "Content-Type: multipart/mixed; boundary=x\n\n--x\nContent-Type: text/html\n\n"
+        "<p>Dear <b>B</b>,</p><p>yes.</p>\n--x\nContent-Type: application/pdf\n"
+        'Content-Disposition: attachment; filename="a.pdf"\n\nAAAA\n--x--\n'
+    )
+    read = reading("a.eml", message)
+    props = document(read).props
+    assert document(read).summary == props["subject"] == "Hällo"
+    assert (props["from"], props["message_id"]) == ("Ada <ada@example.org>", "<1@example.org>")
+    assert list(props["attachments"]) == ["a.pdf"]
+    assert parts(read) == [("paragraph", "Dear B,"), ("paragraph", "yes.")]
+
+
+def test_a_mailbox_becomes_a_section_a_message(reading):
+    box = "From a Mon\nSubject: One\nFrom: Ada\n\nText.\n\nFrom b Tue\nSubject: Two\n\n>From me\n"
+    assert parts(reading("a.mbox", box)) == [
+        (1, "One"),
+        ("paragraph", "From: Ada"),
+        ("paragraph", "Text."),
+        (1, "Two"),
+        ("paragraph", "From me"),
+    ]
+
+
+def test_a_book_becomes_its_chapters_in_the_order_of_its_spine(reading):
+    data = epub({"b.xhtml": "<h1>One</h1><p>first</p>", "a.xhtml": "<h1>Two</h1><p>second</p>"})
+    read = reading("a.epub", data)
+    assert (document(read).summary, document(read).props["author"]) == ("The & Book", "Ada")
+    assert parts(read) == [
+        (1, "One"), ("paragraph", "first"), (1, "Two"), ("paragraph", "second"),
+    ]  # fmt: skip
+
+
+def test_a_word_document_becomes_headings_text_lists_and_tables(reading):
+    numbered = '<w:numPr><w:ilvl w:val="1"/></w:numPr>'
+    cell = "<w:tc><w:p><w:r><w:t>{}</w:t></w:r></w:p></w:tc>"
+    body = (
+        paragraph("Plan", "h1")
+        + paragraph("Some text.")
+        + paragraph("one", "", numbered)
+        + paragraph("two", "", numbered)
+        + "<w:p><w:del><w:r><w:t>gone</w:t></w:r></w:del></w:p>"
+        + "<w:tbl>"
+        + "".join(f"<w:tr>{cell.format(a)}{cell.format(b)}</w:tr>" for a, b in ("ab", "cd"))
+        + "</w:tbl>"
+    )
+    styles = '<w:style w:styleId="h1"><w:name w:val="heading 1"/></w:style>'
+    read = reading("a.docx", docx(body, **{"word/styles.xml": styles}))
+    assert document(read).summary == "Plan"
+    assert parts(read) == [
+        (1, "Plan"),
+        ("paragraph", "Some text."),
+        ("list", "  - one\n  - two"),
+        ("table", "| a | b |\n|---|---|\n| c | d |"),
+    ]
+
+
+def test_a_presentation_becomes_a_section_a_slide(reading):
+    data = pptx([shape("Why", "title") + shape("one\ntwo"), shape("Only text")])
+    assert parts(reading("a.pptx", data)) == [
+        (1, "Slide 1: Why"),
+        ("list", "- one\n- two"),
+        (1, "Slide 2"),
+        ("paragraph", "Only text"),
+    ]
+
+
+def test_a_pdf_becomes_a_section_a_page(reading):
+    pytest.importorskip("pypdf")
+    read = reading("a.pdf", pdf(["Hello there.", "The end."]))
+    assert document(read).props["extractor"] == "pypdf"
+    assert parts(read) == [
+        (1, "Page 1"), ("paragraph", "Hello there."), (1, "Page 2"), ("paragraph", "The end."),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "path", ["a.ipynb", "a.eml", "a.mbox", "a.epub", "a.docx", "a.pptx", "a.pdf"]
+)
+@pytest.mark.parametrize("data", [b"", b"\x00\xff" * 100, b"PK\x03\x04", b"[" * 100_000, b"{}"])
+def test_what_is_not_of_its_format_is_an_error(reading, path, data):
+    if path == "a.pdf":
+        pytest.importorskip("pypdf")
+    with pytest.raises(InvalidInputError):
+        reading(path, data)

@@ -1,0 +1,154 @@
+"""reStructuredText: titles as docutils has them, blocks that stay whole."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ibidem.ingest.document import read_document
+from ibidem.ingest.mark import Heading
+from ibidem.ingest.rst import rst_marks
+from ibidem.objects.location import source_text
+
+from .strategies import FREE
+from .trees import nodes_of
+
+LINES = st.sampled_from(
+    [
+        "Title", "=====", "-----", "~~", "===== =====", "a     b", "+---+---+", "| a | b |",
+        "A paragraph::", "    literal", "  indented", "- item", "* item", "1. item", "#. item",
+        ":field: value", ".. note:: text", ".. code-block:: python", "   :option: 1", ".. _target:",
+        ".. [1] note", ".. comment", "..", "::", ">>> 1 + 1", "| line", "-a  option", "PEP: 8",
+        "Title: A name", "__ anonymous", "x" * 4100, "Übergröße", "\ttab", "\x0c", "An end:",
+    ]
+)  # fmt: skip
+SOURCES = (
+    st.lists(
+        st.tuples(LINES | FREE, st.sampled_from(["\n", "\n", "\n\n", "\r\n", "\r", " \n"])),
+        max_size=25,
+    ).map(lambda pairs: "".join(line + end for line, end in pairs))
+    | FREE
+)
+
+SAMPLES = {
+    "underlines": "One\n===\n\ntext\n\nTwo\n---\n\nThree\n=====\n",
+    "overlines": "=====\n One\n=====\n\nTwo\n===\n\n-----\nThree\n-----\n\nFour\n~~~~\n",
+    "one after the other": "One\n===\nTwo\n---\ntext\nThree\n===\n",
+    "a short underline": "A long title\n=====\n\nNot a title\n==\n",
+    "inside a literal": "Text::\n\n    Title\n    =====\n\nTitle\n=====\n",
+    "inside a simple table": "== ==\nT  x\n== ==\na  b\n\nc  d\n== ==\n\nOne\n===\n",
+    "inside a grid table": "+---+---+\n| a | b |\n+===+===+\n| c | d |\n+---+---+\n\nOne\n===\n",
+    "after a list": "- item\n\n  more\n\n- item\n\nOne\n===\n",
+    "numbered": "1. Title\n========\n\n1. item\n2. item\n",
+    "an option as a title": "-X Options\n----------\n\ntext\n",
+    "a transition": "Text\n\n-----\n\nText\n\nOne\n===\n",
+    "a paragraph's second line": "One line\nand another\n===========\n",
+    "a directive": ".. note:: One\n   ===\n\nTwo\n===\n",
+    "a comment": "..\n   One\n   ===\n\n.. _x:\n\nTwo\n===\n",
+    "a field list": ":a: b\n:c: d\n\nOne\n===\n",
+    "marks of all kinds": "One\n!!!\n\nTwo\n~~~\n\nThree\n^^^^^\n\nFour\n~~~~\n\nFive\n!!!!\n",
+    "roles": "A `b` *c*\n=========\n",
+}  # fmt: skip
+
+
+def headings(source):
+    return [(mark.level, mark.text) for mark in rst_marks(source) if isinstance(mark, Heading)]
+
+
+def passages(source, path="a.rst"):
+    return [
+        (draft.props["format"], draft.summary)
+        for draft in read_document(path, source).drafts
+        if draft.ntype == "Passage"
+    ]
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_titles_and_levels_are_those_of_docutils(name):
+    docutils = pytest.importorskip("docutils.utils")
+    from docutils import nodes
+    from docutils.frontend import get_default_settings
+    from docutils.parsers.rst import Parser
+
+    settings = get_default_settings(Parser)
+    settings.report_level = settings.halt_level = 5
+    document = docutils.new_document("sample", settings)
+    Parser().parse(SAMPLES[name], document)
+
+    def below(node, level):
+        for child in node.children:
+            if isinstance(child, nodes.section):
+                yield level, child.children[0].astext()
+                yield from below(child, level + 1)
+
+    found = [
+        (level, text.replace("`", "").replace("*", "")) for level, text in headings(SAMPLES[name])
+    ]
+    assert found == list(below(document, 1))
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("underlines", [(1, "One"), (2, "Two"), (1, "Three")]),
+        ("overlines", [(1, "One"), (2, "Two"), (3, "Three"), (4, "Four")]),
+        ("a short underline", [(1, "A long title")]),
+        ("inside a literal", [(1, "Title")]),
+        ("inside a simple table", [(1, "One")]),
+    ],
+)
+def test_levels_follow_the_order_of_the_styles(name, expected):
+    assert headings(SAMPLES[name]) == expected
+
+
+@given(source=SOURCES)
+@settings(max_examples=200, deadline=None)
+def test_the_nodes_of_a_document_give_its_source_back(source):
+    drafts = read_document("a.rst", source).drafts
+    nodes = nodes_of(drafts)
+    assert source_text(drafts[-1].id, nodes.__getitem__) == source
+
+
+def test_a_block_stays_with_the_paragraph_that_introduces_it():
+    source = (
+        "Call it so::\n\n    retry(5)\n\n    retry(6)\n\nOr these:\n\n- one\n\n- two\n\nNo more.\n"
+    )
+    assert passages(source) == [
+        ("paragraph", "Call it so::\n\n    retry(5)\n\n    retry(6)"),
+        ("list", "Or these:\n\n- one\n\n- two"),
+        ("paragraph", "No more."),
+    ]
+
+
+def test_each_kind_of_block_has_its_format():
+    source = (
+        ":author: Ada\n:date: today\n\n.. code-block:: python\n   :caption: x\n\n   x = 1\n\n"
+        ".. note:: Mind\n\n   this.\n\n>>> 1\n1\n\n.. _a: http://b\n.. [1] c\n\n.. a comment\n\n"
+        "term\n  definition\n\n== ==\na  b\n== ==\n"
+    )
+    assert [kind for kind, _ in passages(source)] == [
+        "fields", "code", "directive", "code", "reference", "comment", "paragraph", "table",
+    ]  # fmt: skip
+
+
+def test_a_title_is_no_passage_and_a_transition_none():
+    assert passages("One\n===\n\n-----\n\nTwo\n---\n") == []
+
+
+def test_the_title_of_a_document_is_its_only_first_title_or_that_of_a_pep():
+    def title(source):
+        return read_document("x/a.rst", source).drafts[-1].summary
+
+    assert title("One\n===\n\nTwo\n---\n") == "One"
+    assert title("One\n===\n\nTwo\n===\n") == "a.rst"
+    assert title("PEP: 8\nTitle: Style Guide\n\nOne\n===\n\nTwo\n===\n") == "PEP 8 -- Style Guide"
+
+
+def test_hostile_sources_take_bounded_time():
+    for source in (
+        "=\n" * 20_000,
+        "=== ===\n" * 20_000,
+        "- " * 40_000,
+        ":" * 50_000,
+        "a\n-\n" * 20_000,
+    ):
+        assert len(read_document("a.rst", source).drafts) < 50_000
