@@ -1,4 +1,4 @@
-"""`repo branch`: lists, makes and deletes branches."""
+"""`repo branch`: lists, creates and deletes branches."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from ibidem.cli.session import Session, at_option, author_option, common_options
 def command(
     session: Session, *, name: str | None, delete: bool, author: str | None, at: str
 ) -> None:
-    """List branches, or make the branch NAME
+    """List branches, or create or delete the branch NAME
 
-    A new branch begins at --at; `repo switch` goes to it.
+    A new branch starts at --at; `repo switch` makes it the current one.
 
     \b
     Examples:
@@ -29,7 +29,7 @@ def command(
       repo branch -d experiment
     """
     if delete and name is None:
-        raise click.UsageError("--delete needs the NAME of a branch")
+        raise click.UsageError("--delete needs a branch NAME")
     with session.open() as repository:
         if name is None:
             current = repository.current_branch

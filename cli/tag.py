@@ -1,4 +1,4 @@
-"""`repo tag`: lists, makes and deletes tags."""
+"""`repo tag`: lists, creates and deletes tags."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from ibidem.cli.session import Session, at_option, author_option, common_options
 def command(
     session: Session, *, name: str | None, delete: bool, author: str | None, at: str
 ) -> None:
-    """List tags, or make the tag NAME at --at
+    """List tags, or create or delete the tag NAME
 
-    A tag does not move; making one that exists is refused.
+    A new tag is placed at --at. Tags do not move: creating one that exists is an error.
 
     \b
     Examples:
@@ -28,7 +28,7 @@ def command(
       repo tag release-1 --at main~2
     """
     if delete and name is None:
-        raise click.UsageError("--delete needs the NAME of a tag")
+        raise click.UsageError("--delete needs a tag NAME")
     target = None
     with session.open() as repository:
         if name is None:
