@@ -252,7 +252,7 @@ def read_log(
 
 
 def is_notes(full_name: str) -> bool:
-    """Tells whether a ref is one of notes, here or as they were seen at a remote."""
+    """Returns whether a ref is one of notes, here or as they were seen at a remote."""
     parts = full_name.split("/", 2)
     return (parts[-1] if parts[0] == _REMOTES else full_name).startswith(NOTES)
 

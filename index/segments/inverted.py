@@ -66,7 +66,7 @@ class Inverted:
         return starts
 
     def find(self, key: bytes) -> int | None:
-        """Returns the index of a byte key, None when there is none; the last ones are remembered,
+        """Returns the index of a byte key, None if there is none; the last ones are remembered,
         over all snapshots."""
         assert self.keys is not None, "BUG: number keys are searched by their column"
         try:

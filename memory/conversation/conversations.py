@@ -173,7 +173,7 @@ class Conversations:
         return sorted(found, key=lambda info: info.name)
 
     def thread(self, thread: str, rev: object = "HEAD") -> ThreadInfo:
-        """Returns a thread; raises `NotFoundError` when there is none.
+        """Returns a thread; raises `NotFoundError` if there is none.
 
         Raises:
             InvalidInputError: what stands in its place is no thread.

@@ -26,7 +26,7 @@ ENTRIES_PER_EDIT = 64
 
 
 def is_rewritten(top: Block, edit_count: int) -> bool:
-    """Tells whether so many edits, spread over the tree with that top, change most of its
+    """Returns whether so many edits, spread over the tree with that top, change most of its
     blocks."""
     return edit_count >= EDITS_MIN and edit_count * ENTRIES_PER_EDIT >= top.entry_count
 

@@ -144,7 +144,7 @@ class Maintenance:
         return self._core.guard.erased().erasures
 
     def is_erased(self, cid: Cid) -> bool:
-        """Tells whether a block was erased here: it is not missing, and must not come back."""
+        """Returns whether a block was erased here: it is not missing, and must not come back."""
         return cid.raw in self._core.guard.erased().cids
 
     def accept_erasures(
@@ -156,7 +156,7 @@ class Maintenance:
         return accept(self._core, erasures, author=author, time=time)
 
     def finish_erasing(self) -> bool:
-        """Destroys what an erasure that was cut short has left; tells whether there was any."""
+        """Destroys what an erasure that was cut short has left; returns whether there was any."""
         from ibidem.repo.erasure.destroy import finish
 
         return finish(self._core)

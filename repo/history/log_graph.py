@@ -1,4 +1,4 @@
-"""A history drawn with lines: every commit after all of its children, and how they hang together.
+"""Draws a commit graph with lines, every commit after all of its children.
 
     *    a merge
     |\\
@@ -18,14 +18,15 @@ if TYPE_CHECKING:
 
 
 class LogGraph:
-    """Draws one commit after the other; columns are the commits that lines lead to."""
+    """Draws one commit after the other; each column holds the commit its line leads to."""
 
     def __init__(self) -> None:
         self._columns: list[CommitCid] = []
 
     def draw(self, cid: CommitCid, commit: CommitEnds) -> tuple[str, str, list[str]]:
-        """Returns the line of a commit, what stands beside more lines about it, and the lines
-        that lead on from it."""
+        """Returns the graph part of the commit's first line, that of its further lines, and the
+        connecting lines below it.
+        """
         columns = self._columns
         if cid not in columns:
             columns.append(cid)
@@ -37,7 +38,7 @@ class LogGraph:
         return row, beside, self._open(at, commit) + self._close(at, commit)
 
     def _open(self, at: int, commit: CommitEnds) -> list[str]:
-        """Makes columns for the parents of a merge that have none yet."""
+        """Opens columns for the parents of a merge that have none yet."""
         columns, lines = self._columns, []
         if commit.parents:
             columns[at] = commit.parents[0]

@@ -207,7 +207,7 @@ def _next_frame(data: bytes, start: int) -> int:
 
 
 def _is_cut_off(rest: bytes) -> bool:
-    """Tells whether bytes are the beginning of a frame whose end was never written."""
+    """Returns whether bytes are the beginning of a frame whose end was never written."""
     if len(rest) < HEAD_BYTES:
         return rest.startswith(MARK) or MARK.startswith(rest)
     size = int.from_bytes(rest[len(MARK) : len(MARK) + 4], "little")

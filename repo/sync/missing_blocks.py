@@ -319,7 +319,7 @@ class _RecordWalk:
         self.found = Records()
 
     def enter(self, link: Link) -> bool:
-        """Tells whether a block is met for the first time and is not had."""
+        """Returns whether a block is met for the first time and is not had."""
         cid = Cid(link.raw)
         if link.raw in self._met or self._is_had(cid):
             return False

@@ -85,7 +85,7 @@ class PendingGraph:
         """Nodes of the base by id, read ahead; `edits` goes before them."""
 
     def cid(self, family: Family, raw: bytes) -> Cid | None:
-        """Returns the CID at a key, None when there is none."""
+        """Returns the CID at a key, None if there is none."""
         staged: Cid | None = self.edits.of(family).get(raw, _ABSENT)
         if staged is not _ABSENT:
             return staged
@@ -97,7 +97,7 @@ class PendingGraph:
         return self._buffer.get(cid)
 
     def node(self, raw: bytes) -> Node | None:
-        """Returns a node, staged or stored, None when there is none."""
+        """Returns a node, staged or stored, None if there is none."""
         if raw in self._ahead and raw not in self.edits.of(NODES):
             return self._ahead[raw]
         cid = self.cid(NODES, raw)
@@ -269,7 +269,7 @@ class PendingGraph:
             del self._nodes[raw]
 
     def has_vector(self, family: Family, raw: bytes) -> bool:
-        """Tells whether a node has a vector in a family."""
+        """Returns whether a node has a vector in a family."""
         return raw in self._pending.get(family, ()) or self.cid(family, raw) is not None
 
     def vector_families(self) -> list[Family]:

@@ -75,7 +75,7 @@ def stale_among(
 
 
 def _digests(snapshot: Snapshot, model: str, ordinals: Ordinals) -> list[bytes | None]:
-    """Returns the digest that the live vector of each node carries, None where it has none.
+    """Returns the digest that the live vector of each node carries, None if it has none.
 
     Here the vectors of what is returned are compared with their blocks.
     """

@@ -35,7 +35,7 @@ class Member(NamedTuple):
     id: NodeId
     cid: NodeCid
     ord: int | None
-    """Its place among the passages of its document, from 0; None where there is none."""
+    """Its place among the passages of its document, from 0; None if there is none."""
     text: str
     start: int
     """Where its text begins in that of the pack, in code points."""

@@ -1,6 +1,6 @@
 """Paths: every way from some nodes along edges of given types, in canonical order.
 
-Only visible nodes are walked. What can not reach the last step is cut off before ways are put
+Only visible nodes are walked. What cannot reach the last step is cut off before ways are put
 together, so that dead ends cost what their nodes cost and not what their ways would.
 
 Spec: retrieval 11.2.
