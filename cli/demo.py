@@ -227,11 +227,11 @@ def _best(repository: Repository, revision: str, result: Answer[Item]) -> list[s
         return ["     (nothing found)"]
     node = result.items[0].node
     location = repository.at(revision).locate(node.id)
-    place = shapes.location_line(location) if location else node.ntype
+    position = shapes.location_line(location) if location else node.ntype
     text = output.one_line(node.summary or "", width=EXCERPT_CHARS)
     others = ", ".join(_place(repository, revision, item.node) for item in result.items[1:])
     return [
-        f"     {place}",
+        f"     {position}",
         *(f"     {line}" for line in output.wrapped(text, width=88)),
         *([faint(f"     then {others}")] if others else []),
     ]

@@ -48,8 +48,8 @@ def edit_corpus(folder: Path) -> str:
     texts = {path: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.md"))}
     path = max(texts, key=lambda path: (EDIT_MARK in texts[path], len(texts[path])))
     paragraphs = texts[path].split("\n\n")
-    place = next((i for i, text in enumerate(paragraphs) if EDIT_MARK in text), len(paragraphs))
-    paragraphs.insert(place, HOUSE_RULE)
+    position = next((i for i, text in enumerate(paragraphs) if EDIT_MARK in text), len(paragraphs))
+    paragraphs.insert(position, HOUSE_RULE)
     path.write_text("\n\n".join(paragraphs), encoding="utf-8", newline="\n")
     return path.name
 

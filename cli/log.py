@@ -73,8 +73,8 @@ def command(
     elif oneline:
         output.say(*output.table([_row(commit) for commit in commits]))
     else:
-        for place, commit in enumerate(commits):
-            output.say(*([""] if place else []), *shapes.commit_lines(commit))
+        for position, commit in enumerate(commits):
+            output.say(*([""] if position else []), *shapes.commit_lines(commit))
 
 
 def _row(commit: Commit) -> tuple[str, str, str, str]:
@@ -108,5 +108,5 @@ def _drawn(
 
 def _beside(row: str, beside: str, told: Iterable[str]) -> Iterator[str]:
     """Yields the text lines of a commit, each prefixed with its part of the drawn graph."""
-    for place, line in enumerate(told):
-        yield f"{beside if place else row}  {line}".rstrip()
+    for position, line in enumerate(told):
+        yield f"{beside if position else row}  {line}".rstrip()

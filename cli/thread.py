@@ -325,8 +325,10 @@ def _message_json(one: Stored) -> dict[str, Any]:
 def _lines(messages: Any) -> list[str]:
     lines: list[str] = []
     for one in messages:
-        place = f"{one.ord}-{one.last}" if one.is_summary else str(one.ord)
+        position = f"{one.ord}-{one.last}" if one.is_summary else str(one.ord)
         text = one.text.splitlines() or [""]
-        lines.append(f"{output.faint(place)} {output.strong(output.one_line(one.role))}: {text[0]}")
+        lines.append(
+            f"{output.faint(position)} {output.strong(output.one_line(one.role))}: {text[0]}"
+        )
         lines += [f"    {line}" for line in text[1:]]
     return lines

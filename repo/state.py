@@ -51,5 +51,5 @@ class State(LogEntry):
         return RootCid(self.cells.get(ORIGIN_CELL, b""))
 
     def is_oldest(self, entry: LogEntry) -> bool:
-        """Returns whether no earlier operation is kept: it is the first, or `gc` dropped the others."""
+        """Returns whether no earlier operation is kept: it is the first, or `gc` dropped them."""
         return not entry.operation.parents or entry.cid.raw == self.cells.get(HORIZON_CELL)

@@ -39,8 +39,10 @@ def _section(name: str) -> Iterator[str]:
     yield _row(["---"] * len(_COLUMNS))
     for option in GROUPS[name]:
         flag = "" if option.flag is None else f"`{option.flag.name}`"
-        place = "" if option.place is None else f"`{option.place}`"
-        yield _row((f"`{option.name}`", _takes(option), flag, place, _default(option), option.help))
+        position = "" if option.place is None else f"`{option.place}`"
+        yield _row(
+            (f"`{option.name}`", _takes(option), flag, position, _default(option), option.help)
+        )
     yield ""
 
 

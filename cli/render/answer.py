@@ -136,10 +136,10 @@ def cost_line(result: Answer[AnswerItem], noun: str = "item") -> str:
 
 def item_lines(rank: int, item: Item, location: Location | None) -> list[str]:
     """Returns one item as lines: its rank, its location in its source, its text."""
-    place = shapes.location_line(location) if location else output.one_line(item.node.ntype)
+    position = shapes.location_line(location) if location else output.one_line(item.node.ntype)
     score = faint(f"score {item.score:.6g}, {plural(item.tokens, 'token')}")
     body = item.rendered.splitlines()
-    return [f"[{rank}] {strong(place)}  {score}", *(f"    {line}" for line in body)]
+    return [f"[{rank}] {strong(position)}  {score}", *(f"    {line}" for line in body)]
 
 
 def warning_lines(result: Answer[AnswerItem]) -> list[str]:

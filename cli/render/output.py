@@ -81,7 +81,9 @@ def note(*lines: str) -> None:
 def _escaped(line: str) -> str:
     """Returns the line with everything escaped except the markers of styles."""
     parts = _MARKS.split(line)
-    return "".join(part if place % 2 else printable_line(part) for place, part in enumerate(parts))
+    return "".join(
+        part if position % 2 else printable_line(part) for position, part in enumerate(parts)
+    )
 
 
 def _styled(line: str) -> str:

@@ -64,8 +64,8 @@ def packs_lines(found: Answer[Pack], receipt: str | None) -> list[str]:
 
 def pack_lines(rank: int, pack: Pack) -> list[str]:
     """Returns one pack as lines for people: its location, then its text."""
-    place = " > ".join((pack.source or "", *pack.heading_path)).strip(" >")
-    name = output.one_line(place or str(pack.entry.id))
+    position = " > ".join((pack.source or "", *pack.heading_path)).strip(" >")
+    name = output.one_line(position or str(pack.entry.id))
     facts = (
         f"{pack.alias}, score {pack.score:.6g}, {plural(len(pack.hits), 'hit')}, "
         f"{plural(pack.tokens, 'token')}"

@@ -55,9 +55,9 @@ def location_line(location: Location) -> str:
     """Returns `path:first-last > heading > heading`."""
     first, last = location.line_start, location.line_stop - 1
     lines = f"{first}" if last <= first else f"{first}-{last}"
-    place = f"{output.one_line(location.source or str(location.document_id))}:{lines}"
+    position = f"{output.one_line(location.source or str(location.document_id))}:{lines}"
     return " > ".join(
-        [place, *(output.one_line(heading, width=60) for heading in location.heading_path)]
+        [position, *(output.one_line(heading, width=60) for heading in location.heading_path)]
     )
 
 

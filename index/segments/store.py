@@ -183,10 +183,10 @@ def _in_one_buffer(file: SegmentFile) -> memoryview:
     room = np.empty(file.size_bytes + ALIGNMENT, dtype=np.uint8)
     start = -room.ctypes.data % ALIGNMENT
     target = room[start : start + file.size_bytes].data
-    place = 0
+    position = 0
     for piece in file.pieces:
-        target[place : place + len(piece)] = piece
-        place += len(piece)
+        target[position : position + len(piece)] = piece
+        position += len(piece)
     return target
 
 

@@ -205,9 +205,9 @@ def _middle(start: int, stop: int, skipped: set[int]) -> int | None:
     """Returns the index nearest to the middle that was not skipped, None if there is none."""
     middle = (start + stop) // 2
     for distance in range(stop - start):
-        for place in (middle - distance, middle + distance):
-            if start <= place < stop and place not in skipped:
-                return place
+        for position in (middle - distance, middle + distance):
+            if start <= position < stop and position not in skipped:
+                return position
     return None
 
 

@@ -243,7 +243,7 @@ class Answers:
 
 
 def _causes(
-    answers: Answers, stretch: Sequence[CommitCid], evaluations_max: int, *, is_ranking: bool
+    answers: Answers, span: Sequence[CommitCid], evaluations_max: int, *, is_ranking: bool
 ) -> Iterator[Cause]:
     """Yields the causes in a range of commits, oldest first, each the parent of the next.
 
@@ -255,10 +255,10 @@ def _causes(
         answer = answers.at(commit)
         return _ranking(answer) if is_ranking else placed(answer)
 
-    waiting, found = deque([(0, len(stretch) - 1)]), []
+    waiting, found = deque([(0, len(span) - 1)]), []
     while waiting:
         start, stop = waiting.popleft()
-        if start == stop or key(stretch[start]) == key(stretch[stop]):
+        if start == stop or key(span[start]) == key(span[stop]):
             continue
         if stop - start == 1 or answers.evaluations_count >= evaluations_max:
             found.append((start, stop))
@@ -266,7 +266,7 @@ def _causes(
         middle = (start + stop) // 2
         waiting.extend(((start, middle), (middle, stop)))
     for start, stop in sorted(found):
-        yield answers.cause(stretch[start], stretch[stop], commits_count=stop - start)
+        yield answers.cause(span[start], span[stop], commits_count=stop - start)
 
 
 def _ranking(result: Answer[Item]) -> tuple[NodeId, ...]:

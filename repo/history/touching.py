@@ -101,11 +101,11 @@ class NodeStates:
         way: list[tuple[bytes, bytes]] = []
         raw, found = tree.raw, None
         while True:
-            place = (raw, key)
-            if place in self._below:
-                found = self._below[place]
+            position = (raw, key)
+            if position in self._below:
+                found = self._below[position]
                 break
-            way.append(place)
+            way.append(position)
             block = load(self.source, raw)
             index = (block.find if block.level else block.place)(key) if block.size else -1
             if not 0 <= index < block.size:

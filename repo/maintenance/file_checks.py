@@ -60,14 +60,14 @@ def quoting(repository: Core, texts: Iterable[bytes]) -> Iterator[str]:
     folder, index = repository.folder, repository.index_folder
     assert folder is not None, "BUG: files of a repository in memory"
     texts = tuple(texts)
-    for place in ("cache", "index", "local", "receipts"):
-        for path in sorted((folder / place).rglob("*")):
+    for position in ("cache", "index", "local", "receipts"):
+        for path in sorted((folder / position).rglob("*")):
             if index is not None and path.is_relative_to(index):
                 continue
             with suppress(OSError):  # let go of meanwhile
                 if path.is_file():
                     data = path.read_bytes()
-                    if place == "index" or any(text in data for text in texts):
+                    if position == "index" or any(text in data for text in texts):
                         yield str(path.relative_to(folder))
 
 

@@ -73,8 +73,8 @@ def resolve(
     case = _Case(store, at.root, at.commit, id, conflict)
     chosen = case.chosen(take)
     signed = replace(signature, message=signature.message or f"resolve {id}: {take}")
-    begun = Tip(at.commit.cid, at.root_cid, at.root)
-    publisher = BranchPublisher(operations, state, state.view.head, signed, begun=begun)
+    opened = Tip(at.commit.cid, at.root_cid, at.root)
+    publisher = BranchPublisher(operations, state, state.view.head, signed, begun=opened)
     settled, edits, blocks = None, ChangeSet(), dict[Cid, bytes]()
     if chosen is not None:
         settled, edits, blocks = case.settled(chosen, value or {})

@@ -381,10 +381,10 @@ class Transaction(Attachments):
         self._check_open()
         self._draft.read_ahead(ids)
 
-    def node_id(self, beginning: str) -> NodeId:
+    def node_id(self, prefix: str) -> NodeId:
         """Returns the id of the only staged node with this prefix; as `Revision.node_id`."""
         self._check_open()
-        return self._draft.node_id(beginning)
+        return self._draft.node_id(prefix)
 
     def nodes(self, *, label: str | None = None) -> Iterator[Node]:
         """Yields the nodes as staged, by id, tombstoned ones too; those of one label if given."""
@@ -451,10 +451,10 @@ class Transaction(Attachments):
             raise NotFoundError(f"edge {id} is not in the graph")
         return Edge.decode(self._draft.block(cid))
 
-    def edge_id(self, beginning: str) -> EdgeId:
+    def edge_id(self, prefix: str) -> EdgeId:
         """Returns the id of the only staged edge with this prefix; as `Revision.node_id`."""
         self._check_open()
-        return self._draft.edge_id(beginning)
+        return self._draft.edge_id(prefix)
 
     def edges_of(self, id: NodeId) -> list[Edge]:  # noqa: A002
         """Returns the incoming and outgoing edges of a node, as staged, by id."""

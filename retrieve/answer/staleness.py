@@ -88,6 +88,6 @@ def _digests(snapshot: Snapshot, model: str, ordinals: Ordinals) -> list[bytes |
         is_here = column.take(rows, mode="clip") == ordinals
         if segment.live is not None:
             is_here &= segment.live.take(rows, mode="clip")
-        for place in is_here.nonzero()[0].tolist():
-            found[place] = segment.made_from(int(rows[place]))
+        for position in is_here.nonzero()[0].tolist():
+            found[position] = segment.made_from(int(rows[position]))
     return found

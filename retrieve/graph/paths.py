@@ -192,9 +192,9 @@ class _Walk:
         ]
         ordinals = np.asarray(edges.neighbours)[kept]
         ids = snapshot.node_ids(ordinals).tobytes()
-        for place, index in enumerate(kept):
-            other = ids[16 * place : 16 * place + 16]
-            yield other, edges.edge_ids[index].tobytes(), int(ordinals[place])
+        for position, index in enumerate(kept):
+            other = ids[16 * position : 16 * position + 16]
+            yield other, edges.edge_ids[index].tobytes(), int(ordinals[position])
 
 
 def _step(given: object) -> Step:

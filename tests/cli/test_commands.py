@@ -304,7 +304,7 @@ def test_revisions_complete(notes: Run, monkeypatch: pytest.MonkeyPatch):
 def test_a_thread_that_is_not_there_is_said_by_its_name(notes: Run):
     for command in ("show", "clear"):
         told = notes("thread", command, "nope", code=3).stderr
-        assert "thread 'nope' is not there" in told
+        assert "thread 'nope' does not exist" in told
         assert "repo thread list" in told
     assert "no message selected" in notes("thread", "select", "nope").stderr
 
