@@ -1,4 +1,4 @@
-"""Maintenance of a repository: checks, repair, garbage collection, erasure, figures."""
+"""Maintenance of a repository: checks, repair, garbage collection, erasure, statistics."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 
 
 class Maintenance:
-    """The health of a repository: checks, repair, erasure and figures."""
+    """Checks, repair, garbage collection, erasure and statistics of a repository."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
 
     def fsck(self, *, is_deep: bool = False, progress: Progress | None = None) -> FsckReport:
-        """Returns everything that is wrong, after reading all of the repository; changes nothing.
+        """Reads the whole repository and returns all faults; changes nothing.
 
         Args:
             is_deep: also reads every block with an independent library, `dag-cbor`, and compares.
-            progress: called with how many blocks are done, and of how many.
+            progress: called with the number of blocks done and the total.
         """
         from ibidem.repo.maintenance.fsck import fsck
 
@@ -47,7 +47,7 @@ class Maintenance:
         *,
         progress: Progress | None = None,
     ) -> FsckReport:
-        """Mends what a report of `fsck` names, and returns a new report.
+        """Repairs the faults in a report of `fsck`, and returns a new report.
 
         Args:
             source: has the missing and damaged blocks, such as the store of another copy.
@@ -67,9 +67,8 @@ class Maintenance:
         """Deletes the blocks that no ref, operation, kept receipt, run or stage needs.
 
         Args:
-            keep_operations: how many of the newest operations can still be undone; None: all. What
-                only those before them held goes.
-            is_dry_run: only counts.
+            keep_operations: the number of newest operations to keep for undo; None: all. Blocks
+            that only older ones reference are deleted. is_dry_run: only counts.
 
         Raises:
             FormatError: a kind or version that this program does not know; nothing was deleted.
@@ -86,24 +85,24 @@ class Maintenance:
         )
 
     def stats(self, rev: object = HEAD) -> RepositoryStats:
-        """Returns what the repository and one of its revisions hold, in numbers."""
+        """Returns statistics of the repository and one of its revisions."""
         return statistics.repository_stats(self._core, rev)
 
     def log_stats(self) -> LogStats:
-        """Returns how large the logs of receipts and of operations are, and what bounds them."""
+        """Returns the sizes and limits of the receipt log and the operation log."""
         return statistics.log_stats(self._core)
 
     def index_counts(self) -> tuple[int, int]:
-        """Returns how many nodes the index answers for at the head, and how many there are."""
+        """Returns how many nodes the index of the head covers, and how many the head has."""
         found = self._core.graph()
         answered = found.asked(lambda snapshot: len(snapshot.live))
         return answered, self.stats().node_count - self.stats().tombstone_count
 
     def reindex(self, *, compact: bool = False) -> None:
-        """Builds the index of the head from nothing; no data is affected.
+        """Rebuilds the index of the head from scratch; no data is affected.
 
         Args:
-            compact: keeps what the index has, merges its small segments and drops its dead rows.
+            compact: instead merges small segments of the existing index and drops dead rows.
         """
         self._core.reindex(compact=compact)
 
@@ -124,7 +123,7 @@ class Maintenance:
 
         Args:
             ids: of the nodes; every version of them goes, their vectors, and the edges at them.
-            reason: stands in the tombstones and the erasures, for all to read.
+            reason: stored in plain text in the tombstones and the erasures.
             sign: the name of the private key that signs, True for the only one; None: that one
                 where there is exactly one, else nothing is signed. Other copies carry out an
                 erasure only if a key that they authorise has signed it.
@@ -140,23 +139,25 @@ class Maintenance:
         return erase(self._core, wanted, reason=reason, author=author, time=time, key=key)
 
     def erasures(self) -> tuple[Erasure, ...]:
-        """Returns what was erased here, by the keys of the view: to be sent to other copies."""
+        """Returns all erasures, by their keys in the view, for sending to other copies."""
         return self._core.guard.erased().erasures
 
     def is_erased(self, cid: Cid) -> bool:
-        """Returns whether a block was erased here: it is not missing, and must not come back."""
+        """Returns whether a block was erased here, so that it is neither missing nor may be added
+        again.
+        """
         return cid.raw in self._core.guard.erased().cids
 
     def accept_erasures(
         self, erasures: Iterable[Erasure], *, author: str = "", time: int | None = None
     ) -> AcceptReport:
-        """Carries out erasures from elsewhere, those that a key authorised here has signed."""
+        """Carries out erasures from another copy that are signed by a key authorised here."""
         from ibidem.repo.erasure.accept import accept
 
         return accept(self._core, erasures, author=author, time=time)
 
     def finish_erasing(self) -> bool:
-        """Destroys what an erasure that was cut short has left; returns whether there was any."""
+        """Completes an interrupted erasure; returns whether there was one."""
         from ibidem.repo.erasure.destroy import finish
 
         return finish(self._core)
