@@ -1,7 +1,7 @@
-"""An open repository below its public API: the store, the operation log, keys, caches and index.
+"""An open repository below its public face: the store and what is kept beside it.
 
-`Repository` is the API; nothing here or below imports it. Opening reads one small file and one
-cell, everything that grows is read on demand, and readers never wait.
+`Repository` is the face; nothing here or below imports it. Opening reads a small file and one cell,
+whatever grows is read when it is needed, and readers never wait.
 """
 
 from __future__ import annotations
@@ -52,15 +52,13 @@ if TYPE_CHECKING:
 Clock = Callable[[], int]
 T = TypeVar("T")
 SCANNED_MAX = 256
-"""Number of edges up to which they are read one by one, because opening an index costs more."""
+"""Up to so many edges are read one by one; an index of them would cost more to open."""
 FOLLOWED_BLOCKS_MAX = 1_024
-"""Number of blocks above which a commit is indexed by the next query instead of by the commit
-itself.
-"""
+"""A commit of more blocks waits for who asks to be indexed: it would take noticeably longer."""
 
 
 class Core(Closing):
-    """A store with its operation log, erasure guard, keys and index; a context manager."""
+    """A store with its log, guard, keys and index; a context manager that closes it."""
 
     def __init__(self, store: Store, folder: Path | None, clock: Clock) -> None:
         self.store = store
@@ -69,38 +67,38 @@ class Core(Closing):
         self.receipts = ReceiptLog(None if folder is None else folder / "receipts")
         self.operation_log = OperationLog(store, clock)
         self.guard = ErasureGuard(self.operation_log)
-        """Knows all erased blocks; the store consults it."""
+        """Knows what was erased; the store asks it."""
         store.guard = self.guard
         self.embedders: dict[str, Embedder] = {}
-        """Embedders by model name, for the query texts of `retrieve(model=...)`."""
+        """By the name of the model: what `retrieve(model=...)` embeds questions with."""
         self.note_logs: dict[str, dict[CommitCid, Log]] = {}
-        """Cached events by space."""
+        """Events that were read, by the space that they were read for."""
         self.signing_key: SigningKey | None = None
-        """Key that signs the commits made through this object; see `keys.sign_with`."""
+        """Signs the commits that are made through this object; see `keys.sign_with`."""
         self._vector_cache: VectorCache | None = None
         self._keyring: Keyring | None = None
         self._index: tuple[View, Index] | None = None
-        """The open index, with the view whose erasures it reflects."""
+        """With the newest view that was asked for, whose erasures it was made after."""
         self._head: tuple[OperationCid, CommitCid | None] | None = None
         self._graph: tuple[CommitCid, TreeCid, Graph] | None = None
-        """The snapshot of the last queried commit, with the view whose erasures it reflects."""
+        """That of the commit last asked for, and after which erasures."""
         self._is_asked = False
-        """Whether a snapshot was used since the last commit through this object."""
+        """Whether a snapshot was asked for since the last commit through this object."""
         self._asked: tuple[Root, RootCid] | None = None
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.folder or 'in memory'}>"
 
     def close(self) -> None:
-        """Closes all files; closing twice is allowed."""
+        """Lets go of the files; closing twice is allowed."""
         self.receipts.close()
         self.store.close()
 
-    # -- refs and revisions --------------------------------------------------------------------
+    # -- where things stand --------------------------------------------------------------------
 
     @property
     def view(self) -> View:
-        """All current refs."""
+        """Every ref as it stands now."""
         return self.operation_log.state().view
 
     @property
@@ -133,7 +131,7 @@ class Core(Closing):
         return found
 
     def _resolved(self, state: State, rev: object) -> CommitCid | None:
-        """Returns the commit that a revision names; that of the head is cached with its state."""
+        """Returns the commit that a revision names; the head's is known while its state lasts."""
         if rev != revspec.HEAD:
             return revspec.resolve(self.operation_log, state, rev)
         last = self._head
@@ -157,8 +155,8 @@ class Core(Closing):
         """Returns the graph at a revision, or of a root given by its RootCid, read-only.
 
         Args:
-            trust: the caller; required if the root has a trust policy.
-            state: the state in which to resolve the revision; by default the newest.
+            trust: the caller; a root with a trust policy is not read without.
+            state: what the revision is looked for in; by default the newest.
         """
         found = self.operation_log.retry_if_collected(
             lambda state: self._graph_in(state, rev), state=state
@@ -178,8 +176,10 @@ class Core(Closing):
         return last[2]
 
     def of_head(self, ask: Callable[[Graph], T]) -> T:
-        """Calls a function with the graph at the head and returns its result. It is retried on the
-        new head if the head has moved and blocks of the old one were erased or collected meanwhile.
+        """Returns what a question makes of the graph at the head.
+
+        It is asked of the new head where the head moved and blocks of the old one were erased or
+        collected meanwhile.
         """
         head = self.graph()
         try:
@@ -205,11 +205,11 @@ class Core(Closing):
         """Returns a time in microseconds since 1970 UTC: the one given, else the clock's."""
         return self.operation_log.time(checked_time(time))
 
-    # -- files next to the store ---------------------------------------------------------
+    # -- what is kept beside the store ---------------------------------------------------------
 
     @property
     def vector_cache(self) -> VectorCache:
-        """The cache of embedded texts and their vectors."""
+        """The vectors of texts that were embedded here before."""
         if self._vector_cache is None:
             from ibidem.embed.cache import VectorCache
 
@@ -336,7 +336,7 @@ class Core(Closing):
     # -- nodes and edges -----------------------------------------------------------------------
 
     def content_of(self, node: Node) -> bytes | None:
-        """Returns the whole content of a node, None if it has none."""
+        """Returns the whole content of a node, None when it has none."""
         content = node.content
         if not isinstance(content, tuple):
             return content

@@ -1,4 +1,4 @@
-"""Maintenance of a repository: checks, repair, garbage collection, erasure, statistics."""
+"""Maintenance of a repository: checks, repair, garbage collection, erasure, figures."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 
 
 class Maintenance:
-    """Checks, repair, garbage collection, erasure and statistics of a repository."""
+    """The health of a repository: checks, repair, erasure and figures."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
 
     def fsck(self, *, is_deep: bool = False, progress: Progress | None = None) -> FsckReport:
-        """Reads the whole repository and returns all faults; changes nothing.
+        """Returns everything that is wrong, after reading all of the repository; changes nothing.
 
         Args:
             is_deep: also reads every block with an independent library, `dag-cbor`, and compares.
-            progress: called with the number of blocks done and the total.
+            progress: called with how many blocks are done, and of how many.
         """
         from ibidem.repo.maintenance.fsck import fsck
 
@@ -47,7 +47,7 @@ class Maintenance:
         *,
         progress: Progress | None = None,
     ) -> FsckReport:
-        """Repairs the faults in a report of `fsck`, and returns a new report.
+        """Mends what a report of `fsck` names, and returns a new report.
 
         Args:
             source: has the missing and damaged blocks, such as the store of another copy.
@@ -67,8 +67,9 @@ class Maintenance:
         """Deletes the blocks that no ref, operation, kept receipt, run or stage needs.
 
         Args:
-            keep_operations: the number of newest operations to keep for undo; None: all. Blocks
-            that only older ones reference are deleted. is_dry_run: only counts.
+            keep_operations: how many of the newest operations can still be undone; None: all. What
+                only those before them held goes.
+            is_dry_run: only counts.
 
         Raises:
             FormatError: a kind or version that this program does not know; nothing was deleted.
@@ -85,24 +86,24 @@ class Maintenance:
         )
 
     def stats(self, rev: object = HEAD) -> RepositoryStats:
-        """Returns statistics of the repository and one of its revisions."""
+        """Returns what the repository and one of its revisions hold, in numbers."""
         return statistics.repository_stats(self._core, rev)
 
     def log_stats(self) -> LogStats:
-        """Returns the sizes and limits of the receipt log and the operation log."""
+        """Returns how large the logs of receipts and of operations are, and what bounds them."""
         return statistics.log_stats(self._core)
 
     def index_counts(self) -> tuple[int, int]:
-        """Returns how many nodes the index of the head covers, and how many the head has."""
+        """Returns how many nodes the index answers for at the head, and how many there are."""
         found = self._core.graph()
         answered = found.asked(lambda snapshot: len(snapshot.live))
         return answered, self.stats().node_count - self.stats().tombstone_count
 
     def reindex(self, *, compact: bool = False) -> None:
-        """Rebuilds the index of the head from scratch; no data is affected.
+        """Builds the index of the head from nothing; no data is affected.
 
         Args:
-            compact: instead merges small segments of the existing index and drops dead rows.
+            compact: keeps what the index has, merges its small segments and drops its dead rows.
         """
         self._core.reindex(compact=compact)
 
@@ -123,7 +124,7 @@ class Maintenance:
 
         Args:
             ids: of the nodes; every version of them goes, their vectors, and the edges at them.
-            reason: stored in plain text in the tombstones and the erasures.
+            reason: stands in the tombstones and the erasures, for all to read.
             sign: the name of the private key that signs, True for the only one; None: that one
                 where there is exactly one, else nothing is signed. Other copies carry out an
                 erasure only if a key that they authorise has signed it.
@@ -139,25 +140,23 @@ class Maintenance:
         return erase(self._core, wanted, reason=reason, author=author, time=time, key=key)
 
     def erasures(self) -> tuple[Erasure, ...]:
-        """Returns all erasures, by their keys in the view, for sending to other copies."""
+        """Returns what was erased here, by the keys of the view: to be sent to other copies."""
         return self._core.guard.erased().erasures
 
     def is_erased(self, cid: Cid) -> bool:
-        """Returns whether a block was erased here, so that it is neither missing nor may be added
-        again.
-        """
+        """Tells whether a block was erased here: it is not missing, and must not come back."""
         return cid.raw in self._core.guard.erased().cids
 
     def accept_erasures(
         self, erasures: Iterable[Erasure], *, author: str = "", time: int | None = None
     ) -> AcceptReport:
-        """Carries out erasures from another copy that are signed by a key authorised here."""
+        """Carries out erasures from elsewhere, those that a key authorised here has signed."""
         from ibidem.repo.erasure.accept import accept
 
         return accept(self._core, erasures, author=author, time=time)
 
     def finish_erasing(self) -> bool:
-        """Completes an interrupted erasure; returns whether there was one."""
+        """Destroys what an erasure that was cut short has left; tells whether there was any."""
         from ibidem.repo.erasure.destroy import finish
 
         return finish(self._core)

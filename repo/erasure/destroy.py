@@ -46,7 +46,7 @@ class Known:
 
 
 def finish(repository: Core, known: Known | None = None) -> bool:
-    """Destroys what is erased and still here; returns whether there was anything to do.
+    """Destroys what is erased and still here; tells whether there was anything to do.
 
     Args:
         repository: whose newest view names what is erased.
@@ -110,7 +110,7 @@ def _all_traces(repository: Core) -> Copies:
 
 
 def _is_closed(repository: Core, done: TreeCid) -> bool:
-    """Takes the mark away where no more was erased than is `done`; returns whether it is gone."""
+    """Takes the mark away where no more was erased than is `done`; tells whether it is gone."""
 
     def attempt(state: State) -> bool:
         head, pending = state.cid.raw, state.cells.get(ERASING_CELL)
@@ -195,7 +195,7 @@ def _blank_receipts(folder: Path, copies: Copies) -> None:
 
 
 def _concerns(block: bytes, copies: Copies) -> bool:
-    """Returns whether a receipt names one of the nodes or says what they said."""
+    """Tells whether a receipt names one of the nodes or says what they said."""
     if any(raw in block for raw in copies.cids):
         try:
             rows = codec.decode(block).get("items", ())
@@ -207,5 +207,5 @@ def _concerns(block: bytes, copies: Copies) -> bool:
 
 
 def _quotes(part: bytes, copies: Copies) -> bool:
-    """Returns whether a part of a log that is no receipt any more has a trace of the nodes."""
+    """Tells whether a part of a log that is no receipt any more has a trace of the nodes."""
     return any(text in part for text in (*copies.cids, *copies.quotations))

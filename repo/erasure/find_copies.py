@@ -1,7 +1,8 @@
-"""Finds all data of given nodes in a store: every version, attachment and edge, and blocks that
-quote them. All blocks are read, reachable or not: a version that no branch has any more is just as
-readable on the disk. Blocks shared with other nodes, such as a part of content that two documents
-have, are listed separately.
+"""Finds what a store holds of some nodes: every version, attachment, edge, and what quotes them.
+
+Everything stored is read, reachable or not: a version that no branch has any more is as readable on
+the disk as one that all have. What others share with the nodes, such as a part of content that two
+documents have, is told apart: it is not theirs alone.
 """
 
 from __future__ import annotations
@@ -31,46 +32,44 @@ if TYPE_CHECKING:
     from ibidem.store.protocol import Store
 
 QUOTE_BYTES_MIN = 16
-"""Minimal length of a quotation in bytes; shorter texts occur in too many unrelated blocks."""
+"""A shorter text is found in too many places to be a quotation."""
 _RECORDS = frozenset(("step", "receipt", "result"))
-"""Kinds of blocks that are destroyed if they quote an erased node."""
+"""Kinds that are destroyed when they quote an erased node."""
 
 
 @dataclass(slots=True)
 class Copies:
-    """The stored data of the nodes."""
+    """What is stored of some nodes."""
 
     cids: dict[bytes, set[Cid]] = field(default_factory=dict)
-    """The blocks that only one node has, by its id: versions, content, vectors, its edges."""
+    """By node id, the blocks that are its own: versions, content, vectors, edges at it."""
     edges: set[bytes] = field(default_factory=set)
-    """Ids of the edges with one of the nodes as source or target."""
+    """Ids of the edges that begin or end at one of the nodes."""
     texts: set[bytes] = field(default_factory=set)
-    """Texts of the nodes: summaries, contents, texts in properties."""
+    """What the nodes say: summaries, contents, texts in properties."""
     ids: set[bytes] = field(default_factory=set)
-    """Values in their keys that are as long as an id. They count as texts only if no node has that
-    id: the key of a passage contains the id of its document, and a block that names the document
-    does not quote the passage.
-    """
+    """What in their keys is as long as an id: one of the texts only where no node has that id. The
+    key of a passage has the id of its document, and what names the document quotes no passage."""
     digests: set[bytes] = field(default_factory=set)
     """Digests of the texts that may have been embedded."""
     shared: set[Cid] = field(default_factory=set)
-    """Content and vectors shared with other nodes; they are kept."""
+    """Content and vectors that other nodes have too: they stay."""
     elsewhere: list[tuple[str, Cid]] = field(default_factory=list)
-    """Kind and CID of other blocks that quote the nodes and are kept."""
+    """Kind and CID of other blocks that quote the nodes and stay."""
 
     @property
     def quotations(self) -> list[bytes]:
-        """The texts that are long enough to be searched for in other blocks."""
+        """The texts that are long enough to be looked for elsewhere."""
         return [text for text in self.texts if len(text) >= QUOTE_BYTES_MIN]
 
 
 def find_copies(store: Store, ids: set[NodeId], fields: tuple[str, ...] = TEXT_FIELDS) -> Copies:
-    """Searches the whole store for data of the nodes.
+    """Reads the whole store for the nodes.
 
     Args:
-        store: read completely, twice.
+        store: all of it is read, twice.
         ids: of the nodes.
-        fields: the fields that make up a node's text; see `objects.text`.
+        fields: what a node's text is made of; see `objects.text`.
     """
     found = Copies(cids={node.raw: set() for node in ids})
     attached: dict[Cid, set[bytes]] = {}
@@ -93,10 +92,7 @@ def find_copies(store: Store, ids: set[NodeId], fields: tuple[str, ...] = TEXT_F
 def _blocks(store: Store) -> Iterator[tuple[Cid, bytes]]:
     for cid, block in read_blocks(store, store.cids()):
         if isinstance(block, bytes):
-            yield (
-                cid,
-                block,
-            )  # other blocks were deleted meanwhile or are damaged, so they cannot be read
+            yield cid, block  # another is gone meanwhile, or damaged: nobody can read it
 
 
 def _kind_of(store: Store, cid: Cid) -> str:
@@ -151,13 +147,12 @@ def _take_texts(found: Copies, store: Store, fields: tuple[str, ...]) -> None:
 
 
 def _take_node(found: Copies, value: Map, store: Store, fields: tuple[str, ...]) -> None:
-    """Collects the texts of a node by its table of fields, so that a block over the limits of the
-    format, which is no valid `Node`, can be erased too.
-    """
+    """Takes what a node says, by the table of its fields: one that is over the limits of the format
+    is no `Node` and can be erased all the same."""
     for one, text in NODE.texts(value):
         is_id = one is not None and one.type is KEY and len(text) == ID_BYTES
         (found.ids if is_id else found.texts).add(text)
-    # Content of more parts than a node may have was never assembled or embedded.
+    # Of more parts than a node may have, nothing was ever put together, nor embedded.
     distinct = islice(dict.fromkeys(links_in(value)), CONTENT_PARTS_MAX)
     found.texts.update(map(store.get, distinct))
     with suppress(CorruptError):
@@ -170,7 +165,7 @@ def _take_node(found: Copies, value: Map, store: Store, fields: tuple[str, ...])
 
 
 def _look_elsewhere(found: Copies, store: Store) -> None:
-    """Separates the shared blocks, and finds the blocks that quote the nodes."""
+    """Tells apart what is shared, and finds what quotes the nodes."""
     own = {cid: raw for raw, cids in found.cids.items() for cid in cids}
     quotations = found.quotations
     of_nodes: set[Cid] = set()

@@ -1,7 +1,8 @@
-"""The erased blocks of a repository: rejects writing one again, and explains why one is missing.
-The erasures are part of the view, so every process sees them from the operation that published
-them. A store consults its guard: it rejects a block that an erasure names and a node with an erased
-id, and reports a missing erased block as erased.
+"""What was erased from a repository: which blocks may never come back, and why one is missing.
+
+The erasures stand in the view, so they are there for every process from the operation on that
+published them. A store asks its guard: no block that an erasure names is put, and no node under an
+id that was erased; where such a block is missing, the error says so.
 
 Spec: format 5.14.
 """
@@ -37,30 +38,28 @@ if TYPE_CHECKING:
     from ibidem.repo.state import LogEntry
 
 _ID_MARK = b"bidP"
-"""The encoded field `id` with 16 bytes, at the same offset in every node and edge."""
+"""The field `id` with 16 bytes, which stands at one place in every node and edge."""
 _ID_AT = 8
 _REMOVALS_MAX = 100
-"""Attempts to empty a folder to which another process still writes; that process stops at its next
-call.
-"""
+"""Attempts to empty a folder that another process still adds to; it stops at its next call."""
 
 
 @record
 class Erased:
-    """All erasures of one view."""
+    """Everything that one view says was erased."""
 
     erasures: tuple[Erasure, ...] = ()
     cids: Mapping[bytes, Erasure] = field(default_factory=empty)  # type: ignore[arg-type]
-    """Erasures by the 36 bytes of an erased block's CID."""
+    """By the 36 bytes of an erased block's CID."""
     nodes: Mapping[bytes, Erasure] = field(default_factory=empty)  # type: ignore[arg-type]
-    """Erasures by the id of an erased node."""
+    """By the id of an erased node."""
 
 
 NOTHING_ERASED = Erased()
 
 
 class ErasureGuard:
-    """Checks blocks of a store against the newest view; safe to use from several threads."""
+    """Answers for a store from the newest view; safe to use from several threads."""
 
     def __init__(self, operations: OperationLog) -> None:
         self._operations = operations
@@ -68,26 +67,27 @@ class ErasureGuard:
         self._asking = threading.local()
 
     def erased(self) -> Erased:
-        """Returns the current erasures."""
+        """Returns what was erased, as of now."""
         return self._operations.retry_if_collected(self.erased_in)
 
     def erased_in(self, state: LogEntry) -> Erased:
-        """Returns the erasures of a state."""
+        """Returns what was erased as of a state."""
         tree = state.view.erasures
         last, found = self._last
         if tree != last:
             found = read_erased(self._operations.store, tree)
-            self._operations.store.renew()  # its buffers may contain blocks erased since
+            self._operations.store.renew()  # its buffers may hold what is erased now
             self._last = (tree, found)
         return found
 
     def refuse(self, cids: Iterable[Cid], *, cells: Mapping[str, bytes | None] = NO_CELLS) -> None:
-        """Raises if one of the blocks was erased.
+        """Raises when one of the blocks was erased.
 
         Args:
-            cids: CIDs, or a mapping from them to the blocks: then new versions of an erased node
-            are rejected too. cells: the cells in the same write. An erasure moves the head, so if
-            that is among them, its state has all erasures.
+            cids: CIDs, or a mapping from them to the blocks: then versions of an erased node that
+                no erasure names are refused too.
+            cells: what they hold when the blocks are put. An erasure moves the head, so where that
+                is among them, the state that it names says everything.
 
         Raises:
             InvalidInputError: kind `forgotten`.
@@ -104,14 +104,13 @@ class ErasureGuard:
                 raise forgotten(erasure.node)
 
     def missing(self, cid: Cid) -> Exception:
-        """Returns the error for a missing block: erased, or not found."""
+        """Returns the error that tells why a block is not here."""
         erasure = self._erased_if_readable().cids.get(cid.raw)
         return missing_block(cid) if erasure is None else erased_block(cid, erasure)
 
     def _erased_if_readable(self, head: bytes | None = None) -> Erased:
-        """Returns the erasures of a head, by default the current one; none while they are being
-        read or if they are unreadable.
-        """
+        """Returns what was erased, as of a head or of now; nothing while that itself is being read,
+        or cannot be."""
         if getattr(self._asking, "busy", False):
             return Erased()
         self._asking.busy = True
@@ -124,14 +123,14 @@ class ErasureGuard:
 
 
 def read_erased(source: Source, tree: TreeCid) -> Erased:
-    """Returns the erasures in a tree."""
+    """Returns what the erasures in a tree say."""
     if tree == EMPTY_TREE:
         return NOTHING_ERASED
     return index_of(tuple(Erasure.decode(source.get(cid)) for _, cid in Tree(source, tree).items()))
 
 
 def index_of(erasures: tuple[Erasure, ...]) -> Erased:
-    """Returns these erasures, indexed by block and by node."""
+    """Returns what some erasures say."""
     return Erased(
         erasures,
         {cid.raw: erasure for erasure in erasures for cid in erasure.cids},
@@ -140,11 +139,11 @@ def index_of(erasures: tuple[Erasure, ...]) -> Erased:
 
 
 def forgotten(node: NodeId) -> InvalidInputError:
-    """Returns the error for adding an erased node again."""
+    """Returns the error for bringing back what was erased."""
     return InvalidInputError(
-        f"node {node} was erased and cannot be added again",
+        f"node {node} was erased and cannot come back",
         kind=ErrorKind.FORGOTTEN,
-        hint="add it under another key if needed",
+        hint="add it under another key, if that is what you want",
     )
 
 
@@ -153,16 +152,15 @@ def erased_block(cid: Cid, erasure: Erasure) -> ErasedError:
     reason = f": {erasure.reason}" if erasure.reason else ""
     return ErasedError(
         f"block {cid} of node {erasure.node} was erased{reason}",
-        hint="use a revision after the erasure, or allow erased nodes to be left out",
+        hint="ask a revision after the erasure, or allow erased nodes to be left out",
     )
 
 
 def sweep_index(folder: Path, kept: Path | None) -> None:
-    """Removes all indexes in a folder except one: those built before an erasure may contain erased
-    text.
+    """Removes every index in a folder but one: what was made before an erasure quotes it.
 
     Raises:
-        OSError: a file or folder cannot be removed.
+        OSError: something cannot be removed.
     """
     if not folder.is_dir():
         return
@@ -197,6 +195,6 @@ def _id_of(block: bytes) -> bytes:
         return block[_ID_AT : _ID_AT + 16]
     if b"dkinddnode" not in block:
         return b""
-    fields = codec.decode(block)  # a field unknown to this version may precede it
+    fields = codec.decode(block)  # a field that this version does not know may come first
     found = fields.get("id") if isinstance(fields, dict) else None
     return found if isinstance(found, bytes) else b""

@@ -1,6 +1,7 @@
-"""The history of a revision, and the changes between two revisions. Differences are computed from
-the trees, so their cost is proportional to the changes. A changed node or edge lists the fields and
-properties that differ.
+"""What happened: the commits behind a revision, and what lies between two of them.
+
+A difference is read off the trees, so its cost follows what changed. A changed node or edge names
+the fields and properties that differ.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ if TYPE_CHECKING:
 
 @record
 class Change:
-    """One changed record; `before` is None if it was added, `after` if it was removed."""
+    """One thing that differs; `before` is None where it was added, `after` where it was removed."""
 
     family: str
-    """One of `objects.root.FAMILIES`, except conflicts."""
+    """One of `objects.root.FAMILIES` but for conflicts."""
     id: NodeId | EdgeId
     before: Cid | None
     after: Cid | None
@@ -53,14 +54,14 @@ class Change:
 
 
 def commits(source: Source, start: CommitCid | None) -> Iterator[Commit]:
-    """Yields a commit and its ancestors, each once, in the order of `newest_first`."""
+    """Yields a commit and everything behind it, each once, in the order of `newest_first`."""
     starts = () if start is None else (start,)
     for _, commit in newest_first(partial(read_commit, source), starts):
         yield commit
 
 
 def changes(source: Source, before: Root, after: Root) -> Iterator[Change]:
-    """Yields the changes between two roots, ordered by family, name and id."""
+    """Yields what differs between two roots, by family, name and id."""
     for family, name in families(before, after):
         old, new = tree_of(before, (family, name)), tree_of(after, (family, name))
         for key, was, now in diff(source, old, new):

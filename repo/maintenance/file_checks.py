@@ -60,14 +60,14 @@ def quoting(repository: Core, texts: Iterable[bytes]) -> Iterator[str]:
     folder, index = repository.folder, repository.index_folder
     assert folder is not None, "BUG: files of a repository in memory"
     texts = tuple(texts)
-    for position in ("cache", "index", "local", "receipts"):
-        for path in sorted((folder / position).rglob("*")):
+    for place in ("cache", "index", "local", "receipts"):
+        for path in sorted((folder / place).rglob("*")):
             if index is not None and path.is_relative_to(index):
                 continue
             with suppress(OSError):  # let go of meanwhile
                 if path.is_file():
                     data = path.read_bytes()
-                    if position == "index" or any(text in data for text in texts):
+                    if place == "index" or any(text in data for text in texts):
                         yield str(path.relative_to(folder))
 
 
@@ -207,7 +207,7 @@ def _next_frame(data: bytes, start: int) -> int:
 
 
 def _is_cut_off(rest: bytes) -> bool:
-    """Returns whether bytes are the beginning of a frame whose end was never written."""
+    """Tells whether bytes are the beginning of a frame whose end was never written."""
     if len(rest) < HEAD_BYTES:
         return rest.startswith(MARK) or MARK.startswith(rest)
     size = int.from_bytes(rest[len(MARK) : len(MARK) + 4], "little")

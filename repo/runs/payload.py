@@ -42,7 +42,7 @@ def pack(field: str, value: Any) -> tuple[Content, dict[Cid, bytes]]:
 
 
 def unpack(source: Source, content: Content, where: str) -> Any:
-    """Returns the value in the content of a step, None if there is none.
+    """Returns the value in the content of a step, None where there is none.
 
     Args:
         where: what the content is of, for the error.
@@ -81,7 +81,7 @@ def _encoded(field: str, value: Any) -> bytes:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Returns whether two values are the same when they are recorded; `True`, 1 and 1.0 are not."""
+    """Tells whether two values are the same when they are recorded; `True`, 1 and 1.0 are not."""
     return codec.encode(one) == codec.encode(other)
 
 
@@ -130,7 +130,7 @@ def failed(error: Exception) -> dict[str, Any]:
 
 
 def is_failed(outcome: Any) -> bool:
-    """Returns whether an answer is a recorded error."""
+    """Tells whether an answer is a recorded error."""
     return isinstance(outcome, dict) and set(outcome) == {ERROR}
 
 

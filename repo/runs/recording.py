@@ -50,7 +50,7 @@ class RunSummary:
     ended: int | None
     """None for a run whose process ended before it did."""
     failure: str | None
-    """The error that ended it, or why it cannot be read to its beginning, or at all."""
+    """The error that ended it, or why it can not be read to its beginning, or at all."""
     is_readable: bool = True
     """Whether its first and its last step are what they must be."""
 
@@ -195,7 +195,7 @@ def drop(
     author: str,
     time: int | datetime | None,
 ) -> StepCid:
-    """Drops a recorded run, and returns its last step; `NotFoundError` if there is none."""
+    """Drops a recorded run, and returns its last step; `NotFoundError` when there is none."""
     found = Recording(repository, name)
 
     def make(state: State, buffer: WriteBatch) -> View:

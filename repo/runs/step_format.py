@@ -68,7 +68,7 @@ def call(name: str, request: Mapping[str, Any]) -> str:
 
 
 def _is_call(request: Any) -> bool:
-    """Returns whether what was asked in an event is what `Session.tool` asks."""
+    """Tells whether what was asked in an event is what `Session.tool` asks."""
     return (
         isinstance(request, dict)
         and set(request) == {"arguments", "options"}
