@@ -42,9 +42,9 @@ def command(
 ) -> None:
     """Search for QUERY and record the answer, so that feedback can refer to it
 
-    The session record (.ibidem/local) does not contain QUERY. The receipt, which feedback needs,
-    does, as with `repo retrieve`; it stays in the receipt log (.ibidem/receipts) until newer ones
-    displace it. No later answer depends on either.
+    The session record (.ibidem/local) contains no word of QUERY. The receipt, which feedback needs,
+    contains QUERY, as with `repo retrieve`; it stays in the receipt log (.ibidem/receipts) until
+    newer ones displace it. No later answer depends on either.
 
     \b
     Examples:
