@@ -1,1 +1,1 @@
-"""The command line: the only room that knows of a terminal, arguments and the environment."""
+"""The command line: the only room that knows terminals, arguments and the environment."""

@@ -14,8 +14,8 @@ from ibidem.cli.session import Session, common_options, pass_session
 
 @click.command("add")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path, allow_dash=True))
-@click.option("--prune", is_flag=True, help="Remove the documents of files that are gone.")
-@click.option("--strict", is_flag=True, help="Stage nothing when one file or line is wrong.")
+@click.option("--prune", is_flag=True, help="Remove the documents of deleted files.")
+@click.option("--strict", is_flag=True, help="Stage nothing if any file or line is invalid.")
 @common_options
 @pass_session
 @click.pass_context
@@ -29,9 +29,9 @@ def command(
 ) -> None:
     """Stage files, folders, or JSON lines from standard input (-)
 
-    Markdown and plain text become documents of sections and passages; .ndjson and .jsonl files and
-    standard input hold one node, edge or vector a line. What has not changed is left alone. A file
-    that is wrong is reported, does not stop the rest, and makes the exit code 1.
+    Markdown and plain text become documents with sections and passages; .ndjson and .jsonl files
+    and standard input hold one node, edge or vector per line. Unchanged files are skipped. An
+    invalid file is reported and skipped, and the exit code is then 1.
 
     \b
     Examples:

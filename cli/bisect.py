@@ -1,4 +1,4 @@
-"""`repo bisect`: finds the commit at which an answer lost something, or a command fails."""
+"""`repo bisect`: finds the first commit at which an answer lacks a node, or a command fails."""
 
 from __future__ import annotations
 
@@ -22,14 +22,23 @@ if TYPE_CHECKING:
 
 
 @click.group("bisect", invoke_without_command=True)
-@click.option("--query", metavar="TEXT", help="What is asked at each commit.")
-@click.option("--expect", metavar="NODE", help="A node that should come: its id, or the beginning.")
-@click.option("--rank-max", type=int, metavar="N", help="The last rank that will do.")
+@click.option("--query", metavar="TEXT", help="The question to ask at each commit.")
+@click.option(
+    "--expect",
+    metavar="NODE",
+    help="The node that the answer should contain: its id or a unique prefix.",
+)
+@click.option(
+    "--rank-max",
+    type=int,
+    metavar="N",
+    help="The lowest rank at which the node still counts as found.",
+)
 @click.option(
     "--good",
     metavar="REV",
     shell_complete=complete_revision,
-    help="Revision whose answer has it [default: where the node came to be].",
+    help="A revision whose answer has the node [default: the commit that added it].",
 )
 @click.option(
     "--bad",
@@ -58,9 +67,9 @@ def command(
 ) -> None:
     """Find the first commit at which the answer lacks a node
 
-    Goes along first parents and halves what is left, so of n commits about log2(n) are asked. Ends
-    with 1 when no commit is to blame: the answer still has the node, or never had it. With run, any
-    command tells whether a commit will do.
+    Binary search along first parents: of n commits, about log2(n) are tested. Exits with 1 if no
+    commit is to blame because the answer still has the node or never had it. `bisect run` tests
+    each commit with a command of your own.
 
     \b
     Examples:
@@ -71,7 +80,7 @@ def command(
     if context.invoked_subcommand is not None:
         return
     if query is None or expect is None:
-        raise click.UsageError("--query and --expect are needed, or: bisect run COMMAND")
+        raise click.UsageError("give --query and --expect, or use: bisect run COMMAND")
     options = question.options(session, **given) | trust_options(session)
     with session.open() as repository:
         wanted = _expected(session, repository, expect, (bad, *([good] if good else [])))
@@ -89,7 +98,7 @@ def command(
 def _expected(
     session: Session, repository: Repository, text: str, revisions: Sequence[str]
 ) -> NodeId:
-    """Returns the node that is meant, at the first of some revisions that has it."""
+    """Returns the node with this id or prefix, from the first of the revisions that has it."""
     from ibidem.objects.errors import ErrorKind, NotFoundError
 
     for rev in revisions[:-1]:
@@ -112,7 +121,7 @@ _COMMAND_MISSING = (126, 127)
     "--good",
     metavar="REV",
     shell_complete=complete_revision,
-    help="Revision at which the command ends with 0 [default: before the first commit].",
+    help="A revision at which the command exits with 0 [default: before the first commit].",
 )
 @click.option(
     "--bad",
@@ -131,9 +140,9 @@ def run(
 ) -> None:
     """Find the first commit at which COMMAND fails
 
-    COMMAND is run for one commit after the other, with IBIDEM_REPO set to the repository and
-    IBIDEM_AT to the commit, which repo takes for its --at. It ends with 0 where all is well, with
-    125 where it cannot tell, and otherwise with 1 to 124. Ends with 1 when it fails nowhere.
+    COMMAND is run at one commit after another, with IBIDEM_REPO set to the repository and IBIDEM_AT
+    to the commit, which repo uses as its --at. Its exit code says whether the commit is good (0),
+    bad (1 to 124) or cannot be tested (125). Exits with 1 if COMMAND fails at no commit.
 
     \b
     Examples:
@@ -165,11 +174,11 @@ def run(
 
 
 def _ended_well(arguments: tuple[str, ...], environment: dict[str, str]) -> bool | None:
-    """Runs the command, whose output goes to standard error; None where it cannot tell."""
+    """Runs the command with its output on standard error; None if it cannot test this commit."""
     import subprocess
 
     try:
-        # What is run is what the user typed.
+        # The user typed this command.
         done = subprocess.run(  # noqa: S603
             arguments,
             env=environment,
@@ -185,7 +194,7 @@ def _ended_well(arguments: tuple[str, ...], environment: dict[str, str]) -> bool
         output.note(*done.stdout.decode("utf-8", "replace").rstrip("\n").split("\n"))
     code = done.returncode
     if code < 0 or code in _COMMAND_MISSING or code > _COMMAND_MISSING[-1]:
-        raise click.ClickException(f"the command ended with {code}, so it says nothing")
+        raise click.ClickException(f"the command exited with {code}, expected 0 to 125")
     return None if code == _UNTESTABLE else code == 0
 
 
@@ -200,7 +209,7 @@ def _run_lines(found: Bisection) -> list[str]:
     if found.first_bad is not None:
         return [output.strong(f"first bad {commit_line(found.first_bad)}"), asked]
     rows = [f"  {commit_line(commit)}" for commit in found.suspects]
-    return ["some could not be tested, so it is one of these:", *rows, asked]
+    return ["some commits could not be tested; the first bad one is one of these:", *rows, asked]
 
 
 def _json(found: Bisection) -> dict[str, Any]:
@@ -225,13 +234,13 @@ def _lines(repository: Repository, found: Bisection) -> list[str]:
     from ibidem.repo.history.diff_format import cause_lines, commit_line, move_lines
 
     commits = output.plural(found.commits_count, "commit")
-    asked = f"asked {found.evaluations_count} of {commits}"
+    asked = f"tested {found.evaluations_count} of {commits}"
     if found.first_bad is None:
-        return ["the answer has it at every commit that was asked", output.faint(asked)]
+        return ["the answer has the node at every commit that was tested", output.faint(asked)]
     first = commit_line(found.first_bad)
     if found.cause is None:
         return [
-            f"already missing at the first commit that could have it: {first}",
+            f"already missing at the first commit searched: {first}",
             output.faint(asked),
         ]
     head, *rest = cause_lines(repository.core.store, [found.cause])

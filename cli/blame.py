@@ -1,4 +1,4 @@
-"""`repo blame`: which commit gave each field and property of a node its value."""
+"""`repo blame`: shows which commit last set each field and property of a node."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from ibidem.cli.session import Session, at_option, common_options, pass_session
 @common_options
 @pass_session
 def command(session: Session, *, node: str, at: str) -> None:
-    """Show which commit gave each field and property of NODE its value
+    """Show which commit last set each field and property of NODE
 
-    NODE is the id of a node, or the beginning of one. What a merge took over is followed to the
-    side that it came from.
+    NODE is an id or a unique prefix. Values that a merge brought in are traced to the commit on the
+    side they come from.
 
     \b
     Example:

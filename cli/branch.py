@@ -1,4 +1,4 @@
-"""`repo branch`: lists, makes and deletes branches."""
+"""`repo branch`: lists, creates and deletes branches."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from ibidem.cli.session import Session, at_option, author_option, common_options
 def command(
     session: Session, *, name: str | None, delete: bool, author: str | None, at: str
 ) -> None:
-    """List branches, or make the branch NAME
+    """List branches, or create or delete the branch NAME
 
-    A new branch begins at --at; `repo switch` goes to it.
+    A new branch starts at --at; `repo switch` makes it the current one.
 
     \b
     Examples:
@@ -49,7 +49,7 @@ def is_changed(
     """Makes or deletes the branch or tag NAME and says so; False where there is no NAME."""
     if name is None:
         if delete:
-            raise click.UsageError(f"--delete needs the NAME of a {noun}")
+            raise click.UsageError(f"--delete needs a {noun} NAME")
         return False
     target = None
     with session.open() as repository:

@@ -1,7 +1,7 @@
 """The checks of `repo doctor`: the program, the repository, its blocks, its index.
 
-A check never changes anything and its hint never says to delete data. A repository that another
-process has locked is told from one that is damaged.
+Checks change nothing, and no hint suggests deleting data. A repository that another process has
+locked is distinguished from a damaged one.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ REQUIRED = (
 )
 OPTIONAL = {
     "cbrrr": "makes commits faster: pip install 'ibidem[fast]'",
-    "numkong": "makes many vector questions at once faster: pip install numkong",
+    "numkong": "makes batches of vector queries faster: pip install numkong",
 }
-"""What does not run everywhere, and what it is good for."""
+"""Optional packages, and what each one is for."""
 SAMPLE_BLOCKS = 2000
 FAULTS_SHOWN = 10
 REINDEX = "repo reindex; no data is affected"
-FINISH = "repo erase --finish; it destroys what was erased"
+FINISH = "repo erase --finish; it completes the erasure"
 RESTORE = "restore the repository from a copy, or fetch the named blocks from one"
 
 Outcome = Literal["ok", "note", "failed"]
@@ -44,7 +44,7 @@ Outcome = Literal["ok", "note", "failed"]
 
 @record
 class Finding:
-    """What one check came to."""
+    """The result of one check."""
 
     check: str
     outcome: Outcome
@@ -53,7 +53,7 @@ class Finding:
 
 
 def check_program() -> Iterator[Finding]:
-    """Yields findings on the interpreter and the packages."""
+    """Checks the interpreter and the packages."""
     version = ".".join(map(str, sys.version_info[:3]))
     if sys.version_info >= PYTHON_MIN:
         yield Finding("python", "ok", version)
@@ -73,7 +73,7 @@ def check_program() -> Iterator[Finding]:
 
 
 def check_opens(open_repository: Callable[[], Repository]) -> tuple[Repository | None, Finding]:
-    """Returns the repository, or None, and the finding on opening it."""
+    """Opens the repository; returns it (None on failure) and the finding."""
     repository = None
     try:
         repository = open_repository()
@@ -95,9 +95,9 @@ def check_blocks(store: Store, *, whole: bool, advance: Advance) -> Finding:
     """Hashes blocks and decodes them with our codec and with dag-cbor, an independent library.
 
     Args:
-        store: where the blocks are.
-        whole: every block, else a sample of `SAMPLE_BLOCKS` spread over all of them.
-        advance: told how many are done.
+        store: the store to read.
+        whole: read every block; otherwise an even sample of `SAMPLE_BLOCKS`.
+        advance: called with the number of blocks read so far.
     """
     total = store.stats().block_count
     step = 1 if whole else max(1, total // SAMPLE_BLOCKS)
@@ -108,7 +108,9 @@ def check_blocks(store: Store, *, whole: bool, advance: Advance) -> Finding:
         if fault is not None:
             faults.append(f"{cid}: {fault}")
         advance(checked, -(-total // step))
-    scope = "every block" if step == 1 else f"{checked:,} of {total:,} blocks; --full reads all"
+    scope = (
+        "every block" if step == 1 else f"{checked:,} of {total:,} blocks; --full reads all of them"
+    )
     if not faults:
         return Finding("blocks", "ok", f"{scope}: hashes and encodings agree with dag-cbor")
     shown = "; ".join(faults[:FAULTS_SHOWN])
@@ -129,20 +131,20 @@ def check_history(repository: Repository) -> Finding:
 
 
 def check_index(repository: Repository) -> Finding:
-    """Compares what the index of the head answers for with what the head has."""
+    """Compares the number of nodes in the index of the head with the number in the head."""
     try:
         indexed = repository.at().asked(lambda snapshot: len(snapshot.live))
         held = repository.maintenance.stats().node_count
     except IbidemError as error:
         return Finding("index", "failed", str(error), REINDEX)
     if indexed != held:
-        detail = f"answers for {indexed:,} nodes, the head has {held:,}"
+        detail = f"covers {indexed:,} nodes, the head has {held:,}"
         return Finding("index", "failed", detail, REINDEX)
-    return Finding("index", "ok", f"answers for the head's {held:,} nodes")
+    return Finding("index", "ok", f"covers all {held:,} nodes of the head")
 
 
 def check_all(repository: Repository) -> Finding:
-    """Reads everything, as `repo fsck` does, and says in a line what it came to."""
+    """Reads everything, as `repo fsck` does, and sums the result up in one line."""
     from ibidem.repo.maintenance.report import FaultKind
 
     report = repository.maintenance.fsck()

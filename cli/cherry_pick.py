@@ -1,4 +1,4 @@
-"""`repo cherry-pick`: makes the change of one commit again on the current branch."""
+"""`repo cherry-pick`: applies the change of one commit to the current branch."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ibidem.cli.session import (
 
 @click.command("cherry-pick")
 @click.argument("rev", shell_complete=complete_revision)
-@click.option("-m", "--message", default="", help="Why; by default as the commit says.")
+@click.option("-m", "--message", default="", help="Commit message [default: that of REV].")
 @author_option
 @common_options
 @pass_session
@@ -24,10 +24,10 @@ from ibidem.cli.session import (
 def command(
     context: click.Context, session: Session, *, rev: str, message: str, author: str | None
 ) -> None:
-    """Make the change of the commit REV again on the current branch
+    """Apply the change of the commit REV to the current branch
 
-    Of a merge, the change against its first parent. What does not fit is recorded as a conflict;
-    the exit code is then 1.
+    For a merge commit, this is the change against its first parent. Changes that do not apply are
+    recorded as conflicts; the exit code is then 1.
 
     \b
     Example:

@@ -1,4 +1,4 @@
-"""`repo clone`: makes a repository out of one that is elsewhere."""
+"""`repo clone`: copies a repository."""
 
 from __future__ import annotations
 
@@ -30,10 +30,11 @@ def command(
     is_plain_allowed: bool,
     author: str | None,
 ) -> None:
-    """Make a repository in FOLDER out of the one at LOCATION
+    """Copy the repository at LOCATION into the new FOLDER
 
-    LOCATION is an URL of `repo serve --remote`, the folder of a repository, or a file of `repo
-    export`. It is remembered as the remote `origin`. FOLDER is by default the last part of it.
+    LOCATION is the URL of a `repo serve --remote`, the folder of a repository, or a file written by
+    `repo export`. It is recorded as the remote `origin`. FOLDER defaults to the last part of
+    LOCATION.
 
     \b
     Examples:
@@ -48,7 +49,7 @@ def command(
     address = address_of(location, token_file=token_file, is_plain_allowed=is_plain_allowed)
     target = folder or Path(PurePosixPath(location.rstrip("/")).stem)
     if folder is None and (not target.name or target.exists()):
-        raise click.UsageError(f"FOLDER: {target} exists; name another one")
+        raise click.UsageError(f"FOLDER: {target} already exists; name another one")
     report = clone_from(
         address,
         target,
@@ -58,5 +59,5 @@ def command(
         clock=session.clock(),
     )
     if not session.json:
-        output.say(f"made a repository in {target.resolve() / FOLDER}")
+        output.say(f"created a repository in {target.resolve() / FOLDER}")
     show_report(session, "clone", report)

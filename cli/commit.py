@@ -1,4 +1,4 @@
-"""`repo commit`: publishes what is staged, or given files at once, as one commit."""
+"""`repo commit`: commits the staged changes, and given files with them."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 @click.command("commit")
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path, allow_dash=True))
 @click.option("-m", "--message", default="", help="Why.")
-@click.option("--prune", is_flag=True, help="Remove the documents of files that are gone.")
-@click.option("--strict", is_flag=True, help="Commit nothing when one file or line is wrong.")
-@click.option("--sign", metavar="KEY", help="Sign with this private key of `repo key`.")
+@click.option("--prune", is_flag=True, help="Remove the documents of deleted files.")
+@click.option("--strict", is_flag=True, help="Commit nothing if any file or line is invalid.")
+@click.option("--sign", metavar="KEY", help="Sign with this private key; see `repo key`.")
 @author_option
 @common_options
 @pass_session
@@ -40,9 +40,9 @@ def command(
     sign: str | None,
     author: str | None,
 ) -> None:
-    """Publish what is staged, and PATHS with it, as one commit
+    """Commit the staged changes, and PATHS with them
 
-    Without a change there is no commit, and that is no failure.
+    If nothing has changed, no commit is created and the exit code is 0.
 
     Reads Markdown, reStructuredText, plain text, Python and other source, HTML, notebook, CSV, TSV,
     e-mail, mailbox, EPUB, DOCX, PPTX, JSON lines; PDF with pip install 'ibidem[pdf]'.
@@ -78,14 +78,14 @@ def command(
         output.say("nothing to commit" if commit is None else f"commit {commit.cid}")
         if conflict_count:
             output.note(
-                f"{output.plural(conflict_count, 'conflict')} with what was committed meanwhile: "
-                "run 'repo status'"
+                f"{output.plural(conflict_count, 'conflict')} with concurrent commits: run 'repo "
+                "status'"
             )
     context.exit(exits.FAILED if report is not None and report.errors else exits.OK)
 
 
 def _conflict_count(repository: Repository, commit: Commit | None) -> int:
-    """Returns how many conflicts a commit recorded, because the branch had moved on."""
+    """Returns how many conflicts a commit recorded because the branch had moved."""
     if commit is None or not commit.parents:
         return 0
     from ibidem.repo.merge.conflicts import new_conflicts
@@ -104,10 +104,10 @@ def commit_paths(
     prune: bool = False,
     strict: bool = False,
 ) -> tuple[Report | None, Commit | None]:
-    """Ingests `paths` onto what is staged and publishes it.
+    """Ingests `paths` on top of the staged changes and commits the result.
 
     Returns:
-        What the ingest did, None without paths; and the commit, None where nothing changed.
+        The report of the ingest, None without paths; and the commit, None if nothing changed.
     """
     if not paths:
         return None, repository.stage.commit(author=author, message=message)

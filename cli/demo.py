@@ -1,7 +1,7 @@
 """`repo demo`: the main job on real documents, in under twenty seconds, without a network.
 
-It makes the same calls as the other commands and checks what it claims; the last step runs in a
-second process.
+It makes the same calls as the other commands and checks each claim; the last step runs in a second
+process.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ _AUTHOR = "demo"
 @color_option
 @pass_session
 def command(session: Session, path: Path | None) -> None:
-    """Show what a repository does, on the Python language reference
+    """Try a repository out on the Python language reference
 
-    Everything happens in PATH, which is kept, or in a temporary folder, which is not. Needs no
+    The repository is created in PATH, or in a temporary folder that is deleted at the end. Needs no
     network and no model.
 
     \b
@@ -69,13 +69,13 @@ def command(session: Session, path: Path | None) -> None:
             output.emit("demo", demo.facts)
             return
     if path is None:
-        demo.say("", "Keep one to look around in: repo demo tour && cd tour && repo log")
+        demo.say("", "To keep the repository: repo demo tour && cd tour && repo log")
     else:
-        demo.say("", f"It is yours to keep: cd {path} && repo log")
+        demo.say("", f"Look around: cd {path} && repo log")
 
 
 class Demo:
-    """One run: says what it does as it goes, and collects the same facts for `--json`."""
+    """One run: prints each step, and collects the same facts for `--json`."""
 
     def __init__(self, session: Session, folder: Path) -> None:
         self.session = session
@@ -100,7 +100,7 @@ class Demo:
         self._replay_elsewhere(result)
 
     def say(self, *lines: str) -> None:
-        """Prints lines, unless facts are wanted instead."""
+        """Prints lines, except with `--json`."""
         if not self.session.json:
             output.say(*lines)
 
@@ -170,9 +170,9 @@ class Demo:
         assert commit is not None, "BUG: a document was edited and nothing was committed"
         self.facts["edit_commit"] = str(commit.cid)
         self.say(
-            f"   {edited} got a house rule. Of all nodes, {report.nodes_added} came, "
-            f"{report.nodes_changed} changed, {report.nodes_removed} went;",
-            "   everything else is the same blocks as before.",
+            f"   {edited} got a house rule. Nodes: {report.nodes_added} added, "
+            f"{report.nodes_changed} changed, {report.nodes_removed} removed;",
+            "   all other blocks are shared with the commit before.",
             f"   {faint(f'commit {commit.cid}')}",
         )
 
@@ -199,7 +199,7 @@ class Demo:
         self.facts["is_identical"] = True
         self.say(
             f"   {good('same bytes')}: {size_bytes:,} of them, hash {result.cid}",
-            "   The receipt names the root that was asked, so later edits do not matter.",
+            "   The receipt names the root it was computed from, so later edits do not matter.",
         )
 
 
@@ -222,16 +222,16 @@ def _receipt(result: Answer[Item]) -> str:
 
 
 def _best(repository: Repository, revision: str, result: Answer[Item]) -> list[str]:
-    """Returns where the best item stands and how its text begins."""
+    """Returns the source location of the best item and the start of its text."""
     if not result.items:
         return ["     (nothing found)"]
     node = result.items[0].node
     location = repository.at(revision).locate(node.id)
-    place = shapes.location_line(location) if location else node.ntype
+    position = shapes.location_line(location) if location else node.ntype
     text = output.one_line(node.summary or "", width=EXCERPT_CHARS)
     others = ", ".join(_place(repository, revision, item.node) for item in result.items[1:])
     return [
-        f"     {place}",
+        f"     {position}",
         *(f"     {line}" for line in output.wrapped(text, width=88)),
         *([faint(f"     then {others}")] if others else []),
     ]

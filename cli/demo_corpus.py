@@ -1,7 +1,7 @@
-"""The documents of the demo: the language reference that sits inside every Python, as Markdown.
+"""The documents of the demo: the language reference that ships with Python, as Markdown.
 
-`pydoc_data.topics` holds it as text with underlined headings. Only the headings are rewritten; the
-rest is left as its authors wrote it. A topic that stands whole inside another one is left out.
+`pydoc_data.topics` holds it as text with underlined headings. Only the headings are rewritten. A
+topic whose whole text is part of another one is left out.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ HOUSE_RULE = (
 
 
 def write_corpus(folder: Path) -> int:
-    """Writes one Markdown file a topic into `folder` and returns how many there are."""
+    """Writes one Markdown file per topic into `folder` and returns their number."""
     from pydoc_data.topics import topics
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -41,16 +41,15 @@ def write_corpus(folder: Path) -> int:
 
 
 def edit_corpus(folder: Path) -> str:
-    """Puts one paragraph into one document, as an editor would, and returns the file's name.
-
-    It goes before the paragraph on default parameter values, else to the end of the longest
-    document.
+    """Inserts one paragraph into one document, as a writer would, and returns the file's name. It
+    is inserted before the paragraph on default parameter values, or appended to the longest
+    document if there is none.
     """
     texts = {path: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.md"))}
     path = max(texts, key=lambda path: (EDIT_MARK in texts[path], len(texts[path])))
     paragraphs = texts[path].split("\n\n")
-    place = next((i for i, text in enumerate(paragraphs) if EDIT_MARK in text), len(paragraphs))
-    paragraphs.insert(place, HOUSE_RULE)
+    position = next((i for i, text in enumerate(paragraphs) if EDIT_MARK in text), len(paragraphs))
+    paragraphs.insert(position, HOUSE_RULE)
     path.write_text("\n\n".join(paragraphs), encoding="utf-8", newline="\n")
     return path.name
 

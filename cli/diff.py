@@ -1,4 +1,4 @@
-"""`repo diff`: what lies between two revisions, or between the answers to a question at both."""
+"""`repo diff`: the changes between two revisions, or between the answers to a question at both."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @click.option("--query", metavar="TEXT", help="Compare the answers to this question.")
 @question.question_options
 @trust_option
-@click.option("--exit-code", is_flag=True, help="End with 1 when there is a difference.")
+@click.option("--exit-code", is_flag=True, help="Exit with 1 if there is a difference.")
 @common_options
 @pass_session
 @click.pass_context
@@ -41,10 +41,9 @@ def command(
 ) -> None:
     """Show what changed between two revisions
 
-    Without AFTER, up to the head; without both, what is staged and not committed. With --query, how
-    the answer differs: what entered, left and moved, by how much, and which commits did it. The
-    options of a question are those of retrieve; without --query, --limit is how many changes are
-    listed.
+    AFTER defaults to the head; without both, the staged changes are shown. With --query, shows
+    which items entered, left or moved in the answer, by how much, and which commits caused it; the
+    query options are those of retrieve. Without --query, --limit is the number of changes listed.
 
     \b
     Examples:
@@ -57,7 +56,9 @@ def command(
     explicit = {name for name, source in is_given.items() if _is_explicit(source)}
     if query is None:
         if session.trust is not None:
-            raise click.UsageError("--trust needs --query: what changed is for who sees everything")
+            raise click.UsageError(
+                "--trust needs --query: changes are shown only to callers who may see everything"
+            )
         if explicit - {"limit"}:
             option = min(explicit - {"limit"}).replace("_", "-")
             raise click.UsageError(f"--{option} needs --query")
@@ -127,7 +128,7 @@ def _lines(repository: Repository, found: Comparison) -> list[str]:
     for line in cause_lines(repository.core.store, found.causes):
         lines += ["", output.strong(line)] if not line.startswith(" ") else [line]
     if not found.is_related:
-        lines += ["", "the revisions have no commit in common, so none can be named"]
+        lines += ["", "the revisions have no common commit, so no cause can be named"]
     return lines
 
 

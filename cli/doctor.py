@@ -1,4 +1,4 @@
-"""`repo doctor`: what is wrong, and what to do about it."""
+"""`repo doctor`: checks the installation and the repository, and suggests what to do."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _MARKS = {"ok": output.good, "note": output.faint, "failed": output.bad}
 
 
 @click.command("doctor")
-@click.option("--full", is_flag=True, help="Read every block, and do what `repo fsck` does.")
+@click.option("--full", is_flag=True, help="Read every block, as `repo fsck` does.")
 @common_options
 @pass_session
 @click.pass_context
 def command(context: click.Context, session: Session, *, full: bool) -> None:
     """Check this installation and the repository here
 
-    The quick look: reads and changes nothing else. `repo fsck` is the proof that everything is
-    whole. Ends with 1 when something failed.
+    A quick check that changes nothing; `repo fsck` is the complete one. Exits with 1 if a check
+    failed.
 
     \b
     Examples:
@@ -39,7 +39,7 @@ def command(context: click.Context, session: Session, *, full: bool) -> None:
     else:
         for finding in findings:
             _show(finding)
-        output.say("", "something needs care, see above" if failed else "all is well")
+        output.say("", "some checks failed, see above" if failed else "all checks passed")
     context.exit(1 if failed else 0)
 
 

@@ -1,4 +1,4 @@
-"""`repo edge`: edges one at a time."""
+"""`repo edge`: stages single edges."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from ibidem.cli.session import Session, common_options, pass_session
 
 @click.group("edge")
 def command() -> None:
-    """Stage single edges"""
+    """Add or remove single edges"""
 
 
 @command.command("add")
 @click.argument("source")
 @click.argument("etype")
 @click.argument("target")
-@click.option("--weight", type=float, default=1.0, show_default=True, help="How strong it is.")
-@click.option("--prop", multiple=True, metavar="NAME=VALUE", help="A property; again for more.")
-@click.option("--key", metavar="VALUE", help="Tells it from others between the same nodes.")
+@click.option("--weight", type=float, default=1.0, show_default=True, help="Weight of the edge.")
+@click.option("--prop", multiple=True, metavar="NAME=VALUE", help="A property; may be repeated.")
+@click.option("--key", metavar="VALUE", help="Distinguishes parallel edges of the same type.")
 @common_options
 @pass_session
 def add(
@@ -34,9 +34,9 @@ def add(
     prop: tuple[str, ...],
     key: str | None,
 ) -> None:
-    """Stage one edge from SOURCE to TARGET and print its id
+    """Stage a new edge from SOURCE to TARGET and print its id
 
-    SOURCE and TARGET are ids of nodes, or the beginnings of such, staged ones too.
+    SOURCE and TARGET are ids of nodes, or unique prefixes; the nodes may be staged ones.
 
     \b
     Example:
@@ -62,9 +62,9 @@ def add(
 @common_options
 @pass_session
 def remove(session: Session, *, edges: tuple[str, ...]) -> None:
-    """Stage that each EDGE goes; history keeps it
+    """Stage the removal of each EDGE; older revisions still have it
 
-    An EDGE is an id, or the beginning of one.
+    An EDGE is an id or a unique prefix.
 
     \b
     Example:
@@ -78,5 +78,5 @@ def remove(session: Session, *, edges: tuple[str, ...]) -> None:
         output.emit("edge-remove", {"ids": [str(edge) for edge in ids]})
     else:
         output.say(
-            *map(str, ids), f"{output.plural(len(ids), 'edge')} to go; repo commit makes it so"
+            *map(str, ids), f"{output.plural(len(ids), 'edge')} to be removed; run 'repo commit'"
         )

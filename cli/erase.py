@@ -1,4 +1,4 @@
-"""`repo erase`: destroys nodes for good, in every branch and every file of this copy."""
+"""`repo erase`: permanently destroys nodes, on every branch and in every file of this copy."""
 
 from __future__ import annotations
 
@@ -13,10 +13,14 @@ SHOWN_MAX = 20
 
 @click.command("erase")
 @click.argument("ids", nargs=-1, metavar="[ID]...")
-@click.option("--finish", is_flag=True, help="Carry an erasure on that was cut short.")
-@click.option("--reason", default="", help="Why; stands in the record of it, for all to read.")
-@click.option("--sign", metavar="KEY", help="Sign with this key, so that other copies can follow.")
-@click.option("--yes", is_flag=True, help="Do not ask; needed with --json.")
+@click.option("--finish", is_flag=True, help="Complete an interrupted erasure.")
+@click.option("--reason", default="", help="Reason, stored in plain text in the erasure record.")
+@click.option(
+    "--sign",
+    metavar="KEY",
+    help="Sign with this key, so that other copies can carry the erasure out too.",
+)
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation; required with --json.")
 @author_option
 @common_options
 @pass_session
@@ -30,17 +34,17 @@ def command(
     yes: bool,
     author: str | None,
 ) -> None:
-    """Destroy nodes for good: every version, on every branch, in every file of this copy
+    """Permanently destroy nodes: all versions, on all branches, in this copy
 
-    Commits stay and verify; old revisions that had the nodes say that they were erased. Nothing
-    brings them back, undo included. `docs/how-to/forget.md` says what cannot be reached.
+    Commits remain and still verify; old revisions that had the nodes report them as erased. This
+    cannot be undone. `docs/how-to/forget.md` lists what an erasure cannot reach.
 
-    An ID is that of a node, or the beginning of one that HEAD has; the question before shows it
-    whole, and so does the answer. What only an older revision has is named by its whole id.
+    An ID is the id of a node, or a unique prefix among the nodes of HEAD; the confirmation shows
+    the full id. A node that only older revisions have must be given by its full id.
 
-    An erasure that was cut short, by a kill or a full disk, is finished by the next command that
-    opens the repository, or by erasing the same node again. With --finish and no ID, only that is
-    done, and what hinders it is an error.
+    An erasure that was interrupted, by a kill or a full disk, is completed by the next command that
+    opens the repository, or by erasing the same node again. --finish without an ID does only that,
+    and reports an error if it cannot.
 
     \b
     Examples:
@@ -48,7 +52,7 @@ def command(
       repo erase --finish
     """
     if finish == bool(ids):
-        raise click.UsageError("give the ids of nodes, or --finish without one")
+        raise click.UsageError("give node ids, or --finish without any")
     if finish:
         _finish(session)
         return
@@ -82,26 +86,25 @@ def command(
     for name, cid in report.commits.items():
         output.say(f"{name} is now at {cid}")
     if report.shared:
-        output.note(f"{output.plural(len(report.shared), 'block')} stay: other nodes share them")
+        output.note(f"{output.plural(len(report.shared), 'block')} kept: shared with other nodes")
     for kind, where in report.elsewhere[:SHOWN_MAX]:
-        output.note(f"the same text also stands in {kind} {where}")
+        output.note(f"the same text also occurs in {kind} {where}")
     if len(report.elsewhere) > SHOWN_MAX:
         output.note(f"and in {len(report.elsewhere) - SHOWN_MAX:,} more")
     for file in report.settings:
-        output.note(f"the same text also stands in {file}, which has your settings")
+        output.note(f"the same text also occurs in {file}, which has your settings")
 
 
 def _confirm(session: Session, nodes: list[str]) -> None:
-    """Asks about each node by its whole id, and ends the program unless the answer is yes; a
-    program that reads JSON is not asked.
+    """Shows the full id of each node and exits unless the user confirms; with `--json` never asks.
 
     Raises:
-        UsageError: nobody is there to answer.
+        UsageError: standard input is no terminal, so nobody can confirm.
     """
-    nobody = click.UsageError("nobody was asked: say --yes to erase without a question")
+    nobody = click.UsageError("cannot ask for confirmation here: pass --yes to erase without it")
     if session.json:
         raise nobody
-    question = f"destroy {output.plural(len(nodes), 'node')} for good?"
+    question = f"permanently destroy {output.plural(len(nodes), 'node')}?"
     try:
         output.note(*nodes)
         click.confirm(question, abort=True, err=True)
@@ -118,4 +121,4 @@ def _finish(session: Session) -> None:
     if session.json:
         output.emit("erase-finish", {"is_finished": finished})
     else:
-        output.say("finished" if finished else "no erasure was cut short")
+        output.say("finished" if finished else "no interrupted erasure")

@@ -1,7 +1,6 @@
-"""Exit codes: one total table from what went wrong to a number.
-
-A class says what a caller can do about an error, and so which code it gets; a few kinds are told
-apart further. `docs/exit-codes.md` shows the same table and a test compares them.
+"""Exit codes: one total table from errors to numbers. The class of an error says what a caller can
+do about it and so determines the code; a few kinds have a code of their own. `docs/exit-codes.md`
+shows the same table and a test compares them.
 """
 
 from __future__ import annotations
@@ -36,16 +35,16 @@ INTERRUPTED = 130
 
 MEANINGS: dict[int, str] = {
     OK: "done",
-    FAILED: "a check failed, a merge left conflicts, a replay gave other bytes, or another failure",
+    FAILED: "a check failed, a merge left conflicts, a replay differs, or another failure",
     USAGE: "wrong options or invalid input",
-    NOT_FOUND: "no such object or revision, or several that begin so",
+    NOT_FOUND: "no such object or revision, or the prefix is ambiguous",
     NO_REPOSITORY: "no repository here",
-    CONFLICT: "someone else changed the same thing first",
+    CONFLICT: "somebody else changed the same thing first",
     CORRUPT: "stored bytes are damaged",
     UNSUPPORTED: "written by a newer version",
     NO_INDEX: "the index is missing and could not be rebuilt",
     STORAGE: "the medium failed: full, read-only, locked, or an I/O error",
-    REMOTE: "a repository elsewhere cannot be reached, or does not let you in",
+    REMOTE: "a remote repository cannot be reached, or refuses access",
     INTERRUPTED: "interrupted",
 }
 
@@ -69,7 +68,7 @@ BY_KIND: dict[ErrorKind, int] = {
     ErrorKind.UNSUPPORTED_FORMAT: UNSUPPORTED,
     ErrorKind.UNSUPPORTED_SEMANTICS: UNSUPPORTED,
 }
-"""Kinds whose code is the same whichever class carries them."""
+"""Kinds with a code of their own, whatever their class."""
 
 
 def exit_code(error: IbidemError) -> int:

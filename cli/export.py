@@ -1,4 +1,4 @@
-"""`repo export`: writes a repository, or a part of it, as one file."""
+"""`repo export`: writes a repository, or part of it, to one file."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ from ibidem.cli.session import Session, at_option, common_options, pass_session
 @click.command("export")
 @click.argument("file", type=click.Path(allow_dash=True))
 @click.option("--branch", metavar="NAME", multiple=True, help="Only this branch; may be repeated.")
-@click.option("--since", metavar="REV", help="Leave out what is behind REV.")
-@click.option("--label", metavar="TYPE", help="Only the nodes of this type at --at, no history.")
-@click.option("--full", "is_full", is_flag=True, help="Everything, and the local log.")
+@click.option("--since", metavar="REV", help="Leave out the history up to and including REV.")
+@click.option("--label", metavar="TYPE", help="Only nodes of this type at --at, without history.")
+@click.option(
+    "--full", "is_full", is_flag=True, help="Everything, including the local operation log."
+)
 @include_option
 @trust_option
 @at_option
@@ -34,12 +36,12 @@ def command(
     include: tuple[str, ...],
     at: str,
 ) -> None:
-    """Write the repository to the new FILE, a CAR
+    """Export the repository to the new FILE, in CAR format
 
-    The file holds every branch and tag with its history. `-` writes to standard output. With
-    --label it holds one commit with the nodes of one type, with --trust one with what a caller
-    may see, and nothing of the rest. With --since, whoever imports it must have REV. Indexes are
-    never in it, the local log only with --full.
+    The file contains every branch and tag with its history. `-` writes to standard output. --label
+    exports a single commit with the nodes of one type, --trust a single commit with the nodes that
+    a caller may see. A file written with --since can be imported only where REV exists. Indexes are
+    never exported, the local log only with --full.
 
     \b
     Examples:
@@ -49,9 +51,11 @@ def command(
     """
     is_part = label is not None or session.trust is not None
     if is_part and (branch or since or is_full or include):
-        raise click.UsageError("--label and --trust write one state, without the other options")
+        raise click.UsageError(
+            "--label and --trust export a single state and exclude the other options"
+        )
     if not is_part and at != "HEAD":
-        raise click.UsageError("--at goes with --label and --trust; see --branch and --since")
+        raise click.UsageError("--at needs --label or --trust; see --branch and --since")
     target = sys.stdout.buffer if file == "-" else Path(file)
     with session.open() as repository:
         if is_part:

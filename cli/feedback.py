@@ -1,4 +1,4 @@
-"""`repo feedback`: says which items of an answer were right, wrong, or of no use."""
+"""`repo feedback`: records which items of an answer were right, wrong or not useful."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
     from ibidem.retrieve.answer.receipt import Receipt
 
 _SESSION = click.option(
-    "--session", "name", help="Whose last answer it is about; the newest of all if not given."
+    "--session", "name", help="The session whose last answer is meant [default: the newest answer]."
 )
-_RECEIPT = click.option("--receipt", help="The answer's receipt, instead of the last one.")
+_RECEIPT = click.option("--receipt", help="The receipt of the answer, instead of the last one.")
 
 
 @click.group("feedback")
 def command() -> None:
-    """Say what was right, wrong or of no use; it counts where --feedback is asked for"""
+    """Record feedback on answers; queries with --feedback use it"""
 
 
 @command.command("vote")
 @click.argument("node")
-@click.option("--down", is_flag=True, help="It was wrong, not right.")
+@click.option("--down", is_flag=True, help="Vote against the node.")
 @_SESSION
 @_RECEIPT
 @author_option
@@ -43,9 +43,9 @@ def vote_command(
     receipt: str | None,
     author: str | None,
 ) -> None:
-    """Vote for NODE as an answer to what was asked; the last vote of an author counts
+    """Vote for or against NODE as an answer to the last question
 
-    NODE is an id, or the beginning of one that no other node of the answer has.
+    NODE is an id, or a prefix that is unique in the answer. The last vote of an author counts.
 
     \b
     Examples:
@@ -64,7 +64,9 @@ def vote_command(
 
 @command.command("not-useful")
 @click.argument("nodes", nargs=-1)
-@click.option("--useful", multiple=True, help="What was of use; all others of the answer were not.")
+@click.option(
+    "--useful", multiple=True, help="A useful node; all others of the answer count as not useful."
+)
 @_SESSION
 @_RECEIPT
 @author_option
@@ -79,9 +81,10 @@ def not_useful_command(
     receipt: str | None,
     author: str | None,
 ) -> None:
-    """Say that NODES did not help with what was asked; it counts for questions like that one
+    """Mark NODES as not useful for the last question
 
-    Each of NODES is an id, or the beginning of one that no other node of the answer has.
+    Each of NODES is an id, or a prefix that is unique in the answer. The marks count for similar
+    questions.
 
     \b
     Examples:
@@ -104,14 +107,14 @@ def not_useful_command(
 
 @command.command("outcome")
 @click.argument("node")
-@click.option("--failed", is_flag=True, help="It went wrong.")
+@click.option("--failed", is_flag=True, help="The outcome was bad.")
 @author_option
 @common_options
 @pass_session
 def outcome_command(session: Session, *, node: str, failed: bool, author: str | None) -> None:
-    """Say how it went when NODE was used; it counts where --worth is asked for
+    """Record whether using NODE succeeded; queries with --worth use it
 
-    NODE is an id, or the beginning of one.
+    NODE is an id or a unique prefix.
 
     \b
     Example:
@@ -125,7 +128,7 @@ def outcome_command(session: Session, *, node: str, failed: bool, author: str | 
 
 
 def _answer(repository: Repository, name: str | None, receipt: str | None) -> Receipt:
-    """Returns the receipt of the answer that is meant."""
+    """Returns the receipt of the answer that the options name."""
     from ibidem.memory.recall.query_log import QueryLog
     from ibidem.objects.errors import NotFoundError
     from ibidem.retrieve.answer.receipt import Receipt
@@ -134,18 +137,18 @@ def _answer(repository: Repository, name: str | None, receipt: str | None) -> Re
         last = QueryLog(repository.folder).last(name)
         if last is None or last.receipt is None:
             raise NotFoundError(
-                "session: no answer of it is remembered",
+                "session: no answer is recorded",
                 hint="ask with 'repo recall', or name a receipt with --receipt",
             )
         receipt = last.receipt
     _, found = repository.receipts.find(receipt)
     if not isinstance(found, Receipt):
-        raise NotFoundError("receipt: it is sealed, expected one that says what was asked")
+        raise NotFoundError("receipt: it is sealed, expected one that contains the question")
     return found
 
 
 def _returned(session: Session, repository: Repository, found: Receipt, text: str) -> NodeId:
-    """Returns the node of an answer that is meant."""
+    """Returns the node of the answer with this id or prefix."""
     ids = [item.id for item in found.items]
     return node_among(session, repository, ids, text, where="of the answer")
 

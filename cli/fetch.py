@@ -1,4 +1,4 @@
-"""`repo fetch`: copies what a remote has, and moves no branch here."""
+"""`repo fetch`: copies the branches of a remote without moving local ones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from ibidem.cli.session import Session, author_option, common_options, pass_sess
 
 @click.command("fetch")
 @click.argument("remote", default="origin")
-@click.option("--force", "is_forced", is_flag=True, help="Take branches that were rolled back too.")
+@click.option(
+    "--force", "is_forced", is_flag=True, help="Also accept branches that were rolled back."
+)
 @include_option
 @author_option
 @common_options
@@ -18,10 +20,10 @@ from ibidem.cli.session import Session, author_option, common_options, pass_sess
 def command(
     session: Session, *, remote: str, is_forced: bool, include: tuple[str, ...], author: str | None
 ) -> None:
-    """Copy what REMOTE has, by default origin
+    """Download the branches of REMOTE without merging them
 
-    Its branches are then `remotes/REMOTE/heads/NAME` here. A branch that does not come after
-    where it was last seen is refused: somebody rolled it back, or rewrote it.
+    REMOTE defaults to origin. Its branches are stored as `remotes/REMOTE/heads/NAME`. A branch that
+    is not a descendant of its last known commit is rejected: it was rolled back or rewritten.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""`repo fsck`: reads everything and proves that it is whole; repairs what can be."""
+"""`repo fsck`: verifies all data of a repository and repairs what can be repaired."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SHOWN_MAX = 50
 
 
 @click.command("fsck")
-@click.option("--repair", is_flag=True, help="Mend what can be mended.")
+@click.option("--repair", is_flag=True, help="Repair what can be repaired.")
 @click.option(
     "--from",
     "source",
@@ -34,17 +34,17 @@ SHOWN_MAX = 50
 def command(
     context: click.Context, session: Session, *, repair: bool, source: Path | None, deep: bool
 ) -> None:
-    """Read all of the repository and prove that it is whole
+    """Verify the integrity of all data in the repository
 
-    Every page, block, tree, ref, log entry, receipt and index file; `repo doctor` is the quick
-    look. What was erased on purpose is counted and no fault. Ends with 12 when data is damaged,
-    with 1 when only what can be made again is.
+    Reads every page, block, tree, ref, log entry, receipt and index file; `repo doctor` is the
+    quick check. Erased data is counted, not reported as a fault. Exits with 12 if data is damaged,
+    with 1 if only derived data is.
 
-    With --repair, missing and damaged blocks are taken from the copy that --from names, and
+    With --repair, missing and damaged blocks are copied from the repository at --from, and
     damaged parts of the index, the embedding cache and the receipt log are removed.
 
     With --deep, each block is also decoded by dag-cbor, which shares no code with this program;
-    a block that the two read differently is reported. It takes many times as long.
+    a block on which the two disagree is reported. This is many times slower.
 
     \b
     Examples:
@@ -71,7 +71,7 @@ def command(
 
 
 def report_json(report: FsckReport) -> dict[str, object]:
-    """Returns a report as `ibidem/fsck/1` has it."""
+    """Returns a report in the schema `ibidem/fsck/1`."""
     return {
         **shapes.fields_json(
             report,
@@ -102,4 +102,4 @@ def _show(report: FsckReport) -> None:
         f"read {read}; {report.unreachable_count:,} unreferenced, {report.erased_count:,} erased"
     )
     if report.is_clean:
-        output.say("everything is whole")
+        output.say("no damage found")

@@ -14,7 +14,7 @@ from ibidem.cli.session import Session, author_option, common_options, pass_sess
     "--keep-operations",
     metavar="N",
     type=click.IntRange(min=1),
-    help="Give up undo beyond the newest N operations, and what only they held [default: 10000].",
+    help="Keep the newest N operations for undo, and drop older ones [default: 10000].",
 )
 @author_option
 @common_options
@@ -24,10 +24,10 @@ def command(
 ) -> None:
     """Delete unreferenced blocks
 
-    What a branch, a tag, a kept receipt, a run, the stage or an operation of the log leads to
-    stays. The log is bounded here: operations before the newest N are given up, and what only they
-    held goes; with a log that is shorter, only what never became visible does. Others may read and
-    write meanwhile. Something of a newer version stops it before anything is deleted.
+    Blocks that are reachable from a branch, a tag, a kept receipt, a run, the stage or an operation
+    of the log are kept. The operation log is truncated to the newest N operations, and blocks that
+    only older ones referenced are deleted. Other processes may read and write meanwhile. Data of a
+    newer format version stops the collection before anything is deleted.
 
     \b
     Examples:
@@ -57,7 +57,7 @@ def command(
     output.say(
         f"{verb} {output.plural(report.block_count, 'block')}, {report.size_bytes:,} bytes"
         + (f": {counts}" if counts else ""),
-        f"{report.kept_count:,} blocks are needed",
+        f"{report.kept_count:,} blocks kept",
     )
     if report.operation_count:
-        output.say(f"{output.plural(report.operation_count, 'operation')} of the log given up")
+        output.say(f"{output.plural(report.operation_count, 'operation')} dropped from the log")

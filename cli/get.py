@@ -1,4 +1,4 @@
-"""`repo get`: one node, where it stands and what it is connected to."""
+"""`repo get`: shows one node, its source location and its edges."""
 
 from __future__ import annotations
 
@@ -13,11 +13,9 @@ from ibidem.cli.session import Session, at_option, common_options, pass_session
 
 @click.command("get")
 @click.argument("node")
+@click.option("--content", is_flag=True, help="Print only the node's content, byte for byte.")
 @click.option(
-    "--content", is_flag=True, help="Print the node's content, byte for byte, and nothing else."
-)
-@click.option(
-    "--text", is_flag=True, help="Print a document's or section's whole source, and nothing else."
+    "--text", is_flag=True, help="Print only the full source text of a document or section."
 )
 @trust_option
 @at_option
@@ -26,7 +24,7 @@ from ibidem.cli.session import Session, at_option, common_options, pass_session
 def command(session: Session, *, node: str, content: bool, text: bool, at: str) -> None:
     """Show one NODE by its id, with its source and its edges
 
-    The first four digits of an id or more are enough where no other node begins so.
+    NODE is an id, or a unique prefix of four or more digits.
 
     \b
     Examples:
@@ -34,9 +32,9 @@ def command(session: Session, *, node: str, content: bool, text: bool, at: str) 
       repo get 0d6c5a7b9f1e4c0f8a2b3c4d5e6f7081 --text --at main~1
     """
     if content and text:
-        raise click.UsageError("--content and --text are two different things; give one of them")
+        raise click.UsageError("--content and --text exclude each other; give one of them")
     if session.json and (content or text):
-        raise click.UsageError("--content and --text print bytes as they are, so not with --json")
+        raise click.UsageError("--content and --text print raw bytes and exclude --json")
     with session.open() as repository:
         revision = repository.at(at, trust=trust_of(session))
         node_id = revision.node_id(node)
@@ -62,7 +60,7 @@ def command(session: Session, *, node: str, content: bool, text: bool, at: str) 
 
 
 def _write(data: bytes) -> None:
-    """Writes bytes as they are into a pipe or file; a terminal gets them escaped."""
+    """Writes raw bytes to a pipe or file, and escaped ones to a terminal."""
     if sys.stdout.isatty():
         output.say(*data.decode("utf-8", "backslashreplace").split("\n"))
     else:

@@ -1,4 +1,4 @@
-"""`repo import`: takes a file of another repository in."""
+"""`repo import`: imports a file that `repo export` wrote."""
 
 from __future__ import annotations
 
@@ -13,16 +13,18 @@ from ibidem.cli.session import Session, author_option, common_options, pass_sess
 
 @click.command("import")
 @click.argument("file", type=click.Path(allow_dash=True))
-@click.option("--branch", metavar="NAME", help="For the commit of a CAR that is not a bundle.")
+@click.option(
+    "--branch", metavar="NAME", help="Branch for the commit of a CAR file that has no refs."
+)
 @author_option
 @common_options
 @pass_session
 def command(session: Session, *, file: str, branch: str | None, author: str | None) -> None:
-    """Take the FILE of `repo export` into this repository
+    """Import a FILE written by `repo export`
 
-    Branches that are missing are made, those that are behind are moved on, and those that went
-    another way are merged. Everything is checked first; when anything is wrong, nothing changes.
-    `-` reads standard input.
+    Missing branches are created, branches that are behind are fast-forwarded, and diverged ones are
+    merged. Everything is checked first; if anything is invalid, nothing changes. `-` reads standard
+    input.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""`repo init`: makes an empty repository."""
+"""`repo init`: creates an empty repository."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ibidem.cli.session import (
 @color_option
 @pass_session
 def command(session: Session, path: Path, author: str | None) -> None:
-    """Make an empty repository in PATH
+    """Create an empty repository in PATH
 
     \b
     Example:
@@ -38,5 +38,5 @@ def command(session: Session, path: Path, author: str | None) -> None:
     if session.json:
         output.emit("init", {"path": str(folder)})
     else:
-        output.say(f"made an empty repository in {folder}")
+        output.say(f"created an empty repository in {folder}")
         output.note(output.faint("next: repo commit PATH -m MESSAGE, or repo demo to look around"))

@@ -1,4 +1,4 @@
-"""`repo key`: the keys of this copy, and whom it trusts."""
+"""`repo key`: manages signing keys and the list of trusted ones."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 @click.group("key")
 def command() -> None:
-    """Make keys that sign, and say which ones this copy trusts
+    """Create signing keys and manage trusted ones
 
-    Private keys lie in `.ibidem/keys`, readable by their owner only, and are copied by nothing. So
-    is the list of trusted keys: whom a copy trusts is its owner's decision.
+    Private keys are in `.ibidem/keys`, readable only by their owner, and no command copies them.
+    The list of trusted keys is not copied either: each owner decides whom a copy trusts.
 
     \b
     Examples:
@@ -34,7 +34,7 @@ def command() -> None:
 @common_options
 @pass_session
 def generate(session: Session, *, name: str) -> None:
-    """Make a private key, which this copy trusts
+    """Create a private key, and trust it in this copy
 
     \b
     Example:
@@ -43,14 +43,14 @@ def generate(session: Session, *, name: str) -> None:
     with session.open() as repository:
         repository.keys.ring.generate(name)
         key = repository.keys.ring.trust().keys[name]
-    _tell(session, "key-generate", key)
+    _show(session, "key-generate", key)
 
 
 @command.command("list")
 @common_options
 @pass_session
 def list_(session: Session) -> None:
-    """Show the keys: which are private here, which are trusted, which are revoked
+    """List the keys, and which are private, trusted or revoked
 
     \b
     Example:
@@ -80,13 +80,13 @@ def list_(session: Session) -> None:
     ]
     output.say(*output.table(rows))
     if trust.signed_refs:
-        output.say("must be signed when brought in: " + ", ".join(trust.signed_refs))
+        output.say("refs that require signatures: " + ", ".join(trust.signed_refs))
 
 
 @command.command("trust")
 @click.argument("name")
 @click.argument("public", metavar="PUBLIC")
-@click.option("--may-erase", is_flag=True, help="Carry out what it erases elsewhere.")
+@click.option("--may-erase", is_flag=True, help="Carry out erasures signed with this key.")
 @common_options
 @pass_session
 def trust(session: Session, *, name: str, public: str, may_erase: bool) -> None:
@@ -101,19 +101,20 @@ def trust(session: Session, *, name: str, public: str, may_erase: bool) -> None:
     key = TrustedKey(name, parse_public(public), may_erase=may_erase)
     with session.open() as repository:
         repository.keys.ring.add(key)
-    _tell(session, "key-trust", key)
+    _show(session, "key-trust", key)
 
 
 @command.command("revoke")
 @click.argument("name")
-@click.option("--good", metavar="REV", multiple=True, help="What is behind REV stays good.")
+@click.option("--good", metavar="REV", multiple=True, help="Signatures up to REV remain good.")
 @click.option("--reason", default="", help="Why.")
 @common_options
 @pass_session
 def revoke(session: Session, *, name: str, good: tuple[str, ...], reason: str) -> None:
-    """Trust a key no more, but for what it signed behind the revisions that are known good
+    """Revoke a key, except for what it signed up to the given revisions
 
-    Times are not believed: whoever has the key can write any. What is not behind a REV is not good.
+    Commit times are ignored, because whoever has the key can forge them: only ancestors of a REV
+    stay good.
 
     \b
     Example:
@@ -121,7 +122,7 @@ def revoke(session: Session, *, name: str, good: tuple[str, ...], reason: str) -
     """
     with session.open() as repository:
         key = repository.keys.revoke(name, good=good, reason=reason)
-    _tell(session, "key-revoke", key)
+    _show(session, "key-revoke", key)
 
 
 @command.command("require")
@@ -129,9 +130,10 @@ def revoke(session: Session, *, name: str, good: tuple[str, ...], reason: str) -
 @common_options
 @pass_session
 def require(session: Session, *, refs: tuple[str, ...]) -> None:
-    """Refuse what is brought in under refs that begin so, unless trusted keys signed it
+    """Reject unsigned commits that arrive on refs with the given prefixes
 
-    Without REF, nothing has to be signed.
+    Commits that are fetched, pulled, pushed or imported must then be signed by a trusted key.
+    Without REF, signatures are not required.
 
     \b
     Examples:
@@ -144,11 +146,11 @@ def require(session: Session, *, refs: tuple[str, ...]) -> None:
     if session.json:
         output.emit("key-require", {"signed_refs": wanted})
     else:
-        output.say("must be signed when brought in: " + (", ".join(wanted) or "nothing"))
+        output.say("refs that require signatures: " + (", ".join(wanted) or "none"))
 
 
 def key_json(key: TrustedKey) -> dict[str, object]:
-    """Returns a key as the JSON of all commands has it."""
+    """Returns the JSON shape of a key."""
     return {
         "name": key.name,
         "public": key.public.hex(),
@@ -159,7 +161,7 @@ def key_json(key: TrustedKey) -> dict[str, object]:
     }
 
 
-def _tell(session: Session, schema: str, key: TrustedKey) -> None:
+def _show(session: Session, schema: str, key: TrustedKey) -> None:
     if session.json:
         output.emit(schema, key_json(key))
     else:

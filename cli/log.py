@@ -1,4 +1,4 @@
-"""`repo log`: the commits that led to a revision, newest first."""
+"""`repo log`: lists the commits up to a revision, newest first."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 @click.command("log")
 @limit_option("Commits", short=True)
-@click.option("--oneline", is_flag=True, help="One line a commit.")
-@click.option("--graph", is_flag=True, help="Draw how the commits hang together.")
+@click.option("--oneline", is_flag=True, help="One line per commit.")
+@click.option("--graph", is_flag=True, help="Draw the commit graph.")
 @click.option("--path", metavar="PATH", help="Only commits that touched the document of PATH.")
 @click.option("--label", metavar="LABEL", help="Only commits that touched a node of LABEL.")
 @click.option("--node", metavar="NODE", help="Only commits that touched NODE.")
@@ -40,11 +40,11 @@ def command(
     node: str | None,
     at: str,
 ) -> None:
-    """Show the commits that led to a revision, newest first
+    """Show the commit history of a revision, newest first
 
-    With --path, --label or --node, those that added, changed or removed such a node; what a merge
-    took over is listed where it was made. NODE is an id, or the beginning of one that is there
-    at --at.
+    With --path, --label or --node, only commits that added, changed or removed such a node; changes
+    that a merge brought in are listed at the original commit. NODE is an id, or a unique prefix at
+    --at.
 
     \b
     Examples:
@@ -55,7 +55,7 @@ def command(
     """
     is_filtered = path is not None or label is not None or node is not None
     if graph and is_filtered:
-        raise click.UsageError("--graph draws all commits, so it goes without filters")
+        raise click.UsageError("--graph draws all commits and cannot be combined with filters")
     with session.open() as repository:
         if graph:
             start = repository.resolve(at, missing_ok=True)
@@ -73,8 +73,8 @@ def command(
     elif oneline:
         output.say(*output.table([_row(commit) for commit in commits]))
     else:
-        for place, commit in enumerate(commits):
-            output.say(*([""] if place else []), *shapes.commit_lines(commit))
+        for position, commit in enumerate(commits):
+            output.say(*([""] if position else []), *shapes.commit_lines(commit))
 
 
 def _row(commit: Commit) -> tuple[str, str, str, str]:
@@ -107,6 +107,6 @@ def _drawn(
 
 
 def _beside(row: str, beside: str, told: Iterable[str]) -> Iterator[str]:
-    """Yields lines about a commit, each with the lines of the drawing before it."""
-    for place, line in enumerate(told):
-        yield f"{beside if place else row}  {line}".rstrip()
+    """Yields the text lines of a commit, each prefixed with its part of the drawn graph."""
+    for position, line in enumerate(told):
+        yield f"{beside if position else row}  {line}".rstrip()

@@ -1,6 +1,6 @@
-"""The program `repo`, also called `ibidem`: a group whose commands are loaded when they are used.
+"""The program `repo`, also called `ibidem`: a group whose commands are loaded on first use.
 
-Errors end here and nowhere else: a typed error becomes one line, a hint and an exit code, never a
+All errors are handled here: a typed error becomes one line, a hint and an exit code, never a
 traceback.
 """
 
@@ -24,37 +24,39 @@ from ibidem.cli.session import Session, color_option, repository_option
 from ibidem.objects.errors import IbidemError
 
 SECTIONS = {
-    "Begin, and put something in": (
+    "Start a repository and add content": (
         *("init", "demo", "add", "node", "edge", "commit", "status", "unstage"),
     ),
-    "Ask": ("retrieve", "packs", "prompt", "recall", "feedback", "embed"),
-    "Look": ("query", "get", "show", "traverse", "stats"),
-    "Keep conversations and facts, and say who may see them": ("thread", "memory", "trust"),
-    "Repeat and test answers": ("replay", "receipt", "run", "snapshot"),
-    "Look back": ("log", "diff", "blame", "bisect"),
-    "Branch, and move changes": (
+    "Search": ("retrieve", "packs", "prompt", "recall", "feedback", "embed"),
+    "Inspect": ("query", "get", "show", "traverse", "stats"),
+    "Conversations, memory and access": ("thread", "memory", "trust"),
+    "Reproduce and test answers": ("replay", "receipt", "run", "snapshot"),
+    "History": ("log", "diff", "blame", "bisect"),
+    "Branches and merging": (
         *("branch", "switch", "tag", "merge", "resolve", "rebase", "cherry-pick", "revert"),
     ),
-    "Take back, and shorten the history": ("undo", "redo", "squash", "prune"),
-    "Copy to and from other places": (
+    "Undo and rewrite history": ("undo", "redo", "squash", "prune"),
+    "Copy between repositories": (
         *("clone", "remote", "fetch", "pull", "push", "export", "import", "serve"),
     ),
-    "Check, sign and clean up": ("fsck", "gc", "erase", "key", "verify", "reindex"),
-    "The program itself": ("doctor", "completion"),
+    "Verify and maintain": ("fsck", "gc", "erase", "key", "verify", "reindex"),
+    "The program": ("doctor", "completion"),
 }
-"""What the help shows, in its order. Each is the object `command` of the module of its name, with
-`_` for `-`."""
+"""The commands in the order of the help. Each is the object `command` of the module of its name,
+with `_` for `-`.
+"""
 COMMANDS = tuple(chain.from_iterable(SECTIONS.values()))
 
 OBJECTS_MIN = 50_000
-"""Objects that must come before the collector looks for cycles: most are of modules, and stay."""
+"""Objects allocated before the garbage collector first runs: most belong to modules and stay alive.
+"""
 
 
 class LazyGroup(click.Group):
-    """Loads the module of a command when that command is asked for."""
+    """Loads the module of a command when that command is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Returns the names in the order of the help."""
+        """Returns the names of the commands in the order of the help."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -66,7 +68,7 @@ class LazyGroup(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Writes the commands under the headings of what they are for."""
+        """Writes the commands under their headings."""
         widest = max(map(len, COMMANDS))
         for heading, names in SECTIONS.items():
             with formatter.section(heading):
@@ -79,7 +81,9 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Returns the command that is named first; of another name, says which ones are like it."""
+        """Returns the command named by the first argument; for an unknown name, suggests similar
+        ones.
+        """
         name = args[0]
         if name not in COMMANDS and not name.startswith("-"):
             from difflib import get_close_matches
@@ -89,17 +93,17 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Runs the command; a reader that has seen enough is no failure."""
+        """Runs the command; a closed output pipe is no failure."""
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()
         except BrokenPipeError:
-            # Python must not try to flush the rest at exit.
+            # Python must not try to flush the remaining output at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             ctx.exit(exits.OK)
         return result
 
-    # Narrower than click's: nothing but this program calls it, and it never returns.
+    # Narrower than click's: only this program calls it, and it never returns.
     def main(  # type: ignore[override]
         self,
         args: Sequence[str] | None = None,
@@ -109,9 +113,9 @@ class LazyGroup(click.Group):
         """Runs the program and exits with a code of `cli/exits.py`."""
         arguments = list(sys.argv[1:] if args is None else args)
         extra.update(standalone_mode=False, obj=Session(json="--json" in arguments))
-        # After the session has seen the environment, before numpy is loaded: the threads of a BLAS
-        # wait in a loop for work, 40 ms of a processor at every start, and what little is given to
-        # one here takes 45 ms with one thread where two, beside any other load, take 180.
+        # After the session has read the environment and before numpy is loaded: idle BLAS threads
+        # spin, which costs 40 ms of CPU at every start, and the small products computed here take
+        # 45 ms with one thread, but 180 ms with two on a busy machine.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         code = _guard(
             lambda: super(LazyGroup, self).main(arguments, prog_name, **extra), extra["obj"]
@@ -120,7 +124,7 @@ class LazyGroup(click.Group):
 
 
 def _guard(run: Any, session: Session) -> int:
-    """Calls `run` and turns every expected end into an exit code."""
+    """Calls `run` and turns every expected exception into an exit code."""
     try:
         status = run()
     except IbidemError as error:
@@ -158,7 +162,7 @@ def _report_usage(session: Session, error: click.UsageError) -> int:
     path = error.ctx.command_path if error.ctx else "repo"
     hint = f"see {path} --help"
     if "unexpected extra argument" in message:
-        hint = f"several words are one argument in quotes; {hint}"
+        hint = f"put an argument of several words in quotes; {hint}"
     _report(session, "usage", message, hint)
     return exits.USAGE
 
@@ -172,7 +176,7 @@ def _report_usage(session: Session, error: click.UsageError) -> int:
 @repository_option
 @color_option
 def cli() -> None:
-    """Keep a knowledge graph like source code, and repeat its answers to the byte
+    """Version control for knowledge graphs, with exactly reproducible retrieval
 
     \b
     A first session:
@@ -190,5 +194,5 @@ def main() -> None:
     try:
         cli(prog_name="repo" if name == "__main__" else name)
     finally:
-        # Else the interpreter searches all of it for cycles before it ends, for 25 ms.
+        # Otherwise the interpreter spends 25 ms on a last collection of cycles before it exits.
         gc.freeze()

@@ -1,4 +1,4 @@
-"""`repo memory`: typed records: adding, asking, revising, distilling and letting go of them."""
+"""`repo memory`: adds, searches, revises, consolidates and prunes typed memory records."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ from ibidem.cli.session import Session, at_option, author_option, common_options
 
 @click.group("memory")
 def command() -> None:
-    """Keep records with salience, revise them, and ask for them with what they are tied to
+    """Store, revise and search typed memory records
 
-    A RECORD is named by its id, or the beginning of that.
+    Each record has a salience that decays with time, and typed relations to other records. RECORD
+    is an id or a unique prefix.
     """
 
 
@@ -35,7 +36,10 @@ def command() -> None:
 @click.argument("text")
 @record_options
 @click.option(
-    "--relate", multiple=True, metavar="TYPE=NODE", help="Tie it to a record; again for more."
+    "--relate",
+    multiple=True,
+    metavar="TYPE=NODE",
+    help="Relate it to another record; may be repeated.",
 )
 @author_option
 @common_options
@@ -43,7 +47,7 @@ def command() -> None:
 def add_command(
     session: Session, /, *, text: str, relate: tuple[str, ...], author: str | None, **given: Any
 ) -> None:
-    """Add a record that says TEXT
+    """Add a record with the given TEXT
 
     \b
     Examples:
@@ -60,22 +64,42 @@ def add_command(
 
 @command.command("graph")
 @click.argument("query", required=False)
-@click.option("--type", "types", multiple=True, type=click.Choice(TYPES), help="Only such records.")
-@click.option("--min-salience", type=float, default=0.0, metavar="SHARE", help="No less salient.")
-@click.option("--roots", type=int, default=10, show_default=True, help="Records that are ranked.")
-@click.option("--nodes", type=int, default=25, show_default=True, help="Records in all.")
-@click.option("--edges", type=int, default=100, show_default=True, help="Relations at most.")
-@click.option("--hops", type=int, default=1, show_default=True, help="Steps from a root.")
-@click.option("--as-of", metavar="TIME", help="When; at the last commit or note if not given.")
-@click.option("--include-status", multiple=True, help="Also what is superseded or retracted.")
+@click.option(
+    "--type", "types", multiple=True, type=click.Choice(TYPES), help="Only records of this type."
+)
+@click.option(
+    "--min-salience",
+    type=float,
+    default=0.0,
+    metavar="SHARE",
+    help="Only records with at least this salience.",
+)
+@click.option(
+    "--roots", type=int, default=10, show_default=True, help="Ranked records to start from."
+)
+@click.option("--nodes", type=int, default=25, show_default=True, help="Records in total.")
+@click.option(
+    "--edges", type=int, default=100, show_default=True, help="Maximal number of relations."
+)
+@click.option("--hops", type=int, default=1, show_default=True, help="Steps from a ranked record.")
+@click.option(
+    "--as-of",
+    metavar="TIME",
+    help="Time of the salience [default: that of the last commit or note].",
+)
+@click.option(
+    "--include-status",
+    multiple=True,
+    help="Also records with this status: superseded or retracted.",
+)
 @trust_option
 @at_option
 @common_options
 @pass_session
 def graph_command(session: Session, /, *, query: str | None, at: str, **given: Any) -> None:
-    """Show the records that QUERY is about, and what they are tied to
+    """Search the records, and show them with their relations
 
-    Without QUERY, every record by its salience.
+    Without QUERY, lists all records by salience.
 
     \b
     Examples:
@@ -109,13 +133,17 @@ def graph_command(session: Session, /, *, query: str | None, at: str, **given: A
 
 @command.command("salience")
 @click.argument("record")
-@click.option("--as-of", metavar="TIME", help="When; at the last commit or note if not given.")
+@click.option(
+    "--as-of",
+    metavar="TIME",
+    help="Time of the salience [default: that of the last commit or note].",
+)
 @trust_option
 @at_option
 @common_options
 @pass_session
 def salience_command(session: Session, /, *, record: str, as_of: str | None, at: str) -> None:
-    """Show how salient RECORD is at a time, from 0 to 1
+    """Show the salience of RECORD, from 0 to 1
 
     \b
     Examples:
@@ -136,14 +164,14 @@ def salience_command(session: Session, /, *, record: str, as_of: str | None, at:
 
 @command.command("reinforce")
 @click.argument("record")
-@click.option("--gain", type=float, help="By how much; the record's own gain if not given.")
+@click.option("--gain", type=float, help="Amount [default: the record's own gain].")
 @author_option
 @common_options
 @pass_session
 def reinforce_command(
     session: Session, /, *, record: str, gain: float | None, author: str | None
 ) -> None:
-    """Say that RECORD was of use, which makes it more salient
+    """Increase the salience of RECORD because it was useful
 
     \b
     Examples:
@@ -166,7 +194,7 @@ def reinforce_command(
 def penalize_command(
     session: Session, /, *, record: str, amount: float, author: str | None
 ) -> None:
-    """Say that RECORD should be less salient, by AMOUNT
+    """Decrease the salience of RECORD by AMOUNT
 
     \b
     Examples:

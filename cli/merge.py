@@ -1,4 +1,4 @@
-"""`repo merge`: brings the changes of another branch into the current one."""
+"""`repo merge`: merges another revision into the current branch."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ibidem.cli.session import (
 @click.command("merge")
 @click.argument("rev", shell_complete=complete_revision)
 @click.option("-m", "--message", default="", help="Why.")
-@click.option("--dry-run", is_flag=True, help="Say what would come of it and write nothing.")
+@click.option("--dry-run", is_flag=True, help="Show the result and write nothing.")
 @author_option
 @common_options
 @pass_session
@@ -34,9 +34,9 @@ def command(
 ) -> None:
     """Merge the revision REV into the current branch
 
-    Changes meet property by property. What both sides changed differently is recorded as a
-    conflict: the branch holds one of the values, works as it is, and `repo status` lists what is
-    left to settle. The exit code is then 1.
+    Changes are merged property by property. If both sides changed the same property differently, a
+    conflict is recorded: the branch has one of the values and remains usable, and `repo status`
+    lists the conflicts to resolve. The exit code is then 1.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""`repo node`: nodes one at a time."""
+"""`repo node`: stages single nodes."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
 @click.group("node")
 def command() -> None:
-    """Stage single nodes"""
+    """Add, remove or hide single nodes"""
 
 
 @command.command("add")
 @click.argument("ntype")
-@click.option("--summary", help="What the node says; this is ranked.")
-@click.option("--context", help="A sentence on where it comes from.")
-@click.option("--content", metavar="TEXT|@FILE|@-", help="Bytes to keep with it.")
-@click.option("--prop", multiple=True, metavar="NAME=VALUE", help="A property; again for more.")
+@click.option("--summary", help="Text of the node; searched and ranked.")
+@click.option("--context", help="A sentence that puts the text into context.")
+@click.option("--content", metavar="TEXT|@FILE|@-", help="Bytes to store with the node.")
+@click.option("--prop", multiple=True, metavar="NAME=VALUE", help="A property; may be repeated.")
 @click.option("--key", metavar="VALUE", help="Derive the id from this value, JSON or text.")
-@click.option("--namespace", default="", help="Whose keys they are.")
-@click.option("--replace", is_flag=True, help="Replace a node of the same key that says otherwise.")
+@click.option("--namespace", default="", help="Namespace of the key.")
+@click.option("--replace", is_flag=True, help="Replace a different node with the same key.")
 @common_options
 @pass_session
 def add(
@@ -45,9 +45,10 @@ def add(
     namespace: str,
     replace: bool,
 ) -> None:
-    """Stage one node of the type NTYPE and print its id
+    """Stage a new node of the type NTYPE and print its id
 
-    Without a key the id comes from what the node says, so adding the same twice changes nothing.
+    Without a key, the id is derived from the content of the node, so adding the same node twice
+    changes nothing.
 
     \b
     Examples:
@@ -76,27 +77,28 @@ def add(
 @common_options
 @pass_session
 def remove(session: Session, *, nodes: tuple[str, ...]) -> None:
-    """Stage that each NODE goes, with its edges and vectors
+    """Stage the removal of each NODE, with its edges and vectors
 
-    A NODE is an id, or the beginning of one. History keeps them; `repo erase` destroys.
+    A NODE is an id or a unique prefix. Older revisions still have the nodes; `repo erase` destroys
+    them.
 
     \b
     Example:
       repo node remove 0d6c5a7b9f1e4c0f8a2b3c4d5e6f7081
     """
-    _stage(session, "node-remove", nodes, "to go", lambda tx, node: tx.remove_node(node))
+    _stage(session, "node-remove", nodes, "to be removed", lambda tx, node: tx.remove_node(node))
 
 
 @command.command("tombstone")
 @click.argument("nodes", nargs=-1, required=True, metavar="NODE...")
-@click.option("--reason", default="", help="Why, for all to read.")
+@click.option("--reason", default="", help="Reason, stored in plain text.")
 @common_options
 @pass_session
 def tombstone(session: Session, *, nodes: tuple[str, ...], reason: str) -> None:
-    """Stage that each NODE is hidden from now on, and does not come back by itself
+    """Stage a tombstone that hides each NODE until it is removed
 
-    A NODE is an id, or the beginning of one. Older revisions answer as before. `repo node
-    untombstone` shows it again; `repo erase` destroys.
+    A NODE is an id or a unique prefix. Merges and reimports do not bring it back; `repo node
+    untombstone` does. Older revisions still show it; `repo erase` destroys it.
 
     \b
     Example:
@@ -116,15 +118,21 @@ def tombstone(session: Session, *, nodes: tuple[str, ...], reason: str) -> None:
 @common_options
 @pass_session
 def untombstone(session: Session, *, nodes: tuple[str, ...]) -> None:
-    """Stage that each NODE, on which a tombstone stands, is seen again
+    """Stage the removal of the tombstone of each NODE
 
-    A NODE is an id, or the beginning of one.
+    A NODE is an id or a unique prefix.
 
     \b
     Example:
       repo node untombstone 0d6c5a7b9f1e4c0f8a2b3c4d5e6f7081
     """
-    _stage(session, "node-untombstone", nodes, "to be seen", lambda tx, node: tx.untombstone(node))
+    _stage(
+        session,
+        "node-untombstone",
+        nodes,
+        "to be shown again",
+        lambda tx, node: tx.untombstone(node),
+    )
 
 
 def _stage(
@@ -134,7 +142,7 @@ def _stage(
     what: str,
     change: Callable[[Transaction, NodeId], None],
 ) -> None:
-    """Stages one change to each of some nodes, all or none, and says so."""
+    """Stages one change to each of the nodes, all or none, and reports it."""
     with session.open() as repository, repository.stage.transaction() as tx:
         ids = [staged_node(session, repository, tx, node) for node in nodes]
         for node in ids:
@@ -142,6 +150,4 @@ def _stage(
     if session.json:
         output.emit(name, {"ids": [str(node) for node in ids]})
     else:
-        output.say(
-            *map(str, ids), f"{output.plural(len(ids), 'node')} {what}; repo commit makes it so"
-        )
+        output.say(*map(str, ids), f"{output.plural(len(ids), 'node')} {what}; run 'repo commit'")

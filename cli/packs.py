@@ -1,4 +1,4 @@
-"""`repo packs`: asks a question and shows hits with what stands around them."""
+"""`repo packs`: searches and shows each hit with the text around it."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from ibidem.retrieve.query.options import LIMIT_OF_PACKS
 @click.argument("query")
 @packs.pack_options
 @question.limited(LIMIT_OF_PACKS)
-@click.option("--explain", is_flag=True, help="Show every hit and what each lane gave.")
+@click.option("--explain", is_flag=True, help="Show the score of every hit in each lane.")
 @trust_option
 @at_option
 @common_options
 @pass_session
 def command(session: Session, /, *, query: str, explain: bool, at: str, **given: Any) -> None:
-    """Ask QUERY and show the best hits with the text around them
+    """Search for QUERY and show the best hits with the text around them
 
-    No passage is shown twice: a hit that an earlier pack covers belongs to that one. --limit and
+    No passage is shown twice: a hit inside an earlier pack belongs to that pack. --limit and
     --budget count packs.
 
     \b

@@ -1,4 +1,4 @@
-"""`repo prompt`: a question with numbered sources, for a model, and what the numbers stand for."""
+"""`repo prompt`: builds a prompt from a question and numbered sources, with their citations."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from ibidem.retrieve.query.options import LIMIT_OF_PACKS
 @click.option(
     "--citations",
     type=click.Path(path_type=Path),
-    help="Also write what the markers stand for to this file, as JSON.",
+    help="Also write the citation of each marker to this file, as JSON.",
 )
 @packs.pack_options
 @asking.limited(LIMIT_OF_PACKS)
@@ -45,10 +45,11 @@ def command(
     at: str,
     **given: Any,
 ) -> None:
-    """Put QUESTION and the packs found for it into a prompt
+    """Build a prompt for a model from QUESTION and its sources
 
-    Sources are set off by a fence that occurs in none of them, so no text can pass for another
-    source. Every marker has a citation that can be verified. The options are those of packs.
+    The sources are the packs found for QUESTION; the options are those of `repo packs`. They are
+    delimited by a fence that occurs in none of them, so no text can pass for another source. Every
+    marker has a citation that can be verified.
 
     \b
     Examples:
@@ -79,5 +80,5 @@ def command(
         return
     output.note(*answer.warning_lines(found))
     if not cited:
-        output.note(output.faint("the prompt has no source: no pack was found, or none fits"))
+        output.note(output.faint("the prompt has no sources: no pack was found, or none fits"))
     output.say(*made.system.splitlines(), "", *made.user.splitlines())

@@ -1,4 +1,4 @@
-"""`repo prune`: lets the history begin at a revision."""
+"""`repo prune`: drops the history before a revision."""
 
 from __future__ import annotations
 
@@ -11,16 +11,19 @@ from ibidem.cli.session import Session, author_option, common_options, pass_sess
 @click.command("prune")
 @click.argument("revision")
 @click.option(
-    "--drop-signatures", is_flag=True, help="Leave out signatures, which do not fit new commits."
+    "--drop-signatures",
+    is_flag=True,
+    help="Drop signatures, which are not valid for rewritten commits.",
 )
 @author_option
 @common_options
 @pass_session
 def command(session: Session, *, revision: str, drop_signatures: bool, author: str | None) -> None:
-    """Let the history begin at REVISION, on every branch and tag that has it behind it
+    """Drop the history before REVISION on all branches and tags
 
-    The commits from there on are written anew over the same states, so their CIDs change; kept
-    receipts and runs replay as before. Undo takes it back; repo gc makes it final.
+    On every branch and tag that descends from REVISION, the later commits are rewritten with the
+    same states, so their CIDs change; kept receipts and runs replay as before. `repo undo` reverts
+    it, until `repo gc` deletes the old commits.
 
     \b
     Example:
@@ -45,9 +48,9 @@ def command(session: Session, *, revision: str, drop_signatures: bool, author: s
         )
         return
     output.say(
-        f"the history begins at {done.first}: "
-        f"{output.plural(done.rewritten_count, 'commit')} written anew, "
-        f"{output.plural(done.dropped_count, 'commit')} left behind"
+        f"the history now starts at {done.first}: "
+        f"{output.plural(done.rewritten_count, 'commit')} rewritten, "
+        f"{output.plural(done.dropped_count, 'commit')} dropped"
     )
     if done.untouched:
         names = ", ".join(output.one_line(name) for name in done.untouched)

@@ -1,4 +1,4 @@
-"""`repo pull`: fetches, and takes the remote's branch into the current one."""
+"""`repo pull`: fetches, and merges the remote's branch into the current one."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from ibidem.cli.session import Session, author_option, common_options, pass_sess
 @common_options
 @pass_session
 def command(session: Session, *, remote: str, include: tuple[str, ...], author: str | None) -> None:
-    """Take what REMOTE has into the current branch, by default from origin
+    """Fetch from REMOTE and merge into the current branch
 
-    Where both went on, a commit joins them. What cannot be settled is listed by `repo status`,
-    and everything works meanwhile.
+    REMOTE defaults to origin. If the branches have diverged, a merge commit is created. Conflicts
+    are listed by `repo status`; the branch remains usable meanwhile.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""`repo push`: moves refs of a remote to where they stand here."""
+"""`repo push`: updates the refs of a remote."""
 
 from __future__ import annotations
 
@@ -16,13 +16,16 @@ if TYPE_CHECKING:
 @click.command("push")
 @click.argument("remote", default="origin")
 @click.argument("ref", nargs=-1)
-@click.option("-d", "--delete", metavar="REF", multiple=True, help="Delete REF there.")
-@click.option("--force", "is_forced", is_flag=True, help="A ref may lose commits there.")
+@click.option("-d", "--delete", metavar="REF", multiple=True, help="Delete REF on the remote.")
+@click.option("--force", "is_forced", is_flag=True, help="Allow a ref to lose commits.")
 @click.option(
     "--expect",
     metavar="REF=CID",
     multiple=True,
-    help="With --force: where REF stands there, `none` for nowhere; by default where last seen.",
+    help=(
+        "With --force: the expected commit of REF on the remote, or `none` [default: the last "
+        "known]."
+    ),
 )
 @author_option
 @common_options
@@ -37,11 +40,11 @@ def command(
     expect: tuple[str, ...],
     author: str | None,
 ) -> None:
-    """Move refs of REMOTE, by default origin, to where they stand here
+    """Upload commits and update the refs of REMOTE
 
-    REF is a branch, or a full name such as tags/v1; by default the current branch. All move, or
-    none. A branch there only moves forwards; --force lets it lose commits, if it still stands
-    where it was last seen from here.
+    REMOTE defaults to origin. REF is a branch, or a full name such as tags/v1; it defaults to the
+    current branch. Either all refs are updated or none. Only fast-forwards are accepted; --force
+    also allows a branch to lose commits, if it is still at the commit last known here.
 
     \b
     Examples:

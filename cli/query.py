@@ -1,4 +1,4 @@
-"""`repo query`: every node that passes filters, in order, page by page or only counted."""
+"""`repo query`: lists or counts the nodes that match filters."""
 
 from __future__ import annotations
 
@@ -14,27 +14,32 @@ from ibidem.cli.session import Session, at_option, common_options, pass_session
 
 
 @click.command("query")
-@click.option("--label", multiple=True, help="Only nodes of this type; again for any of several.")
+@click.option(
+    "--label", multiple=True, help="Only nodes of this type; may be repeated to allow several."
+)
 @click.option(
     "--where",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Only nodes whose property compares so: = != < <= > >=, or NAME? to exist; again for all.",
+    help=(
+        "Only nodes whose property satisfies this: = != < <= > >=, or NAME? if it exists; "
+        "repeated conditions must all hold."
+    ),
 )
 @click.option(
     "--valid-at",
     metavar="TIME",
-    help="Only nodes that hold then, by their properties valid_from and valid_to.",
+    help="Only nodes valid at this time, by their properties valid_from and valid_to.",
 )
 @click.option(
     "--order-by",
     metavar="[-]NAME",
-    help="Sort by a property, with - from the greatest; nodes without it come last.",
+    help="Sort by a property, descending with -; nodes without it come last.",
 )
 @limit_option("Nodes")
 @click.option("--offset", type=click.IntRange(min=0), default=0, help="Nodes to skip.")
-@click.option("--after", metavar="CURSOR", help="Go on after a page: its `next`.")
-@click.option("--count", is_flag=True, help="Print only how many nodes there are.")
+@click.option("--after", metavar="CURSOR", help="Continue after a page, given its `next`.")
+@click.option("--count", is_flag=True, help="Print only the number of nodes.")
 @trust_option
 @at_option
 @common_options
@@ -52,7 +57,7 @@ def command(
     count: bool,
     at: str,
 ) -> None:
-    """List every node that passes the filters, in id order or as --order-by says
+    """List all nodes that match the filters, in order of id or --order-by
 
     \b
     Examples:
@@ -67,7 +72,9 @@ def command(
         "valid_at": parse.moment(valid_at),
     }
     if count and (order_by, limit, offset, after) != (None, None, 0, None):
-        raise click.UsageError("--count counts all that passes; give no order and no page with it")
+        raise click.UsageError(
+            "--count counts all matches and cannot be combined with an order or a page"
+        )
     with session.open() as repository:
         revision = repository.at(at, trust=trust_of(session))
         if count:
@@ -87,11 +94,11 @@ def command(
     else:
         output.note(output.faint(f"{len(page.nodes):,} of {output.plural(page.count, 'node')}"))
     if page.next is not None:
-        output.note(output.faint(f"go on with --after {page.next}"))
+        output.note(output.faint(f"next page: --after {page.next}"))
 
 
 def _row(node: Any, order_by: str | None) -> tuple[str, ...]:
-    """Returns the line of a node, with the property that it is sorted by."""
+    """Returns the line of a node, with its sort key."""
     sorted_by: tuple[str, ...] = ()
     if order_by is not None:
         value = shapes.value_text(node.props[order_by]) if order_by in node.props else ""

@@ -1,4 +1,4 @@
-"""`repo rebase`: makes the commits of the current branch again on top of another."""
+"""`repo rebase`: reapplies the commits of the current branch on top of another."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ibidem.cli.session import (
 
 @click.command("rebase")
 @click.argument("onto", shell_complete=complete_revision)
-@click.option("--dry-run", is_flag=True, help="Say what would come of it and write nothing.")
+@click.option("--dry-run", is_flag=True, help="Show the result and write nothing.")
 @author_option
 @common_options
 @pass_session
@@ -24,10 +24,10 @@ from ibidem.cli.session import (
 def command(
     context: click.Context, session: Session, *, onto: str, dry_run: bool, author: str | None
 ) -> None:
-    """Make the commits that only the current branch has again on top of ONTO
+    """Reapply the commits of the current branch on top of ONTO
 
-    Each keeps its author, time and message. What does not fit is recorded as a conflict and stops
-    nothing; the exit code is then 1. `repo undo` takes all of it back.
+    Each commit keeps its author, time and message. Changes that do not apply are recorded as
+    conflicts without stopping the rebase; the exit code is then 1. `repo undo` reverts all of it.
 
     \b
     Example:

@@ -1,4 +1,6 @@
-"""`repo recall`: asks as retrieve does, shows as much as is needed, and remembers for feedback."""
+"""`repo recall`: searches as retrieve does, adapts the amount of text, and records the answer for
+feedback.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +16,14 @@ from ibidem.cli.session import Session, at_option, common_options, pass_session
 
 @click.command("recall")
 @click.argument("query")
-@click.option("--session", "name", default="", help="Whose last answer this becomes.")
+@click.option("--session", "name", default="", help="Session that records this as its last answer.")
 @click.option(
     "--disclosure",
     type=click.Choice(["chunk", "section", "raw"]),
-    help="How much is shown: nodes, their sections, or whole documents. Without it, nodes, or "
-    "their sections where the best says little of what was asked.",
+    help=(
+        "Amount of text: nodes, their sections, or whole documents [default: nodes, or sections "
+        "if the best node contains few of the query's terms]."
+    ),
 )
 @question.question_options
 @trust_option
@@ -36,11 +40,11 @@ def command(
     at: str,
     **given: Any,
 ) -> None:
-    """Ask QUERY and remember the answer, so that feedback can refer to it
+    """Search for QUERY and record the answer, so that feedback can refer to it
 
-    What is remembered of a session (.ibidem/local) holds no word of QUERY. The receipt, which
-    feedback needs, holds QUERY as that of `repo retrieve` does, and stays in the log of receipts
-    (.ibidem/receipts) until newer ones take its place. No later answer depends on either.
+    The session record (.ibidem/local) contains no word of QUERY. The receipt, which feedback needs,
+    contains QUERY, as with `repo retrieve`; it stays in the receipt log (.ibidem/receipts) until
+    newer ones displace it. No later answer depends on either.
 
     \b
     Examples:
@@ -68,7 +72,7 @@ def command(
             {
                 "commit": commit,
                 "receipt": receipt,
-                "erased": [],  # a recall asks a head, and heads reach nothing that was erased
+                "erased": [],  # a recall reads a head, and heads reference nothing erased
                 "disclosure": str(found.disclosure),
                 "is_escalated": found.is_escalated,
                 "texts": list(found.texts),
@@ -79,6 +83,6 @@ def command(
     output.note(*answer.warning_lines(result))
     output.say(*answer.answer_lines(result, locations, receipt=receipt, explain=False))
     if found.is_escalated or disclosure in ("section", "raw"):
-        output.say("", output.strong(f"shown by {found.disclosure}"))
+        output.say("", output.strong(f"disclosure: {found.disclosure}"))
         for text in found.texts:
             output.say("", *(f"    {line}" for line in text.splitlines()))

@@ -1,4 +1,4 @@
-"""`repo receipt`: keeps receipts for good, and shows what they say."""
+"""`repo receipt`: keeps receipts permanently, and shows their contents."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ibidem.retrieve.answer.sealed import SealedReceipt
 
 _FIELDS = ("is_sealed", "text", "root", "commit", "result", "semantics", "item_count")
-"""What a list says of a receipt; null where it cannot be read."""
+"""The fields of a listed receipt; null if it cannot be read."""
 
 key_option = click.option(
     "--key-file",
@@ -26,7 +26,7 @@ key_option = click.option(
 
 
 def read_key(file: Path | None) -> bytes | None:
-    """Returns the key in a file, None without one."""
+    """Returns the key in a file, or None if no file is given."""
     if file is None:
         return None
     data = file.read_bytes()
@@ -41,7 +41,7 @@ def read_key(file: Path | None) -> bytes | None:
 
 @click.group("receipt")
 def command() -> None:
-    """Keep receipts of answers, and show them"""
+    """Keep and show receipts of answers"""
 
 
 @command.command("keep")
@@ -51,10 +51,10 @@ def command() -> None:
 @common_options
 @pass_session
 def keep(session: Session, *, receipt: str, key_file: Path | None, author: str | None) -> None:
-    """Keep RECEIPT for good, with everything that its replay reads
+    """Keep RECEIPT and everything its replay needs, permanently
 
-    RECEIPT is the CID that retrieve prints, or its beginning. With a key, the text of the question
-    is left out and only its keyed digest is kept; replay then wants the text and the key.
+    RECEIPT is the CID that retrieve prints, or a unique prefix. With a key, only a keyed digest of
+    the query text is stored, not the text; a replay then needs both the text and the key.
 
     \b
     Examples:
@@ -74,7 +74,7 @@ def keep(session: Session, *, receipt: str, key_file: Path | None, author: str |
 @common_options
 @pass_session
 def listed(session: Session) -> None:
-    """List the receipts that are kept
+    """List the kept receipts
 
     \b
     Example:
@@ -93,7 +93,7 @@ def listed(session: Session) -> None:
 @common_options
 @pass_session
 def show(session: Session, *, receipt: str) -> None:
-    """Show what RECEIPT says: what was asked of which root, and what was answered
+    """Show the query, the root and the answer recorded in RECEIPT
 
     \b
     Example:
@@ -115,7 +115,7 @@ def show(session: Session, *, receipt: str) -> None:
     output.say(f"commit  {shape['commit'] or '-'}", f"result  {shape['result']}")
     for rank, (id, score, said) in enumerate(rows, 1):  # noqa: A001
         lanes = ", ".join(
-            f"{name} rank {lane[0]} score {lane[1]:g} gave {lane[2]:g}"
+            f"{name} rank {lane[0]} score {lane[1]:g} contribution {lane[2]:g}"
             for name, lane in sorted(said.items())
         )
         output.say(f"{rank:>3}. {id}  {score:g}  {lanes}")
@@ -127,7 +127,7 @@ def show(session: Session, *, receipt: str) -> None:
 @common_options
 @pass_session
 def drop(session: Session, *, receipt: str, author: str | None) -> None:
-    """Stop keeping RECEIPT; what only it needed goes with the next collection
+    """Stop keeping RECEIPT; `repo gc` then deletes data that only it needed
 
     \b
     Example:
@@ -142,7 +142,7 @@ def drop(session: Session, *, receipt: str, author: str | None) -> None:
 
 
 def _listed(kept: KeptReceipt) -> dict[str, Any]:
-    """Returns the JSON of a receipt in the list, of one that cannot be read too."""
+    """Returns the JSON of a receipt in the list, readable or not."""
     shape = dict.fromkeys(_FIELDS) if kept.receipt is None else _shape(str(kept.cid), kept.receipt)
     unread = {"receipt": str(kept.cid), "is_readable": kept.receipt is not None}
     return {**shape, **unread, "failure": kept.failure}

@@ -1,4 +1,4 @@
-"""`repo redo`: takes an undo back."""
+"""`repo redo`: reverts an undo."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ibidem.cli.undo import step
 @common_options
 @pass_session
 def command(session: Session, author: str | None) -> None:
-    """Take back the last undo
+    """Revert the last undo
 
     \b
     Example:

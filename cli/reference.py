@@ -1,8 +1,8 @@
-"""Writes `docs/cli-reference.md` out of the help of every command.
+"""Generates `docs/cli-reference.md` from the help of every command.
 
     python -m ibidem.cli.reference > docs/cli-reference.md
 
-A test compares the page with what this returns, so it can not fall behind.
+A test compares the page with what this returns, so it cannot fall behind.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from ibidem.cli.main import cli
 
 _HEAD = """# Command line reference
 
-Made from the help of the program by `python -m ibidem.cli.reference`; do not edit. The JSON that
-`--json` prints is described in [json.md](json.md), the exit codes in
+Generated from the help of the program by `python -m ibidem.cli.reference`; do not edit. The JSON
+that `--json` prints is described in [json.md](json.md), the exit codes in
 [exit-codes.md](exit-codes.md). `ibidem` is the same program as `repo`.
 """
 _WIDTH = 100
@@ -32,7 +32,7 @@ def reference() -> str:
 
 
 def commands() -> Iterator[tuple[str, click.Command, click.Context]]:
-    """Yields every command, groups before what is in them, in the order of the help."""
+    """Yields every command in the order of the help, groups before their commands."""
     context = click.Context(cli, info_name="repo", **_settings(cli))
     yield from _below("repo", cli, context)
 
@@ -51,7 +51,7 @@ def _below(
 
 
 def _settings(command: click.Command) -> dict[str, Any]:
-    # Fixed width: the page must not depend on the terminal that it was made in.
+    # Fixed width: the page must not depend on the terminal.
     return {**command.context_settings, "terminal_width": _WIDTH, "max_content_width": _WIDTH}
 
 

@@ -1,4 +1,4 @@
-"""`repo reindex`: builds the index of the head again."""
+"""`repo reindex`: rebuilds the index of the head."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from ibidem.cli.session import Session, common_options, pass_session
 
 
 @click.command("reindex")
-@click.option("--compact", is_flag=True, help="Merge the segments that are there instead.")
+@click.option("--compact", is_flag=True, help="Only merge the existing segments.")
 @common_options
 @pass_session
 def command(session: Session, *, compact: bool) -> None:
-    """Build the index of the head again, from nothing
+    """Rebuild the index of the head from scratch
 
-    Needed only when `repo doctor` says so: the index follows commits by itself, holds nothing that
-    is not in the blocks, and changes no answer. With --compact small segments are merged and dead
-    rows dropped, which makes many changes as cheap to search as one; nothing is read from blocks.
+    Needed only when `repo doctor` suggests it: the index is updated automatically, is derived from
+    the blocks, and never changes an answer. With --compact, small segments are merged and dead rows
+    dropped, which speeds up searches after many small commits; no blocks are read.
 
     \b
     Example:

@@ -1,4 +1,4 @@
-"""`repo remote`: the repositories elsewhere that this one knows by name."""
+"""`repo remote`: manages the named remote repositories."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ibidem.cli.session import Session, common_options, pass_session
 
 @click.group("remote")
 def command() -> None:
-    """List, add and remove the repositories that are copied from and to"""
+    """List, add and remove remote repositories"""
 
 
 @command.command("list")
@@ -49,10 +49,10 @@ def listed(session: Session) -> None:
 def add(
     session: Session, *, name: str, location: str, token_file: str | None, is_plain_allowed: bool
 ) -> None:
-    """Remember LOCATION under NAME
+    """Add the remote NAME with the given LOCATION
 
-    LOCATION is an URL of `repo serve --remote`, the folder of a repository, or a file of `repo
-    export`. Nothing is asked or copied yet.
+    LOCATION is the URL of a `repo serve --remote`, the folder of a repository, or a file written by
+    `repo export`. Nothing is contacted or copied yet.
 
     \b
     Examples:
@@ -64,7 +64,7 @@ def add(
     address = address_of(location, token_file=token_file, is_plain_allowed=is_plain_allowed)
     with session.open() as repository:
         repository.sync.remotes.add(name, address)
-    _told(session, name, address.location, removed=False)
+    _show(session, name, address.location, removed=False)
 
 
 @command.command("remove")
@@ -72,7 +72,7 @@ def add(
 @common_options
 @pass_session
 def remove(session: Session, *, name: str) -> None:
-    """Forget where NAME is; what was copied stays
+    """Remove the remote NAME; copied data stays
 
     \b
     Example:
@@ -80,10 +80,10 @@ def remove(session: Session, *, name: str) -> None:
     """
     with session.open() as repository:
         location = repository.sync.remotes.remove(name).location
-    _told(session, name, location, removed=True)
+    _show(session, name, location, removed=True)
 
 
-def _told(session: Session, name: str, location: str, *, removed: bool) -> None:
+def _show(session: Session, name: str, location: str, *, removed: bool) -> None:
     if session.json:
         output.emit("remote", {"name": name, "location": location, "is_removed": removed})
     elif removed:

@@ -1,4 +1,4 @@
-"""`repo replay`: runs a receipt again and compares the bytes."""
+"""`repo replay`: recomputes the answer of a receipt and compares the bytes."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 @click.command("replay")
 @click.argument("receipt")
 @click.option("--show", is_flag=True, help="Print the answer too.")
-@click.option("--text", help="What was asked, where the receipt is sealed.")
+@click.option("--text", help="The query text, if the receipt is sealed.")
 @key_option
-@click.option("--at", help="Ask this revision instead, and see whether the answer is the same.")
+@click.option("--at", help="Use this revision instead, to see whether its answer is the same.")
 @common_options
 @pass_session
 def command(
@@ -33,10 +33,10 @@ def command(
     key_file: Path | None,
     at: str | None,
 ) -> None:
-    """Ask again what RECEIPT says was asked, and compare the bytes
+    """Recompute the answer of RECEIPT and compare the bytes
 
-    RECEIPT is the CID that retrieve prints, or its beginning. Ends with 0 when the bytes are the
-    same and with 1 when they are not, saying which item, lane and number moved, and why.
+    RECEIPT is the CID that retrieve prints, or a unique prefix. Exits with 0 if the bytes are the
+    same; otherwise with 1, after showing which item, lane and number differ, and why.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""`repo resolve`: settles one conflict."""
+"""`repo resolve`: resolves one conflict."""
 
 from __future__ import annotations
 
@@ -19,16 +19,18 @@ if TYPE_CHECKING:
 
 @click.command("resolve")
 @click.argument("id_", metavar="ID")
-@click.option("--ours", "take", flag_value="ours", help="Take what the branch had.")
-@click.option("--theirs", "take", flag_value="theirs", help="Take what was merged into it.")
-@click.option("--base", "take", flag_value="base", help="Take what both came from.")
-@click.option("--keep", "take", flag_value="value", help="Take what the branch holds now.")
+@click.option("--ours", "take", flag_value="ours", help="Use the values of the branch.")
+@click.option(
+    "--theirs", "take", flag_value="theirs", help="Use the values that were merged into it."
+)
+@click.option("--base", "take", flag_value="base", help="Use the values of the common ancestor.")
+@click.option("--keep", "take", flag_value="value", help="Keep the current values.")
 @click.option(
     "--value",
     "values",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Set a field, such as summary=TEXT or props.due=2026; again for more.",
+    help="Set a field, such as summary=TEXT or props.due=2026; may be repeated.",
 )
 @click.option("-m", "--message", default="", help="Why.")
 @author_option
@@ -43,11 +45,11 @@ def command(
     message: str,
     author: str | None,
 ) -> None:
-    """Settle the conflict about the node or edge ID, or the beginning of it
+    """Resolve the conflict on the node or edge ID
 
-    A choice is about the fields in conflict; what else was merged stays. A side that deleted takes
-    the node away. --value goes on top of the choice, and is one by itself; null takes a
-    property away.
+    ID is an id or a unique prefix. A choice applies to the conflicting fields; other merged changes
+    stay. Choosing a side that deleted the node deletes it. --value is applied after the choice, or
+    can be used alone; null removes a property.
 
     \b
     Examples:
@@ -57,7 +59,7 @@ def command(
     if take is None and not values:
         raise InvalidInputError(
             "resolve: got no choice, expected --ours, --theirs, --base, --keep or --value",
-            hint="run 'repo status' to see what meets",
+            hint="run 'repo status' to see the conflicting values",
         )
     with session.open() as repository:
         found = _conflict_id(session, repository, id_)
@@ -73,12 +75,12 @@ def command(
         made = None if commit is None else shapes.block_json(commit)
         output.emit("resolve", {"id": str(found), "commit": made, "conflict_count": left})
     else:
-        output.say("nothing to settle" if commit is None else f"commit {commit.cid}")
-        output.say(f"{output.plural(left, 'conflict')} left" if left else "no conflict is left")
+        output.say("nothing to resolve" if commit is None else f"commit {commit.cid}")
+        output.say(f"{output.plural(left, 'conflict')} left" if left else "no conflicts left")
 
 
 def _conflict_id(session: Session, repository: Repository, text: str) -> NodeId | EdgeId:
-    """Returns the id of the node or edge in conflict that is meant."""
+    """Returns the id of the conflicting node or edge with this id or prefix."""
     from ibidem.repo.id_prefix import is_prefix, resolve_prefix, sorted_from
 
     if is_prefix(text):
@@ -91,7 +93,7 @@ def _conflict_id(session: Session, repository: Repository, text: str) -> NodeId 
                 return one
         raise NotFoundError(
             f"no node or edge in conflict has the id {digits!r}",
-            hint="run 'repo status' to see which are open",
+            hint="run 'repo status' to list them",
         )
 
     return resolve_prefix(

@@ -1,4 +1,4 @@
-"""`repo retrieve`: asks a question and shows the answer with its cost and its receipt."""
+"""`repo retrieve`: searches the graph and shows the answer with its cost and its receipt."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from ibidem.cli.session import Session, at_option, common_options, pass_session
 @click.command("retrieve")
 @click.argument("query", required=False)
 @question.question_options
-@click.option("--strict", is_flag=True, help="Fail where there would be a warning.")
+@click.option("--strict", is_flag=True, help="Treat warnings as errors.")
 @click.option(
-    "--allow-erased", is_flag=True, help="Leave out nodes that were erased since, and say so."
+    "--allow-erased", is_flag=True, help="Leave out nodes that have been erased since, with a note."
 )
-@click.option("--explain", is_flag=True, help="Show what each lane gave, and what was left out.")
+@click.option("--explain", is_flag=True, help="Show the score of each lane, and what was left out.")
 @trust_option
 @at_option
 @common_options
@@ -36,10 +36,10 @@ def command(
     at: str,
     **given: Any,
 ) -> None:
-    """Ask QUERY and show the best items that fit the budget
+    """Search for QUERY and show the best items that fit the budget
 
-    Filters come before ranking, so they never cost results. Without QUERY and vector, every match
-    comes in id order.
+    Filters are applied before ranking, so they never reduce the number of results below the limit
+    while matches remain. Without QUERY and vector, all matches are listed in id order.
 
     \b
     Examples:
@@ -55,7 +55,7 @@ def command(
         result = revision.retrieve(query, strict=strict, **options)
         locations = revision.locate_many([item.node.id for item in result.items])
         erased = [str(erasure.node) for erasure in getattr(revision, "erasures", ())]
-        # Nothing keeps the root that an answer without erased nodes is about.
+        # No receipt: nothing keeps a root from which erased nodes were left out.
         made = None if erased else result.receipt
         receipt = None if made is None else str(made.cid)
         commit = None if revision.commit is None else str(revision.commit.cid)
@@ -85,5 +85,5 @@ def _why_nothing(dropped_counts: Mapping[str, int]) -> str:
     if dropped_counts["budget"]:
         return "nothing fits: allow more tokens with --budget"
     if dropped_counts["limit"]:
-        return "nothing is wanted: allow more items with --limit"
-    return "nothing matches: try other words, or fewer filters"
+        return "the limit is 0: allow more items with --limit"
+    return "nothing matches: try other words or fewer filters"

@@ -1,4 +1,4 @@
-"""`repo revert`: takes the change of one commit back, in a new commit."""
+"""`repo revert`: reverts the change of one commit in a new commit."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from ibidem.cli.session import (
 def command(
     context: click.Context, session: Session, *, rev: str, message: str, author: str | None
 ) -> None:
-    """Take the change of the commit REV back, in a new commit on the current branch
+    """Revert the change of the commit REV with a new commit
 
-    Nothing is rewritten. What was changed again since is recorded as a conflict; the exit code is
-    then 1. Tombstones stay: only `repo node untombstone` takes one away.
+    The history is not rewritten. Values that were changed again since are recorded as conflicts;
+    the exit code is then 1. Tombstones stay: only `repo node untombstone` removes one.
 
     \b
     Example:

@@ -1,4 +1,4 @@
-"""The commands of `repo memory` that revise, distil and let go of records."""
+"""The commands of `repo memory` that revise, consolidate and prune records."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ibidem.objects.ids import NodeId
 
 _NAMED_MAX = 5
-"""Nodes that were left out and are named."""
+"""Number of unreadable nodes listed by name."""
 
 
 @click.command("supersede")
@@ -31,7 +31,7 @@ _NAMED_MAX = 5
 def supersede_command(
     session: Session, /, *, record: str, text: str, author: str | None, **given: Any
 ) -> None:
-    """Put a new record that says TEXT in the place of RECORD, which stays, superseded
+    """Replace RECORD by a new record TEXT and mark it as superseded
 
     \b
     Examples:
@@ -56,7 +56,7 @@ def supersede_command(
 def fork_command(
     session: Session, /, *, record: str, text: str, author: str | None, **given: Any
 ) -> None:
-    """Add a record that says TEXT and is derived from RECORD; both stand
+    """Add a record TEXT derived from RECORD, which stays active
 
     \b
     Examples:
@@ -76,7 +76,7 @@ def fork_command(
 def merge_command(
     session: Session, /, *, text: str, records: tuple[str, ...], author: str | None, **given: Any
 ) -> None:
-    """Put one record that says TEXT in the place of RECORDS, which are retracted
+    """Replace RECORDS by one record TEXT and retract them
 
     \b
     Examples:
@@ -97,7 +97,7 @@ def merge_command(
 @common_options
 @pass_session
 def retract_command(session: Session, /, *, record: str, author: str | None) -> None:
-    """Take RECORD back; what was derived from it is marked
+    """Retract RECORD and mark the records derived from it
 
     \b
     Examples:
@@ -114,7 +114,7 @@ def retract_command(session: Session, /, *, record: str, author: str | None) -> 
 
 @click.command("contest")
 @click.argument("record")
-@click.option("--by", metavar="NODE", help="The record that says otherwise.")
+@click.option("--by", metavar="NODE", help="The contradicting record.")
 @author_option
 @common_options
 @pass_session
@@ -137,14 +137,14 @@ def contest_command(
 
 
 @click.command("consolidate")
-@click.option("--dry-run", is_flag=True, help="Only show what would be derived.")
+@click.option("--dry-run", is_flag=True, help="Show what would be derived and write nothing.")
 @author_option
 @common_options
 @pass_session
 def consolidate_command(session: Session, /, *, dry_run: bool, author: str | None) -> None:
-    """Derive facts, competences and plans from what episodes say together
+    """Derive facts, competences and plans from episodes
 
-    Again with the same episodes, nothing changes.
+    Running it again with the same episodes changes nothing.
 
     \b
     Examples:
@@ -161,15 +161,15 @@ def consolidate_command(session: Session, /, *, dry_run: bool, author: str | Non
 
 @click.command("prune")
 @click.option("--below", type=float, default=0.001, show_default=True, help="This salience.")
-@click.option("--as-of", metavar="TIME", help="When; now if not given.")
-@click.option("--dry-run", is_flag=True, help="Only show what would be hidden.")
+@click.option("--as-of", metavar="TIME", help="Time of the salience [default: now].")
+@click.option("--dry-run", is_flag=True, help="Show what would be hidden and write nothing.")
 @author_option
 @common_options
 @pass_session
 def prune_command(
     session: Session, /, *, below: float, as_of: str | None, dry_run: bool, author: str | None
 ) -> None:
-    """Hide the records that have faded away; history keeps them
+    """Hide records of low salience; older revisions still have them
 
     \b
     Examples:
@@ -185,7 +185,7 @@ def prune_command(
 
 
 def _note_unreadable(unreadable: Mapping[NodeId, str]) -> None:
-    """Says which nodes of a record's type were left out, and why."""
+    """Lists the unreadable nodes of a record type, with the reasons."""
     for reason in list(unreadable.values())[:_NAMED_MAX]:
         output.note(f"left out: {output.one_line(reason)}")
     if len(unreadable) > _NAMED_MAX:

@@ -1,4 +1,4 @@
-"""`repo run`: recorded runs of agents, to look at, replay, compare and take along."""
+"""`repo run`: shows, replays, compares and exports recorded agent runs."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 @click.group("run")
 def command() -> None:
-    """Look at recorded runs of agents, replay and compare them"""
+    """Show, replay and compare recorded agent runs"""
 
 
 @command.command("list")
 @common_options
 @pass_session
 def listed(session: Session) -> None:
-    """List the runs that are recorded here
+    """List the recorded runs
 
     \b
     Example:
@@ -52,7 +52,7 @@ def listed(session: Session) -> None:
 @common_options
 @pass_session
 def show(session: Session, *, name: str) -> None:
-    """Show what was done in the run NAME, step by step
+    """Show the steps of the run NAME
 
     Without a number, NAME means the newest run of that name.
 
@@ -82,13 +82,13 @@ def show(session: Session, *, name: str) -> None:
 @common_options
 @pass_session
 def replay(session: Session, *, name: str, agent: str | None) -> None:
-    """Do the run NAME again and compare every answer
+    """Replay the run NAME and compare every answer
 
-    Alone, every retrieval is asked again of the root it was asked of. With AGENT, given as
-    FILE.py:FUNCTION, the function is called with the replay in the place of the repository: tools
-    and models are not called, and the first step that it does differently is an error that shows
-    both. An agent that failed then has to fail in the same way. Ends with 0 when all is the same
-    and with 1 when something is not.
+    Without AGENT, every retrieval is run again on its recorded root. With AGENT, given as
+    FILE.py:FUNCTION, the function is called with the replay instead of the repository: tools and
+    models are not called, and the first step that differs is reported as an error with both
+    versions. If the recorded agent failed, it must fail in the same way. Exits with 0 if everything
+    is the same, otherwise with 1.
 
     \b
     Examples:
@@ -118,7 +118,7 @@ def replay(session: Session, *, name: str, agent: str | None) -> None:
 @common_options
 @pass_session
 def diff(session: Session, *, before: str, after: str) -> None:
-    """Show in which steps two runs differ
+    """Show the steps in which two runs differ
 
     \b
     Example:
@@ -150,9 +150,9 @@ def diff(session: Session, *, before: str, after: str) -> None:
 @common_options
 @pass_session
 def export(session: Session, *, name: str, file: Path) -> None:
-    """Write the run NAME into FILE, with everything that its replay needs
+    """Export the run NAME to FILE, with everything its replay needs
 
-    FILE is one CAR, which repo import takes in, in an empty repository too.
+    FILE is a CAR file that `repo import` reads, even into an empty repository.
 
     \b
     Example:
@@ -174,7 +174,7 @@ def export(session: Session, *, name: str, file: Path) -> None:
 @common_options
 @pass_session
 def drop(session: Session, *, name: str, author: str | None) -> None:
-    """Drop the run NAME; what only it needed goes with the next collection
+    """Drop the run NAME; `repo gc` then deletes data that only it needed
 
     \b
     Example:
@@ -202,7 +202,11 @@ def _ending(run: RunSummary) -> str:
         return f"cannot be read: {output.one_line(run.failure or '')}"
     if run.failure is not None:
         return f"failed: {output.one_line(run.failure, width=80)}"
-    return "finished" if run.ended is not None else "not ended: its process was killed, or goes on"
+    return (
+        "finished"
+        if run.ended is not None
+        else "not finished: still running, or its process was killed"
+    )
 
 
 def _function(agent: str) -> Callable[[Any], Any]:
@@ -217,7 +221,7 @@ def _function(agent: str) -> Callable[[Any], Any]:
     try:
         spec.loader.exec_module(module)
     except Exception as error:
-        raise click.UsageError(f"AGENT: {path} cannot be loaded: {_told(error)}") from error
+        raise click.UsageError(f"AGENT: {path} cannot be loaded: {_described(error)}") from error
     function = getattr(module, name, None)
     if not callable(function):
         raise click.UsageError(f"AGENT: {path} has no function {name!r}")
@@ -227,7 +231,7 @@ def _function(agent: str) -> Callable[[Any], Any]:
 
 @contextmanager
 def _importable(agent: str | None) -> Iterator[None]:
-    """Lets an agent import what lies beside its file, as Python does for a program."""
+    """Lets an agent import modules next to its file, as Python does for a script."""
     before = list(sys.path)
     if agent is not None:
         sys.path.insert(0, str(Path(agent.rpartition(":")[0]).resolve().parent))
@@ -238,30 +242,31 @@ def _importable(agent: str | None) -> Iterator[None]:
 
 
 def _work(run: Recording, function: Callable[[Any], Any]) -> None:
-    """Lets an agent work on the replay of a run.
+    """Runs an agent on the replay of a recorded run.
 
     Raises:
-        ReplayError: it does something else than was recorded.
-        ClickException: it ended with an error of its own, and not with the recorded one.
+        ReplayError: a step differs from the recorded one.
+        ClickException: it failed with another error than the recorded one.
     """
     replayed, recorded = run.replay(), run.summary().failure
     try:
         with replayed:
             function(replayed)
     except Exception as error:
-        if _told(error) == recorded and replayed.remaining_count == 1:
+        if _described(error) == recorded and replayed.remaining_count == 1:
             return
         if isinstance(error, IbidemError):
             raise
         last = extract_tb(error.__traceback__)[-1]
         raise click.ClickException(
-            f"the agent ended with {_told(error)}, at {Path(last.filename).name}:{last.lineno}; "
+            f"the agent ended with {_described(error)}, at "
+            f"{Path(last.filename).name}:{last.lineno}; "
             f"recorded: {recorded or 'no error'}"
         ) from error
 
 
-def _told(error: Exception) -> str:
-    """Returns an error as a run tells it."""
+def _described(error: Exception) -> str:
+    """Returns an error in the form in which runs record it."""
     from ibidem.repo.runs import payload
 
     return payload.summary(payload.failed(error))

@@ -1,4 +1,4 @@
-"""`repo serve`: puts a socket in front of the repository."""
+"""`repo serve`: serves the repository over HTTP."""
 
 from __future__ import annotations
 
@@ -21,14 +21,16 @@ from ibidem.cli.session import FOLDER, Session, color_option, pass_session, repo
     "--token-file",
     metavar="PATH",
     type=click.Path(path_type=Path),
-    help="File with the token, made where it is missing [default: serve-token beside the "
-    "repository's blocks; env IBIDEM_TOKEN has it instead].",
+    help="File with the access token, created if it is missing [default: serve-token beside the "
+    "repository's blocks; or env IBIDEM_TOKEN].",
 )
 @click.option(
-    "--allow-host", metavar="NAME", multiple=True, help="Another name that it is asked under."
+    "--allow-host", metavar="NAME", multiple=True, help="Another host name to accept in requests."
 )
-@click.option("--allow-network", is_flag=True, help="Let other machines ask, without encryption.")
-@click.option("--read-only", "is_read_only", is_flag=True, help="Refuse every push.")
+@click.option(
+    "--allow-network", is_flag=True, help="Accept unencrypted connections from other machines."
+)
+@click.option("--read-only", "is_read_only", is_flag=True, help="Reject every push.")
 @repository_option
 @color_option
 @pass_session
@@ -43,10 +45,10 @@ def command(
     allow_network: bool,
     is_read_only: bool,
 ) -> None:
-    """Serve this repository to others until interrupted
+    """Serve this repository over HTTP until interrupted
 
-    Only this machine is answered, and only who knows the token. For others, put a server that
-    speaks https in front and name it with --allow-host.
+    Only this machine can connect, and every request needs the access token. For access from other
+    machines, put an https reverse proxy in front and pass its name with --allow-host.
 
     \b
     Examples:
@@ -54,7 +56,7 @@ def command(
       repo serve --remote --port 8080 --read-only
     """
     if not is_remote:
-        raise click.UsageError("say what to serve: --remote")
+        raise click.UsageError("nothing to serve: pass --remote")
     from ibidem.repo.sync.files import token_in
     from ibidem.serve.remote import RemoteServer
 

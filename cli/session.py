@@ -1,7 +1,6 @@
-"""One run of the program: which repository, which form of output, whose name and which time.
-
-The only place that reads the environment. Options that every command shares are made here, so that
-they have the same names and the same help everywhere.
+"""One run of the program: its repository, form of output, author and clock. The environment is read
+only here. Options that all commands share are defined here, so that they have the same names and
+the same help everywhere.
 """
 
 from __future__ import annotations
@@ -28,19 +27,19 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 @dataclass(slots=True)
 class Session:
-    """What the options and the environment say about this run."""
+    """The common options and the environment of this run."""
 
     path: Path | None = None
     json: bool = False
     color: Color = "auto"
     trust: str | None = None
-    """Who asks, as `--trust` says."""
+    """The value of `--trust`."""
     environment: dict[str, str] = field(default_factory=lambda: dict(os.environ))
 
     def folder(self) -> Path:
         """Returns the folder that holds the repository.
 
-        `--repo`, else `IBIDEM_REPO`, else the nearest folder upwards from here.
+        `--repo`, else `IBIDEM_REPO`, else the nearest one at or above the working directory.
 
         Raises:
             NotFoundError: there is none.
@@ -76,7 +75,7 @@ class Session:
         return lambda: fixed
 
     def author(self, given: str | None = None) -> str:
-        """Returns who commits: the option, else `IBIDEM_AUTHOR`, else the login name."""
+        """Returns the author of commits: the option, else `IBIDEM_AUTHOR`, else the login name."""
         name = given or self.environment.get("IBIDEM_AUTHOR")
         if name:
             return name
@@ -86,13 +85,13 @@ class Session:
             return getpass.getuser()
         except (OSError, KeyError, ImportError) as error:
             raise InvalidInputError(
-                "author: this system has no login name to take", hint="pass --author NAME"
+                "author: this system has no login name", hint="pass --author NAME"
             ) from error
 
     def colored(self, stream: TextIO) -> bool:
         """Returns whether a stream gets colour.
 
-        `--color`, then `NO_COLOR`, then `FORCE_COLOR`, then whether it is a terminal that can.
+        `--color`, then `NO_COLOR`, then `FORCE_COLOR`, then whether it is a terminal with colour.
         """
         if self.color != "auto":
             return self.color == "always"
@@ -115,7 +114,10 @@ def repository_option(function: Function) -> Function:
         type=click.Path(path_type=Path),
         expose_value=False,
         callback=_set("path"),
-        help="Folder of the repository [env IBIDEM_REPO; default: the nearest one upwards].",
+        help=(
+            "Folder of the repository [env IBIDEM_REPO; default: the nearest one at or above the "
+            "working directory]."
+        ),
     )(function)
 
 
@@ -126,7 +128,7 @@ def color_option(function: Function) -> Function:
         type=click.Choice(["auto", "always", "never"]),
         expose_value=False,
         callback=_set("color"),
-        help="When to colour; auto honours NO_COLOR and FORCE_COLOR.",
+        help="When to use colour; auto honours NO_COLOR and FORCE_COLOR.",
     )(function)
 
 
@@ -156,19 +158,21 @@ def at_option(function: Function) -> Function:
         envvar="IBIDEM_AT",
         show_default=True,
         shell_complete=complete_revision,
-        help="Revision to read: a branch, a tag, HEAD~2, a CID or its beginning, or a time.",
+        help="Revision to read: a branch, a tag, HEAD~2, a CID or unique prefix, or a time.",
     )(function)
 
 
 def author_option(function: Function) -> Function:
     """Adds `--author`, passed on as `author`."""
     return click.option(
-        "--author", metavar="NAME", help="Who commits [env IBIDEM_AUTHOR; default: the login name]."
+        "--author",
+        metavar="NAME",
+        help="Author of the commit [env IBIDEM_AUTHOR; default: the login name].",
     )(function)
 
 
 def complete_revision(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
-    """Returns the branches and tags that begin so; nothing where there is trouble."""
+    """Returns the branches and tags with this prefix; nothing on any error."""
     try:
         with context.ensure_object(Session).open() as repository:
             names = ["HEAD", *repository.branches(), *repository.tags()]

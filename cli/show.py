@@ -1,4 +1,4 @@
-"""`repo show`: whatever a name names: a commit, a node, an edge, any block."""
+"""`repo show`: shows a commit, node, edge or block by its name."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ID = re.compile(r"[0-9a-f]{32}")
 _CHANGES_SHOWN = 20
 
 Shown = tuple[str, dict[str, Any], list[str]]
-"""What kind it is, its JSON and its lines."""
+"""Its kind, its JSON and its lines of text."""
 
 
 @click.command("show")
@@ -32,10 +32,10 @@ Shown = tuple[str, dict[str, Any], list[str]]
 @common_options
 @pass_session
 def command(session: Session, *, name: str, at: str) -> None:
-    """Show the commit, node, edge or block that NAME names
+    """Show the commit, node, edge or block called NAME
 
-    NAME is a revision, the id of a node or an edge or its beginning (looked up at --at), or a CID.
-    Revisions and CIDs have no level: they are shown to whoever may see everything.
+    NAME is a revision, the id of a node or edge or a unique prefix (looked up at --at), or a CID.
+    Under a trust policy, revisions and CIDs are shown only to callers who may see everything.
 
     \b
     Examples:
@@ -91,7 +91,7 @@ def _by_id(repository: Repository, session: Session, name: str, at: str) -> Show
 
 def _commit(repository: Repository, commit: Commit) -> Shown:
 
-    # The first commit is compared with the empty state that the repository began as.
+    # The first commit is compared with the empty state before it.
     origin = repository.core.operation_log.state().origin
     found = list(
         repository.history.diff(commit.parents[0] if commit.parents else origin, commit.cid)

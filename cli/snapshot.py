@@ -1,4 +1,4 @@
-"""`repo snapshot`: golden answers outside of pytest, for scripts and CI."""
+"""`repo snapshot`: golden answers without pytest, for scripts and CI."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MODES = ("exact", "ranks", "set")
 
 @click.group("snapshot")
 def command() -> None:
-    """Record answers in a file, and check that they stay the same"""
+    """Record answers in a file, and check them later"""
 
 
 @command.command("record")
@@ -29,7 +29,7 @@ def command() -> None:
     type=click.Choice(_MODES),
     default="exact",
     show_default=True,
-    help="What has to stay: every byte, the order, or which items come.",
+    help="What must not change: every byte, the order of items, or the set of items.",
 )
 @question.question_options
 @trust_option
@@ -41,7 +41,7 @@ def record(
 ) -> None:
     """Write the answers to each QUERY into FILE
 
-    The file is text to be reviewed and kept under version control; it replaces one that is there.
+    The file is text, to be reviewed and put under version control. An existing file is replaced.
 
     \b
     Example:
@@ -52,7 +52,7 @@ def record(
     from ibidem.testing.judge import Mode
 
     if len(set(query)) != len(query):
-        raise click.UsageError("a question comes twice")
+        raise click.UsageError("a question is given twice")
     with session.open() as repository:
         revision = repository.at(at)
         form = Mode.of(mode).form()
@@ -72,10 +72,11 @@ def record(
 @pass_session
 @click.pass_context
 def check(context: click.Context, session: Session, *, file: Path, at: str) -> None:
-    """Ask again what FILE records, and compare
+    """Check that the answers recorded in FILE are unchanged
 
-    Ends with 0 when every answer is as recorded and with 1 when one is not, saying what moved and
-    which commit moved it. A file that was edited ends with 12. Files that pytest wrote do as well.
+    Exits with 0 if every answer is as recorded; otherwise with 1, after showing what changed and
+    which commit changed it. Exits with 12 if the file was edited. Files written by the pytest
+    plugin can be checked too.
 
     \b
     Example:

@@ -1,4 +1,4 @@
-"""`repo squash`: folds the commits of a branch into one."""
+"""`repo squash`: combines the last commits of a branch into one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from ibidem.cli.session import Session, author_option, common_options, pass_sess
 
 @click.command("squash")
 @click.argument("base", required=False)
-@click.option("-m", "--message", default="", help="What it says [default: as the last].")
+@click.option(
+    "-m", "--message", default="", help="Commit message [default: that of the last commit]."
+)
 @click.option("--branch", metavar="NAME", help="Branch [default: the current one].")
 @author_option
 @common_options
@@ -23,10 +25,10 @@ def command(
     branch: str | None,
     author: str | None,
 ) -> None:
-    """Fold the commits after BASE into one with the same state
+    """Combine the commits after BASE into one with the same state
 
-    Without BASE, all commits of the branch. The graph stays as it is; undo brings the commits back
-    as long as garbage was not collected.
+    Without BASE, combines all commits of the branch. The graph itself does not change; `repo undo`
+    restores the commits until `repo gc` deletes them.
 
     \b
     Examples:
@@ -40,4 +42,4 @@ def command(
     if session.json:
         output.emit("squash", {"commit": shapes.block_json(made)})
     else:
-        output.say(f"folded into {made.cid}; repo undo brings the commits back")
+        output.say(f"combined into {made.cid}; repo undo restores the commits")

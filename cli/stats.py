@@ -1,4 +1,4 @@
-"""`repo stats`: the repository in numbers."""
+"""`repo stats`: statistics of the repository."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @common_options
 @pass_session
 def command(session: Session, *, at: str) -> None:
-    """Count nodes, labels, edges, vectors, blocks and bytes, and what the logs hold
+    """Show the numbers of nodes, edges, vectors, blocks and log entries
 
     \b
     Example:
@@ -84,9 +84,9 @@ def command(session: Session, *, at: str) -> None:
             for name, count in counts.items()
         ),
         ("branches, tags", f"{stats.branch_count:,}, {stats.tag_count:,}"),
-        ("blocks", f"{stats.block_count:,} of all revisions, {stats.store_bytes:,} bytes on disk"),
-        ("receipt log", _receipts_told(logs.receipts)),
-        ("operation log", _operations_told(logs.operations)),
+        ("blocks", f"{stats.block_count:,} in all revisions, {stats.store_bytes:,} bytes on disk"),
+        ("receipt log", _receipts_line(logs.receipts)),
+        ("operation log", _operations_line(logs.operations)),
         (
             "index",
             f"{output.plural(index.snapshot_count, 'snapshot')}, {index.size_bytes:,} bytes, "
@@ -110,11 +110,11 @@ def command(session: Session, *, at: str) -> None:
     output.say(*output.pairs(rows))
 
 
-def _receipts_told(log: LogSize) -> str:
+def _receipts_line(log: LogSize) -> str:
     count = output.plural(log.count, "receipt")
     return f"{count}, {log.size_bytes:,} of at most {log.size_bytes_max:,} bytes"
 
 
-def _operations_told(log: LogSize) -> str:
+def _operations_line(log: LogSize) -> str:
     count = output.plural(log.count, "operation")
     return f"{count}, {log.size_bytes:,} bytes; 'repo gc' keeps the newest {log.count_max:,}"

@@ -1,4 +1,4 @@
-"""`repo status`: where the repository stands and what is staged."""
+"""`repo status`: shows the current branch, staged changes and conflicts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CHANGES_SHOWN = 20
 @common_options
 @pass_session
 def command(session: Session) -> None:
-    """Show the current branch, its head, what is staged, and conflicts that are open
+    """Show the current branch, staged changes and open conflicts
 
     \b
     Example:
@@ -45,6 +45,6 @@ def command(session: Session) -> None:
     else:
         output.say("nothing is staged")
     if open_conflicts:
-        output.say("", f"{output.plural(len(open_conflicts), 'conflict')} to settle")
+        output.say("", f"{output.plural(len(open_conflicts), 'conflict')} to resolve")
         output.say(*(f"  {line}" for line in conflict_lines))
         output.note(output.faint(conflicts.NEXT))

@@ -1,4 +1,4 @@
-"""`repo switch`: goes to another branch."""
+"""`repo switch`: switches to another branch."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ibidem.cli.session import (
 
 @click.command("switch")
 @click.argument("name", shell_complete=complete_revision)
-@click.option("-c", "--create", is_flag=True, help="Make the branch first, at the head.")
+@click.option("-c", "--create", is_flag=True, help="Create the branch first, at the current head.")
 @author_option
 @common_options
 @pass_session
 def command(session: Session, *, name: str, create: bool, author: str | None) -> None:
-    """Make NAME the current branch, which commits go to
+    """Switch to the branch NAME
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""`repo tag`: lists, makes and deletes tags."""
+"""`repo tag`: lists, creates and deletes tags."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from ibidem.cli.session import Session, at_option, author_option, common_options
 def command(
     session: Session, *, name: str | None, delete: bool, author: str | None, at: str
 ) -> None:
-    """List tags, or make the tag NAME at --at
+    """List tags, or create or delete the tag NAME
 
-    A tag does not move; making one that exists is refused.
+    A new tag is placed at --at. Tags do not move: creating one that exists is an error.
 
     \b
     Examples:

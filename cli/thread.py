@@ -1,4 +1,4 @@
-"""`repo thread`: conversations that are kept, chosen from and made shorter."""
+"""`repo thread`: stores conversations, selects messages from them and summarises them."""
 
 from __future__ import annotations
 
@@ -28,13 +28,15 @@ if TYPE_CHECKING:
     from ibidem.repo.repository import Repository
 
 model_option = click.option(
-    "--model", metavar="MODEL", help="Keep or rank by vectors of this model too, as `repo embed`."
+    "--model",
+    metavar="MODEL",
+    help="Also store vectors of this model, or rank by them; as `repo embed`.",
 )
 
 
 @click.group("thread")
 def command() -> None:
-    """Keep conversations, choose from them, make them shorter"""
+    """Store conversations, select messages, and summarise them"""
 
 
 @command.command("list")
@@ -60,14 +62,16 @@ def listed(session: Session, *, at: str) -> None:
 
 @command.command("show")
 @click.argument("thread")
-@click.option("--raw", is_flag=True, help="All messages, without summaries in their place.")
-@click.option("--as-of", metavar="TIME", help="Without what is of later or has expired by then.")
+@click.option("--raw", is_flag=True, help="Show all messages instead of summaries.")
+@click.option(
+    "--as-of", metavar="TIME", help="Only messages that exist at this time and have not expired."
+)
 @trust_option
 @at_option
 @common_options
 @pass_session
 def show(session: Session, *, thread: str, raw: bool, as_of: str | None, at: str) -> None:
-    """Show the messages of THREAD, with summaries in the place of what they stand for
+    """Show the messages of THREAD, summarised parts as summaries
 
     \b
     Examples:
@@ -91,12 +95,12 @@ def show(session: Session, *, thread: str, raw: bool, as_of: str | None, at: str
 @command.command("append")
 @click.argument("thread")
 @click.argument("text", required=False)
-@click.option("--role", default="user", show_default=True, help="Who says TEXT.")
+@click.option("--role", default="user", show_default=True, help="Role of the speaker.")
 @click.option(
-    "--stdin", is_flag=True, help="Read messages from standard input: a JSON object a line."
+    "--stdin", is_flag=True, help="Read messages from standard input: one JSON object per line."
 )
 @click.option(
-    "--save", is_flag=True, help="They are the whole conversation: keep what is not kept yet."
+    "--save", is_flag=True, help="The input is the whole conversation: append only new messages."
 )
 @model_option
 @author_option
@@ -113,10 +117,10 @@ def append(
     model: str | None,
     author: str | None,
 ) -> None:
-    """Keep TEXT, or messages from standard input, at the end of THREAD
+    """Append TEXT, or messages from standard input, to THREAD
 
-    `-` for TEXT is --stdin. A line of input has the fields role and text, and may have created_at,
-    expires_at, id, tool_calls, tool_call_id and props.
+    `-` for TEXT means --stdin. Each input line has the fields role and text, and optionally
+    created_at, expires_at, id, tool_calls, tool_call_id and props.
 
     \b
     Examples:
@@ -126,7 +130,7 @@ def append(
     if text == "-":
         stdin, text = True, None
     if stdin == (text is not None):
-        raise click.UsageError("give TEXT or --stdin, one of them")
+        raise click.UsageError("give either TEXT or --stdin")
     given = _read_lines() if stdin else [{"role": role, "text": text}]
     with session.open() as repository:
         memory = _memory(session, repository, model, author)
@@ -137,23 +141,25 @@ def append(
 @command.command("select")
 @click.argument("thread")
 @click.argument("query", required=False)
-@click.option("-k", "count", type=int, default=10, show_default=True, help="Units at most.")
+@click.option(
+    "-k", "count", type=int, default=10, show_default=True, help="Maximal number of units."
+)
 @click.option(
     "--order",
     type=click.Choice(["similarity", "chronological"]),
     default="similarity",
     show_default=True,
-    help="Best first, or as they were said.",
+    help="Best first, or in order of time.",
 )
 @click.option(
     "--unit",
     type=click.Choice(["message", "exchange"]),
     default="message",
     show_default=True,
-    help="Messages, or a user's message with what follows it.",
+    help="Single messages, or a user's message with the replies to it.",
 )
-@click.option("--window", type=int, metavar="N", help="Only from the newest so many messages.")
-@click.option("--as-of", metavar="TIME", help="As if it were then; the commit's time if not given.")
+@click.option("--window", type=int, metavar="N", help="Only from the newest N messages.")
+@click.option("--as-of", metavar="TIME", help="Time for expiry [default: that of the commit].")
 @model_option
 @trust_option
 @at_option
@@ -172,7 +178,7 @@ def select(
     model: str | None,
     at: str,
 ) -> None:
-    """Choose the messages of THREAD that QUERY is about, or without one the last
+    """Select messages of THREAD by QUERY, or the last ones
 
     \b
     Examples:
@@ -199,7 +205,7 @@ def select(
         )
         return
     if not found.messages:
-        output.note(output.faint("no message is chosen; repo thread list shows the threads"))
+        output.note(output.faint("no message selected; repo thread list shows the threads"))
     output.say(*_lines(found.messages))
 
 
@@ -208,7 +214,7 @@ def select(
 @click.argument("first", type=int)
 @click.argument("last", type=int)
 @click.argument("text")
-@click.option("--made-by", metavar="NAME", help="What made the summary, kept with it.")
+@click.option("--made-by", metavar="NAME", help="Author or model of the summary, stored with it.")
 @author_option
 @common_options
 @pass_session
@@ -222,7 +228,7 @@ def compact(
     made_by: str | None,
     author: str | None,
 ) -> None:
-    """Keep TEXT as a summary of messages FIRST to LAST of THREAD; they stay
+    """Add TEXT as a summary of messages FIRST to LAST of THREAD
 
     \b
     Example:
@@ -237,14 +243,14 @@ def compact(
 
 @command.command("clear")
 @click.argument("thread")
-@click.option("--before", type=int, metavar="N", help="Only the messages before this place.")
+@click.option("--before", type=int, metavar="N", help="Only messages before this index.")
 @author_option
 @common_options
 @pass_session
 def clear(session: Session, *, thread: str, before: int | None, author: str | None) -> None:
-    """Hide the messages of THREAD; no other thread is touched
+    """Hide the messages of THREAD
 
-    History keeps them; `repo erase` does not.
+    Older revisions still have them; `repo erase` destroys them. Other threads are not changed.
 
     \b
     Example:
@@ -277,7 +283,7 @@ def _read_lines() -> list[Any]:
             try:
                 found.append(json.loads(line))
             except ValueError as error:
-                raise InvalidInputError(f"line {number}: got no JSON: {error}") from error
+                raise InvalidInputError(f"line {number}: invalid JSON: {error}") from error
     return found
 
 
@@ -306,8 +312,10 @@ def _message_json(one: Stored) -> dict[str, Any]:
 def _lines(messages: Any) -> list[str]:
     lines: list[str] = []
     for one in messages:
-        place = f"{one.ord}-{one.last}" if one.is_summary else str(one.ord)
+        position = f"{one.ord}-{one.last}" if one.is_summary else str(one.ord)
         text = one.text.splitlines() or [""]
-        lines.append(f"{output.faint(place)} {output.strong(output.one_line(one.role))}: {text[0]}")
+        lines.append(
+            f"{output.faint(position)} {output.strong(output.one_line(one.role))}: {text[0]}"
+        )
         lines += [f"    {line}" for line in text[1:]]
     return lines

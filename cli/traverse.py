@@ -1,4 +1,4 @@
-"""`repo traverse`: every way from a node along edges of given types."""
+"""`repo traverse`: shows the paths from nodes along edges of given types."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ibidem.cli.session import Session, at_option, common_options, pass_session
     "--path",
     required=True,
     metavar="STEPS",
-    help="Steps with commas between, each DIRECTION:TYPE: out, in or both, and an edge type or *.",
+    help="Comma-separated steps, each DIRECTION:TYPE: out, in or both, and an edge type or *.",
 )
 @limit_option("Paths", default=25)
 @click.option(
@@ -25,7 +25,7 @@ from ibidem.cli.session import Session, at_option, common_options, pass_session
     type=click.Choice(["none", "nodes", "all"]),
     default="none",
     show_default=True,
-    help="What may come twice in one path: no node; a node but no edge; anything.",
+    help="What a path may repeat: nothing; nodes but not edges; anything.",
 )
 @trust_option
 @at_option
@@ -34,9 +34,9 @@ from ibidem.cli.session import Session, at_option, common_options, pass_session
 def command(
     session: Session, *, nodes: tuple[str, ...], path: str, limit: int | None, repeats: str, at: str
 ) -> None:
-    """Walk from each NODE along edges and show every path
+    """Follow edges from each NODE and show every path
 
-    A NODE is an id, or the beginning of one.
+    A NODE is an id or a unique prefix.
 
     \b
     Examples:
@@ -62,5 +62,5 @@ def command(
         end = titles[way.nodes[-1]]
         title = f"{output.one_line(end.ntype)}  {output.one_line(end.summary or '', width=60)}"
         output.say(f"{' > '.join(str(one) for one in way.nodes)}  {output.faint(title.rstrip())}")
-    more = ", and maybe more: raise --limit" if len(found) == limit else ""
+    more = ", possibly more: raise --limit" if len(found) == limit else ""
     output.note(output.faint(f"{output.plural(len(found), 'path')}{more}"))

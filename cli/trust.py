@@ -1,4 +1,4 @@
-"""`repo trust`: the trust policy of a repository: who may see which nodes."""
+"""`repo trust`: manages the trust policy: who may see which nodes."""
 
 from __future__ import annotations
 
@@ -22,34 +22,37 @@ if TYPE_CHECKING:
 
 @click.group("trust")
 def command() -> None:
-    """Set, show or take away the policy that says who may see which nodes"""
+    """Manage the policy that decides who may see which nodes"""
 
 
 @command.command("enable")
-@click.option("--level", default="level", metavar="NAME", help="The property with the level.")
-@click.option("--scope", default="scope", metavar="NAME", help="The property with the scope.")
-@click.option("--default-level", default="low", show_default=True, help="Of nodes without a level.")
+@click.option("--level", default="level", metavar="NAME", help="Property with the level of a node.")
+@click.option("--scope", default="scope", metavar="NAME", help="Property with the scope of a node.")
+@click.option(
+    "--default-level", default="low", show_default=True, help="Level of nodes without one."
+)
 @click.option(
     "--anonymous-level",
     default="public",
     show_default=True,
-    help="What callers who are not authenticated see at most.",
+    help="Highest level visible to unauthenticated callers.",
 )
 @click.option(
     "--unscoped",
     type=click.Choice(["allow", "deny"]),
     default="allow",
     show_default=True,
-    help="Whether nodes without a scope are for all within the level, or for none.",
+    help="Whether nodes without a scope are visible to all callers of the level, or to none.",
 )
 @author_option
 @common_options
 @pass_session
 def enable_command(session: Session, /, *, author: str | None, **given: str) -> None:
-    """Commit a policy: from then on every question needs --trust
+    """Commit a trust policy, so that every query needs --trust
 
-    A level is public, low, medium, high or hyper, or 0 to 4. The policy decides what is told to a
-    caller, who says itself which one it is; what keeps others from the files is their permissions.
+    A level is public, low, medium, high or hyper, or 0 to 4. The policy filters answers by the
+    level that callers claim for themselves; it does not protect the files, which need file
+    permissions.
 
     \b
     Examples:
@@ -70,9 +73,9 @@ def enable_command(session: Session, /, *, author: str | None, **given: str) -> 
 @common_options
 @pass_session
 def disable_command(session: Session, *, author: str | None) -> None:
-    """Commit that there is no policy: from then on everybody sees everything
+    """Remove the trust policy, so that everybody sees everything
 
-    Older revisions keep theirs.
+    This is a commit; older revisions keep their policy.
 
     \b
     Examples:
@@ -87,7 +90,7 @@ def disable_command(session: Session, *, author: str | None) -> None:
 @common_options
 @pass_session
 def show_command(session: Session, *, at: str) -> None:
-    """Show the policy, and with --trust how many nodes such a caller sees
+    """Show the trust policy, and how many nodes a --trust caller sees
 
     \b
     Examples:
@@ -127,4 +130,4 @@ def _show(
     else:
         output.say(*output.pairs([(name, str(value)) for name, value in form.items()]))
     if count is not None:
-        output.say(f"such a caller sees {output.plural(count, 'node')}")
+        output.say(f"this caller sees {output.plural(count, 'node')}")

@@ -1,4 +1,4 @@
-"""`repo undo`: takes the last operation back."""
+"""`repo undo`: undoes the last operation."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ibidem.cli.session import Session, author_option, common_options, pass_sess
 @common_options
 @pass_session
 def command(session: Session, author: str | None) -> None:
-    """Take back the last operation: a commit, a branch, a switch, a tag
+    """Undo the last operation: a commit, a branch, a switch, a tag
 
-    Nothing is lost: undo is an operation too, and redo takes it back. What was forgotten stays
-    forgotten: tombstones stay, and only `repo node untombstone` takes one away.
+    Nothing is lost: an undo is an operation too, and `repo redo` reverts it. Tombstones stay: only
+    `repo node untombstone` removes one.
 
     \b
     Example:
@@ -26,7 +26,7 @@ def command(session: Session, author: str | None) -> None:
 
 
 def step(session: Session, verb: str, author: str | None) -> None:
-    """Runs `undo` or `redo` and says what it did."""
+    """Runs `undo` or `redo` and reports the result."""
     with session.open() as repository:
         history, signed = repository.history, session.author(author)
         done = history.undo(author=signed) if verb == "undo" else history.redo(author=signed)

@@ -1,4 +1,4 @@
-"""`repo unstage`: drops what is staged."""
+"""`repo unstage`: discards staged changes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ibidem.cli.session import Session, common_options, pass_session
 @common_options
 @pass_session
 def command(session: Session) -> None:
-    """Drop what is staged and not committed
+    """Discard all staged changes
 
     \b
     Example:

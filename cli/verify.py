@@ -1,4 +1,4 @@
-"""`repo verify`: what the signatures of commits are worth here."""
+"""`repo verify`: checks the signatures of commits."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _MARKS = {"good": output.good, "unsigned": output.faint}
 @click.command("verify")
 @click.argument("rev", default="HEAD", shell_complete=complete_revision)
 @limit_option("Commits", short=True, low=1)
-@click.option("--allow-unsigned", is_flag=True, help="A commit without a signature is no failure.")
+@click.option("--allow-unsigned", is_flag=True, help="Accept commits without a signature.")
 @common_options
 @pass_session
 @click.pass_context
 def command(
     context: click.Context, session: Session, *, rev: str, limit: int | None, allow_unsigned: bool
 ) -> None:
-    """Check the signatures of the commits behind REV, newest first
+    """Check the signatures of REV and its ancestors, newest first
 
-    A signature is good when it fits the bytes of the commit and its key is trusted here; one of a
-    key that was revoked, only behind the commits that were named as good then. Ends with 1 when one
-    is not good.
+    A signature is good if it matches the bytes of the commit and its key is trusted here; that of a
+    revoked key only up to the revisions given as good when it was revoked. Exits with 1 if any
+    signature is not good.
 
     \b
     Examples:

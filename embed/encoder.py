@@ -55,9 +55,9 @@ def prepare(weights: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     """
     out: dict[str, NDArray[Any]] = {}
     words = _take(weights, "embeddings.word_embeddings.weight", 2)
-    places = _take(weights, "embeddings.position_embeddings.weight", 2)[:TOKENS_MAX]
+    positions = _take(weights, "embeddings.position_embeddings.weight", 2)[:TOKENS_MAX]
     kind = _take(weights, "embeddings.token_type_embeddings.weight", 2)[0]
-    out["words"], out["places"], out["kind"] = words, places, kind.astype(np.float64)
+    out["words"], out["places"], out["kind"] = words, positions, kind.astype(np.float64)
     _prepare_norm(out, "norm", weights, "embeddings.LayerNorm")
     layer = 0
     while f"encoder.layer.{layer}.output.dense.weight" in weights:
@@ -144,9 +144,9 @@ class Encoder:
         return np.stack([self._pool(x[start:stop]) for start, stop in spans])
 
     def _embed(self, ids: Integers, lengths: list[int]) -> Float64s:
-        places = np.concatenate([np.arange(length) for length in lengths])
+        positions = np.concatenate([np.arange(length) for length in lengths])
         x = self._weights["words"][ids].astype(np.float64)
-        x += self._weights["places"][places]
+        x += self._weights["places"][positions]
         x += self._weights["kind"]
         x *= float(2**EMBEDDING_BITS)
         for rows in _blocks(len(x)):

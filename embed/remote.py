@@ -1,6 +1,6 @@
 """Embedders behind a service: anything that speaks OpenAI's embeddings call, and Ollama.
 
-Their weights can not be seen, so the identity is what the service calls the model. The address is
+Their weights cannot be seen, so the identity is what the service calls the model. The address is
 not part of it: the same model behind another address is the same model.
 """
 

@@ -57,8 +57,8 @@ class WordPiece:
         """
         room = tokens_max - 2
         ids: list[int] = []
-        for stretch in _stretches(text):
-            for part in _SPECIAL.split(stretch) if "[" in stretch else (stretch,):
+        for span in _stretches(text):
+            for part in _SPECIAL.split(span) if "[" in span else (span,):
                 special = self._special.get(part)
                 if special is not None:
                     ids.append(special)
@@ -136,14 +136,14 @@ class _Table:
         self._offsets = numbers[range_count + text_count :]
         rest = data[8 + 4 * len(numbers) :]
         self._kinds, self._texts = rest[:range_count], rest[range_count:]
-        self._places = {code: place for place, code in enumerate(self._codes)}
+        self._places = {code: position for position, code in enumerate(self._codes)}
 
     def replacement(self, code: int) -> str:
         if _SYLLABLE <= code < _SYLLABLE + _SYLLABLES:
             return _letters_of_syllable(code - _SYLLABLE)
-        place = self._places.get(code)
-        if place is not None:
-            return self._texts[self._offsets[place] : self._offsets[place + 1]].decode()
+        position = self._places.get(code)
+        if position is not None:
+            return self._texts[self._offsets[position] : self._offsets[position + 1]].decode()
         char = chr(code)
         kind = self._kinds[bisect_right(self._starts, code) - 1]
         return {_REMOVED: "", _SPACE: " ", _ALONE: f" {char} "}.get(kind, char)

@@ -90,7 +90,7 @@ def children_of(segments: Sequence[SegmentView], ordinal: int, nodes: BitMap) ->
             row = int(rows[0])
             span = slice(starts.item(row), starts.item(row + 1))
             items = segment.part.segment.column("child.items")[span]
-            keep = [place for place, item in enumerate(items.tolist()) if item in nodes]
+            keep = [position for position, item in enumerate(items.tolist()) if item in nodes]
             return Children(items[keep], np.array(keep, dtype=np.uint32))
     return Children(np.empty(0, np.uint32), np.empty(0, np.uint32))
 
@@ -146,8 +146,8 @@ def _edge_rows(part: Part, direction: str, other: str, ordinal: int, nodes: BitM
     ends = part.segment.column(other)[rows].tolist()
     dead = part.dead or ()
     keep = [
-        place
-        for place, (serial, end) in enumerate(zip(serials, ends, strict=True))
+        position
+        for position, (serial, end) in enumerate(zip(serials, ends, strict=True))
         if end in nodes and serial not in dead
     ]
     return rows if len(keep) == len(rows) else rows[keep]

@@ -142,7 +142,7 @@ class Index:
             return found
 
     def is_remembered(self, root: RootCid) -> bool:
-        """Tells whether the snapshot of a root is there: asking it will not wait for its making."""
+        """Returns whether the snapshot of a root exists, so that opening it need not build it."""
         with self._lock:
             if root in self._open:
                 return True
@@ -197,7 +197,7 @@ class Index:
 
         Returns:
             Whether something was damaged; the next `snapshot` is then made anew, in memory when
-            the damaged files can not be removed.
+            the damaged files cannot be removed.
         """
         with self._lock:
             # Its files may have been found damaged, and written again, for another snapshot.
@@ -361,7 +361,7 @@ class Index:
 
 
 def _is_compatible(before: Root, after: Root) -> bool:
-    """Tells whether the texts of both roots are made and analysed alike."""
+    """Returns whether the texts of both roots are made and analysed alike."""
     one, other = Config.from_map(before.config), Config.from_map(after.config)
     return (one.analyser, one.fields) == (other.analyser, other.fields)
 

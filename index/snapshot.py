@@ -292,10 +292,10 @@ def _read_set(segment: Segment, prefix: str, index: int | None) -> BitMap:
     if index is None:
         return BitMap()
     wide = segment[f"{prefix}.wide"]
-    place = int(np.searchsorted(wide, np.uint32(index)))
-    if place < len(wide) and int(wide[place]) == index:
+    position = int(np.searchsorted(wide, np.uint32(index)))
+    if position < len(wide) and int(wide[position]) == index:
         starts = segment.column(f"{prefix}.wide_starts")
-        span = slice(starts.item(place), starts.item(place + 1))
+        span = slice(starts.item(position), starts.item(position + 1))
         return bitmap_of_bytes(segment.column(f"{prefix}.wide_sets")[span])
     column = inverted(segment, prefix)
     return to_bitmap(segment["ordinals"][column.rows[column.span(index)]])

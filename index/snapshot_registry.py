@@ -60,7 +60,7 @@ class SnapshotRegistry:
         return sorted(found, key=lambda one: (one.sequence, one.root), reverse=True)
 
     def open(self, root: RootCid) -> SnapshotParts | None:
-        """Returns the remembered state of a root; None when there is none that can be read."""
+        """Returns the remembered state of a root; None if there is none that can be read."""
         found = self._read(str(root))
         if found is None:
             return None
@@ -196,7 +196,7 @@ class SnapshotRegistry:
         return found
 
     def _stamp(self, name: str) -> Stamp:
-        """Returns what another file under the same name has not; None where there is none."""
+        """Returns what another file under the same name has not; None if there is none."""
         try:
             status = os.stat(f"{self._snapshots}{os.sep}{name}")  # noqa: PTH116  three a commit each
         except OSError:

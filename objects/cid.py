@@ -1,7 +1,7 @@
 """Content identifiers: CIDv1, blake3-256, of a DAG-CBOR or a raw block.
 
 Inside the house a CID is its 36 bytes in a light type, one per meaning. It never equals plain
-`bytes`, so data can not be taken for a link. A CID of another system is refused; the error names
+`bytes`, so data cannot be taken for a link. A CID of another system is refused; the error names
 its codec and its hash function.
 
 Spec: format 2.

@@ -233,8 +233,8 @@ def _with_place(error: InvalidInputError, value: object) -> InvalidInputError:
     """Returns the error with the path of the value that caused it, looked for only now."""
     if error.kind is ErrorKind.LIMIT_EXCEEDED:
         return error
-    place = _place(value).lstrip(".")
-    return InvalidInputError(f"{place}: {error}") if place else error
+    position = _place(value).lstrip(".")
+    return InvalidInputError(f"{position}: {error}") if position else error
 
 
 def _place(value: object) -> str:

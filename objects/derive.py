@@ -67,20 +67,19 @@ def act_node_id(act: Sequence[object], time: int, index: int, fields: Mapping[st
 
 
 def event_node_id(
-    place: int, head: CommitCid | None, index: int, fields: Mapping[str, Any]
+    position: int, head: CommitCid | None, index: int, fields: Mapping[str, Any]
 ) -> NodeId:
     """Returns the id of an event, which begins with its place, so that ids sort as events came.
 
     Args:
-        place: in the history of the notes, from 0; the largest that fits stands for any beyond it.
-        head: the notes head that the event is added to, None for the first.
-        index: how many events are before it in its commit.
-        fields: the node's map; `id` in it is ignored.
+        position: in the history of the notes, from 0; larger values are capped at the largest
+        encodable one. head: the notes head that the event is added to, None for the first. index:
+        how many events are before it in its commit. fields: the node's map; `id` in it is ignored.
 
     Spec: memory 1.
     """
     digest = _digest(EVENT_ID_DOMAIN, (head, index, _without_id(fields)))
-    return NodeId(_counted(place, EVENT_PLACE_BYTES) + digest[: ID_BYTES - EVENT_PLACE_BYTES])
+    return NodeId(_counted(position, EVENT_PLACE_BYTES) + digest[: ID_BYTES - EVENT_PLACE_BYTES])
 
 
 def edge_id(src: NodeId, etype: str, dst: NodeId, key: object = None) -> EdgeId:
@@ -88,8 +87,8 @@ def edge_id(src: NodeId, etype: str, dst: NodeId, key: object = None) -> EdgeId:
 
     Spec: format 3.
     """
-    place = (src.raw, etype, dst.raw) if key is None else (src.raw, etype, dst.raw, key)
-    return EdgeId(_digest(EDGE_ID_DOMAIN, place))
+    position = (src.raw, etype, dst.raw) if key is None else (src.raw, etype, dst.raw, key)
+    return EdgeId(_digest(EDGE_ID_DOMAIN, position))
 
 
 def ref_key(name: str) -> bytes:

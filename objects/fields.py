@@ -79,7 +79,7 @@ def _digest(owner: str, name: str, value: Any) -> Any:
 
 
 def is_digest(value: object) -> bool:
-    """Tells whether a value is as long as blake3 makes its digests."""
+    """Returns whether a value is as long as blake3 makes its digests."""
     return type(value) is bytes and len(value) == DIGEST_BYTES
 
 

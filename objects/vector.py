@@ -301,7 +301,7 @@ def _frame(dtype: str, dim: int) -> tuple[bytes, bytes, bytes]:
 
 
 def _is_plain(array: object, dtype: str) -> bool:
-    """Tells whether an array can be stored as it is: most vectors are float32 and finite."""
+    """Returns whether an array can be stored as it is: most vectors are float32 and finite."""
     import numpy as np
 
     if dtype != "f32" or type(array) is not np.ndarray or array.dtype != _FLOAT32:

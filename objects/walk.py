@@ -64,7 +64,7 @@ class Visitor(Protocol):
     """What is done on a walk."""
 
     def enter(self, link: Link) -> bool:
-        """Tells whether the block that a link leads to is read; asked as soon as it is found."""
+        """Returns whether the block that a link leads to is read; asked as soon as it is found."""
         ...
 
     def block(self, link: Link, block: bytes) -> Iterable[Link]:

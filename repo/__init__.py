@@ -1,1 +1,3 @@
-"""State and time: transactions, history, refs, the local log. Here the library is put together."""
+"""State and time: transactions, history, refs, the local log. The library's rooms are combined
+here.
+"""

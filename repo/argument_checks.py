@@ -1,4 +1,4 @@
-"""Checks of arguments that several calls share; every refusal names the field and the value."""
+"""Argument checks shared by several calls; every error names the field and the value."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ibidem.objects.ids import EdgeId, NodeId
 
 
 def check_id(field: str, value: Any, cls: type[NodeId] | type[EdgeId]) -> Any:
-    """Returns an id that is exactly a `cls`."""
+    """Returns the value if it is exactly a `cls`; raises `InvalidInputError` otherwise."""
     if type(value) is not cls:
         name = cls.__name__
         hint = f"{name}.parse of ibidem.objects.ids reads its digits"
@@ -21,14 +21,14 @@ def check_id(field: str, value: Any, cls: type[NodeId] | type[EdgeId]) -> Any:
 
 
 def check_text(field: str, value: str) -> str:
-    """Returns a text that is not empty."""
+    """Returns the value if it is non-empty text; raises `InvalidInputError` otherwise."""
     if not isinstance(value, str) or not value:
         raise InvalidInputError(f"{field}: got {value!r:.80}, expected text that is not empty")
     return value
 
 
 def check_content(content: object) -> bytes:
-    """Returns content as bytes; text as UTF-8, None as nothing."""
+    """Returns content as bytes: text in UTF-8, None as empty."""
     if content is None:
         return b""
     if isinstance(content, str):
@@ -42,7 +42,7 @@ def check_content(content: object) -> bytes:
 
 
 def check_digest(of: object) -> bytes:
-    """Returns the digest of a text; 32 zero bytes stand for one that is taken at commit."""
+    """Returns the 32-byte digest of a text; 32 zero bytes mean that it is computed at commit."""
     if of is None:
         return bytes(32)
     if not isinstance(of, bytes) or len(of) != 32:

@@ -1,4 +1,4 @@
-"""Arguments that the repository's calls share: who commits and when, paths, ids of new nodes."""
+"""Arguments shared by the repository's calls: author and time of commits, paths, new ids."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @record
 class CommitInfo:
-    """Who commits, when, and why."""
+    """Author, time and message of a commit."""
 
     author: str
     message: str
@@ -44,7 +44,7 @@ def commit_info(
     task: str | None,
     key: SigningKey | None = None,
 ) -> CommitInfo:
-    """Returns who commits, when and why, each of its type."""
+    """Returns checked commit information; raises `InvalidInputError` for a wrong type."""
     for field, value in (
         ("author", author),
         ("message", message),
@@ -59,7 +59,7 @@ def commit_info(
 def commit_of(
     signature: CommitInfo, root: RootCid, parents: tuple[CommitCid, ...], time: int
 ) -> Commit:
-    """Returns the commit of a root, as its author says."""
+    """Returns the commit of a root with this information."""
     commit = Commit(
         root,
         parents,
@@ -73,7 +73,7 @@ def commit_of(
 
 
 def checked_time(time: int | datetime | None) -> int | None:
-    """Returns a time in microseconds since 1970 UTC, None for the clock's."""
+    """Returns a time in microseconds since 1970 UTC, or None for the current time."""
     if isinstance(time, datetime):
         return microseconds(time)
     if time is not None and type(time) is not int:
@@ -84,7 +84,7 @@ def checked_time(time: int | datetime | None) -> int | None:
 
 
 def microseconds(moment: datetime) -> int:
-    """Returns a moment in microseconds since 1970 UTC; a naive one is refused."""
+    """Returns a datetime in microseconds since 1970 UTC; one without an offset is an error."""
     if moment.utcoffset() is None:
         raise InvalidInputError(
             f"time: got {moment.isoformat()}, expected an offset",
@@ -94,17 +94,16 @@ def microseconds(moment: datetime) -> int:
 
 
 class UniqueIds:
-    """Ids for the nodes that one transaction adds as new ones, though equal ones may be there.
-
-    An id follows from the act, that is from the root it begins on, who commits and when, from the
-    node, and from how many the transaction has named before. So the same run with the same clock
-    gives the same ids; two acts share one only where they agree in all of that.
+    """Deterministic ids for nodes that a transaction adds as new even if equal nodes exist. An id
+    is derived from the transaction (its base root, author and time), the node, and the number of
+    ids given out before. So the same run with the same clock gives the same ids, and two
+    transactions share an id only if they agree in all of these.
 
     Spec: format 3.
     """
 
     def __init__(self, base: Root, signed: CommitInfo, time: Callable[[], int]) -> None:
-        """Reads nothing yet; `time` says when the act is, and is asked at most once."""
+        """Reads nothing yet; `time` returns the time of the transaction called at most once."""
         self._base = base
         self._signed = signed
         self._read_time = time
@@ -113,7 +112,7 @@ class UniqueIds:
         self._count = 0
 
     def __call__(self, fields: Mapping[str, Any]) -> NodeId:
-        """Returns the id of a node, given as its map."""
+        """Returns the id for a node given as a map of its fields."""
         if not self._act:
             signed, self._time = self._signed, self._read_time()
             self._act = (self._base.cid, signed.author, signed.agent, signed.task)
@@ -123,10 +122,10 @@ class UniqueIds:
 
 
 def checked_path(field: str, path: object) -> Path:
-    """Returns a path that a caller gave.
+    """Returns a path given by a caller, after checking it.
 
     Raises:
-        InvalidInputError: it is neither text nor a path, is empty, or no system can have it.
+        InvalidInputError: it is neither text nor a path, is empty, or is not a valid file name.
     """
     text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
     if not isinstance(text, str) or not text or "\0" in text:

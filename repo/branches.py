@@ -1,4 +1,4 @@
-"""Moves of the refs: creating and deleting branches and tags, switching. Each is one operation."""
+"""Changes of refs: creating and deleting branches and tags, switching. Each is one operation."""
 
 from __future__ import annotations
 
@@ -29,15 +29,16 @@ def create(
     author: str = "",
     time: int | datetime | None = None,
 ) -> CommitCid:
-    """Creates a branch or tag at a revision and returns its commit; raises `InvalidInputError`
-    when there is one of that name."""
+    """Creates a branch or tag at a revision and returns its commit; raises `InvalidInputError` if
+    the name exists.
+    """
     full_name = prefix + refs.check_name("name", name)
     target = core.commit_cid_of(at)
 
     def make(state: State, buffer: WriteBatch) -> View:
         if refs.read(buffer, state.view, full_name) is not None:
             raise InvalidInputError(
-                f"{_noun(prefix)}: {name!r} exists",
+                f"{_noun(prefix)}: {name!r} already exists",
                 hint="choose another name, or delete that one first",
             )
         return replace(state.view, refs=refs.changed(state.view, {full_name: target}, buffer))
@@ -51,7 +52,7 @@ def create(
 def delete(
     core: Core, prefix: str, name: str, *, author: str = "", time: int | datetime | None = None
 ) -> None:
-    """Deletes a branch or tag; raises `NotFoundError` when there is none of that name."""
+    """Deletes a branch or tag; raises `NotFoundError` if it does not exist."""
     full_name = prefix + refs.check_name(_noun(prefix), name)
 
     def make(state: State, buffer: WriteBatch) -> View:
@@ -69,7 +70,7 @@ def delete(
 
 
 def switch(core: Core, name: str, *, author: str = "", time: int | datetime | None = None) -> None:
-    """Makes another branch the current one; raises `NotFoundError` when there is none."""
+    """Makes another branch the current one; raises `NotFoundError` if it does not exist."""
     full_name = HEADS + refs.check_name("branch", name)
 
     def make(state: State, buffer: WriteBatch) -> View | None:
@@ -85,12 +86,12 @@ def switch(core: Core, name: str, *, author: str = "", time: int | datetime | No
 
 
 def branch_of(operations: OperationLog, name: str | None) -> str:
-    """Returns the full name of a branch that exists now, of the current one without a name."""
+    """Returns the full name of an existing branch, by default the current one."""
     return operations.retry_if_collected(lambda state: branch_in(operations.store, state, name))
 
 
 def branch_in(source: Source, state: State, name: str | None) -> str:
-    """Returns the full name of a branch in a state, of the current one without a name.
+    """Returns the full name of a branch in a state, by default the current one.
 
     Raises:
         NotFoundError: there is no such branch.
@@ -104,12 +105,12 @@ def branch_in(source: Source, state: State, name: str | None) -> str:
 
 
 def no_ref(prefix: str, name: str) -> NotFoundError:
-    """Returns the error for a branch or tag that is not there."""
+    """Returns the error for a missing branch or tag."""
     noun = _noun(prefix)
     return NotFoundError(
         f"{noun} {name!r} does not exist",
         kind=ErrorKind.REVISION_NOT_FOUND,
-        hint=f"run 'repo {noun}' to see what there is",
+        hint=f"run 'repo {noun}' to list the existing ones",
     )
 
 

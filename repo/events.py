@@ -1,6 +1,5 @@
-"""Events about nodes: what one says, and all that are known at one notes head.
-
-`repo/notes.py` keeps them. Readers, the gate and `repo fsck` all ask `Event.of` what a node says.
+"""Events about nodes, and the log of all events at one notes head. `repo/notes.py` stores them.
+Readers, the gate and `repo fsck` all decode events with `Event.of`.
 """
 
 from __future__ import annotations
@@ -20,36 +19,37 @@ from ibidem.objects.tree import EMPTY_TREE
 from ibidem.repo.argument_checks import check_id, check_text
 
 EVENT = "Event"
-"""The type of the nodes that events are."""
+"""The node type of events."""
 VOTE, NOT_USEFUL = "vote", "not_useful"
-"""Kinds beside those of `retrieve/records/noted.py`."""
+"""Kinds in addition to those of `retrieve/records/noted.py`."""
 QUESTION, WORDS = "question", "words"
-"""What a vote, and what `not_useful`, say of the question, without its words."""
+"""Details that describe the question of a vote or a `not_useful` mark without its words."""
 TARGETS_MAX = 1000
 _KNOWN = frozenset(("kind", "targets", "actor", "time", "value", "about"))
 
 
 @record
 class Event:
-    """Something that somebody said about nodes at some time."""
+    """A statement by an actor about nodes at a time."""
 
     kind: str
-    """Such as `vote`; rooms that read events name theirs."""
+    """Such as `vote`; the rooms that read events define their kinds."""
     targets: tuple[NodeId, ...]
-    """What it is about; the nodes need not be in any one graph."""
+    """The nodes it is about; they need not all exist in one graph."""
     actor: str = ""
     time: int = 0
     """Microseconds since 1970 UTC."""
     value: float | None = None
     about: Cid | None = None
-    """The result, or another block, that it refers to."""
+    """The result or other block that it refers to."""
     detail: Mapping[str, Any] = field(default_factory=empty)
-    """What else its kind has; any values of the codec."""
+    """Further fields of its kind; any values of the codec."""
     id: NodeId | None = None
-    """Given when it is added; it begins with the event's place in the history of the notes."""
+    """Assigned when it is added; starts with the position of the event in the history of the notes.
+    """
 
     def props(self) -> dict[str, Any]:
-        """Returns the properties of the node that it is."""
+        """Returns the properties of its node."""
         fields: dict[str, Any] = {
             **self.detail,
             "kind": self.kind,
@@ -65,10 +65,10 @@ class Event:
 
     @classmethod
     def of(cls, node: Node) -> Event:
-        """Returns the event that a node is. Readers, the gate and `repo fsck` all ask here.
+        """Decodes the event in a node. Readers, the gate and `repo fsck` all use this.
 
         Raises:
-            CorruptError: it is none; the message names the field.
+            CorruptError: it is no valid event; the message names the field.
         """
         props = node.props
         missing = [name for name in ("kind", "targets", "actor", "time") if name not in props]
@@ -102,13 +102,14 @@ class Event:
 
 @record
 class Log:
-    """Every event at one notes head."""
+    """All events at one notes head."""
 
     head: CommitCid | None
     events: tuple[Event, ...]
-    """By time, then id: of one time in the order in which they were added."""
+    """Ordered by time, then id; events of the same time are in the order in which they were added.
+    """
     damaged: tuple[tuple[NodeId, str], ...] = ()
-    """What stands there and is no event, by id, with why; it counts for nothing."""
+    """Nodes in the notes that are no valid events, by id, with the reason; they are ignored."""
     _by_target: Mapping[NodeId, tuple[Event, ...]] = field(default_factory=dict)
     _nodes: TreeCid = EMPTY_TREE
 
@@ -117,7 +118,7 @@ class Log:
         return self._by_target.get(target, ())
 
     def targets(self) -> Iterable[NodeId]:
-        """Returns every node that some event is about."""
+        """Returns all nodes that any event is about."""
         return self._by_target.keys()
 
     def of_kind(self, kind: str) -> tuple[Event, ...]:
@@ -126,7 +127,7 @@ class Log:
 
 
 def checked_event(event: Event) -> Event:
-    """Returns an event whose fields are of their types, or raises `InvalidInputError`."""
+    """Returns the event if its fields are valid; raises `InvalidInputError` otherwise."""
     check_text("kind", event.kind)
     if not 1 <= len(event.targets) <= TARGETS_MAX or len(set(event.targets)) < len(event.targets):
         raise InvalidInputError(
@@ -146,7 +147,9 @@ def checked_event(event: Event) -> Event:
         raise InvalidInputError(f"about: got {event.about!r:.80}, expected a CID")
     taken = sorted(_KNOWN & event.detail.keys())
     if taken:
-        raise InvalidInputError(f"detail: got {taken[0]!r}, expected a name that is free")
+        raise InvalidInputError(
+            f"detail: got {taken[0]!r}, expected another name, this one is reserved"
+        )
     if event.kind == VOTE and event.value not in (1.0, -1.0):
         raise InvalidInputError(f"value: got {event.value!r:.80}, expected 1.0 or -1.0 of a vote")
     if event.kind == VOTE and type(event.detail.get(QUESTION, b"")) is not bytes:

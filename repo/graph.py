@@ -1,6 +1,6 @@
 """The graph of one root, read-only: nodes, edges, vectors, and its index snapshot.
 
-Questions that rank are asked of it in `repo/retrieval`; `repo/revision.py` is its public face.
+`repo/retrieval` runs ranked queries on it; `repo/revision.py` is its public API.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ _FAMILY_OF = {family.kind: family.name for family in VECTOR_FAMILIES}
 class Graph:
     """The graph of one root, read-only. `commit` is None before the first commit.
 
-    Where the root has a trust policy, nothing of the graph is told before `seen_by` says to whom.
+    If the root has a trust policy, nothing can be read before `seen_by` names the caller.
     """
 
     trust: TrustContext | None = None
-    """Who asks; None where nobody has said."""
+    """The caller; None if not given."""
     erasures: tuple[Erasure, ...] = ()
-    """What is left out because it was erased since; see `repo/erasure/redacted_graph.py`."""
+    """Erasures whose entries are left out; see `repo/erasure/redacted_graph.py`."""
 
     def __init__(
         self, core: Core, root_cid: RootCid, commit: Commit | None, *, state: State | None = None
@@ -55,7 +55,8 @@ class Graph:
         """Reads the root.
 
         Args:
-            state: what it was found in, which its snapshot is asked in; by default the newest.
+            state: the state in which it was found and in which its snapshot is opened; by default
+            the newest.
         """
         self.root_cid = root_cid
         self.commit = commit
@@ -72,19 +73,19 @@ class Graph:
 
     @cached_property
     def config(self) -> Config:
-        """What answers over this root depend on."""
+        """The configuration on which answers over this root depend."""
         return Config.from_map(self.root.config)
 
     @cached_property
     def commit_cid(self) -> CommitCid | None:
-        """The commit; None where there is none."""
+        """The commit; None if there is none."""
         return None if self.commit is None else self.commit.cid
 
     def seen_by(self, trust: TrustContext | None) -> Graph:
-        """Returns the graph as a caller sees it; this one where there is no trust policy.
+        """Returns the graph as a caller sees it; the same graph if there is no trust policy.
 
         Raises:
-            InvalidInputError: kind `trust-required`: there is a policy, and no context.
+            InvalidInputError: kind `trust-required`: there is a policy, and no caller was given.
         """
         from ibidem.repo.access import restricted
 
@@ -93,8 +94,7 @@ class Graph:
     def node(self, id: NodeId, *, include_tombstoned: bool = False) -> Node:  # noqa: A002
         """Returns a node.
 
-        Raises:
-            NotFoundError: there is no such node; kind `forgotten`: a tombstone hides it.
+        Raises: NotFoundError: there is no such node; kind `forgotten`: a tombstone hides it.
         """
         self._check_open()
         cid = self._tree(NODES).get(check_id("id", id, NodeId).raw)
@@ -107,7 +107,7 @@ class Graph:
         return Node.decode(self._store.get(cid))
 
     def find_nodes(self, ids: Iterable[NodeId]) -> dict[NodeId, Node]:
-        """Returns those of some nodes that are there and not hidden, read in one batch."""
+        """Returns those of the nodes that exist and are not hidden, read in one batch."""
         self._check_open()
         wanted = [check_id("id", id_, NodeId) for id_ in dict.fromkeys(ids)]
         keys = [id_.raw for id_ in wanted]
@@ -122,14 +122,14 @@ class Graph:
         return dict(zip(cids, map(Node.decode, blocks), strict=True))
 
     def node_id(self, prefix: str) -> NodeId:
-        """Returns the id of the one node whose id begins so; an id as a whole as it stands.
+        """Returns the id of the only node with this prefix; a whole id is returned unchanged.
 
         Args:
             prefix: 4 to 32 hexadecimal digits.
 
         Raises:
             InvalidInputError: it is something else.
-            NotFoundError: no node begins so; kind `ambiguous`: several do.
+            NotFoundError: no node has this prefix; kind `ambiguous`: several have.
         """
 
         def ids_from(first: bytes) -> Iterator[NodeId]:
@@ -140,7 +140,7 @@ class Graph:
         return resolve_prefix(prefix, NodeId.parse, ids_from)
 
     def edge_id(self, prefix: str) -> EdgeId:
-        """Returns the id of the one edge whose id begins so; as `node_id`."""
+        """Returns the id of the only edge with this prefix; as `node_id`."""
 
         def ids_from(first: bytes) -> Iterator[EdgeId]:
             self._check_open()
@@ -150,7 +150,7 @@ class Graph:
         return resolve_prefix(prefix, EdgeId.parse, ids_from, noun="edge")
 
     def edge(self, id: EdgeId) -> Edge:  # noqa: A002
-        """Returns an edge; raises `NotFoundError` when there is none."""
+        """Returns an edge; raises `NotFoundError` if there is none."""
         self._check_open()
         cid = self._tree(EDGES).get(check_id("id", id, EdgeId).raw)
         if cid is None:
@@ -158,7 +158,7 @@ class Graph:
         return Edge.decode(self._store.get(cid))
 
     def nodes(self, *, include_tombstoned: bool = False) -> Iterator[Node]:
-        """Yields the nodes by id, without those that a tombstone hides."""
+        """Yields the nodes in order of id, by default without hidden ones."""
         self._check_open()
         hidden = set() if include_tombstoned else set(self._tree(TOMBSTONES).keys())
         for key, cid in self._tree(NODES).items():
@@ -172,29 +172,31 @@ class Graph:
             yield Edge.decode(self._store.get(cid))
 
     def edges_of(self, id: NodeId) -> list[Edge]:  # noqa: A002
-        """Returns the edges that begin or end at a node, by id; `NotFoundError` without one."""
+        """Returns the incoming and outgoing edges of a node, by id; raises `NotFoundError` if it
+        does not exist.
+        """
         self.node(id, include_tombstoned=True)
         incident = self.core.incident(self.root_cid, self.root, id)
         return [self.edge(edge) for edge in sorted(set(incident))]
 
     def vector(self, cls: type[V], id: NodeId, name: str) -> V | None:  # noqa: A002
-        """Returns the vector of a node under a model or vocabulary, None when it has none.
+        """Returns the vector of a node for a model or vocabulary, None if it has none.
 
         Args:
-            cls: of the family's values.
+            cls: the type of the vector.
         """
         self._check_open()
         cid = self._tree((_FAMILY_OF[cls.KIND], name)).get(check_id("id", id, NodeId).raw)
         return None if cid is None else cls.decode(self._store.get(cid))
 
     def tombstone(self, id: NodeId) -> str | None:  # noqa: A002
-        """Returns why a node is hidden, None when it is not."""
+        """Returns the tombstone of a node, None if it is not hidden."""
         self._check_open()
         cid = self._tree(TOMBSTONES).get(check_id("id", id, NodeId).raw)
         return None if cid is None else Tombstone.decode(self._store.get(cid)).reason
 
     def content(self, id: NodeId) -> bytes:  # noqa: A002
-        """Returns the whole content of a node; empty when it has none."""
+        """Returns the whole content of a node; empty if it has none."""
         return self.core.content_of(self.node(id)) or b""
 
     def document(self, id: NodeId) -> str:  # noqa: A002
@@ -202,55 +204,53 @@ class Graph:
         return source_text(id, self.node)
 
     def locate(self, id: NodeId) -> Location | None:  # noqa: A002
-        """Returns where a passage or section stands in its document, None without one."""
+        """Returns the location of a passage or section in its document, None without a document."""
         return self.locate_many([id])[0]
 
     def locate_many(self, ids: Sequence[NodeId]) -> list[Location | None]:
-        """Returns where each of some parts stands in its document, None for one without."""
+        """Returns the locations of parts in their documents, None for parts without one."""
         from ibidem.repo.locate_many import locate_many
 
         return locate_many(self, ids)
 
     def log(self) -> Iterator[Commit]:
-        """Yields the commit of this revision and those behind it, newest first."""
+        """Yields the commit of this revision and its ancestors, newest first."""
         return log.commits(self._store, self.commit_cid)
 
     def snapshot(self) -> Snapshot:
-        """Returns the index snapshot of this root, made or advanced when it is not there."""
+        """Returns the index snapshot of this root, built or advanced if necessary."""
         if self._snapshot is None:
             self._snapshot = self.core.snapshot(self.root_cid, self.commit, state=self._state)
         return self._snapshot
 
     def asked(self, question: Callable[[Snapshot], T]) -> T:
-        """Returns what a question makes of the snapshot.
-
-        Where it fails because files of the index are damaged, they are made anew and it is asked
-        again: an index never costs an answer.
+        """Runs a question against the snapshot. If it fails because index files are damaged, they
+        are rebuilt and it runs again, so that a broken index never prevents an answer.
         """
         try:
             return question(self.snapshot())
         except (InvalidInputError, StorageError):
             raise
         except Exception:
-            # What is no damage is raised as it was.
+            # Other errors are raised unchanged.
             if self._snapshot is None or not self.core.index.recover(self._snapshot):
                 raise
         self._snapshot = None
         return question(self.snapshot())
 
     def _check_open(self) -> None:
-        """Refuses to tell of the graph where a trust policy asks who wants to know."""
+        """Raises `InvalidInputError` if there is a trust policy and no caller was given."""
         if TRUST_SETTING in self.root.config:
             from ibidem.retrieve.access.policy import checked_trust, policy_of
 
             checked_trust(policy_of(self.config), None)
 
     def _is_seen(self, id: NodeId) -> bool:  # noqa: A002
-        """Tells whether whoever asks may know of a node in the tree."""
+        """Returns whether the caller may see a node of the tree."""
         return True
 
     def _is_edge_seen(self, id: EdgeId) -> bool:  # noqa: A002
-        """Tells whether whoever asks may know of an edge in the tree."""
+        """Returns whether the caller may see an edge of the tree."""
         return True
 
     def _tree(self, tree_name: TreeName) -> Tree:

@@ -1,8 +1,6 @@
-"""Ids by their beginnings: what a beginning is, and which id it names, for every kind of id.
-
-A whole id stands as it is, whether or not anything has it. A beginning names the one id that begins
-so among those that may be told of; which these are, the caller says, so that an answer and an error
-give away nothing else.
+"""Resolves unique prefixes of ids, for every kind of id. A whole id is returned unchanged, whether
+or not it exists. A prefix names the only visible id that starts with it; the caller supplies the
+visible ids, so that neither an answer nor an error reveals others.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ _BEGINNING = re.compile(f"[0-9a-f]{{{DIGITS_MIN},{2 * ID_BYTES - 1}}}")
 
 
 def is_prefix(text: str) -> bool:
-    """Tells whether a text has the form of the beginning of an id, and is none as a whole."""
+    """Returns whether a text has the form of a prefix of an id, but not of a whole id."""
     return _BEGINNING.fullmatch(text) is not None
 
 
@@ -34,18 +32,18 @@ def resolve_prefix(
     noun: str = "node",
     where: str = "at this revision",
 ) -> Id:
-    """Returns the id that a text names, as a whole or by its beginning.
+    """Returns the id that a text names, as a whole id or as a unique prefix.
 
     Args:
         text: 4 to 32 hexadecimal digits.
-        whole: reads a whole id.
-        ids_from: yields the ids that may be told of, ascending, from one given by its 16 bytes.
-        noun: what has these ids.
-        where: where they are looked for.
+        whole: parses a whole id.
+        ids_from: yields the visible ids from the given 16 bytes on, ascending.
+        noun: the kind of thing that has these ids.
+        where: the scope of the search, for the error message.
 
     Raises:
         InvalidInputError: the text is something else.
-        NotFoundError: no id begins so; kind `ambiguous`: several do, and the message has them.
+        NotFoundError: no id has this prefix; kind `ambiguous`: several have, listed in the message.
     """
     if isinstance(text, str) and len(text) == 2 * ID_BYTES:
         return whole(text)

@@ -183,10 +183,10 @@ class Notes:
         now = tip(operations.store, state, full_name)
         buffer, edits = WriteBatch(operations.store), ChangeSet()
         last = Tree(operations.store, now.root.nodes).last
-        place = 0 if last is None else 1 + int.from_bytes(last[:EVENT_PLACE_BYTES], "big")
+        position = 0 if last is None else 1 + int.from_bytes(last[:EVENT_PLACE_BYTES], "big")
         for index, event in enumerate(events):
             unnamed = Node(NodeId(bytes(ID_BYTES)), EVENT, props=event.props())
-            made = event_node_id(place + index, now.commit, index, unnamed.to_map())
+            made = event_node_id(position + index, now.commit, index, unnamed.to_map())
             node = replace(unnamed, id=made)
             edits.of(NODES)[made.raw] = node.cid
             buffer.put(node.cid, node.encode())
@@ -245,7 +245,7 @@ def read_log(
 
 
 def is_notes(full_name: str) -> bool:
-    """Tells whether a ref is one of notes, here or as they were seen at a remote."""
+    """Returns whether a ref is one of notes, here or as they were seen at a remote."""
     parts = full_name.split("/", 2)
     return (parts[-1] if parts[0] == _REMOTES else full_name).startswith(NOTES)
 

@@ -130,7 +130,7 @@ class OperationLog:
         raise lost_every_race()
 
     def is_overtaken(self, state: State, error: NotFoundError) -> bool:
-        """Tells whether a block may be missing because a state that needed it was given up."""
+        """Returns whether a block may be missing because a state that needed it was given up."""
         return self._is_given_up(state.cid.raw, error)
 
     def _is_given_up(self, head: bytes, error: NotFoundError) -> bool:
@@ -152,7 +152,7 @@ class OperationLog:
                 return
 
     def ref(self, full_name: str) -> Ref | None:
-        """Returns the ref of that full name as it stands now, None when there is none."""
+        """Returns the ref of that full name as it stands now, None if there is none."""
         return self.retry_if_collected(lambda state: refs.read(self.store, state.view, full_name))
 
     def targets(self, prefix: str) -> dict[str, Any]:

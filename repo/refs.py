@@ -53,7 +53,7 @@ def check_name(field: str, name: object) -> str:
 
 
 def read(source: Source, view: View, full_name: str) -> Ref | None:
-    """Returns the ref of that full name, None when there is none."""
+    """Returns the ref of that full name, None if there is none."""
     cid = Tree(source, view.refs).get(ref_key(full_name))
     if cid is None:
         return None
@@ -102,7 +102,7 @@ def with_records_of(now: TreeCid, restored: TreeCid, buffer: WriteBatch) -> Tree
 
 
 def is_only_records(source: Source, before: TreeCid, after: TreeCid) -> bool:
-    """Tells whether two refs trees differ, and in nothing but runs and kept receipts."""
+    """Returns whether two refs trees differ, and in nothing but runs and kept receipts."""
     return before != after and all(
         _is_record(source, was or now) for _, was, now in diff(source, before, after)
     )

@@ -1,9 +1,7 @@
-"""The repository as users see it: it opens, reads at a revision, and writes.
-
-What else can be done stands in namespaces such as `repo.history`, each a small object of
-`repo/api/` that is made when it is first named. Opening reads a small file and one cell; whatever
-grows is read when it is asked for. Readers never wait. Time comes from `clock`, which is read here
-and above only; nothing is random.
+"""The repository as users see it: it opens, reads at a revision, and writes. Everything else is in
+namespaces such as `repo.history`, small objects from `repo/api/` that are created on first use.
+Opening reads one small file and one cell; everything that grows is read on demand. Readers never
+wait. Time comes from `clock`, which is read only here and above; nothing is random.
 """
 
 from __future__ import annotations
@@ -69,17 +67,16 @@ def init(
     author: str = "",
     clock: Clock = system_clock,
 ) -> Repository:
-    """Creates a repository in the folder `path`, whole or not at all, and opens it.
+    """Creates a repository in the folder `path`, completely or not at all, and opens it.
 
     Args:
-        path: made where it is missing; what is in it stays. `memory:` for one that ends with the
-            process.
-        config: what answers depend on, recorded in every root.
-        author: of the first operation.
+        path: created if it is missing; existing files stay. `memory:` for one in memory. config:
+        the configuration on which answers depend, recorded in every root. author: of the first
+        operation.
 
     Raises:
-        InvalidInputError: there is a repository already.
-        StorageError: the disk refuses; nothing was made, unless the message says that it was.
+        InvalidInputError: a repository exists there already.
+        StorageError: a disk error; nothing was created, unless the message says so.
     """
     from ibidem.repo.bootstrap import bootstrapped
 
@@ -91,7 +88,7 @@ def init(
     if os.path.lexists(folder):
         raise InvalidInputError(
             f"path: {folder} exists, expected a folder without a repository",
-            hint="open what is there: ibidem.open(path), or any other command of repo",
+            hint="open the existing one: ibidem.open(path), or any other command of repo",
         )
     with built_whole(folder) as building:
         with LmdbStore.create(building / "blocks") as store:
@@ -101,7 +98,7 @@ def init(
         return open(path, clock=clock)
     except StorageError as error:
         failure = StorageError(
-            f"{error}; the repository was made and is whole",
+            f"{error}; the repository was created and is complete",
             kind=error.kind,
             hint="open it: ibidem.open(path), or any other command of repo",
         )
@@ -115,13 +112,13 @@ def open(  # noqa: A001
     """Opens the repository in the folder `path`.
 
     Args:
-        finish_erasing: destroys what an erasure that was cut short has left, before anything is
-            read, as far as the medium lets it. Where there is none, that costs a look at one cell.
+        finish_erasing: completes an interrupted erasure before anything is read, as far as the
+        medium permits. If there is none, this costs one cell read.
 
     Raises:
         NotFoundError: kind `repository-not-found`.
-        FormatError: a newer program made it.
-        CorruptError: a file of it is damaged.
+        FormatError: it was created by a newer version.
+        CorruptError: one of its files is damaged.
     """
     return Repository(open_core(path, clock=clock, finish_erasing=finish_erasing))
 
@@ -131,13 +128,13 @@ class Repository(Closing):
 
     def __init__(self, core: Core) -> None:
         self.core = core
-        """What this face stands on; for the layers that are built on a repository."""
+        """The core below this API, for layers built on a repository."""
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.folder or 'in memory'}>"
 
     def close(self) -> None:
-        """Lets go of the files; closing twice is allowed."""
+        """Closes all files; closing twice is allowed."""
         self.core.close()
 
     @property
@@ -153,14 +150,14 @@ class Repository(Closing):
 
     @cached_property
     def history(self) -> History:
-        """What happened and why: commits, differences, blame, undo."""
+        """Commits, differences, blame, bisection, undo."""
         from ibidem.repo.api.history import History
 
         return History(self.core)
 
     @cached_property
     def stage(self) -> Stage:
-        """What is added and not committed yet."""
+        """Changes added but not committed yet."""
         from ibidem.repo.api.stage import Stage
 
         return Stage(self.core)
@@ -174,21 +171,21 @@ class Repository(Closing):
 
     @cached_property
     def receipts(self) -> Receipts:
-        """Receipts of answers: to keep, to find and to replay."""
+        """Receipts of answers: keeping, finding and replaying them."""
         from ibidem.repo.api.receipts import Receipts
 
         return Receipts(self.core)
 
     @cached_property
     def runs(self) -> Runs:
-        """Runs of agents: to record, to open and to compare."""
+        """Agent runs: recording, opening and comparing them."""
         from ibidem.repo.api.runs import Runs
 
         return Runs(self.core)
 
     @cached_property
     def notes(self) -> NoteSpaces:
-        """Annotations: events about nodes, beside the graph."""
+        """Annotations: events about nodes, stored outside the graph."""
         from ibidem.repo.api.notes import NoteSpaces
 
         return NoteSpaces(self.core)
@@ -202,12 +199,12 @@ class Repository(Closing):
 
     @cached_property
     def maintenance(self) -> Maintenance:
-        """Checks, repair, garbage collection, erasure and figures."""
+        """Checks, repair, garbage collection, erasure and statistics."""
         from ibidem.repo.api.maintenance import Maintenance
 
         return Maintenance(self.core)
 
-    # -- reading and asking --------------------------------------------------------------------
+    # -- reading and searching --------------------------------------------------------------------
 
     @property
     def head(self) -> CommitCid | None:
@@ -249,9 +246,8 @@ class Repository(Closing):
         """Returns the graph at a revision, or of a root given by its RootCid, read-only.
 
         Args:
-            trust: the caller; where the root has a trust policy, nothing is told without.
-            allow_erased: answers as if nodes that were erased since had been invisible; the
-                `erasures` of the revision say which.
+            trust: the caller; required for reading if the root has a trust policy. allow_erased:
+            leaves out nodes erased since; `erasures` of the revision lists them.
         """
         if not allow_erased:
             return Revision(self.core.graph(rev, trust=trust))
@@ -261,18 +257,18 @@ class Repository(Closing):
     def retrieve(self, text: str | None = None, **options: Unpack[RetrieveOptions]) -> Answer[Item]:
         """Returns the ranked answer at the head; `docs/question-options.md` has the options.
 
-        With `model=` or `embedder=`, the text is embedded and ranks by closeness too.
+        With `model=` or `embedder=`, the text is embedded and also ranks by vector similarity.
         """
         return self.core.of_head(lambda head: Revision(head).retrieve(text, **options))
 
     def retriever(self, rev: object = HEAD) -> Retriever:
-        """Returns a question to put together step by step."""
+        """Returns a builder for a query."""
         from ibidem.repo.retrieval.retrieve import Retriever
 
         return Retriever(self.at(rev).retrieve)
 
     def packs(self, text: str | None = None, **options: Unpack[PacksOptions]) -> Answer[Pack]:
-        """Returns hits at the head with what stands around them; `repo.retrieval.context` has the
+        """Returns hits at the head with their surrounding text; `repo.retrieval.context` has the
         options.
         """
         return self.core.of_head(lambda head: Revision(head).packs(text, **options))
@@ -285,29 +281,28 @@ class Repository(Closing):
         style: str = "qa",
         **options: Unpack[PacksOptions],
     ) -> Prompt:
-        """Returns a prompt with numbered sources, and what its citations stand for.
+        """Returns a prompt with numbered sources and their citations.
 
         Args:
-            question: what is asked.
-            packs: the sources; without them, those that `packs(question, **options)` finds.
-            style: `qa`, or `summarize`.
+            question: the question for the model. packs: the sources; by default the result of
+            `packs(question, **options)`. style: `qa`, or `summarize`.
         """
         return self.core.of_head(
             lambda head: Revision(head).prompt(question, packs, style=style, **options)
         )
 
     def verify_citation(self, citation: Citation, *, trust: TrustContext | None = None) -> bool:
-        """Tells whether a citation is true of what is kept here, as a caller sees it.
+        """Returns whether a citation matches the stored text, as visible to a caller.
 
         Args:
-            trust: who asks; required where the cited root has a trust policy.
+            trust: the caller; required if the cited root has a trust policy.
         """
         from ibidem.repo.retrieval import context
 
         return context.verify(self.core, citation, trust=trust)
 
     def query(self, **options: Unpack[ListingOptions]) -> list[Node]:
-        """Returns every node at the head with a label and properties, by id."""
+        """Returns the nodes at the head that match a label and conditions, by id."""
         return self.core.of_head(lambda head: Revision(head).query(**options))
 
     # -- writing -------------------------------------------------------------------------------
@@ -326,15 +321,15 @@ class Repository(Closing):
     ) -> Transaction:
         """Begins a transaction on a branch, the current one by default; leaving `with` commits.
 
-        Where another writer was first, the changes are merged with theirs.
+        If the branch has moved meanwhile, the changes are merged with the newer commits.
 
         Args:
             time: microseconds since 1970 UTC, or a datetime with an offset; by default the clock's.
             sign: the name of the private key that signs the commit, or True for the only one; by
                 default that of `keys.sign_with`.
-            on_conflict: what becomes of changes to what another writer has changed meanwhile:
-                `record` merges them by property and records a conflict where that cannot be;
-                `raise` refuses all with `ConflictError`, for changes that depend on what was read.
+            on_conflict: what to do if another writer has changed the same thing meanwhile: `record`
+            merges by property and records a conflict where both differ; `raise` rejects everything
+            with `ConflictError`, for changes that depend on values read before.
         """
         signed = commit_info(author, message, time, agent, task, self.core.key_for(sign))
         from ibidem.repo.transaction.begin import begin, branch_publisher
@@ -343,7 +338,7 @@ class Repository(Closing):
         return begin(self.core, publisher, signed)
 
     def use_embedder(self, embedder: Embedder, *, model: str | None = None) -> None:
-        """Lets `retrieve(text, model=...)` embed questions with it, under its name or another."""
+        """Registers an embedder for `retrieve(text, model=...)`, under its own name or another."""
         self.core.embedders[model if model is not None else embedder.name] = embedder
 
     def embed(
@@ -358,23 +353,19 @@ class Repository(Closing):
         message: str = "",
         progress: Callable[[int, int], None] | None = None,
     ) -> EmbedReport:
-        """Makes the vectors that nodes of the current branch lack, or have of another text.
-
-        Every batch is a commit, so that what is done stays done. Texts that were embedded before
-        come from the cache. What a node's text is, the fields in the root's configuration say.
+        """Computes the missing and outdated vectors of nodes on the current branch. Every batch is
+        a commit, so that an interrupted run keeps its results. Vectors of texts embedded before
+        come from the cache. The root's configuration names the fields that make up a node's text.
 
         Args:
-            model: the name to keep them under, by default the embedder's; the first use records
-                the embedder's digest with it.
-            label: only nodes of this type.
-            batch_nodes: in one commit.
-            is_dry_run: only counts.
-            message: of every commit; by default it says what was made.
-            progress: called with how many are done, and of how many.
+            model: the name of the vectors, by default the embedder's; its first use records the
+            embedder's digest. label: only nodes of this type. batch_nodes: nodes per commit.
+            is_dry_run: only counts. message: of every commit; by default a summary. progress:
+            called with the number done and the total.
 
         Raises:
-            InvalidInputError: kind `model-mismatch`: vectors of that name were made by another
-                embedder; kind `dimension-mismatch`.
+            InvalidInputError: kind `model-mismatch`: vectors of that name come from another
+            embedder; kind `dimension-mismatch`.
         """
         from ibidem.repo.retrieval import embedding
 
@@ -430,7 +421,7 @@ class Repository(Closing):
         branches.delete(self.core, TAGS, name, author=author, time=time)
 
     def switch(self, name: str, *, author: str = "", time: int | datetime | None = None) -> None:
-        """Makes another branch the current one; what is staged goes along."""
+        """Makes another branch the current one; staged changes are kept."""
         branches.switch(self.core, name, author=author, time=time)
 
     # -- merging -------------------------------------------------------------------------------
@@ -449,16 +440,16 @@ class Repository(Closing):
     ) -> Merged:
         """Merges a revision into a branch, the current one by default.
 
-        A branch that has nothing of its own moves to the revision. What both sides changed
-        differently is recorded as a conflict, and the branch can be used at once.
+        A branch without commits of its own is fast-forwarded. If both sides changed the same thing
+        differently, a conflict is recorded, and the branch remains usable.
 
         Args:
-            rev: what to merge, such as the name of another branch.
-            is_dry_run: says what would come of it and writes nothing.
-            message: of the commit; by default it says what was merged.
+            rev: the revision to merge, such as the name of another branch.
+            is_dry_run: returns the result and writes nothing.
+            message: of the commit; by default it names the merged revision.
 
         Raises:
-            NotFoundError: there is no such revision, or branch.
+            NotFoundError: there is no such revision or branch.
         """
         from ibidem.repo.merge.branch import merge_into
 
@@ -477,14 +468,13 @@ class Repository(Closing):
         author: str = "",
         time: int | datetime | None = None,
     ) -> Replanted:
-        """Makes the commits that only the current branch has again, on top of a revision.
-
-        Each keeps its author, time and message; the committing operation has `author` and `time`.
-        The branch moves once, when all is done. A merge among the commits is refused: say which of
-        its sides is meant by merging again.
+        """Reapplies the commits that only the current branch has on top of a revision. Each keeps
+        its author, time and message; `author` and `time` are those of the operation. The branch
+        moves once, at the end. Merge commits cannot be rebased and raise an error; merge again
+        instead.
 
         Args:
-            is_dry_run: says what would come of it and writes nothing.
+            is_dry_run: returns the result and writes nothing.
         """
         from ibidem.repo.merge.rebase import rebase
 
@@ -503,10 +493,10 @@ class Repository(Closing):
         agent: str | None = None,
         task: str | None = None,
     ) -> Replanted:
-        """Makes the change of one commit again on the current branch.
+        """Applies the change of one commit to the current branch.
 
         Args:
-            author: and message: by default those of the commit.
+            author: by default that of the commit, as is `message`.
         """
         from ibidem.repo.merge.rebase import pick
 
@@ -525,7 +515,7 @@ class Repository(Closing):
         agent: str | None = None,
         task: str | None = None,
     ) -> Replanted:
-        """Takes the change of one commit back, in a new commit on the current branch."""
+        """Reverts the change of one commit with a new commit on the current branch."""
         from ibidem.repo.merge.rebase import revert
 
         log = self.core.operation_log
@@ -534,7 +524,7 @@ class Repository(Closing):
         return revert(log, full_name, self.core.commit_cid_of(rev), signed)
 
     def conflicts(self, rev: object = HEAD) -> list[OpenConflict]:
-        """Returns the conflicts of a revision that nobody has settled, by id."""
+        """Returns the unresolved conflicts of a revision, by id."""
         from ibidem.repo.merge.conflicts import open_conflicts
 
         return list(open_conflicts(self.core.store, self.core.graph(rev).root))
@@ -551,20 +541,17 @@ class Repository(Closing):
         agent: str | None = None,
         task: str | None = None,
     ) -> Commit | None:
-        """Settles a conflict at the head of the current branch.
+        """Resolves a conflict at the head of the current branch.
 
         Args:
-            id: of the node or edge.
-            take: `ours` (what the branch had), `theirs` (what was merged into it), `base` (what
-                both came from), or `value` (what is there now). Fields that are not in conflict
-                stay as they are now.
-            value: on top of that, values by field, `props.NAME` for a property; None takes one
-                away.
-            message: of the commit; by default it says what was settled.
+            id: of the node or edge. take: `ours` (the values of the branch), `theirs` (the values
+            merged into it), `base` (those of the common ancestor), or `value` (the current ones).
+            Other fields stay unchanged. value: values by field to set after that, `props.NAME` for
+            a property; None removes one. message: of the commit; by default it names the conflict.
 
         Raises:
-            NotFoundError: no conflict is about `id`.
-            InvalidInputError: `take` says nothing here, such as `base` where there was none.
+            NotFoundError: `id` has no conflict.
+            InvalidInputError: `take` is not applicable, such as `base` if there was none.
         """
         from ibidem.repo.merge.resolve import resolve
 

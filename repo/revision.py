@@ -1,6 +1,5 @@
-"""A revision: the public face of the graph of one root, to read and to ask.
-
-Reads are those of `repo/graph.py`, questions those of `repo/retrieval`. Nothing here changes it.
+"""A revision: the public, read-only API of the graph of one root. Reads are delegated to
+`repo/graph.py`, queries to `repo/retrieval`.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ P = ParamSpec("P")
 def _read(
     method: Callable[Concatenate[Graph, P], T],
 ) -> Callable[Concatenate[Revision, P], T]:
-    """Returns a method of `Graph` as a method of `Revision`, which asks its graph."""
+    """Returns a method of `Revision` that delegates to this method of `Graph`."""
     name = method.__name__
 
     def read(self: Revision, /, *args: P.args, **options: P.kwargs) -> T:
@@ -61,7 +60,7 @@ def _read(
 class Revision:
     """The graph of one root, read-only. `commit` is None before the first commit.
 
-    Where the root has a trust policy, nothing of the graph is told before `seen_by` says to whom.
+    If the root has a trust policy, nothing can be read before `seen_by` names the caller.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -73,7 +72,7 @@ class Revision:
 
     @property
     def core(self) -> Core:
-        """What it stands on; for the layers that are built on a repository."""
+        """The core below this API, for layers built on a repository."""
         return self.graph.core
 
     @property
@@ -88,17 +87,17 @@ class Revision:
 
     @property
     def commit(self) -> Commit | None:
-        """The commit; None where there is none."""
+        """The commit; None if there is none."""
         return self.graph.commit
 
     @property
     def commit_cid(self) -> CommitCid | None:
-        """The CID of the commit; None where there is none."""
+        """The CID of the commit; None if there is none."""
         return self.graph.commit_cid
 
     @property
     def config(self) -> Config:
-        """What answers over this root depend on."""
+        """The configuration on which answers over this root depend."""
         return self.graph.config
 
     @property
@@ -108,14 +107,14 @@ class Revision:
 
     @property
     def erasures(self) -> tuple[Erasure, ...]:
-        """What is left out because it was erased since; see `Repository.at(allow_erased=True)`."""
+        """Erasures whose entries are left out; see `Repository.at(allow_erased=True)`."""
         return self.graph.erasures
 
     def seen_by(self, trust: TrustContext | None) -> Revision:
-        """Returns the graph as a caller sees it; this one where there is no trust policy.
+        """Returns the graph as a caller sees it; the same graph if there is no trust policy.
 
         Raises:
-            InvalidInputError: kind `trust-required`: there is a policy, and no context.
+            InvalidInputError: kind `trust-required`: there is a policy, and no caller was given.
         """
         seen = self.graph.seen_by(trust)
         return self if seen is self.graph else Revision(seen)
@@ -132,13 +131,13 @@ class Revision:
     edges_of = _read(Graph.edges_of)
 
     def vector(self, id: NodeId, model: str) -> Vector | None:  # noqa: A002
-        """Returns the vector of a node under a model, None when it has none."""
+        """Returns the vector of a node under a model, None if it has none."""
         from ibidem.objects.vector import Vector
 
         return self.graph.vector(Vector, id, model)
 
     def sparse(self, id: NodeId, vocab: str) -> Sparse | None:  # noqa: A002
-        """Returns the sparse vector of a node under a vocabulary, None when it has none."""
+        """Returns the sparse vector of a node under a vocabulary, None if it has none."""
         from ibidem.objects.vector import Sparse
 
         return self.graph.vector(Sparse, id, vocab)
@@ -152,10 +151,10 @@ class Revision:
     snapshot = _read(Graph.snapshot)
 
     def asked(self, question: Callable[[Snapshot], T]) -> T:
-        """Returns what a question makes of the snapshot; damaged files of the index are rebuilt."""
+        """Runs a question against the snapshot; damaged index files are rebuilt."""
         return self.graph.asked(question)
 
-    # -- asking --------------------------------------------------------------------------------
+    # -- searching --------------------------------------------------------------------------------
 
     def retrieve(self, text: str | None = None, **options: Unpack[RetrieveOptions]) -> Answer[Item]:
         """Returns the ranked answer to a question; `docs/question-options.md` has the options."""
@@ -164,16 +163,15 @@ class Revision:
         return retrieve.retrieve(self.graph.core, self.graph, text=text, **options)
 
     def retrieve_many(self, questions: Iterable[QuestionOptions]) -> list[Answer[Item]]:
-        """Returns the answers to several questions, each given by its options of `retrieve`.
-
-        The answers are those of one by one; questions over the same nodes share what they can.
+        """Returns the answers to several questions, each given by its options of `retrieve`. The
+        answers are the same as one by one; questions over the same nodes share work.
         """
         from ibidem.repo.retrieval import retrieve
 
         return retrieve.retrieve_many(self.graph.core, self.graph, questions)
 
     def packs(self, text: str | None = None, **options: Unpack[PacksOptions]) -> Answer[Pack]:
-        """Returns hits with what stands around them; `repo.retrieval.context` has the options."""
+        """Returns hits with their surrounding text; `repo.retrieval.context` has the options."""
         from ibidem.repo.retrieval import context
 
         return context.packs(self.graph.core, self.graph, text, **options)
@@ -181,7 +179,7 @@ class Revision:
     def records(
         self, text: str | None = None, **options: Unpack[RecordsOptions]
     ) -> Answer[RecordItem]:
-        """Returns records and what they are tied to; `repo.retrieval.records` has the options."""
+        """Returns records and their relations; `repo.retrieval.records` has the options."""
         from ibidem.repo.retrieval import records
 
         return records.records(self.graph.core, self.graph, text, **options)
@@ -200,26 +198,25 @@ class Revision:
         return context.prompt(self, question, packs, style=style, **options)
 
     def verify_citation(self, citation: Citation) -> bool:
-        """Tells whether a citation, of whatever revision, is true for who asks here."""
+        """Returns whether a citation of any revision matches the text visible to this caller."""
         from ibidem.repo.retrieval import context
 
         return context.verify(self.graph.core, citation, trust=self.trust)
 
     def query(self, **options: Unpack[ListingOptions]) -> list[Node]:
-        """Returns the nodes that meet `label`, `where` and other conditions of `listing.page`.
-
-        By id, or as `order_by` says; `limit`, `offset` and `after` take a part of them.
+        """Returns the nodes that match `label`, `where` and other conditions of `listing.page`.
+        Ordered by id or `order_by`; `limit`, `offset` and `after` select a page.
         """
         return list(self.page(**options).nodes)
 
     def page(self, **options: Unpack[ListingOptions]) -> Page:
-        """Returns what `query` returns, with the count of all and where the next page begins."""
+        """Returns the result of `query` with the total count and the cursor of the next page."""
         from ibidem.repo.retrieval import listing
 
         return listing.page(self.graph, **options)
 
     def count(self, **conditions: Unpack[ListingConditions]) -> int:
-        """Returns how many nodes `query` would return without a limit; none is read."""
+        """Returns how many nodes `query` would return without a limit; reads no nodes."""
         from ibidem.repo.retrieval import listing
 
         return listing.count(self.graph, **conditions)
@@ -230,7 +227,7 @@ class Revision:
         path: Iterable[str | tuple[str, str]],
         **options: Unpack[PathOptions],
     ) -> list[Path]:
-        """Returns every way from nodes along edges of given types; see `listing.paths`."""
+        """Returns all paths from nodes along edges of given types; see `listing.paths`."""
         from ibidem.repo.retrieval import listing
 
         return listing.paths(self.graph, starts, path, **options)

@@ -1,4 +1,4 @@
-"""The grammar of revisions: how a person names a commit, everywhere a commit is asked for.
+"""The grammar of revisions: the ways to name a commit in any command or call.
 
 main   heads/main   v1   tags/v1   HEAD   a CID, or its beginning of 8 characters or more
 main@{2026-01-01T00:00:00Z}   2026-01-01T00:00:00Z       where that pointed then, by the local log
@@ -62,7 +62,7 @@ def time_of(text: str) -> int:
     """Returns an ISO 8601 time with an offset, in microseconds since 1970 UTC.
 
     Raises:
-        InvalidInputError: another form, or a time that does not say its offset.
+        InvalidInputError: another form, or a time without an offset.
     """
     try:
         moment = datetime.fromisoformat(text)
@@ -141,13 +141,13 @@ def _candidates(operations: OperationLog, entry: LogEntry, name: str) -> CommitC
         raise NotFoundError(
             f"revision {name!r}: a branch and a tag have that name",
             kind=ErrorKind.AMBIGUOUS,
-            hint=f"say {HEADS}{name} or {TAGS}{name}",
+            hint=f"use {HEADS}{name} or {TAGS}{name}",
         )
     return targets.pop() if targets else None
 
 
 def _by_prefix(operations: OperationLog, text: str) -> CommitCid | None:
-    """Returns the one commit whose CID begins with the text, None when none does."""
+    """Returns the only commit whose CID has this prefix, None if there is none."""
     if not PREFIX_CHARACTERS_MIN <= len(text) <= _CID_CHARACTERS or not re.fullmatch(
         r"b[a-z2-7]+", text
     ):
@@ -161,7 +161,7 @@ def _by_prefix(operations: OperationLog, text: str) -> CommitCid | None:
             found.append(CommitCid(cid.raw))
         if len(found) > 1:
             raise NotFoundError(
-                f"revision {text!r}: {found[0]} and {found[1]} both begin with it",
+                f"revision {text!r}: {found[0]} and {found[1]} both have this prefix",
                 kind=ErrorKind.AMBIGUOUS,
                 hint="give more characters",
             )
@@ -208,7 +208,7 @@ def _entry_at(operations: OperationLog, state: State, time: int) -> LogEntry:
 
 
 def _not_found(text: str, reason: str) -> NotFoundError:
-    hint = "run 'repo log', 'repo branch' or 'repo tag' to see what there is"
+    hint = "run 'repo log', 'repo branch' or 'repo tag' to list what exists"
     if re.match(r"bafyr?[a-z2-7]{0,2}([~^]|$)", text):
         hint = f"the beginning of a CID has {PREFIX_CHARACTERS_MIN} characters or more"
     if _DAY.match(text):

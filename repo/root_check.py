@@ -446,7 +446,7 @@ def _looked_up(source: Source, tree: TreeCid, keys: Sequence[bytes]) -> Iterator
 
 
 def _fields(source: Source, cid: Cid) -> Fields | None:
-    """Returns a decoded block, None where it is not there."""
+    """Returns a decoded block, None if it is not there."""
     try:
         fields = codec.decode(source.get(cid))
     except NotFoundError:

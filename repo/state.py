@@ -51,6 +51,5 @@ class State(LogEntry):
         return RootCid(self.cells.get(ORIGIN_CELL, b""))
 
     def is_oldest(self, entry: LogEntry) -> bool:
-        """Tells whether nothing before an operation is kept: it is the first, or `gc` gave up what
-        was before it."""
+        """Returns whether no earlier operation is kept: it is the first, or `gc` dropped them."""
         return not entry.operation.parents or entry.cid.raw == self.cells.get(HORIZON_CELL)

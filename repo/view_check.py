@@ -37,7 +37,7 @@ NEVER_ERASED = frozenset(("commit", "root", "tree", "view", "ref", "operation", 
 
 
 def is_target(source: Source, name: str, target: Cid) -> bool:
-    """Tells whether a ref of that full name may point to a block.
+    """Returns whether a ref of that full name may point to a block.
 
     Raises:
         NotFoundError: the block is not there.
@@ -62,7 +62,7 @@ def target_problem(source: Source, name: str, target: Cid) -> str | None:
 
 
 def has_wrong_ref(source: Source, view: View, newer: View | None) -> bool:
-    """Tells whether a view has a ref that points to what its name does not say, among those that
+    """Returns whether a view has a ref that points to what its name does not say, among those that
     `newer` has not; raises as `target_problem`, but for a target that is not there."""
     for _, cid in _added(source, view.refs, EMPTY_TREE if newer is None else newer.refs):
         ref = Ref.decode(source.get(cid))

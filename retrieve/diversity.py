@@ -78,15 +78,15 @@ def diversify(scores: Sequence[float], share: float, similarity: Similarity) -> 
     while left:
         best = max(
             left,
-            key=lambda place: (
-                share * relevances[place] - (1.0 - share) * likeness[place],
-                -place,
+            key=lambda position: (
+                share * relevances[position] - (1.0 - share) * likeness[position],
+                -position,
             ),
         )
         taken.append(best)
         left.remove(best)
-        for place, value in zip(left, similarity(best, left), strict=True):
-            likeness[place] = max(likeness[place], value)
+        for position, value in zip(left, similarity(best, left), strict=True):
+            likeness[position] = max(likeness[position], value)
     return taken
 
 

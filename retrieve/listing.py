@@ -152,9 +152,9 @@ def _cursor(scope: NodeSet, order: Order, last: Ordinals) -> str:
     key = _NO_VALUE
     if order.name is not None:
         values = scope.snapshot.property_order(order.name)
-        place = int(_ranks(scope, order, last)[0]) // 2
-        if place < len(values.keys):
-            key = values.key(len(values.keys) - 1 - place if order.is_descending else place)
+        position = int(_ranks(scope, order, last)[0]) // 2
+        if position < len(values.keys):
+            key = values.key(len(values.keys) - 1 - position if order.is_descending else position)
     parts = [order.name, order.is_descending, key, scope.snapshot.node_ids(last).tobytes()]
     return urlsafe_b64encode(codec.encode(parts)).decode("ascii").rstrip("=")
 
@@ -170,11 +170,11 @@ def _after(
         size = len(values.keys)
         rank = 2 * size
         if key != _NO_VALUE:
-            place, is_there = values.find(key)
+            position, is_there = values.find(key)
             if order.is_descending:
-                rank = 2 * (size - 1 - place) + (0 if is_there else 1)
+                rank = 2 * (size - 1 - position) + (0 if is_there else 1)
             else:
-                rank = 2 * place - (0 if is_there else 1)
+                rank = 2 * position - (0 if is_there else 1)
     later = ranks > rank
     same = np.flatnonzero(ranks == rank)
     if same.shape[0]:

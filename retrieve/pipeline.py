@@ -233,13 +233,13 @@ def dense_tops(snapshot: Snapshot, queries: Sequence[Query], load: Load) -> list
     from ibidem.retrieve.dense.lane import check_model, rank_dense_many
 
     tops: list[LaneTop | None] = [None] * len(queries)
-    places = [place for place, query in enumerate(queries) if query.vector is not None]
-    for place in places:
-        check_model(snapshot, queries[place])
-    asked = [queries[place] for place in places]
+    positions = [position for position, query in enumerate(queries) if query.vector is not None]
+    for position in positions:
+        check_model(snapshot, queries[position])
+    asked = [queries[position] for position in positions]
     found = rank_dense_many([universe(restrict(snapshot, one.trust, load), one) for one in asked])
-    for place, top in zip(places, found, strict=True):
-        tops[place] = top
+    for position, top in zip(positions, found, strict=True):
+        tops[position] = top
     return tops
 
 
@@ -301,11 +301,11 @@ def lane_scores(
         return found
     fused_places = _places(fused.ordinals, ordinals)
     for top in tops:
-        places = _places(top.ordinals, ordinals)
+        positions = _places(top.ordinals, ordinals)
         shares = fused.contributions[top.lane][fused_places]
-        for lanes, place, share in zip(found, places.tolist(), shares.tolist(), strict=True):
-            if place >= 0:
-                lanes[top.lane] = LaneScore(place + 1, float(top.scores[place]), share)
+        for lanes, position, share in zip(found, positions.tolist(), shares.tolist(), strict=True):
+            if position >= 0:
+                lanes[top.lane] = LaneScore(position + 1, float(top.scores[position]), share)
     return found
 
 

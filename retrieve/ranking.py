@@ -50,11 +50,11 @@ class SnapshotRanking:
 
     def cid(self, index: int) -> NodeCid:
         """Returns a node's CID."""
-        block, place = divmod(index, _CIDS_BLOCK)
+        block, position = divmod(index, _CIDS_BLOCK)
         if self._cids[0] != block:
             wanted = self.ordinals[block * _CIDS_BLOCK : (block + 1) * _CIDS_BLOCK]
             self._cids = block, self._snapshot.node_cids(wanted)
-        return self._cids[1][place]
+        return self._cids[1][position]
 
     def score(self, index: int) -> float:
         """Returns a node's score."""

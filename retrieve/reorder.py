@@ -34,7 +34,7 @@ class Reordered:
         """Returns the reranker's rank and score of each node that it scored."""
         if self.record is None:
             return {}
-        ordered = [self.record.scores[place] for place in self.record.order()]
+        ordered = [self.record.scores[position] for position in self.record.order()]
         return {
             node: LaneScore(rank, score, 0.0)
             for rank, (node, score) in enumerate(ordered, 1)
@@ -80,7 +80,7 @@ def _reranked(
         )
     count = min(query.rerank.depth, len(ranking))
     ids = [node for node, _ in ranking.span(0, count)]
-    shown = [(node, reader.peek(ranking.cid(place))[1]) for place, node in enumerate(ids)]
+    shown = [(node, reader.peek(ranking.cid(position))[1]) for position, node in enumerate(ids)]
     return ask(reranker, query.rerank, shown)
 
 
@@ -103,6 +103,6 @@ def _diversified(
         snapshot,
         model,
         ranking.ordinals[: len(scores)],
-        lambda place: reader.source(ranking.cid(place)),
+        lambda position: reader.source(ranking.cid(position)),
     )
     return ranking.reordered(diversify(scores, query.mmr.share, likeness))

@@ -153,8 +153,10 @@ class RerankRecord:
 
         By score descending, ties as they stood; those without a score after them, as they stood.
         """
-        places = range(len(self.scores))
-        return sorted(places, key=lambda place: (_descending(self.scores[place][1]), place))
+        positions = range(len(self.scores))
+        return sorted(
+            positions, key=lambda position: (_descending(self.scores[position][1]), position)
+        )
 
     def scored(self) -> list[float]:
         """Returns the scores in the new order, without those that have none."""

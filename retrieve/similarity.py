@@ -37,26 +37,26 @@ class Likeness:
         self._node = node
         self._terms: dict[int, frozenset[str]] = {}
         vectors = {} if model is None else _vectors(snapshot, model, ordinals)
-        self._place = {place: index for index, place in enumerate(sorted(vectors))}
-        self._cosines = cosines([vectors[place] for place in sorted(vectors)])
+        self._place = {position: index for index, position in enumerate(sorted(vectors))}
+        self._cosines = cosines([vectors[position] for position in sorted(vectors)])
 
     def __call__(self, one: int, others: Sequence[int]) -> list[float]:
         """Returns how like each of `others` is to `one`."""
         row = self._cosines[self._place[one]].tolist() if one in self._place else None
         return [
-            _jaccard(self._of(one), self._of(place))
-            if row is None or place not in self._place
-            else row[self._place[place]]
-            for place in others
+            _jaccard(self._of(one), self._of(position))
+            if row is None or position not in self._place
+            else row[self._place[position]]
+            for position in others
         ]
 
-    def _of(self, place: int) -> frozenset[str]:
-        found = self._terms.get(place)
+    def _of(self, position: int) -> frozenset[str]:
+        found = self._terms.get(position)
         if found is None:
             config = self._snapshot.config
-            node, content = self._node(place)
+            node, content = self._node(position)
             text = node_text(node, config.fields, content)
-            found = self._terms[place] = frozenset(analyse(text, config.analyser))
+            found = self._terms[position] = frozenset(analyse(text, config.analyser))
         return found
 
 
@@ -103,6 +103,6 @@ def _vectors(snapshot: Snapshot, model: str, ordinals: Ordinals) -> dict[int, Fl
         hits = segment.ordinals[rows] == ordinals
         if segment.live is not None:
             hits &= segment.live[rows]
-        for place in np.flatnonzero(hits).tolist():
-            found[place] = np.array(segment.rows[rows[place]], np.float32)
+        for position in np.flatnonzero(hits).tolist():
+            found[position] = np.array(segment.rows[rows[position]], np.float32)
     return found

@@ -1,1 +1,1 @@
-"""A socket in front of a repository: HTTP, on this machine unless told otherwise."""
+"""Serves a repository over HTTP, by default only on this machine."""

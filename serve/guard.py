@@ -1,8 +1,9 @@
-"""Who may ask: the right token, under a name that this server goes by, from no web page.
+"""Access control of the server: a valid token, an allowed host name, no request from a web page.
 
-A page in a browser can send requests to this machine, also under a name of its own that resolves
-here. So a request must name a host that is on the list, must not carry an `Origin`, and must have
-the token, which no page can know. All of it is checked before a body is read.
+A page in a browser can send requests to this machine, also under a host name of its own that
+resolves to it (DNS rebinding). So a request must name a host that is on the list, must not carry an
+`Origin`, and must have the token, which no page can know. All of this is checked before the body is
+read.
 
 Spec: sync 7.
 """
@@ -21,11 +22,11 @@ class Guard:
     """Decides about each request from its headers."""
 
     def __init__(self, token: str, hosts: frozenset[str]) -> None:
-        """Takes what is asked for.
+        """Sets the token and the accepted hosts.
 
         Args:
             token: of at least 16 printable characters.
-            hosts: the values of `Host` that are answered, in lower case.
+            hosts: the accepted values of `Host`, in lower case.
         """
         if len(token) < TOKEN_CHARACTERS_MIN or not token.isascii() or not token.isprintable():
             raise InvalidInputError(
@@ -36,20 +37,20 @@ class Guard:
         self._hosts = hosts
 
     def check(self, headers: Message) -> None:
-        """Raises unless the request may be answered.
+        """Raises unless the request is allowed.
 
         Raises:
-            InvalidInputError: another host, or a request that a web page sent.
+            InvalidInputError: another host, or a request from a web page.
             RemoteError: kind `unauthorized`.
         """
         hosts = headers.get_all("Host", [])
         if len(hosts) != 1 or hosts[0].strip().lower() not in self._hosts:
             raise InvalidInputError(
-                "host: the request names a host that this server does not go by",
+                "host: the request names a host that is not allowed",
                 hint="start it with --allow-host NAME",
             )
         if headers.get_all("Origin") or headers.get("Sec-Fetch-Site", "none") != "none":
-            raise InvalidInputError("origin: requests of web pages are not answered")
+            raise InvalidInputError("origin: requests from web pages are rejected")
         given = headers.get_all("Authorization", [])
         scheme, _, sent = given[0].partition(" ") if len(given) == 1 else ("", "", "")
         is_right = hmac.compare_digest(sent.strip(" ").encode("utf-8", "replace"), self._token)
@@ -57,15 +58,15 @@ class Guard:
             raise RemoteError(
                 "token: it is missing or wrong",
                 kind=ErrorKind.UNAUTHORIZED,
-                hint="set IBIDEM_TOKEN to what the server was started with",
+                hint="set IBIDEM_TOKEN to the token of the server",
             )
 
 
 def hosts_of(host: str, port: int, more: tuple[str, ...]) -> frozenset[str]:
-    """Returns the values of `Host` that mean this server, in lower case.
+    """Returns the accepted values of `Host`, in lower case.
 
     Args:
-        host: what it is bound to. more: other names of it, with a port or without.
+        host: the address it is bound to. more: further host names, with or without a port.
     """
     names = {f"[{host}]" if ":" in host else host, *more}
     if host in ("127.0.0.1", "::1", "localhost"):

@@ -1,9 +1,8 @@
 """A small HTTP/1.1 server for programs: few requests at a time, each with a deadline and a limit.
 
-It stands on the standard library's parser, which bounds lines and headers. What is added: an answer
-to whatever is not a request, a deadline on everything that is awaited, a bound on how many are
-served at once, bodies only with a stated length, and no word of the request in what is logged or
-answered.
+It uses the standard library's parser, which bounds lines and headers, and adds: an answer to
+malformed requests, a deadline for every wait, a limit on concurrent requests, bodies only with a
+Content-Length, and no part of the request in logs or answers.
 
 A connection is *idle* until the head of a request on it was let in, and again once that is
 answered. Where there are too many, the one that has been idle longest makes room for a new one: so
@@ -33,20 +32,21 @@ from ibidem.objects.forking import ForkLock
 
 CONNECTIONS_MAX = 32
 IDLE_SECONDS = 20.0
-"""How long the next bytes of a request may take, and its head as a whole."""
+"""Seconds that the next bytes of a request may take, and its head as a whole."""
 FIRST_HEAD_SECONDS = 5.0
-"""How long the first head on a connection may take, however long later ones may."""
+"""Seconds that the first head on a connection may take."""
 _LINGER_SECONDS, _LINGER_BYTES = 1.0, 1 << 20
-"""What is still read after a refusal: closing a connection with unread bytes can take the answer
-away from a client that has not read it."""
+"""Bytes still read after a rejection: closing a connection with unread bytes can discard the answer
+before the client has read it.
+"""
 _LINE_BYTES_MAX = 1 << 16
 BODY_BYTES_PER_SECOND_MIN = 16 << 10
-"""A body that comes more slowly than this is given up."""
+"""Minimal rate of a body; slower ones are aborted."""
 _UNIT_BYTES = 64 << 10
 
 
 class Answer(NamedTuple):
-    """What is answered: a message at once, or parts of unknown number."""
+    """An answer: one message, or a stream of parts."""
 
     body: bytes | Iterable[bytes]
     content_type: str
@@ -54,22 +54,22 @@ class Answer(NamedTuple):
 
 
 class Request(NamedTuple):
-    """What was asked, its body still to be read."""
+    """A request whose body has not been read yet."""
 
     method: str
     target: str
-    """Path and query, as they were sent."""
+    """Path and query, as sent."""
     headers: Message
     body: Body
 
 
 class Body:
-    """The body of one request: exactly as many bytes as were stated."""
+    """The body of one request, limited to its Content-Length."""
 
     def __init__(self, stream: io.BufferedReader, size: int) -> None:
         self._stream = stream
         self.left = size
-        """How many bytes were not read yet."""
+        """Number of unread bytes."""
 
     def read(self, size: int, /) -> bytes:
         """Returns at most `size` bytes, none at the end."""
@@ -79,18 +79,18 @@ class Body:
 
 
 class Application:
-    """What a server answers with; a subclass says how."""
+    """The application of a server; subclasses implement it."""
 
     def check(self, method: str, target: str, headers: Message) -> int:
-        """Returns how large the body may be; raises an `IbidemError` for a request to refuse."""
+        """Returns the maximal size of the body; raises an `IbidemError` to reject the request."""
         raise NotImplementedError
 
     def answer(self, request: Request) -> Answer:
-        """Returns the answer; what it raises as an `IbidemError` is told."""
+        """Returns the answer; an `IbidemError` that it raises is sent to the client."""
         raise NotImplementedError
 
     def failure(self, error: IbidemError) -> Answer:
-        """Returns how an error is told."""
+        """Returns the answer for an error."""
         raise NotImplementedError
 
 
@@ -109,30 +109,31 @@ class Listener(ThreadingHTTPServer):
         self.idle_seconds = idle_seconds
         self._lock = ForkLock()
         self._idle: dict[socket.socket, None] = {}
-        """Connections on which nothing that was let in is being answered, longest idle first."""
+        """Connections without a request in progress, longest idle first."""
         self._busy: set[socket.socket] = set()
         super().__init__((host, port), _Handler)
 
     @property
     def port(self) -> int:
-        """The port that is listened on."""
+        """The port of the listener."""
         return int(self.server_address[1])
 
     @property
     def busy_count(self) -> int:
-        """How many connections have a request that was let in and is not answered yet."""
+        """Number of connections with a request in progress."""
         return len(self._busy)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Serves a connection in a thread of its own; where too many are served, the one that has
-        been idle longest is let go, and where none is idle, this one is refused."""
+        """Serves a connection in its own thread; at the limit, the connection that has been idle
+        longest is closed, and if none is idle, this one is rejected.
+        """
         with self._lock:
             is_full = len(self._idle) + len(self._busy) >= CONNECTIONS_MAX
             let_go = next(iter(self._idle), None) if is_full else None
             is_served = let_go is not None or not is_full
             if let_go is not None:
                 del self._idle[let_go]
-                with suppress(OSError):  # it may be gone already
+                with suppress(OSError):  # it may be closed already
                     let_go.shutdown(socket.SHUT_RDWR)
             if is_served:
                 self._idle[request] = None
@@ -143,7 +144,7 @@ class Listener(ThreadingHTTPServer):
 
     def _refuse(self, request: socket.socket) -> None:
         failure = self.application.failure(
-            StorageError("server: it is answering as many as it can", hint="try again")
+            StorageError("server: too many requests in progress", hint="try again")
         )
         assert isinstance(failure.body, bytes), "BUG: a failure in parts"
         head = (
@@ -151,17 +152,17 @@ class Listener(ThreadingHTTPServer):
             f"Content-Type: {failure.content_type}\r\n"
             f"Content-Length: {len(failure.body)}\r\nConnection: close\r\n\r\n"
         )
-        request.setblocking(False)  # what does not fit into the system's buffer is not sent
+        request.setblocking(False)  # data that exceeds the system's buffer is not sent
         with suppress(OSError):
             request.send(head.encode("ascii") + failure.body)
         self.shutdown_request(request)
 
     @contextmanager
     def busy(self, connection: socket.socket) -> Iterator[None]:
-        """Keeps a connection from being let go while a request on it is answered.
+        """Protects a connection from being closed while a request on it is answered.
 
         Raises:
-            ConnectionAbortedError: it was let go already.
+            ConnectionAbortedError: it was closed already.
         """
         with self._lock:
             if connection not in self._idle:
@@ -176,24 +177,24 @@ class Listener(ThreadingHTTPServer):
                 self._idle[connection] = None
 
     def close_request(self, request: Any) -> None:
-        """Closes a connection, whatever came of it."""
+        """Closes a connection, ignoring errors."""
         with self._lock:
             self._idle.pop(request, None)
         super().close_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Says nothing: a peer that breaks off is no event of ours."""
+        """Logs nothing: a disconnecting peer is not an error of the server."""
 
 
 class _Timed(io.RawIOBase):
-    """Reads from a socket while there is time."""
+    """Reads from a socket until a deadline."""
 
     def __init__(self, connection: socket.socket, idle_seconds: float) -> None:
         self._connection = connection
         self._idle_seconds = idle_seconds
         self._deadline = 0.0
         self.read_bytes = 0
-        """How many were read."""
+        """Number of bytes read."""
         self.limit(FIRST_HEAD_SECONDS)
 
     def allow(self, seconds: float) -> None:
@@ -258,24 +259,24 @@ class _Handler(BaseHTTPRequestHandler):
         super().finish()
 
     def handle_expect_100(self) -> bool:
-        # Nobody is told to go on before the guard has looked.
+        # `100 Continue` is sent only after the guard has checked the head.
         self.send_error(HTTPStatus.EXPECTATION_FAILED)
         return False
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """Tells what the standard library refuses, in our form."""
+        """Reports requests that the standard library rejects, in our form."""
         phrase = HTTPStatus(code).phrase.lower()
         failure = self.server.application.failure(InvalidInputError(f"request: {phrase}"))
         self.close_connection = True
         self._send(Answer(failure.body, failure.content_type, code))
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-        """Logs nothing: what is asked for is nobody's business, and may hold secrets."""
+        """Logs nothing: requests are private and may contain secrets."""
 
     def _read_head(self) -> bool:
-        """Reads the head of a request; returns whether it is one that could be answered."""
+        """Reads the head of a request; returns whether it is a valid one."""
         line = self.rfile.readline(_LINE_BYTES_MAX + 1)
-        is_after_blank = line in (b"\r\n", b"\n")  # one may stand before a request
+        is_after_blank = line in (b"\r\n", b"\n")  # one empty line may precede a request
         if is_after_blank:
             line = self.rfile.readline(_LINE_BYTES_MAX + 1)
         if not line and not is_after_blank:
@@ -314,21 +315,21 @@ class _Handler(BaseHTTPRequestHandler):
                     answer = application.answer(request)
                 except IbidemError as error:
                     answer = application.failure(error)
-                except (ConnectionError, TimeoutError):  # of the body, which did not come
+                except (ConnectionError, TimeoutError):  # the body, which did not arrive
                     raise
                 except Exception as error:
                     name = type(error).__name__
                     answer = application.failure(RemoteError(f"the server failed: {name}"))
-                # What is left of a body would be taken for the next request.
+                # The rest of a body would be read as the next request.
                 self.close_connection = self.close_connection or body.left > 0
                 self._send(answer)
-        except ConnectionError:  # the other side broke off, or was let go
+        except ConnectionError:  # the peer disconnected, or was disconnected
             self.close_connection = True
 
     def _body(self, size_max: int) -> Body:
         stated = self.headers.get_all("Content-Length", [])
         if self.headers.get_all("Transfer-Encoding") or self.headers.get_all("Content-Encoding"):
-            raise InvalidInputError("body: expected it as it is, with its length")
+            raise InvalidInputError("body: expected it unencoded, with its length")
         if self.command == "GET" and not stated:
             return Body(self.rfile, 0)  # type: ignore[arg-type]
         if len(stated) != 1 or not stated[0].isascii() or not stated[0].isdigit():
@@ -350,7 +351,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _write(self, answer: Answer) -> None:
         self.connection.settimeout(self.server.idle_seconds)
-        # What is no request, or says that it is one of HTTP/0.9, gets a status line all the same.
+        # Malformed and HTTP/0.9 requests get a status line too.
         self.request_version = self.protocol_version
         self.send_response(answer.status)
         self.send_header("Content-Type", answer.content_type)
@@ -370,12 +371,13 @@ class _Handler(BaseHTTPRequestHandler):
                 self.wfile.write(b"%x\r\n%b\r\n" % (len(unit), unit))
             self.wfile.write(b"0\r\n\r\n")
         except IbidemError:
-            # Too late to say why; without the last chunk the other side knows that it is not whole.
+            # Too late to send the reason; without the last chunk the peer knows that the answer is
+            # incomplete.
             self.close_connection = True
 
 
 def _units(parts: Iterable[bytes]) -> Iterable[bytes]:
-    """Joins small parts, so that each write is worth it."""
+    """Combines small parts into larger writes."""
     waiting: list[bytes] = []
     size = 0
     for part in parts:

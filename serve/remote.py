@@ -1,7 +1,6 @@
-"""A repository as a remote: four requests, answered from what its refs reach.
-
-Reading and pushing need the token. Nothing is changed by a GET, and a push changes refs only after
-all that came with it was checked, in one step.
+"""A repository as a remote: four requests, answered from the blocks that its refs reach. Reading
+and pushing need the token. A GET changes nothing, and a push changes refs in one step, only after
+all its blocks have been checked.
 
 Spec: sync 7.
 """
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 DEFAULT_PORT = 7465
 PUSH_BYTES_MAX = 4 << 30
 PUSHES_MAX = 4
-"""How many pushes are taken in at once; each holds some blocks in memory."""
+"""Maximal number of concurrent pushes; each keeps some blocks in memory."""
 _METHODS = {wire.REFS: "GET", wire.KNOWN: "POST", wire.FETCH: "POST", wire.PUSH: "POST"}
 _TYPES = {wire.KNOWN: wire.CBOR, wire.FETCH: wire.CBOR, wire.PUSH: wire.CAR}
 _PREFIXES = (HEADS, TAGS, NOTES, RUNS, RECEIPTS)
@@ -51,12 +50,12 @@ class RemoteApplication(Application):
         self._remote = LocalRemote(repository.core)
         self._pushing = threading.BoundedSemaphore(PUSHES_MAX)
         self.guard: Guard | None = None
-        """Decides who is answered; nobody, until it is set."""
+        """Decides which requests are allowed; none until it is set."""
         self._is_read_only = is_read_only
         self._push_bytes_max = push_bytes_max
 
     def check(self, method: str, target: str, headers: Message) -> int:
-        """Returns how large the body may be; raises for a request that is not answered."""
+        """Returns the maximal size of the body; raises to reject the request."""
         assert self.guard is not None, "BUG: a request before the guard was set"
         self.guard.check(headers)
         path = _parts(target).path
@@ -68,11 +67,11 @@ class RemoteApplication(Application):
         if path != wire.PUSH:
             return wire.MESSAGE_BYTES_MAX
         if self._is_read_only:
-            raise InvalidInputError("push: this server only gives out")
+            raise InvalidInputError("push: this server is read-only")
         return self._push_bytes_max
 
     def answer(self, request: Request) -> Answer:
-        """Returns the answer to a request that was let in."""
+        """Returns the answer to an allowed request."""
         parts = _parts(request.target)
         if parts.path == wire.REFS:
             return Answer(self._remote.refs(_prefixes(parts.query)).encode(), wire.CBOR)
@@ -96,7 +95,7 @@ class RemoteApplication(Application):
         return Answer(parts_of(), wire.CAR)
 
     def failure(self, error: IbidemError) -> Answer:
-        """Returns how an error is told."""
+        """Returns the answer for an error."""
         return Answer(wire.write_error(error), wire.CBOR, wire.status_of(error))
 
     def _pushed(self, request: Request) -> Answer:
@@ -122,23 +121,23 @@ class RemoteServer(Closing):
         push_bytes_max: int = PUSH_BYTES_MAX,
         idle_seconds: float = IDLE_SECONDS,
     ) -> None:
-        """Begins to listen; nothing is answered before `serve_forever` or `start`.
+        """Starts to listen; no request is answered before `serve_forever` or `start`.
 
         Args:
-            host: a number or name of this machine. port: 0 for any that is free.
-            hosts: further names that it is asked under, such as those of a proxy.
-            is_network_allowed: whether other machines may ask, without encryption.
+            host: a number or name of this machine. port: 0 for any free one. hosts: further host
+            names to accept, such as those of a proxy. is_network_allowed: whether to accept
+            unencrypted connections from other machines.
 
         Raises:
-            InvalidInputError: other machines could ask, and that was not allowed.
+            InvalidInputError: other machines could connect, and that is not allowed.
             RemoteError: the address cannot be listened on.
         """
         if not is_loopback(host) and not is_network_allowed:
             raise InvalidInputError(
                 f"host: got {host!r:.80}, which other machines can reach without encryption",
-                hint="put a server that speaks https in front, or pass --allow-network",
+                hint="put an https reverse proxy in front, or pass --allow-network",
             )
-        Guard(token, frozenset())  # a token that will not do is said before anything listens
+        Guard(token, frozenset())  # an invalid token is reported before anything listens
         application = RemoteApplication(
             repository, is_read_only=is_read_only, push_bytes_max=push_bytes_max
         )
@@ -155,7 +154,7 @@ class RemoteServer(Closing):
 
     @property
     def port(self) -> int:
-        """The port that it listens on."""
+        """The port of the listener."""
         return self._listener.port
 
     @property
@@ -165,12 +164,14 @@ class RemoteServer(Closing):
         return f"http://{host}:{self.port}"
 
     def serve_forever(self) -> None:
-        """Answers until `close` is called from another thread, or the program is interrupted."""
+        """Answers requests until `close` is called from another thread, or the program is
+        interrupted.
+        """
         self._listener.serve_forever(poll_interval=0.2)
 
     def start(self) -> Self:
-        """Answers in a thread of its own."""
-        # Whoever runs it in a thread also waits for it to stop.
+        """Answers requests in its own thread."""
+        # The caller that runs it in a thread also waits for it to stop.
         self._thread = threading.Thread(
             target=self._listener.serve_forever, args=(0.02,), daemon=True
         )

@@ -91,7 +91,7 @@ def write_file(
 
 
 def read_file(path: Path) -> bytes | None:
-    """Returns the bytes of a file, None where there is none.
+    """Returns the bytes of a file, None if there is none.
 
     Raises:
         StorageError: it cannot be read.
@@ -117,7 +117,7 @@ def change_file(
 
     Args:
         path: its folder is made where it is missing, the one above it must exist.
-        change: gets the bytes of the file, None where there is none, and returns the new ones; it
+        change: gets the bytes of the file, None if there is none, and returns the new ones; it
             must not change a file of the same folder by this function.
         mode: permissions of the file; those of a folder that is made are `folder_mode`.
 

@@ -48,7 +48,7 @@ class MemoryStore(Closing):
         return [self.get(cid) for cid in cids]
 
     def has(self, cid: Cid) -> bool:
-        """Tells whether the block is here."""
+        """Returns whether the block is here."""
         self._check_open()
         return cid in self._blocks
 

@@ -47,7 +47,7 @@ class Guard(Protocol):
     """What a store asks about blocks that it must not hold, such as erased ones."""
 
     def refuse(self, cids: Iterable[Cid], *, cells: Mapping[str, bytes | None] = NO_CELLS) -> None:
-        """Raises when one of the blocks must not be put.
+        """Raises if one of the blocks must not be put.
 
         Args:
             cids: CIDs, or a mapping from them to the blocks.
@@ -93,7 +93,7 @@ class Store(Protocol):
         ...
 
     def has(self, cid: Cid) -> bool:
-        """Tells whether the block is here."""
+        """Returns whether the block is here."""
         ...
 
     def put(self, blocks: Mapping[Cid, bytes]) -> None:

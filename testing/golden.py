@@ -1,8 +1,8 @@
-"""Golden answers as text: what was asked and what came, to be read in review and compared in tests.
+"""Golden answers as text: question and answer, to be reviewed and compared in tests.
 
 A file holds the checks of one test, or of one `repo snapshot record`. Its last line is the hash of
-everything before it, so a change of any byte is noticed; and what is read must write back to the
-same bytes. The resolved question is kept whole, so a file can be checked without its test.
+everything before it, so a change of any byte is noticed; and a file that is read must serialise to
+the same bytes. The resolved query is stored completely, so a file can be checked without its test.
 """
 
 from __future__ import annotations
@@ -80,10 +80,10 @@ class Golden:
         return body + f"checksum {blake3(body.encode()).hexdigest()}\n"
 
     def write(self, path: Path) -> None:
-        """Writes the file, whole or not at all.
+        """Writes the file atomically.
 
         Raises:
-            StorageError: the disk refuses.
+            StorageError: a disk error.
         """
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -145,7 +145,7 @@ def read(path: Path) -> Golden:
 
     Raises:
         NotFoundError: there is no such file.
-        CorruptError: its bytes are not those that were written.
+        CorruptError: its bytes were changed.
         StorageError: it cannot be read.
     """
     data = read_file(path)
@@ -164,7 +164,7 @@ def parse(data: bytes, source: str = "golden") -> Golden:
     body += b"\n"
     if last != b"checksum " + blake3(body).hexdigest().encode() or not data.endswith(b"\n"):
         raise CorruptError(
-            f"{source}: the checksum is not that of the text, so it was edited or cut",
+            f"{source}: the checksum is not that of the text, so it was edited or truncated",
             hint="restore the file, or record it again and review the difference",
         )
     try:
@@ -172,12 +172,12 @@ def parse(data: bytes, source: str = "golden") -> Golden:
     except (IbidemError, ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
         raise CorruptError(f"{source}: got {error}, expected a golden of version 1") from error
     if golden.text().encode() != data:
-        raise CorruptError(f"{source}: got text that does not write back to itself")
+        raise CorruptError(f"{source}: got text that does not serialise to itself")
     return golden
 
 
 def question_form(query: Query) -> dict[str, Any]:
-    """Returns what a question says beyond its text, defaults left out, as JSON has it."""
+    """Returns the options of a query except its text and defaults, as JSON."""
     plain = Query(text=query.text, semantics=query.semantics).form()
     form = query.form()
     return {

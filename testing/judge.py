@@ -1,6 +1,5 @@
-"""Comparing an answer with its golden: the modes, and what to say when they differ.
-
-A failure says first what moved, then which commit moved it, then which bytes differ.
+"""Compares an answer with its golden: the modes, and the report of differences. A failure lists
+first what moved, then the commit that moved it, then the bytes that differ.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class ModeName(StrEnum):
-    """How alike two answers have to be; a closed list."""
+    """How similar two answers must be."""
 
     EXACT = "exact"
     RANKS = "ranks"
@@ -39,15 +38,15 @@ class ModeName(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """How alike two answers have to be. The numbers belong to `tolerance`."""
+    """How similar two answers must be. The numbers are for `tolerance`."""
 
     name: ModeName = ModeName.EXACT
     score: float | None = None
-    """By how much a score may differ; None for any."""
+    """Maximal difference of a score; None for any."""
     moved: int = 1
-    """By how many ranks an item may move."""
+    """Maximal number of ranks that an item may move."""
     left: int = 0
-    """How many items may leave, and as many may enter."""
+    """Maximal number of items that may leave, and that may enter."""
 
     @classmethod
     def of(cls, name: str, tolerance: Mapping[str, Any] | None = None) -> Mode:
@@ -74,7 +73,7 @@ class Mode:
         return cls(ModeName(name), **given)
 
     def form(self) -> dict[str, Any]:
-        """Returns the mode as a golden keeps it."""
+        """Returns the mode in the form of a golden."""
         if self.name is not ModeName.TOLERANCE:
             return {"name": str(self.name)}
         numbers = {"score": self.score, "moved": self.moved, "left": self.left}
@@ -82,11 +81,11 @@ class Mode:
 
     @classmethod
     def from_form(cls, form: Mapping[str, Any]) -> Mode:
-        """Returns the mode that a golden keeps."""
+        """Returns the mode recorded in a golden."""
         return cls.of(form["name"], {key: form[key] for key in form if key != "name"})
 
     def accepts(self, check: Check, result: Answer[Item]) -> bool:
-        """Returns whether an answer is as recorded, as far as this mode asks."""
+        """Returns whether an answer agrees with the recorded one in this mode."""
         old = [item.id for item in check.items]
         new = [item.node.id for item in result.items]
         match self.name:
@@ -131,12 +130,12 @@ def question_differences(check: Check, result: Answer[Item], mode: Mode) -> list
 def failure(
     check: Check, result: Answer[Item], mode: Mode, *, repository: Core, at: Graph, ask: Ask
 ) -> list[str]:
-    """Returns what changed, who changed it, and which bytes differ.
+    """Returns lines on what changed, in which commit, and which bytes differ.
 
     Args:
-        check: what was recorded. result: what came. mode: which does not accept it.
-        repository: where the answer comes from. at: the revision that was asked.
-        ask: returns the answer at a revision.
+        check: the recorded answer. result: the new answer. mode: the mode that rejects it.
+        repository: the source of the answer. at: its revision. ask: returns the answer at a
+        revision.
     """
     lines = [f"  {line}" for line in move_lines(compare(check.items, placed(result)))]
     lines += [f"  {line}" for line in _facts(check, result)]
@@ -147,14 +146,14 @@ def failure(
 def responsible(
     check: Check, result: Answer[Item], mode: Mode, *, repository: Core, at: Graph, ask: Ask
 ) -> list[str]:
-    """Returns lines that name the first commit at which the answer is not as recorded.
+    """Returns lines on the first commit at which the answer differs from the recorded one.
 
     The search goes back to the commit, or the root, that the golden names; where the history has
     neither, to the nearest commit, 1, 2, 4, ... back, that gives the recorded answer.
     """
     if check.root == result.root:
         return [
-            "the root is the recorded one: no commit did this, the program did;",
+            "the root is the recorded one: no commit caused this, the program did;",
             "run 'repo doctor --full'",
         ]
     if at.commit is None:
@@ -167,7 +166,7 @@ def responsible(
     if good is None:
         bad, good = _nearest(lambda one: weakest.accepts(check, ask(repository.graph(one))), cids)
     if good is None:
-        return ["no commit can be named: no earlier one that was asked gives the recorded answer"]
+        return ["no commit can be named: no earlier commit tested gives the recorded answer"]
     found = search_answers(
         repository,
         ask,
@@ -177,7 +176,7 @@ def responsible(
         is_last_bad=True,
     )
     if found.first_bad is None or found.cause is None:
-        return ["no commit can be named: every commit that was asked gives the recorded answer"]
+        return ["no commit can be named: every commit tested gives the recorded answer"]
     back = cids.index(found.first_bad.cid)
     distance = "the newest commit" if back == 0 else f"{back} back"
     first, *rest = cause_lines(repository.store, [found.cause])
@@ -209,10 +208,10 @@ def _nearest(
     """Returns the last place that fails and the first that holds, 1, 2, 4, ... back."""
     bad, step = 0, 1
     while bad < len(line) - 1:
-        place = min(step, len(line) - 1)
-        if holds(line[place]):
-            return bad, place
-        bad, step = place, 2 * step
+        position = min(step, len(line) - 1)
+        if holds(line[position]):
+            return bad, position
+        bad, step = position, 2 * step
     return bad, None
 
 

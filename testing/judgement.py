@@ -1,10 +1,8 @@
-"""Judged questions: what should be found, and how much each thing matters.
-
-Two forms are read. JSON lines hold the question beside its judgements:
-`{"query": "how do retries back off", "relevant": ["retries.md"]}` or, with grades,
-`{"id": "q1", "query": "...", "relevant": {"retries.md": 2, "timeouts.md": 1}}`. TREC qrels
-(`question 0 document grade`) and those of BEIR (`query-id corpus-id score`) go with a file of
-questions: `id<TAB>text` lines, or JSON lines with `_id` and `text`.
+"""Judged questions: the relevant documents of each question, with grades. There are two formats.
+JSON lines have the question with its judgements: `{"query": "how do retries back off", "relevant":
+["retries.md"]}` or, with grades, `{"id": "q1", "query": "...", "relevant": {"retries.md": 2,
+"timeouts.md": 1}}`. TREC qrels (`question 0 document grade`) and those of BEIR (`query-id corpus-id
+score`) go with a file of questions: `id<TAB>text` lines, or JSON lines with `_id` and `text`.
 """
 
 from __future__ import annotations
@@ -25,7 +23,7 @@ class Judged:
     id: str
     text: str
     grades: Mapping[str, int]
-    """By document, how much it matters, 0 for not at all; at least one is above."""
+    """Grades by document, 0 for not relevant; at least one is above 0."""
 
 
 def read_judgements(path: Path, queries: Path | None = None) -> list[Judged]:

@@ -22,13 +22,13 @@ Z = 1.959963984540054
 
 
 def recall(ranked: Sequence[str], grades: Mapping[str, int], depth: int) -> float:
-    """Returns which part of what is relevant is among the first `depth`."""
+    """Returns the share of the relevant documents among the first `depth`."""
     relevant = {document for document, grade in grades.items() if grade > 0}
     return len(relevant.intersection(ranked[:depth])) / len(relevant)
 
 
 def reciprocal_rank(ranked: Sequence[str], grades: Mapping[str, int]) -> float:
-    """Returns 1 over the rank of the first relevant document, 0 where there is none."""
+    """Returns 1 over the rank of the first relevant document, 0 if there is none."""
     ranks = (rank for rank, document in enumerate(ranked, 1) if grades.get(document, 0) > 0)
     return 1 / next(ranks, float("inf"))
 

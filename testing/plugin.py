@@ -36,20 +36,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="Write golden answers, and remove stale ones; nothing is written without it.",
     )
     parser.addini("retrieval_directory", "Folder of goldens beside the tests.", default=DIRECTORY)
-    parser.addini("retrieval_repository", "Repository that is asked by default.", default="")
+    parser.addini(
+        "retrieval_repository", "Default repository of the fixture `retrieval`.", default=""
+    )
     parser.addini(
         "retrieval_mode", "How goldens are compared: exact, ranks or set.", default="exact"
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Begins the account of which goldens are used."""
+    """Starts the record of used goldens."""
     config.stash[_LEDGER] = Ledger()
 
 
 @pytest.fixture(scope="session")
 def retrieval_repository(request: pytest.FixtureRequest) -> Iterator[Any]:
-    """The repository or revision that `retrieval` asks: of the ini file, unless you define it."""
+    """The default repository or revision of `retrieval`: that of the ini file, unless you override
+    this fixture.
+    """
     setting = request.config.getini("retrieval_repository")
     if not setting:
         yield None
@@ -172,7 +176,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    """Says what was written, what was removed and what is stale."""
+    """Reports which goldens were written, removed or are stale."""
     written = sorted(Path(path) for path in config.stash[_LEDGER].written)
     stale = config.stash.get(_STALE, [])
     if not written and not stale:

@@ -1,4 +1,4 @@
-"""Quality gates: a change that finds less of what should be found fails a test, with a table."""
+"""Quality gates: a test that fails, with a table, if retrieval quality falls below a threshold."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ Identify = str | Callable[["Item"], str]
 
 @dataclass(frozen=True, slots=True)
 class Gates:
-    """What is demanded."""
+    """The thresholds."""
 
     recall_at: Mapping[int, float]
-    """By depth, the least."""
+    """Thresholds by depth."""
     ndcg_at: Mapping[int, float]
     mrr: float | None = None
     bound: str = "mean"
@@ -47,7 +47,7 @@ class Gates:
 
     @property
     def depth(self) -> int:
-        """How many documents are looked at."""
+        """Number of documents considered."""
         return max([*self.recall_at, *self.ndcg_at, *([] if self.mrr is None else [DEPTH_DEFAULT])])
 
 
@@ -79,12 +79,12 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class QualityReport:
-    """What was measured."""
+    """The result of a measurement."""
 
     measures: tuple[Measure, ...]
     judged: tuple[Judged, ...]
     rankings: tuple[tuple[str, ...], ...]
-    """By question, the documents that came, each once."""
+    """The distinct documents found, by question."""
 
     @property
     def failed(self) -> tuple[Measure, ...]:
@@ -92,7 +92,7 @@ class QualityReport:
         return tuple(measure for measure in self.measures if not measure.is_met)
 
     def text(self) -> str:
-        """Returns the table, and the questions that did worst where a gate is not reached."""
+        """Returns the table, and the worst questions of each gate that is not reached."""
         lines = [
             f"quality over {len(self.judged)} questions",
             f"{len(self.failed)} of {len(self.measures)} gates not reached",
@@ -117,7 +117,7 @@ class QualityReport:
             if measure.values[index] == 1:
                 break
             judged, ranking = self.judged[index], self.rankings[index]
-            places = ", ".join(
+            positions = ", ".join(
                 f"{one_line(document)} at {ranking.index(document) + 1}"
                 if document in ranking
                 else f"{one_line(document)} not found"
@@ -125,7 +125,7 @@ class QualityReport:
                 if grade > 0
             )
             lines.append(
-                f"  {measure.values[index]:7.4f}  {one_line(judged.text, width=60)!r}: {places}"
+                f"  {measure.values[index]:7.4f}  {one_line(judged.text, width=60)!r}: {positions}"
             )
         return lines
 
@@ -139,12 +139,12 @@ def measure(
     identify: Identify,
     options: Mapping[str, Any],
 ) -> QualityReport:
-    """Asks every judged question at a revision and returns the measures.
+    """Runs all judged questions at a revision and returns the measures.
 
     Args:
         at: where.
         judgements: see `read_judgements`. queries: likewise.
-        gates: what is demanded; they say how many documents are looked at.
+        gates: the thresholds; they determine the number of documents considered.
         identify: names an item as the judgements do: `id`, `source`, `props.NAME` or a function.
         options: those of `Revision.retrieve`; `limit` is set here, unless given.
     """

@@ -1,4 +1,4 @@
-"""Asking again what a golden records, from the golden alone."""
+"""Checks a golden again without its test."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def recheck(repository: Core, at: Graph, check: Check) -> list[str]:
-    """Returns what differs from the recorded answer, as lines; nothing where it is the same.
+    """Returns the differences from the recorded answer, as lines; none if it is the same.
 
     Raises:
         InvalidInputError: the question needs a reranker or a token estimator of its test.

@@ -1,7 +1,7 @@
 """The fixture `retrieval`: checks answers against the goldens of one test, and gates quality.
 
-Nothing is written unless it was asked for. Each test has a file of its own, so tests may run in any
-order and in several processes.
+Nothing is written without `--retrieval-update`. Each test has a file of its own, so tests may run
+in any order and in several processes.
 """
 
 from __future__ import annotations
@@ -70,15 +70,15 @@ class Retrieval:
         kind: str = "nodes",
         **options: Any,
     ) -> Answer[Any]:
-        """Asks a question and returns the answer; the test fails unless it is as recorded.
+        """Runs a query and returns the answer; the test fails unless it is as recorded.
 
         Args:
             subject: a repository or a revision; or the question, for `retrieval_repository`.
             text: the question, after a subject.
-            name: tells the checks of a test apart; by default `1`, `2` and so on.
+            name: distinguishes the checks of a test; by default `1`, `2` and so on.
             mode: `exact`, `ranks`, `set` or `tolerance`; by default what `retrieval_mode` says.
             tolerance: with that mode, some of `score`, `moved` and `left`; see `judge.Mode`.
-            kind: what is asked for: `nodes`, or the `records` of a graph memory.
+            kind: the kind of items: `nodes`, or the `records` of a graph memory.
             options: those of `Revision.retrieve`, or of `Revision.records`.
         """
         if kind not in _QUESTIONS:
@@ -114,17 +114,16 @@ class Retrieval:
         identify: str | Callable[[Item], str] = "id",
         **options: Any,
     ) -> QualityReport:
-        """Asks every judged question; the test fails where a measure is below its gate.
+        """Runs all judged questions; the test fails if a measure is below its gate.
 
         Args:
             judgements: a file of JSON lines or of TREC qrels; see `judgement.read_judgements`. A
                 relative path begins at the test's folder.
-            subject: a repository or a revision; by default `retrieval_repository`.
-            queries: with qrels, the file of the questions.
-            recall_at: by depth, the least recall. ndcg_at: by depth, the least nDCG.
-            mrr: the least mean reciprocal rank.
-            bound: `mean`, or `lower` for the lower end of the 95 % interval to reach the gate.
-            identify: what names an item in the judgements: `id`, `source` for the path of its
+            subject: a repository or a revision; by default `retrieval_repository`. queries: with
+            qrels, the file of the questions. recall_at: minimal recall by depth. ndcg_at: minimal
+            nDCG by depth. mrr: minimal mean reciprocal rank. bound: `mean`, or `lower` for the
+            lower end of the 95 % interval to reach the gate. identify: what names an item in the
+            judgements: `id`, `source` for the path of its
                 document, `props.NAME`, or a function of the item.
             options: those of `Revision.retrieve`.
         """

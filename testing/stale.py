@@ -1,7 +1,6 @@
-"""Which goldens a session used, so that it can tell those that nothing uses any more.
-
-Only a module of which every collected test ran is judged, and only tests that passed: one that was
-skipped, deselected or failed may not have come to its checks. Standard library only.
+"""Tracks the goldens that a session used, in order to report unused ones. Only modules of which
+every collected test ran are considered, and only tests that passed: a skipped, deselected or failed
+test may not have reached its checks. Standard library only.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ class Ledger:
             self.written.add(str(path))
 
     def account(self) -> dict[str, Any]:
-        """Returns what another process needs of this one, in plain lists and maps."""
+        """Returns the record for another process, as plain lists and maps."""
         return {
             "collected": self.collected,
             "partial": sorted(self.partial),
@@ -61,14 +60,14 @@ class Ledger:
         }
 
     def merge(self, account: dict[str, Any]) -> None:
-        """Adds the account of another process."""
+        """Merges the record of another process."""
         self.collected.update(account["collected"])
         self.used.update(account["used"])
         for name in ("partial", "finished", "passed", "written"):
             getattr(self, name).update(account[name])
 
     def stale(self, directory: str) -> list[Stale]:
-        """Returns what nothing uses, by path.
+        """Returns the unused goldens, by path.
 
         Args:
             directory: the name of the folder of goldens beside the tests.
@@ -100,7 +99,7 @@ class Ledger:
 
 
 def remove(stale: list[Stale]) -> None:
-    """Deletes files that nothing uses, and folders that this leaves empty."""
+    """Deletes unused files, and folders that become empty."""
     for one in stale:
         if one.check is None:
             one.path.unlink(missing_ok=True)

@@ -1,1 +1,1 @@
-"""Options that several commands take, and what they mean to the library."""
+"""Options that several commands share, and their translation into library arguments."""

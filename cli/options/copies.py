@@ -1,4 +1,4 @@
-"""What the commands that copy have in common: options, and how a copy is told."""
+"""Options and reports shared by the commands that copy between repositories."""
 
 from __future__ import annotations
 
@@ -23,28 +23,30 @@ def include_option(function: Function) -> Function:
         "--include",
         type=click.Choice(["notes", "runs", "receipts"]),
         multiple=True,
-        help="Copy these too, beside branches and tags; may be repeated.",
+        help="Also copy these, in addition to branches and tags; may be repeated.",
     )(function)
 
 
 def address_options(function: Function) -> Function:
-    """Adds what an URL needs beside itself: `token_file` and `is_plain_allowed`."""
+    """Adds the options of a URL, passed on as `token_file` and `is_plain_allowed`."""
     function = click.option(
         "--allow-plain-http",
         "is_plain_allowed",
         is_flag=True,
-        help="Send the token over http to another machine, readable on the way.",
+        help="Allow sending the token to another machine over unencrypted http.",
     )(function)
     return click.option(
         "--token-file",
         metavar="PATH",
-        help="File with the token for an URL, readable by its owner only [env IBIDEM_TOKEN has it "
-        "instead].",
+        help=(
+            "File with the access token for a URL, readable only by its owner [or env "
+            "IBIDEM_TOKEN]."
+        ),
     )(function)
 
 
 def token(session: Session) -> str | None:
-    """Returns the token that the environment gives."""
+    """Returns the access token of the environment, None if it has none."""
     return session.environment.get(TOKEN) or None
 
 
@@ -54,7 +56,7 @@ def show_report(
     """Prints what was copied.
 
     Args:
-        to_stderr: whether standard output is taken by the copy itself.
+        to_stderr: whether standard output carries the copied data.
     """
     if session.json and not to_stderr:
         output.emit(command, _shape(report))
@@ -74,7 +76,7 @@ def show_report(
         output.note(f"{output.plural(report.erasure_count, 'erasure')} carried out here")
     if report.refused_erasure_count:
         refused = output.plural(report.refused_erasure_count, "erasure")
-        output.note(f"{refused} not carried out: signed by no key that may erase here")
+        output.note(f"{refused} not carried out: not signed by a key that may erase here")
 
 
 def _shape(report: CopyReport) -> dict[str, Any]:

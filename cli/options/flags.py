@@ -1,4 +1,4 @@
-"""Options of the command line made of the table of a question's options, and what they hold."""
+"""Builds command line options from the table of query options, and reads their values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TYPES: Mapping[str, type] = {"int": int, "float": float}
 
 
 def added(options: Iterable[Option]) -> Callable[[Function], Function]:
-    """Returns what adds the flags of some options to a command, in order."""
+    """Returns a decorator that adds the flags of these options to a command, in order."""
     flags = [_option(one) for one in options]
 
     def add(function: Function) -> Function:
@@ -26,10 +26,11 @@ def added(options: Iterable[Option]) -> Callable[[Function], Function]:
 
 
 def taken(options: Iterable[Option], given: dict[str, Any]) -> dict[str, Any]:
-    """Takes some options out of the parameters of a command; returns those that were given, by the
-    names that the library has for them."""
+    """Removes these options from the parameters of a command; returns the given ones by their
+    library names.
+    """
     found = {one.name: given.pop(one.flag.parameter) for one in options if one.flag is not None}
-    # 0 is a number here, and equal to False.
+    # 0 is a valid number, and equals False.
     return {
         name: value
         for name, value in found.items()

@@ -1,8 +1,7 @@
-"""Which node or edge a person means, who wrote its id or the beginning of that.
-
-Beginnings are looked for among what the caller may see, so that no error tells of anything else. A
-command that takes no `--trust` speaks for who may see everything, unless the environment says who
-asks. What a beginning is, `repo/id_prefix.py` says.
+"""Resolves an id or a unique prefix, as typed by a person, to a node or edge. Prefixes are matched
+only against what the caller may see, so that no error reveals anything else. A command without
+`--trust` acts for a caller who may see everything, unless the environment names another caller.
+`repo/id_prefix.py` defines prefixes.
 """
 
 from __future__ import annotations
@@ -21,17 +20,17 @@ if TYPE_CHECKING:
 
 
 def node_at(session: Session, repository: Repository, text: str, at: str = "HEAD") -> NodeId:
-    """Returns the node of a revision that is meant."""
+    """Returns the node of a revision with this id or prefix."""
     return _seen(session, repository, at).node_id(text)
 
 
 def staged_node(session: Session, repository: Repository, tx: Transaction, text: str) -> NodeId:
-    """Returns the node that is meant, of those as a transaction has them."""
+    """Returns the node with this id or prefix, staged ones included."""
     return node_at(session, repository, text) if is_restricted(session) else tx.node_id(text)
 
 
 def staged_edge(session: Session, repository: Repository, tx: Transaction, text: str) -> EdgeId:
-    """Returns the edge that is meant, of those as a transaction has them."""
+    """Returns the edge with this id or prefix, staged ones included."""
     if is_restricted(session):
         return _seen(session, repository, "HEAD").edge_id(text)
     return tx.edge_id(text)
@@ -40,7 +39,7 @@ def staged_edge(session: Session, repository: Repository, tx: Transaction, text:
 def node_among(
     session: Session, repository: Repository, ids: Iterable[NodeId], text: str, *, where: str
 ) -> NodeId:
-    """Returns the node that is meant, of some."""
+    """Returns the one of these nodes with this id or prefix."""
     from ibidem.objects.ids import NodeId
     from ibidem.repo.id_prefix import resolve_prefix, sorted_from
 

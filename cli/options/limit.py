@@ -1,6 +1,5 @@
-"""The option `--limit`: how many at most, said in the same way wherever there are many.
-
-0 is none and `all` is every one, as 0 and None are in Python.
+"""The option `--limit`: the maximal number of results, the same for all commands. 0 means none and
+`all` means no limit, as 0 and None do in Python.
 """
 
 from __future__ import annotations
@@ -17,13 +16,13 @@ ALL = "all"
 def limit_option(
     what: str, *, default: int | str = ALL, short: bool = False, low: int = 0
 ) -> Callable[[Function], Function]:
-    """Returns what adds `--limit`, passed on as a number, or as None for all.
+    """Returns a decorator that adds `--limit`, passed on as a number, or as None for all.
 
     Args:
-        what: the plural of what is counted, as a sentence begins.
-        default: what holds without the option.
+        what: the counted thing, plural and capitalised.
+        default: the value without the option.
         short: adds `-n` as well.
-        low: the least number that makes sense.
+        low: the smallest valid number.
     """
 
     def read(context: click.Context, parameter: click.Parameter, value: str) -> int | None:

@@ -1,8 +1,6 @@
-"""Reads the small languages of the options: properties, filters, vectors, values from files.
-
-A value is JSON where it reads as a JSON number, truth value, text in quotes, list or object;
-anything else is text as it stands. So `year=2024` is a number and `lang=en` is text; `code='"7"'`
-is the text 7.
+"""Parses option values: properties, filters, vectors, times, paths and files. A value that is a
+valid JSON number, boolean, string, list or object is read as JSON; anything else is plain text. So
+`year=2024` is a number and `lang=en` is text; `code='"7"'` is the text 7.
 """
 
 from __future__ import annotations
@@ -25,7 +23,7 @@ _EXISTS = re.compile(r"^(?P<name>[^=<>!?]+)\?$")
 
 
 def value(text: str) -> Any:
-    """Returns the value that `text` writes."""
+    """Returns the value written as `text`."""
     try:
         return json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError):
@@ -65,7 +63,7 @@ def conditions(texts: Iterable[str]) -> dict[str, Any] | None:
         merged.setdefault(name, {})[operator] = wanted
     if sum(map(len, merged.values())) == len(parts):
         return merged
-    # The same comparison twice on one property, as a list property can satisfy.
+    # Both must hold, which a list property can satisfy.
     return {"and": [{name: {operator: wanted}} for name, operator, wanted in parts]}
 
 
@@ -85,7 +83,7 @@ def vector(text: str) -> tuple[str, np.ndarray[Any, Any]]:
     """Returns the model and the (d,) float32 array of `MODEL=FILE.npy`.
 
     Raises:
-        InvalidInputError: it is not of that form, or the file does not hold one vector of numbers.
+        InvalidInputError: it has another form, or the file does not contain one vector of numbers.
     """
     model, equals, name = text.rpartition("=")
     if not equals or not model or not name:
@@ -151,7 +149,7 @@ def text_or_file(text: str | None) -> bytes | None:
     try:
         return Path(text[1:]).read_bytes()
     except (OSError, ValueError) as error:
-        raise InvalidInputError(f"--content: can not read {text[1:]!r}: {error}") from error
+        raise InvalidInputError(f"--content: cannot read {text[1:]!r}: {error}") from error
 
 
 def _no_constant(text: str) -> Any:

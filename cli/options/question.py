@@ -1,4 +1,4 @@
-"""The options of a question, the same wherever one is asked, and what they mean to the library."""
+"""The query options, shared by all commands that search, and their library arguments."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
 
 
 def question_options(function: Function) -> Function:
-    """Adds the options of a question, passed on for `options`."""
+    """Adds the query options, passed on for `options`."""
     return limited(default("limit"))(function)
 
 
 def limited(default: int) -> Callable[[Function], Function]:
-    """Returns what adds the options of a question, with so many items unless it says another."""
+    """Returns a decorator that adds the query options and `--limit` with this default."""
 
     def add(function: Function) -> Function:
         return flags.added(_FLAGGED)(limit_option("Items", default=default)(function))
@@ -42,20 +42,20 @@ def limited(default: int) -> Callable[[Function], Function]:
 
 
 def options(session: Session, *, limit: int | None, **given: Any) -> dict[str, Any]:
-    """Returns the options of `Revision.retrieve` that a command line gives."""
+    """Returns the arguments of `Revision.retrieve` for a command line."""
     found: dict[str, Any] = {"limit": limit}
     for name, value in flags.taken(_FLAGGED, given).items():
         read = _READERS.get(name)
         mapping, _, key = name.rpartition(".")
         (found.setdefault(mapping, {}) if mapping else found)[key] = read(value) if read else value
-    assert not given, f"BUG: {sorted(given)} are no options of a question"
+    assert not given, f"BUG: {sorted(given)} are no query options"
     if model := found.pop("model", None):
         found["embedder"] = embedders.embedder(session, model)
     return _walks(found)
 
 
 def _walks(found: dict[str, Any]) -> dict[str, Any]:
-    """Returns the options with those of the lanes that walk edges: `--etype` is about both."""
+    """Returns the options with those of the graph and community lanes; `--etype` is for both."""
     graph = found.pop("graph", {})
     types = {"etypes": list(graph.pop("etypes"))} if "etypes" in graph else {}
     if "mode" not in graph and graph:

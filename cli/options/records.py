@@ -1,4 +1,4 @@
-"""What the commands about records share: the options of a record, and what a change shows."""
+"""The options of a record, and the output of a change, shared by the commands of `repo memory`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ibidem.retrieve.records.record import Record
 
     Named = Callable[[str], NodeId]
-    """From what a person wrote to the record that is meant."""
+    """Resolves an id or prefix to a record."""
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 TYPES = ("Working", "Entity", "Semantic", "Competence", "PlanGraph", "Episodic")
@@ -30,18 +30,18 @@ _RECORD = (
         type=click.Choice(TYPES),
         default="Semantic",
         show_default=True,
-        help="What the record is.",
+        help="Type of the record.",
     ),
-    click.option("--scope", default="", help="In which scope it holds; in none if not given."),
-    click.option("--level", default="low", show_default=True, help="How sensitive it is."),
-    click.option("--confidence", type=float, metavar="SHARE", help="How sure it is, from 0 to 1."),
-    click.option("--name", "names", multiple=True, help="Of an entity: its name, then others."),
+    click.option("--scope", default="", help="Scope of the record [default: none]."),
+    click.option("--level", default="low", show_default=True, help="Sensitivity level."),
+    click.option("--confidence", type=float, metavar="SHARE", help="Confidence, from 0 to 1."),
+    click.option("--name", "names", multiple=True, help="Name of an entity; repeat for aliases."),
     click.option(
         "--from",
         "sources",
         multiple=True,
         metavar="KIND=REF",
-        help="Where it is from, such as observation=URL; again for more.",
+        help="Source of the record, such as observation=URL; may be repeated.",
     ),
 )
 
@@ -66,7 +66,7 @@ def revised(
     operation: str,
     change: Callable[[GraphMemory, Named], list[NodeId]],
 ) -> None:
-    """Makes a change, and shows the records that it is about."""
+    """Makes a change and shows the affected records."""
     with session.open() as repository:
         memory = memory_of(session, repository, author)
         named = partial(node_at, session, repository)
@@ -76,7 +76,7 @@ def revised(
 def changed(
     session: Session, repository: Repository, operation: str, records: list[NodeId]
 ) -> None:
-    """Shows the records that a change is about."""
+    """Shows the records affected by a change."""
     head = repository.head
     if session.json:
         commit = None if head is None else str(head)
@@ -90,7 +90,7 @@ def changed(
 def noted(
     session: Session, author: str | None, record: str, say: Callable[[Any, NodeId, str], Any]
 ) -> None:
-    """Says something of a record in the notes, and shows where they are then."""
+    """Writes a note on a record, and shows the new head of the notes."""
     who = session.author(author)
     with session.open() as repository:
         about = node_at(session, repository, record)
@@ -111,7 +111,7 @@ def record_of(
     names: tuple[str, ...],
     sources: tuple[str, ...],
 ) -> Record:
-    """Returns the record that the options say."""
+    """Returns the record that the options describe."""
     from ibidem.retrieve.records.record import Record, RecordType
 
     payload: dict[str, Any] = {}

@@ -1,8 +1,8 @@
-"""Writes `docs/question-options.md` out of the table of a question's options.
+"""Generates `docs/question-options.md` from the table of query options.
 
     python -m ibidem.cli.options.reference > docs/question-options.md
 
-A test compares the page with what this returns, so it can not fall behind.
+A test compares the page with what this returns, so it cannot fall behind.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from ibidem.retrieve.query.options import COUNT_MAX, DEFAULT, GROUPS, LIMIT_OF_P
 
 _HEAD = f"""# Options of a question
 
-Made from `retrieve/query/options.py` by `python -m ibidem.cli.options.reference`; do not edit.
-`retrieve` takes all but those of packs and records, `packs` and `prompt` take those of packs too;
-there the default of `limit` is {LIMIT_OF_PACKS}. `GraphMemory.retrieve_graph` takes those of
-records, by the name after the dot. An option with a dot stands in the mapping before the dot:
-`retrieve("retries", graph={{"mode": "decay", "seeds": 5}})`. A mapping that may also be a boolean
-is asked for with its defaults by `True`. The third column has the flag of the command line, the
-fourth the place in the canonical form of the query, which receipts keep.
+Generated from `retrieve/query/options.py` by `python -m ibidem.cli.options.reference`; do not edit.
+`retrieve` takes all options except those of packs and records. `packs` and `prompt` also take those
+of packs, and their default of `limit` is {LIMIT_OF_PACKS}. `GraphMemory.retrieve_graph` takes those
+of records, by the name after the dot. An option with a dot is a key of the mapping before the dot:
+`retrieve("retries", graph={{"mode": "decay", "seeds": 5}})`. Where a mapping may also be a boolean,
+`True` selects its defaults. The column "in the query" names the field of the canonical form of the
+query, which receipts keep.
 """
 _COLUMNS = ("option", "takes", "flag", "in the query", "default", "meaning")
 _POWERS = {COUNT_MAX: "2^53", 2**63 - 1: "2^63 - 1", -(2**63): "-2^63"}
@@ -39,8 +39,10 @@ def _section(name: str) -> Iterator[str]:
     yield _row(["---"] * len(_COLUMNS))
     for option in GROUPS[name]:
         flag = "" if option.flag is None else f"`{option.flag.name}`"
-        place = "" if option.place is None else f"`{option.place}`"
-        yield _row((f"`{option.name}`", _takes(option), flag, place, _default(option), option.help))
+        position = "" if option.place is None else f"`{option.place}`"
+        yield _row(
+            (f"`{option.name}`", _takes(option), flag, position, _default(option), option.help)
+        )
     yield ""
 
 

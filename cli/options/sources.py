@@ -1,7 +1,6 @@
-"""What `add`, `commit` and the demo share: documents and JSON lines into a transaction.
-
-Files below the folder of the repository are named by their path from there, so that the same files
-get the same ids from wherever the command is run.
+"""Ingests documents and JSON lines into a transaction, for `add`, `commit` and the demo. Files
+below the folder of the repository are named by their path relative to it, so that the same files
+get the same ids wherever the command is run.
 """
 
 from __future__ import annotations
@@ -37,12 +36,10 @@ def ingest_paths(
     """Ingests files, folders and, for `-`, JSON lines from standard input.
 
     Args:
-        session: says whether a progress bar is drawn.
-        tx: written to.
-        paths: in the order given.
-        folder: the repository's; what lies below it is named from there, anything else from itself.
-        prune: whether documents of files that are gone from a folder below it are removed.
-        strict: whether the first thing that is wrong raises.
+        session: determines whether a progress bar is drawn. tx: written to. paths: in the order
+        given. folder: the folder of the repository; files below it are named by their relative
+        path, others by their file name. prune: whether to remove the documents of files deleted
+        from a folder below it. strict: whether the first invalid file or line raises an error.
     """
     from ibidem.ingest.ingest import ingest
     from ibidem.ingest.report import Report
@@ -53,7 +50,7 @@ def ingest_paths(
     if prune and any(str(path) != "-" for path in outside):
         raise InvalidInputError(
             f"--prune: got {str(outside[0])!r}, expected only paths below {str(folder)!r}",
-            hint="only there does a path tell which document came from which file",
+            hint="only there are documents named by the paths of their files",
         )
     _note_outside(session, outside, folder)
     with progress_bar(session, "ingesting") as advance:
@@ -75,7 +72,7 @@ def ingest_paths(
 
 
 def report_json(report: Report) -> dict[str, Any]:
-    """Returns an ingest's report as JSON."""
+    """Returns the report of an ingest as JSON."""
     return {
         "documents": {
             "added": report.documents_added,
@@ -98,7 +95,7 @@ def report_json(report: Report) -> dict[str, Any]:
 
 
 def report_lines(report: Report) -> list[str]:
-    """Returns what an ingest did as lines for people; trouble goes through `note_trouble`."""
+    """Returns the report of an ingest as lines of text; `note_trouble` prints the failures."""
     lines = [
         _counted(
             "documents", report.documents_added, report.documents_changed, report.documents_removed
@@ -114,7 +111,7 @@ def report_lines(report: Report) -> list[str]:
 
 
 def note_trouble(report: Report) -> None:
-    """Writes what went wrong or was left out to standard error."""
+    """Writes failures, warnings and skipped files to standard error."""
     for path, error in report.errors:
         output.note(f"{output.bad('failed:')} {output.one_line(path)}: {error}")
     for path, warning in report.warnings:
@@ -131,12 +128,12 @@ def _counted(noun: str, added: int, changed: int, removed: int) -> str:
 
 
 def _is_below(path: Path, folder: Path) -> bool:
-    # Links are not followed: a path is named as it was given.
+    # Symbolic links are not resolved: a path is named as given.
     return Path(os.path.abspath(path)).is_relative_to(os.path.abspath(folder))  # noqa: PTH100
 
 
 def _note_outside(session: Session, paths: Sequence[Path], folder: Path) -> None:
-    """Says how documents from elsewhere are named: two of one name are one document."""
+    """Notes how documents from outside are named: files of the same name are one document."""
     files = [path for path in paths if str(path) != "-" and path.exists()]
     if session.json or not files:
         return

@@ -1,7 +1,6 @@
-"""Who asks: the option `--trust`, and what a person writes there.
-
-It is a courtesy, not a boundary: whoever can run the command can say `all`. What keeps others out
-is the permissions of the files, or the token of a server.
+"""The option `--trust`: the caller's level and scopes under a trust policy. It is a convenience,
+not a security boundary: whoever can run the command can pass `all`. Access is controlled by file
+permissions, or by the token of a server.
 """
 
 from __future__ import annotations
@@ -31,37 +30,40 @@ def trust_option(function: Function) -> Function:
         metavar="LEVEL[:SCOPES]",
         expose_value=False,
         callback=keep,
-        help="Who asks, where there is a trust policy: a level such as medium or 2, then scopes "
-        "with commas, or * for every one; `all` sees everything. You choose it yourself: it keeps "
-        "nothing from anybody who can read the repository's files [env IBIDEM_TRUST].",
+        help=(
+            "Level and scopes of the caller under a trust policy: a level such as medium or 2, "
+            "then a comma-separated list of scopes or * for all; `all` sees everything. Not a "
+            "security boundary: whoever can read the repository's files can choose any level [env "
+            "IBIDEM_TRUST]."
+        ),
     )(function)
 
 
 def trust_options(session: Session) -> dict[str, Any]:
-    """Returns who asks as an option of a question, none where nobody is said."""
+    """Returns the caller as a query option; empty if no caller was given."""
     trust = trust_of(session)
     return {} if trust is None else {"trust": trust}
 
 
 def check_owner(session: Session, what: str) -> None:
-    """Raises `InvalidInputError` where somebody is said to ask who may not see everything."""
+    """Raises `InvalidInputError` if the given caller may not see everything."""
     if is_restricted(session):
         from ibidem.objects.errors import InvalidInputError
 
         raise InvalidInputError(
-            f"trust: {what} has no level, expected somebody who may see everything",
-            hint="show a node by its id, or ask as the owner: --trust all",
+            f"trust: {what} has no level, expected a caller who may see everything",
+            hint="show a node by its id, or pass --trust all",
         )
 
 
 def is_restricted(session: Session) -> bool:
-    """Tells whether somebody is said to ask who may not see everything."""
+    """Returns whether the given caller may not see everything."""
     trust = trust_of(session)
     return trust is not None and not trust.everything
 
 
 def trust_of(session: Session) -> TrustContext | None:
-    """Returns who asks, as the option says or else the environment; None where neither does.
+    """Returns the caller given by the option, else by the environment; None without either.
 
     Raises:
         InvalidInputError: no such level.

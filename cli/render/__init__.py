@@ -1,1 +1,1 @@
-"""What several commands print: canonical JSON for programs, lines for people."""
+"""Output shared by several commands: canonical JSON for programs, lines for people."""

@@ -1,7 +1,6 @@
-"""An answer as text and as JSON: what was found and where it stands, its cost, what was left out.
-
-Items show the rendering that the budget counted, character for character but for escapes, so what
-one reads is what a model would get.
+"""An answer as text and as JSON: items and their source locations, cost, and what was left out. An
+item is shown as the exact text that the budget counted, apart from escapes, so that people read
+what a model would get.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ def answer_json(result: Answer[Item], locations: list[Location | None]) -> dict[
 
     Args:
         result: the answer.
-        locations: where each item stands in its document, in the order of the items.
+        locations: the source location of each item, in the order of the items.
     """
     return {
         **outcome_json(result),
@@ -53,7 +52,7 @@ def _direct_json(result: Answer[Item]) -> dict[str, Any] | None:
 
 
 def outcome_json(result: Answer[AnswerItem]) -> dict[str, Any]:
-    """Returns what all answers have, of nodes or of packs, as JSON."""
+    """Returns the fields that answers of nodes and of packs share, as JSON."""
     return {
         **shapes.fields_json(
             result,
@@ -73,7 +72,7 @@ def outcome_json(result: Answer[AnswerItem]) -> dict[str, Any]:
 
 
 def lanes_json(lanes: Mapping[str, LaneScore]) -> dict[str, Any]:
-    """Returns what lanes said of a node as JSON."""
+    """Returns the ranks and scores of a node in each lane as JSON."""
     return {
         name: shapes.fields_json(lane, "rank", "score", "contribution")
         for name, lane in lanes.items()
@@ -88,7 +87,7 @@ def answer_lines(
     explain: bool,
     is_partial: bool = False,
 ) -> list[str]:
-    """Returns a result as lines for people; `is_partial` where erased nodes were left out of it."""
+    """Returns a result as lines for people; `is_partial` if erased nodes were left out of it."""
     kept = receipt_line(receipt, is_partial=is_partial)
     lines = [cost_line(result), kept]
     if result.direct is not None:
@@ -104,15 +103,15 @@ def answer_lines(
 
 
 def receipt_line(receipt: str | None, *, is_partial: bool = False) -> str:
-    """Returns the receipt of an answer, or why it has none."""
+    """Returns the receipt of an answer, or the reason why it has none."""
     if receipt:
         return faint(f"receipt {receipt}")
-    why = "erased nodes were left out" if is_partial else "the answer is too long for one"
+    why = "erased nodes were left out" if is_partial else "the answer is too long for a receipt"
     return faint(f"no receipt: {why}")
 
 
 def cost_line(result: Answer[AnswerItem], noun: str = "item") -> str:
-    """Returns what an answer cost and how much was left out, on one line."""
+    """Returns one line with the tokens used and the number of nodes left out."""
     budget = "" if result.tokens_budget is None else f" of {result.tokens_budget:,}"
     reasons = ", ".join(
         f"{count:,} by {reason}" for reason, count in sorted(result.dropped_counts.items()) if count
@@ -123,11 +122,11 @@ def cost_line(result: Answer[AnswerItem], noun: str = "item") -> str:
 
 
 def item_lines(rank: int, item: Item, location: Location | None) -> list[str]:
-    """Returns one item: its place in the answer and in its source, then its rendering."""
-    place = shapes.location_line(location) if location else output.one_line(item.node.ntype)
+    """Returns one item as lines: its rank, its location in its source, its text."""
+    position = shapes.location_line(location) if location else output.one_line(item.node.ntype)
     score = faint(f"score {item.score:.6g}, {plural(item.tokens, 'token')}")
     body = item.rendered.splitlines()
-    return [f"[{rank}] {strong(place)}  {score}", *(f"    {line}" for line in body)]
+    return [f"[{rank}] {strong(position)}  {score}", *(f"    {line}" for line in body)]
 
 
 def warning_lines(result: Answer[AnswerItem]) -> list[str]:

@@ -1,4 +1,4 @@
-"""What became of an answer, as JSON: for `diff --query` and `bisect`."""
+"""Differences between answers, as JSON: for `diff --query` and `bisect`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def end_json(result: Answer[Item]) -> dict[str, Any]:
-    """Returns one of the answers that are compared."""
+    """Returns one of the compared answers as JSON."""
     receipt = result.receipt
     commit = None if receipt is None else receipt.commit
     return {
@@ -27,7 +27,7 @@ def end_json(result: Answer[Item]) -> dict[str, Any]:
 
 
 def move_json(move: Move) -> dict[str, Any]:
-    """Returns what became of one item."""
+    """Returns the change of one item as JSON."""
     item = move.after or move.before
     assert item is not None, "BUG: an item of neither answer"
     return {
@@ -41,7 +41,7 @@ def move_json(move: Move) -> dict[str, Any]:
 
 
 def cause_json(cause: Cause) -> dict[str, Any]:
-    """Returns a commit that changed an answer."""
+    """Returns a commit that changed an answer as JSON."""
     return {
         "commit": shapes.block_json(cause.commit),
         "commit_count": cause.commits_count,

@@ -1,4 +1,4 @@
-"""What differs between two states, as JSON and as lines: for `diff`, `status` and `show`."""
+"""Changes between two states, as JSON and as lines: for `diff`, `status` and `show`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def change_json(change: Change) -> dict[str, Any]:
 
 
 def counts_json(changes: Iterable[Change]) -> dict[str, dict[str, int]]:
-    """Returns how many things of each family were added, changed and removed."""
+    """Returns how many records of each family were added, changed and removed."""
     from ibidem.objects.root import FAMILIES
 
     counts = Counter((change.family, change.action) for change in changes)
@@ -40,14 +40,14 @@ def counts_json(changes: Iterable[Change]) -> dict[str, dict[str, int]]:
 
 
 def change_lines(store: Store, changes: Sequence[Change], *, limit: int | None = None) -> list[str]:
-    """Returns one line a change, and how many more there are than `limit`."""
+    """Returns one line per change up to `limit`, and a line with the number of further ones."""
     lines = [_line(store, change) for change in changes[:limit]]
     more = len(changes) - len(lines)
     return [*lines, f"and {more:,} more"] if more else lines
 
 
 def summary(changes: Sequence[Change]) -> str:
-    """Returns what changed in one clause."""
+    """Returns a one-line summary of the changes."""
     from ibidem.objects.root import NOUNS
 
     counts = Counter((change.family, change.action) for change in changes)

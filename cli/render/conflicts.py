@@ -1,4 +1,4 @@
-"""Conflicts as JSON and as lines: for `merge` and its kin, `status` and `resolve`."""
+"""Conflicts as JSON and as lines: for `merge`, `rebase` and the like, `status` and `resolve`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def conflict_json(found: OpenConflict) -> dict[str, Any]:
 
 
 def conflict_lines(store: Store, found: Sequence[OpenConflict]) -> list[str]:
-    """Returns each conflict with the values that meet in it."""
+    """Returns the lines of each conflict with its conflicting values."""
     lines = []
     for each in found[:_SHOWN]:
         lines.append(output.bad(f"! {each.what} {each.id}") + f"  {each.reason}")
@@ -42,10 +42,10 @@ def conflict_lines(store: Store, found: Sequence[OpenConflict]) -> list[str]:
 def merge_lines(
     store: Store, outcome: Outcome, changed: Sequence[Change], found: Sequence[OpenConflict]
 ) -> list[str]:
-    """Returns what a merge changed, and the conflicts that it recorded."""
+    """Returns the lines on what a merge changed, and on its conflicts."""
     lines = [f"{outcome}: {changes.summary(changed)}"]
     if found:
-        lines += ["", f"{output.plural(len(found), 'conflict')} to settle"]
+        lines += ["", f"{output.plural(len(found), 'conflict')} to resolve"]
         lines += [f"  {line}" for line in conflict_lines(store, found)]
     return lines
 
@@ -53,7 +53,7 @@ def merge_lines(
 def merge_json(
     outcome: Outcome, changed: Iterable[Change], found: Iterable[OpenConflict]
 ) -> dict[str, Any]:
-    """Returns the same as JSON."""
+    """Returns what a merge changed, and its conflicts, as JSON."""
     return {
         "outcome": str(outcome),
         "counts": changes.counts_json(changed),
@@ -67,7 +67,7 @@ def commits_json(commits: Iterable[Commit]) -> list[dict[str, Any]]:
 
 
 def _values(store: Store, found: OpenConflict) -> list[str]:
-    """Returns for each field in conflict what the sides say, as far as it was not erased."""
+    """Returns the values of each conflicting field on both sides, except erased ones."""
     from ibidem.objects.errors import NotFoundError
     from ibidem.repo.merge.fields import fields_of
 
@@ -75,7 +75,7 @@ def _values(store: Store, found: OpenConflict) -> list[str]:
     for side in found.conflict.sides:
         try:
             sides.append(fields_of(store.get(side)))
-        except NotFoundError:  # erased on purpose, as a kind of it
+        except NotFoundError:  # an erased block is a missing one
             continue
     rows = []
     for name in found.fields:
@@ -86,7 +86,7 @@ def _values(store: Store, found: OpenConflict) -> list[str]:
 
 
 def _text(name: str, value: bytes | None) -> str:
-    """Returns what a side says in a field; of a layout, which parts it has."""
+    """Returns one side's value of a field as text; of a layout, its parts."""
     from ibidem.objects import codec
     from ibidem.repo.merge.fields import LAYOUT
 

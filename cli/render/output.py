@@ -1,8 +1,7 @@
-"""What the program writes: text for people, canonical JSON for programs, errors for both.
-
-Data goes to standard output, everything else to standard error. Text that comes out of a repository
-is never trusted: `say` and `note` show control, escape and direction-changing characters and send
-none. JSON carries the exact text, with sorted keys, in UTF-8 whatever the locale says.
+"""Output of the program: text for people, canonical JSON for programs, errors for both. Data goes
+to standard output, everything else to standard error. Text from a repository is never trusted:
+`say` and `note` print control, escape and bidirectional characters in escaped form. JSON has the
+exact text, with sorted keys, in UTF-8 whatever the locale is.
 """
 
 from __future__ import annotations
@@ -21,8 +20,9 @@ from ibidem.objects.printable import one_line as one_line
 from ibidem.objects.printable import printable, printable_json, printable_line
 
 _PLAIN, _STRONG, _FAINT, _GOOD, _BAD = map(chr, range(0xD800, 0xD805))
-"""Marks of styles, the first that of their end. They are lone surrogates, which text of a
-repository cannot have, so a mark is always ours."""
+"""Markers of styles, the first of them ends a style. They are lone surrogates, which text in a
+repository cannot contain, so a marker is always our own.
+"""
 _STYLES = {_STRONG: "\x1b[1m", _FAINT: "\x1b[2m", _GOOD: "\x1b[32m", _BAD: "\x1b[31m"}
 _RESET = "\x1b[0m"
 _MARKS = re.compile(f"([{_PLAIN}{''.join(_STYLES)}])")
@@ -43,8 +43,7 @@ def plural(count: int, noun: str) -> str:
 def table(rows: Sequence[Sequence[str]], *, indent: str = "") -> list[str]:
     """Returns aligned lines: every column but the last is padded to its widest cell.
 
-    Styles take no room, and no line ends with blanks. Cells are made printable, so that what is
-    shown is what is measured.
+    Styles have no width, and no line ends with blanks. Cells are escaped before they are measured.
     """
     if not rows:
         return []
@@ -66,23 +65,25 @@ def _width(cell: str) -> int:
 def say(*lines: str) -> None:
     """Writes lines of human text to standard output.
 
-    Each argument is one line whatever is in it: what could steer a terminal, or begin a line of its
-    own, is written as an escape, so no command has to remember to.
+    Each argument is printed as one line: control characters and line breaks in it are escaped here,
+    so that no command can forget to.
     """
     for line in lines:
         click.echo(_styled(line))
 
 
 def note(*lines: str) -> None:
-    """Writes lines that are not data to standard error, as safe as `say`."""
+    """Writes lines that are not data to standard error, escaped as in `say`."""
     for line in lines:
         click.echo(_styled(line), err=True)
 
 
 def _escaped(line: str) -> str:
-    """Returns a line that is safe to write but for the marks of styles."""
+    """Returns the line with everything escaped except the markers of styles."""
     parts = _MARKS.split(line)
-    return "".join(part if place % 2 else printable_line(part) for place, part in enumerate(parts))
+    return "".join(
+        part if position % 2 else printable_line(part) for position, part in enumerate(parts)
+    )
 
 
 def _styled(line: str) -> str:
@@ -90,7 +91,7 @@ def _styled(line: str) -> str:
 
 
 def strong(text: str) -> str:
-    """Returns `text` in bold, where colour is on and `say` or `note` writes it."""
+    """Returns `text` marked as bold; `say` and `note` apply it where colour is on."""
     return f"{_STRONG}{text}{_PLAIN}"
 
 
@@ -123,7 +124,8 @@ def emit_error(kind: str, message: str, hint: str | None) -> None:
 def print_error(message: str, hint: str | None, *, color: bool) -> None:
     """Writes an error and what to do next to standard error.
 
-    Lines of a message after its first are indented: text in it cannot pass for a message of ours.
+    Continuation lines of a message are indented, so that quoted text cannot pass for a message of
+    the program.
     """
     title = click.style("error:", fg="red", bold=True)
     first, *rest = printable(message).split("\n")
@@ -135,7 +137,7 @@ def print_error(message: str, hint: str | None, *, color: bool) -> None:
 
 
 def canonical_json(value: Any) -> bytes:
-    """Returns JSON with sorted keys and no spare blanks, in UTF-8."""
+    """Returns JSON with sorted keys and no optional blanks, in UTF-8."""
     text = json.dumps(
         value,
         ensure_ascii=False,
@@ -155,7 +157,7 @@ def pairs(values: Iterable[tuple[str, str]], *, indent: str = "") -> list[str]:
 
 
 def _plain(value: object) -> object:
-    """Writes what JSON lacks as DAG-JSON does: links and bytes under the key `/`."""
+    """Converts links and bytes as DAG-JSON does: to an object with the key `/`."""
     if isinstance(value, bytes | bytearray | memoryview):
         body = base64.b64encode(bytes(value)).decode("ascii").rstrip("=")
         return {"/": {"bytes": body}}

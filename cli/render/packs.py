@@ -23,7 +23,7 @@ def pack_options(function: Function) -> Function:
 
 
 def taken(given: dict[str, Any]) -> dict[str, Any]:
-    """Takes the options of packs out of all that were given, as the library names them."""
+    """Removes the options of packs from the given ones and returns them by their library names."""
     return flags.taken(OF_PACKS.values(), given)
 
 
@@ -51,9 +51,9 @@ def packs_lines(found: Answer[Pack], receipt: str | None) -> list[str]:
 
 
 def pack_lines(rank: int, pack: Pack) -> list[str]:
-    """Returns one pack as lines for people: where it stands, then its text."""
-    place = " > ".join((pack.source or "", *pack.heading_path)).strip(" >")
-    name = output.one_line(place or str(pack.entry.id))
+    """Returns one pack as lines for people: its location, then its text."""
+    position = " > ".join((pack.source or "", *pack.heading_path)).strip(" >")
+    name = output.one_line(position or str(pack.entry.id))
     facts = (
         f"{pack.alias}, score {pack.score:.6g}, {plural(len(pack.hits), 'hit')}, "
         f"{plural(pack.tokens, 'token')}"

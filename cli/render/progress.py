@@ -1,7 +1,6 @@
 """A progress bar on a terminal, nothing in a pipe.
 
-It is drawn on standard error, where it can not get between data, and rich is loaded only when it is
-drawn.
+It is drawn on standard error, apart from data, and rich is loaded only when it is drawn.
 """
 
 from __future__ import annotations
@@ -13,12 +12,12 @@ from contextlib import contextmanager
 from ibidem.cli.session import Session
 
 Advance = Callable[[int, int | None], None]
-"""Called with how much is done and, where it is known, of how much."""
+"""Called with the amount done and the total, None if unknown."""
 
 
 @contextmanager
 def progress_bar(session: Session, title: str) -> Iterator[Advance]:
-    """Shows a bar under `title` until the block ends, and takes it away."""
+    """Shows a bar with this title until the block ends, then removes it."""
     if session.json or not sys.stderr.isatty() or session.environment.get("TERM") == "dumb":
         yield _ignore
         return

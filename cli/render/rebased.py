@@ -1,4 +1,4 @@
-"""What `rebase`, `cherry-pick` and `revert` say about the commits that they made again."""
+"""The report of `rebase`, `cherry-pick` and `revert` on the commits that they created."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def tell(
     *,
     dry_run: bool = False,
 ) -> None:
-    """Prints what was done, and ends with 1 where it left conflicts."""
+    """Prints the report, and exits with 1 if there are conflicts."""
     if session.json:
         found = conflicts.merge_json(done.outcome, done.changes, done.conflicts)
         found["commits"] = conflicts.commits_json(done.commits)
@@ -41,7 +41,7 @@ def tell(
             output.say(f"commit {commit.cid}  {output.one_line(commit.message, width=60)}")
         for commit in done.dropped:
             message = output.one_line(commit.message, width=60)
-            reason = "tombstones stay" if done.kept else "its change is there already"
+            reason = "tombstones stay" if done.kept else "its change is already present"
             output.say(f"dropped {commit.cid}  {message}  ({reason})")
         output.say(*conflicts.merge_lines(store, done.outcome, done.changes, done.conflicts))
         if done.conflicts:
@@ -51,13 +51,11 @@ def tell(
 
 
 def tell_kept(nodes: Sequence[NodeId]) -> None:
-    """Says which nodes a tombstone still hides, though what was done would have taken it away."""
+    """Lists the nodes that a tombstone still hides although the change would have removed it."""
     if not nodes:
         return
-    stays = "a tombstone stays" if len(nodes) == 1 else "tombstones stay"
-    output.note(
-        f"{stays} on {output.plural(len(nodes), 'node')}: what was forgotten stays forgotten"
-    )
+    stays = "a tombstone remains" if len(nodes) == 1 else "tombstones stay"
+    output.note(f"{stays} on {output.plural(len(nodes), 'node')}: hidden nodes stay hidden")
     output.note(*(f"  {node}" for node in nodes[:SHOWN_MAX]))
     if len(nodes) > SHOWN_MAX:
         output.note(f"  and {len(nodes) - SHOWN_MAX:,} more; --json has all")

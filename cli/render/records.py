@@ -1,4 +1,4 @@
-"""Records and what ties them to each other, as text and as JSON."""
+"""Records and their relations, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def records_lines(answer: Answer[RecordItem]) -> list[str]:
 
 
 def skipped(answer: Answer[RecordItem]) -> dict[str, int]:
-    """Returns how many records and relations each limit kept out."""
+    """Returns how many records and relations each limit excluded."""
     edges_skipped = _graph_of(answer).edges_skipped
     return {"node_limit": answer.dropped_total, "edge_limit": edges_skipped}
 

@@ -1,6 +1,5 @@
-"""How objects are written: the JSON shapes of `docs/json.md` and the lines for people.
-
-Links and bytes inside properties are written as DAG-JSON does; see `output.canonical_json`.
+"""Objects as text and as JSON, in the shapes of `docs/json.md`. Links and bytes inside properties
+are written as in DAG-JSON; see `output.canonical_json`.
 """
 
 from __future__ import annotations
@@ -20,22 +19,23 @@ if TYPE_CHECKING:
     from ibidem.objects.node import Node
 
 SHORT = 21
-"""Characters of a CID that a table shows. The first nine are those of every CID of ours."""
+"""Characters of a CID in tables. The first nine are the same in all our CIDs."""
 
 
 def short(cid: Cid) -> str:
-    """Returns the beginning of a commit's CID that a table shows; it names a revision."""
+    """Returns the abbreviated CID of a commit for tables; it can be used as a revision."""
     return str(cid)[:SHORT]
 
 
 def head_line(head: Cid | None) -> str:
-    """Returns where a branch stands, None where it has no commit."""
-    return f"head is {'not there yet: no commit' if head is None else head}"
+    """Returns a line with the head of a branch, None for one without a commit."""
+    return f"head is {'unset: no commit yet' if head is None else head}"
 
 
 def block_json(value: Node | Edge | Commit) -> dict[str, Any]:
-    """Returns a value as JSON, by the table of its fields; content as whether there is any, parts
-    by their ids, times in microseconds since 1970 UTC."""
+    """Returns a value as JSON, by its table of fields; content as a boolean (present or not), parts
+    by their ids, times in microseconds since 1970 UTC.
+    """
     return {"cid": str(value.cid), **value.TABLE.json(value)}
 
 
@@ -53,7 +53,7 @@ def _plain(value: Any) -> Any:
 
 
 def location_json(location: Location | None) -> dict[str, Any] | None:
-    """Returns where a passage stands as JSON."""
+    """Returns the source location of a passage as JSON."""
     if location is None:
         return None
     return {
@@ -69,9 +69,9 @@ def location_line(location: Location) -> str:
     """Returns `path:first-last > heading > heading`."""
     first, last = location.line_start, location.line_stop - 1
     lines = f"{first}" if last <= first else f"{first}-{last}"
-    place = f"{output.one_line(location.source or str(location.document_id))}:{lines}"
+    position = f"{output.one_line(location.source or str(location.document_id))}:{lines}"
     return " > ".join(
-        [place, *(output.one_line(heading, width=60) for heading in location.heading_path)]
+        [position, *(output.one_line(heading, width=60) for heading in location.heading_path)]
     )
 
 

@@ -55,8 +55,8 @@ class ChunkNumbers:
         starts, sizes = edges[0::2] + 1, edges[1::2] - edges[0::2]
         # Eight bytes from any place on, as a little-endian integer; reading them is not copying.
         words: Keys = np.ndarray((len(raw) - 7,), "<u8", raw, strides=(1,))
-        place = np.minimum(sizes, _KEY_BYTES)
-        low, high = words[starts] & _LOW[place], words[starts + 8] & _HIGH[place]
+        position = np.minimum(sizes, _KEY_BYTES)
+        low, high = words[starts] & _LOW[position], words[starts + 8] & _HIGH[position]
         found = self._looked_up(low, high)
         left = np.flatnonzero((found < 0) | (sizes > _KEY_BYTES))
         if len(left):

@@ -107,5 +107,5 @@ def _exchanged(parts: FamilyParts, sources: FamilyParts, merged: Segment) -> Fam
     result = Part(merged, dead or None)
     kept = [part for part in parts if part.segment.name in now]
     # The tail stays last; it is what new rows join.
-    place = len(kept) - 1 if kept and kept[-1] is parts[-1] else len(kept)
-    return (*kept[:place], *([result] if result.live_count else []), *kept[place:])
+    position = len(kept) - 1 if kept and kept[-1] is parts[-1] else len(kept)
+    return (*kept[:position], *([result] if result.live_count else []), *kept[position:])

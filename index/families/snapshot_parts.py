@@ -27,7 +27,7 @@ MERGES: Mapping[str, Merge] = {
     **{kind: rows.merge for kind, rows in ROWS.items()},
 }
 """How the segments of each kind of family are merged."""
-_ORDER = {kind: place for place, kind in enumerate(MERGES)}
+_ORDER = {kind: position for position, kind in enumerate(MERGES)}
 
 
 @record

@@ -268,11 +268,11 @@ class VectorRows(FamilyRows):
         """Returns the columns; the components are handed over, so this ends the collecting."""
         ordinals, order = _ordered(self.ids, ordinals_of)
         rows = np.empty((len(order), self.dim or 0), dtype=np.float32)
-        place = np.empty(len(order), dtype=np.int64)
-        place[order] = np.arange(len(order))
+        position = np.empty(len(order), dtype=np.int64)
+        position[order] = np.arange(len(order))
         start = 0
         for some in self._rows:
-            rows[place[start : start + len(some)]] = some
+            rows[position[start : start + len(some)]] = some
             start += len(some)
         self._rows.clear()
         dense = {"rows": rows} | encode_rows(rows)
@@ -331,11 +331,11 @@ class VectorPattern:
 
     def read(self, blocks: Sequence[bytes]) -> tuple[Bytes, Array] | None:
         """Returns digests (n, 32) and components (n, d) float32; None where a block differs."""
-        joined = b"".join(blocks)
+        merged = b"".join(blocks)
         size = len(self.sample)
-        if len(joined) != size * len(blocks) or any(len(block) != size for block in blocks):
+        if len(merged) != size * len(blocks) or any(len(block) != size for block in blocks):
             return None
-        table = np.frombuffer(joined, np.uint8).reshape(len(blocks), size)
+        table = np.frombuffer(merged, np.uint8).reshape(len(blocks), size)
         of_stop = self.of_start + 32
         for part in (
             slice(0, self.of_start),

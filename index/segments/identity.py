@@ -71,17 +71,17 @@ def find_rows(segment: Segment, ids: Bytes) -> Array:
     if not len(column) or not len(ids):
         return found
     pending = np.arange(len(ids))
-    place = np.searchsorted(column, high)
+    position = np.searchsorted(column, high)
     order, ids_of = segment.column("order"), segment.column("ids")
     while len(pending):
-        inside = place < len(column)
-        pending, place = pending[inside], place[inside]
-        same = column[place] == high[pending]
-        pending, place = pending[same], place[same]
-        rows = order[place].astype(np.int64)
+        inside = position < len(column)
+        pending, position = pending[inside], position[inside]
+        same = column[position] == high[pending]
+        pending, position = pending[same], position[same]
+        rows = order[position].astype(np.int64)
         hit = ids_of[rows].view(_BIG)[:, 1] == low[pending]
         found[pending[hit]] = rows[hit]
-        pending, place = pending[~hit], place[~hit] + 1
+        pending, position = pending[~hit], position[~hit] + 1
     return found
 
 

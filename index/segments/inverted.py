@@ -66,7 +66,7 @@ class Inverted:
         return starts
 
     def find(self, key: bytes) -> int | None:
-        """Returns the index of a byte key, None when there is none; the last ones are remembered,
+        """Returns the index of a byte key, None if there is none; the last ones are remembered,
         over all snapshots."""
         assert self.keys is not None, "BUG: number keys are searched by their column"
         try:
@@ -247,20 +247,20 @@ def _renumber(
             values = reader.values.whole()
             value_parts.append(values if is_whole else values[kept])
     if len(packed_parts) == 2 and len(packed_parts[1]) * _SMALL_SHARE < len(packed_parts[0]):
-        place = np.searchsorted(packed_parts[0], packed_parts[1])
-        both = np.insert(packed_parts[0], place, packed_parts[1])
+        position = np.searchsorted(packed_parts[0], packed_parts[1])
+        both = np.insert(packed_parts[0], position, packed_parts[1])
         first, second = len(packed_parts[0]), len(packed_parts[1])
-        order = np.insert(np.arange(first), place, np.arange(first, first + second))
-        return both, _inserted(value_parts, place) if value_parts else None, order
+        order = np.insert(np.arange(first), position, np.arange(first, first + second))
+        return both, _inserted(value_parts, position) if value_parts else None, order
     packed = np.concatenate(packed_parts)
     order = np.argsort(packed, kind="stable")  # sorted runs: a merge, not a sort
     return packed[order], np.concatenate(value_parts)[order] if value_parts else None, order
 
 
-def _inserted(parts: Sequence[Array], place: Array) -> Array:
+def _inserted(parts: Sequence[Array], position: Array) -> Array:
     large, small = parts
     common = np.result_type(large, small)
-    return np.insert(large.astype(common, copy=False), place, small.astype(common, copy=False))
+    return np.insert(large.astype(common, copy=False), position, small.astype(common, copy=False))
 
 
 def _posting_columns(prefix: str, packed: Array, key_count: int) -> Columns:

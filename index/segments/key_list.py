@@ -89,8 +89,8 @@ class KeyList:
             if not self._sample:
                 self._whole()
                 self._sample = [self[index] for index in range(0, high, _SAMPLED_EVERY)]
-            place = bisect_left(self._sample, key)
-            high = min(high, place * _SAMPLED_EVERY)
+            position = bisect_left(self._sample, key)
+            high = min(high, position * _SAMPLED_EVERY)
             low = max(low, high - _SAMPLED_EVERY, 0)
         views = self._views
         while low < high:
@@ -145,26 +145,26 @@ def union_keys(lists: Sequence[KeyList]) -> tuple[Bytes, Array, list[Array]]:
     rank[np.fromiter(map(numbers.__getitem__, keys), dtype=np.int64, count=len(keys))] = np.arange(
         len(keys), dtype=np.uint64
     )
-    tables = [rank[places] for places in met]
+    tables = [rank[positions] for positions in met]
     columns = key_columns("", keys)
     return columns[".keys"], columns[".ends"], tables
 
 
 def _with_few(many: KeyList, few: Sequence[bytes]) -> tuple[Bytes, Array, list[Array]]:
     """Returns the union without looking at more of `many` than the places of `few` in it."""
-    places, is_new, low = [], [], 0
+    positions, is_new, low = [], [], 0
     for key in few:
         low = many.find(key, low)
-        places.append(low)
+        positions.append(low)
         is_new.append(low == len(many) or many[low] != key)
-    place = np.array(places, dtype=np.int64)
+    position = np.array(positions, dtype=np.int64)
     new = np.array(is_new, dtype=bool)
-    inserted = np.bincount(place[new], minlength=len(many) + 1).cumsum()
+    inserted = np.bincount(position[new], minlength=len(many) + 1).cumsum()
     table_many = (np.arange(len(many)) + inserted[:-1]).astype(np.uint64)
-    table_few = (place + np.cumsum(new) - new).astype(np.uint64)
+    table_few = (position + np.cumsum(new) - new).astype(np.uint64)
     pieces: list[bytes | memoryview] = []
     start = 0
-    for key, at, fresh in zip(few, places, is_new, strict=True):
+    for key, at, fresh in zip(few, positions, is_new, strict=True):
         if fresh:
             pieces += (many.between(start, at), key)
             start = at
@@ -172,6 +172,6 @@ def _with_few(many: KeyList, few: Sequence[bytes]) -> tuple[Bytes, Array, list[A
     sizes = np.fromiter(
         (len(key) for key, fresh in zip(few, is_new, strict=True) if fresh), np.int64
     )
-    lengths = np.insert(many.lengths(), place[new], sizes)
+    lengths = np.insert(many.lengths(), position[new], sizes)
     blob = np.frombuffer(b"".join(pieces), dtype=np.uint8)
     return blob, offsets(lengths)[1:].copy(), [table_many, table_few]

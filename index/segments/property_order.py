@@ -67,10 +67,10 @@ def property_order(parts: Iterable[Part], name: str) -> PropertyOrder:
     found: list[Ordinals] = []
     ranks: list[npt.NDArray[np.int64]] = []
     for (part, ordinals, counts), table in zip(pairs, tables, strict=True):
-        places = np.repeat(table.astype(np.int64), counts)
+        positions = np.repeat(table.astype(np.int64), counts)
         if part.dead:
             keep = ~np.isin(ordinals, np.asarray(part.dead.to_array(), np.uint32))
-            ordinals, places = ordinals[keep], places[keep]
+            ordinals, positions = ordinals[keep], positions[keep]
         found.append(ordinals)
-        ranks.append(places)
+        ranks.append(positions)
     return PropertyOrder(np.concatenate(found), np.concatenate(ranks), keys, prefix)

@@ -116,7 +116,7 @@ class FolderSegmentStore:
             raise CorruptError(f"index file {name}: it holds another segment")
 
     def __contains__(self, name: str) -> bool:
-        """Tells whether a segment came from here, whatever became of its file."""
+        """Returns whether a segment came from here, whatever became of its file."""
         return name in self._open
 
     def damaged(self, names: Iterable[str]) -> set[str]:
@@ -125,7 +125,7 @@ class FolderSegmentStore:
         return {name for name in names if name in self and self._is_damaged(name)}
 
     def discard(self, names: Iterable[str]) -> bool:
-        """Removes files and forgets that they were open; tells whether all of them are gone."""
+        """Removes files and forgets that they were open; returns whether all of them are gone."""
         gone = set(names)
         for name in gone:
             self._open.pop(name, None)
@@ -183,10 +183,10 @@ def _in_one_buffer(file: SegmentFile) -> memoryview:
     room = np.empty(file.size_bytes + ALIGNMENT, dtype=np.uint8)
     start = -room.ctypes.data % ALIGNMENT
     target = room[start : start + file.size_bytes].data
-    place = 0
+    position = 0
     for piece in file.pieces:
-        target[place : place + len(piece)] = piece
-        place += len(piece)
+        target[position : position + len(piece)] = piece
+        position += len(piece)
     return target
 
 

@@ -42,15 +42,17 @@ class Term:
     @property
     def dense(self) -> npt.NDArray[np.uint8] | None:
         """(n,) uint8: the impacts by row, where many rows have the term."""
-        places: dict[int, int] | None = self._segment.cache.get("dense places")
-        if places is None:
+        indices: dict[int, int] | None = self._segment.cache.get("dense places")
+        if indices is None:
             wide = self._segment["dense.terms"].tolist()
-            places = {index: place for place, index in enumerate(wide)}
-            self._segment.cache["dense places"] = places
-        place = places.get(self._index)
-        if place is None:
+            indices = {index: position for position, index in enumerate(wide)}
+            self._segment.cache["dense places"] = indices
+        position = indices.get(self._index)
+        if position is None:
             return None
-        found: npt.NDArray[np.uint8] = self._segment.column("dense.impacts")[place : place + 1][0]
+        found: npt.NDArray[np.uint8] = self._segment.column("dense.impacts")[
+            position : position + 1
+        ][0]
         return found
 
     def positions(self) -> tuple[Array, Array]:

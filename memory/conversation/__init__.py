@@ -1,1 +1,1 @@
-"""Conversation: threads of messages that are kept, chosen from, and made shorter without loss."""
+"""Conversation: threads of messages, with selection and lossless summarisation."""

@@ -1,7 +1,8 @@
-"""What changes a thread: each a function on one transaction, tried again where another was first.
+"""Changes of a thread: each a function on one transaction, retried if another writer was first.
 
-Everything that decides an ord is read from the root that the transaction began on, and whatever
-gives an ord or a range writes the thread's node: two such writers never both succeed on one root.
+Everything that determines an ord is read from the transaction's base root, and every change that
+assigns an ord or a range writes the thread's node, so two such writers never both succeed on one
+root.
 """
 
 from __future__ import annotations
@@ -50,18 +51,18 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 RACES_MAX = 200
 _LOCK = ForkLock()
-"""Held while this process writes a thread: its own threads take turns and lose no races."""
+"""Held while this process writes a thread, so that its own threads do not race."""
 
 Vectors = dict[str, Any]
-"""By text, the vector of it."""
+"""Vectors by text."""
 
 
 @record
 class Written:
-    """What a change came to."""
+    """The result of a change."""
 
     ords: tuple[int, ...]
-    """Places of the messages that were kept now."""
+    """Ords of the stored messages."""
     commit: Commit | None
     """None where nothing changed."""
 
@@ -74,10 +75,10 @@ def changed(
     message: str,
     time: int,
 ) -> tuple[T, Commit | None]:
-    """Returns what a change returned, and its commit, after as many tries as it takes.
+    """Returns the result of a change and its commit, after retries if necessary.
 
     Raises:
-        ConflictError: other writers were first every time.
+        ConflictError: another writer was first at every attempt.
     """
     for race in range(1, RACES_MAX + 1):
         tx = repository.transaction(author=author, message=message, time=time, on_conflict="raise")
@@ -96,7 +97,7 @@ def changed(
 def append(
     tx: Transaction, thread: str, messages: Sequence[Message], now: int, known: Mapping[str, int]
 ) -> tuple[int, ...]:
-    """Stages messages after the last one; returns their ords, of known ones the old.
+    """Stages messages after the last one; returns their ords, for known messages the existing ones.
 
     Args:
         known: by the caller's id, the ord of a message that the thread has.
@@ -110,11 +111,11 @@ def append(
         if message.id is not None and message.id in known:
             ords.append(known[message.id])
             continue
-        place = next_ord + len(fresh)
-        fresh.append((tx.add_node(MESSAGE, **fields_of(message, thread, place, now)), message))
-        ords.append(place)
+        position = next_ord + len(fresh)
+        fresh.append((tx.add_node(MESSAGE, **fields_of(message, thread, position, now)), message))
+        ords.append(position)
         if message.id is not None:
-            known[message.id] = place
+            known[message.id] = position
     if fresh or state is None:
         _extend(tx, thread, state, next_ord, fresh)
     return tuple(ords)
@@ -155,26 +156,27 @@ def _extend(
 def unsaved(
     repository: Repository, tx: Transaction, thread: str, messages: Sequence[Message]
 ) -> Sequence[Message]:
-    """Returns those of a whole conversation that are not kept yet.
+    """Returns the messages of a whole conversation that are not stored yet.
 
     Raises:
-        InvalidInputError: kind `id-collision`: what is kept is not how the conversation begins.
+        InvalidInputError: kind `id-collision`: the stored messages are not a prefix of the
+        conversation.
     """
     state = tx.find_node(thread_id(thread))
     if state is None:
         return messages
     info = thread_info(state)
     first, stop = info.cleared, info.next_ord
-    for place in range(first, min(stop, first + len(messages))):
-        node = tx.find_node(message_id(thread, place))
+    for position in range(first, min(stop, first + len(messages))):
+        node = tx.find_node(message_id(thread, position))
         if node is None:
-            continue  # erased: what it said is not known any more
-        kept, given = stored(node, repository.core), messages[place - first]
+            continue  # erased: its text is no longer known
+        kept, given = stored(node, repository.core), messages[position - first]
         if (kept.role, kept.text) != (given.role, given.text):
             raise InvalidInputError(
-                f"messages[{place - first}]: got another one than thread {thread!r} has at {place}",
+                f"messages[{position - first}]: thread {thread!r} has another one at {position}",
                 kind=ErrorKind.ID_COLLISION,
-                hint="append what is new, or clear the thread first",
+                hint="append only new messages, or clear the thread first",
             )
     return messages[stop - first :]
 
@@ -210,9 +212,8 @@ def summarize(
     now: int,
     model: str | None,
 ) -> NodeId:
-    """Stages a summary that stands for messages first..last, both included.
-
-    Whoever may see all of the messages may see it.
+    """Stages a summary of messages first..last, both included. It is visible to callers who may see
+    all of the messages.
 
     Raises:
         InvalidInputError: not a range of messages of the thread, another summary shares one, or
@@ -228,7 +229,7 @@ def summarize(
         raise InvalidInputError(
             f"range: got {last - first + 1} messages, expected at most {SOURCES_MAX}",
             kind=ErrorKind.LIMIT_EXCEEDED,
-            hint="make several summaries",
+            hint="write several summaries",
         )
     for other in ranges:
         if first <= other[1] and other[0] <= last:
@@ -237,8 +238,8 @@ def summarize(
                 f"{other[0]} to {other[1]}",
                 kind=ErrorKind.ID_COLLISION,
             )
-    places = range(first, last + 1)
-    found = [node for place in places if (node := tx.find_node(message_id(thread, place)))]
+    positions = range(first, last + 1)
+    found = [node for position in positions if (node := tx.find_node(message_id(thread, position)))]
     policy = policy_of(Config.from_map(tx.base.config))
     props: dict[str, Any] = {
         **derived_labels(policy, (node.props for node in found)),

@@ -1,8 +1,7 @@
-"""Context for a model from several sources under one budget, and how it is shown.
-
-Each source has a weight and gets its part of the tokens, by the largest remainder. What one source
-has shown, another does not show again; messages are told apart by their ids, never by their texts.
-Summaries are shown between fences that their text cannot contain.
+"""Builds the context for a model from several sources under one token budget, and renders it. Each
+source has a weight and gets its share of the tokens, by the largest remainder method. No message is
+shown twice; messages are compared by id, never by text. Summaries are enclosed in fences that their
+text cannot contain.
 """
 
 from __future__ import annotations
@@ -29,18 +28,18 @@ TOOL_CHARS = 4000
 
 @record
 class Source:
-    """Units from one place, in the order in which they are to be taken."""
+    """Units from one source, in the order in which to take them."""
 
     name: str
     units: tuple[Unit, ...]
     weight: int = 1
     stops: bool = False
-    """The first unit that does not fit is the last that is looked at."""
+    """Whether the first unit that does not fit ends the source."""
 
 
 @record
 class Part:
-    """What one source came to."""
+    """The result of one source."""
 
     name: str
     units: tuple[Unit, ...]
@@ -52,7 +51,7 @@ class Part:
 
 @record
 class Context:
-    """What a model is given of a conversation."""
+    """The context of a conversation for a model."""
 
     parts: tuple[Part, ...]
     messages: tuple[Stored, ...]
@@ -75,13 +74,12 @@ def compose(
     """Returns the context of some sources.
 
     Args:
-        sources: the first one to have a message shows it.
-        budget: tokens, divided by the weights; None for any number.
-        estimator: counts the tokens of each message as it is shown.
-        tool_chars: characters that are shown of the answer of a tool.
+        sources: the first one to have a message shows it. budget: tokens, divided by the weights;
+        None for no limit. estimator: counts the tokens of each rendered message. tool_chars:
+        characters to show of the answer of a tool.
 
     Raises:
-        InvalidInputError: kind `limit-exceeded`: what a source requires does not fit its part.
+        InvalidInputError: kind `limit-exceeded`: the required units of a source exceed its share.
     """
     weights = [source.weight for source in sources]
     budgets = [None] * len(sources) if budget is None else list(shares(budget, weights))
@@ -122,7 +120,7 @@ def render(messages: Sequence[Stored], tool_chars: int = TOOL_CHARS) -> tuple[st
 
 
 def line(message: Stored, tool_chars: int = TOOL_CHARS) -> str:
-    """Returns what is shown of a message; of a tool's answer the first characters."""
+    """Returns the shown text of a message; of a tool's answer the first characters."""
     return clip(message.text, tool_chars) if message.role == TOOL else message.text
 
 
@@ -133,7 +131,7 @@ def _role(message: Stored) -> str:
 
 
 def _fresh(units: Sequence[Unit], shown: set[tuple[str, int, bool]]) -> list[Unit]:
-    """Returns units without those of which something is shown already."""
+    """Returns the units none of whose messages is shown already."""
     return [unit for unit in units if not any(_key(one) in shown for one in unit.messages)]
 
 

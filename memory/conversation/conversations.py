@@ -1,4 +1,4 @@
-"""Conversations: the threads of one repository, to keep, to choose from and to make shorter."""
+"""Conversations: the threads of one repository: storing, selecting and summarising messages."""
 
 from __future__ import annotations
 
@@ -62,10 +62,9 @@ class Conversations:
         """Works on the current branch.
 
         Args:
-            embedder: gives every message a vector as it is kept, and questions one as they are
-                asked; equal texts are embedded once, whatever process they are kept by.
-            author: of the commits.
-            trust: who asks, where the root has a trust policy.
+            embedder: computes vectors of stored messages and of queries; equal texts are embedded
+            once, even across processes. author: of the commits. trust: the caller, if the root has
+            a trust policy.
         """
         self._repository = repository
         self._embedder = embedder
@@ -74,16 +73,16 @@ class Conversations:
         if embedder is not None:
             repository.use_embedder(embedder)
 
-    # -- keeping ---------------------------------------------------------------------------------
+    # -- writing ---------------------------------------------------------------------------------
 
     def append(
         self, thread: str, messages: Iterable[object], *, time: int | datetime | None = None
     ) -> Written:
-        """Keeps messages after those that the thread has; begins the thread where it is new.
+        """Appends messages to a thread; creates the thread if necessary.
 
         Args:
-            messages: `Message`, (role, text) or maps. One whose `id` the thread has is left out.
-            time: when they were said, where they do not say, and of the commit.
+            messages: `Message`, (role, text) or maps. One whose `id` the thread already has is
+            skipped. time: of the commit, and of messages without a time.
         """
         given = messages_of(messages)
         name, now = checked_name(thread), self._repository.now(time)
@@ -99,10 +98,10 @@ class Conversations:
     def save(
         self, thread: str, messages: Iterable[object], *, time: int | datetime | None = None
     ) -> Written:
-        """Keeps what a whole conversation has beyond what is kept; the same again changes nothing.
+        """Stores the new messages of a whole conversation; storing it again changes nothing.
 
         Raises:
-            InvalidInputError: kind `id-collision`: it does not begin with what is kept.
+            InvalidInputError: kind `id-collision`: it does not start with the stored messages.
         """
         given = messages_of(messages)
         name, now = checked_name(thread), self._repository.now(time)
@@ -127,13 +126,12 @@ class Conversations:
         model: str | None = None,
         time: int | datetime | None = None,
     ) -> Written:
-        """Keeps a summary that stands for the messages first..last, both included; these stay.
-
-        It has the greatest level of the messages, and their scope: who may not see one of them does
-        not see the summary.
+        """Stores a summary of the messages first..last, both included; the messages stay. It has
+        the highest level of the messages, and their scope, so a caller who may not see one of them
+        does not see the summary.
 
         Args:
-            model: what made the text, kept with it.
+            model: the author or model of the text, stored with it.
 
         Raises:
             InvalidInputError: not a range of messages, or messages of several scopes of a trust
@@ -151,32 +149,32 @@ class Conversations:
         return self._written(change, f"summary of {name}", now)
 
     def clear(self, thread: str, *, time: int | datetime | None = None) -> Written:
-        """Hides all messages and summaries of a thread; no other is touched, places go on."""
+        """Hides all messages and summaries of a thread; ords continue after them."""
         return self._hide(thread, None, time)
 
     def purge(self, thread: str, before: int, *, time: int | datetime | None = None) -> Written:
-        """Hides the messages of a thread below a place; summaries of them stay."""
+        """Hides the messages of a thread below an ord; summaries of them stay."""
         return self._hide(thread, checks.count("before", before), time)
 
     # -- reading ---------------------------------------------------------------------------------
 
     def at(self, rev: object = "HEAD") -> Revision:
-        """Returns the graph that is read."""
+        """Returns the graph at a revision."""
         return self._repository.at(rev, trust=self._trust)
 
     def threads(self, rev: object = "HEAD") -> list[ThreadInfo]:
         """Returns the threads, by name."""
         found = []
         for node in self.at(rev).query(label=THREAD):
-            with suppress(InvalidInputError):  # one that is none does not hide the others
+            with suppress(InvalidInputError):  # an invalid one does not hide the others
                 found.append(thread_info(node))
         return sorted(found, key=lambda info: info.name)
 
     def thread(self, thread: str, rev: object = "HEAD") -> ThreadInfo:
-        """Returns a thread; raises `NotFoundError` when there is none.
+        """Returns a thread; raises `NotFoundError` if there is none.
 
         Raises:
-            InvalidInputError: what stands in its place is no thread.
+            InvalidInputError: the node with its id is no thread.
         """
         name = checked_name(thread)
         try:
@@ -196,11 +194,11 @@ class Conversations:
         as_of: int | datetime | None = None,
         rev: object = "HEAD",
     ) -> list[Stored]:
-        """Returns the messages of a thread as they were said, by place, without summaries.
+        """Returns the messages of a thread in order, without summaries.
 
         Args:
-            first: the first place that is returned. limit: messages at most, None for all.
-            as_of: without what is of later or has expired by then; None for all that is kept.
+            first: the first ord to return. limit: maximal number of messages, None for all. as_of:
+            leaves out messages after this time or expired by then; None for all.
         """
         revision = self.at(rev)
         self.thread(thread, rev)
@@ -217,11 +215,11 @@ class Conversations:
     def view(
         self, thread: str, *, as_of: int | datetime | None = None, rev: object = "HEAD"
     ) -> list[Stored]:
-        """Returns a thread with summaries in the place of what they stand for, by place."""
+        """Returns a thread in order, with summaries instead of the messages they cover."""
         revision = self.at(rev)
         nodes = revision.query(label=SUMMARY, where={"thread": checked_name(thread)})
         summaries = list(stored_of(nodes, self._repository.core))
-        covered = {place for one in summaries for place in range(one.ord, one.last + 1)}
+        covered = {position for one in summaries for position in range(one.ord, one.last + 1)}
         raw = self.messages(thread, as_of=as_of, rev=rev)
         rest = [one for one in raw if one.ord not in covered]
         return sorted([*summaries, *rest], key=lambda one: one.ord)
@@ -235,11 +233,11 @@ class Conversations:
         rev: object = "HEAD",
         **options: Any,
     ) -> Selection:
-        """Returns the messages that a question is about, or without one the last; see `select`."""
+        """Returns the messages most relevant to a query, or without one the last; see `select`."""
         if self._embedder is not None and query is not None and query.strip():
             options.setdefault("embedder", self._embedder)
             if self._embedder.name not in self.at(rev).config.models:
-                del options["embedder"]  # nothing was kept with a vector yet
+                del options["embedder"]  # no message has a vector yet
         return select(self.at(rev), query, thread=thread, k=k, **options)
 
     def context(
@@ -259,16 +257,16 @@ class Conversations:
         rev: object = "HEAD",
         **options: Any,
     ) -> Context:
-        """Returns what a model is given of a thread: the last of it, and what a question is about.
+        """Returns the context of a thread for a model: its last messages and those relevant to a
+        query.
 
         Args:
-            query: what is asked now. budget: tokens in all, None for any number.
-            recent: units from the end of the thread's view, summaries among them, newest first.
-            similar: units that the question is about.
-            weights: how the budget is divided between the two.
-            require_last: units from the end that must fit, or it is an error.
-            stops: of each part, the first unit that does not fit ends it; else it is skipped.
-            unit: as for `select`, as are the other options.
+            query: the current question. budget: total tokens, None for no limit. recent: units from
+            the end of the thread's view, summaries among them, newest first. similar: number of
+            units relevant to the query. weights: shares of the budget of the two. require_last:
+            units from the end that must fit; otherwise it is an error. stops: whether the first
+            unit that does not fit ends its part; otherwise it is skipped. unit: as for `select`, as
+            are the other options.
         """
         checks.count("require_last", require_last)
         view = self.view(thread, as_of=options.get("as_of"), rev=rev)
@@ -293,7 +291,7 @@ class Conversations:
     # -- private ---------------------------------------------------------------------------------
 
     def _answer_of(self, messages: Sequence[Stored], rev: object) -> Answer[Item] | None:
-        """Returns the answer that holds some messages and summaries, None for none."""
+        """Returns the answer that contains these messages and summaries, None for none."""
         if not messages:
             return None
         ords: dict[tuple[str, str], list[int]] = {}
@@ -329,12 +327,12 @@ class Conversations:
     def _set_vectors(
         self, tx: Transaction, thread: str, ords: tuple[int, ...], messages: Iterable[Message]
     ) -> None:
-        """Stages the vectors of messages that have a text, each text embedded once."""
+        """Stages the vectors of messages with a text; each text is embedded once."""
         if self._embedder is None:
             return
         pairs = {
-            message_id(thread, place): one.text
-            for place, one in zip(ords, messages, strict=True)
+            message_id(thread, position): one.text
+            for position, one in zip(ords, messages, strict=True)
             if one.text.strip()
         }
         if not pairs:

@@ -1,10 +1,10 @@
-"""Messages and threads as nodes: what is kept of them, under which keys, and how it is read.
+"""Messages and threads as nodes: their properties, their keys, and how they are read.
 
     Thread  ─children→  ThreadPart (64 messages each)  ─children→  Message
 
-A message's place in its thread, its *ord*, is given once and never again, whatever is removed: the
-thread counts on. Its key is the list [thread, ord], so no name of a thread is the beginning of
-another one's keys. What is said once is not changed; to take it back is to tombstone it.
+A message's place in its thread, its *ord*, is assigned once and never reused, whatever is removed.
+Its key is the list [thread, ord], so no thread's name is a prefix of another thread's keys.
+Messages never change; a tombstone retracts one.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ THREAD, PART, MESSAGE, SUMMARY = "Thread", "ThreadPart", "Message", "Summary"
 """Node types."""
 PART_MESSAGES = 64
 SOURCES_MAX = 4096
-"""Messages that one summary stands for at most."""
+"""Maximal number of messages per summary."""
 NAME_CHARS_MAX = 200
 _PROPS = frozenset({"thread", "ord", "role", "created_at", "valid_to", "message_id"})
 _CALLS, _ANSWERS = "tool_calls", "tool_call_id"
@@ -40,23 +40,23 @@ _CALLS, _ANSWERS = "tool_calls", "tool_call_id"
 
 @record
 class Message:
-    """A message to be kept."""
+    """A message to store."""
 
     role: str
     """Such as `user`, `assistant`, `system` or `tool`."""
     text: str
     created_at: int | datetime | None = None
-    """Microseconds since 1970 UTC or a moment with an offset; by default that of the saving."""
+    """Microseconds since 1970 UTC or a moment with an offset; by default the time of storing."""
     expires_at: int | datetime | None = None
-    """From then on it is not chosen any more; None for never."""
+    """Expiry: from then on it is not selected; None for never."""
     id: str | None = None
-    """The caller's own id: a message with an id that the thread has is not kept twice."""
+    """The caller's own id; a message whose id the thread already has is not stored again."""
     tool_calls: tuple[str, ...] = ()
-    """Ids of the calls that it makes; the messages that answer them belong to it."""
+    """Ids of the tool calls it makes; their answers belong to the same unit."""
     tool_call_id: str | None = None
-    """The call that it answers."""
+    """The id of the tool call it answers."""
     props: Mapping[str, Any] = field(default_factory=empty)
-    """Anything else, kept with it."""
+    """Further properties, stored with it."""
 
     @classmethod
     def of(cls, given: object) -> Self:
@@ -86,14 +86,14 @@ class Message:
 
 @record
 class Stored:
-    """A message or a summary as it is kept."""
+    """A stored message or summary."""
 
     id: NodeId
     thread: str
     ord: int
-    """Of a summary the first place that it stands for."""
+    """Its ord; of a summary, that of the first message covered."""
     last: int
-    """The last place that it stands for; a message's own."""
+    """The last ord covered by a summary; of a message, its own."""
     role: str
     text: str
     created_at: int
@@ -105,25 +105,25 @@ class Stored:
 
     @property
     def is_summary(self) -> bool:
-        """Whether it stands for messages that were made shorter."""
+        """Whether it is a summary."""
         return self.role == SUMMARY
 
 
 @record
 class ThreadInfo:
-    """What is known of a thread without reading its messages."""
+    """The metadata of a thread, available without reading its messages."""
 
     name: str
     next_ord: int
-    """The place that the next message will have: how many were ever kept."""
+    """The ord of the next message: the number of messages ever stored."""
     cleared: int
-    """The place before which all was hidden when it was cleared."""
+    """The ord below which messages are hidden."""
     summaries: tuple[tuple[int, int], ...]
-    """First and last place of what each summary stands for."""
+    """First and last ord covered by each summary."""
 
 
 def stored(node: Node, reader: Core) -> Stored:
-    """Returns the message or summary that a node keeps.
+    """Decodes the message or summary in a node.
 
     Raises:
         InvalidInputError: it is none; the message names the node.
@@ -153,7 +153,7 @@ def stored(node: Node, reader: Core) -> Stored:
 
 
 def stored_of(nodes: Iterable[Node], reader: Core) -> Iterator[Stored]:
-    """Yields the messages and summaries among nodes: one that is none does not hide the others."""
+    """Yields the messages and summaries among nodes, skipping invalid ones."""
     for node in nodes:
         try:
             yield stored(node, reader)
@@ -162,7 +162,7 @@ def stored_of(nodes: Iterable[Node], reader: Core) -> Iterator[Stored]:
 
 
 def thread_info(node: Node) -> ThreadInfo:
-    """Returns what the node of a thread says.
+    """Decodes the metadata of a thread from its node.
 
     Raises:
         InvalidInputError: it is none; the message names the node.
@@ -177,7 +177,7 @@ def thread_info(node: Node) -> ThreadInfo:
 
 
 class _Props:
-    """Reads the properties of a node that may be anything: whoever wrote it chose them."""
+    """Reads untrusted properties of a node with type checks."""
 
     def __init__(self, node: Node, noun: str) -> None:
         self._node = node
@@ -231,7 +231,7 @@ def _is_range(value: object) -> bool:
 
 
 def fields_of(message: Message, thread: str, ord: int, now: int) -> dict[str, Any]:  # noqa: A002
-    """Returns the arguments of `add_node` for a message at its place."""
+    """Returns the arguments of `add_node` for a message at an ord."""
     props: dict[str, Any] = {
         **message.props,
         "thread": thread,
@@ -267,9 +267,9 @@ def checked_name(thread: object) -> str:
 
 
 def not_there(thread: str) -> NotFoundError:
-    """Returns the error for a thread that there is none of."""
+    """Returns the error for a missing thread."""
     return NotFoundError(
-        f"thread {thread!r} is not there", hint="run 'repo thread list' to see what there is"
+        f"thread {thread!r} does not exist", hint="run 'repo thread list' to list the threads"
     )
 
 

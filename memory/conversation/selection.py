@@ -1,8 +1,7 @@
-"""Choosing messages: what a thread, a window and a time leave is ranked, and the best are taken.
-
-Everything narrows before anything ranks, so other threads cannot crowd out the one that was asked
-about. Time is an argument, by default that of the commit, never the clock's: what has expired is
-not chosen, whether or not there is a question.
+"""Selection of messages: filters by thread, window and time, then ranks and takes the best. All
+filters apply before ranking, so other threads cannot crowd out the requested one. Time is an
+argument, by default that of the commit, never the clock's: expired messages are not selected, with
+or without a query.
 """
 
 from __future__ import annotations
@@ -35,12 +34,12 @@ _PAGE = 64
 
 @record
 class Selection:
-    """Messages that were chosen."""
+    """The selected messages."""
 
     units: tuple[Unit, ...]
-    """In the order that was asked for; the messages of one in that of their thread."""
+    """In the requested order; the messages of one unit in the order of their thread."""
     result: Answer[Item] | None
-    """The answer that they come from, with its receipt; None where nothing can be chosen from."""
+    """The answer that they come from, with its receipt; None if there are no candidates."""
 
     @property
     def messages(self) -> tuple[Stored, ...]:
@@ -62,22 +61,19 @@ def select(
     depth: int | None = None,
     **options: Any,
 ) -> Selection:
-    """Returns the messages that a question is about, or without one the last.
+    """Returns the messages most relevant to a query, or without one the last.
 
     Args:
-        revision: what is asked.
-        query: ranks by its words, and with a model by closeness; blank or None for the last ones.
-        thread: chooses from one thread; None from all that can be seen.
-        k: how many units.
-        order: `similarity`, best first; or `chronological`. Of the last ones always the latter.
-        unit: `message`, where a tool call and its answers are one; or `exchange`, a user's message
+        revision: the graph to read. query: ranks by its words, and with a model by vector
+        similarity; blank or None for the last ones. thread: selects from one thread; None from all
+        visible ones. k: number of units. order: `similarity`, best first; or `chronological`.
+        Without a query always the latter. unit: `message`, where a tool call and its answers are
+        one; or `exchange`, a user's message
             and what follows it.
-        window: chooses from the newest so many messages of the thread.
-        ttl: chooses from messages of the last so many microseconds before `as_of`.
-        as_of: messages of later, and those that have expired by then, are not chosen; by default
-            the time of the commit.
-        depth: how many messages each lane ranks, 4 * k but at least 100 unless given.
-        options: of `Revision.retrieve`.
+        window: selects from the newest `window` messages of the thread. ttl: selects from messages
+        of the last `ttl` microseconds before `as_of`. as_of: later and expired messages are left
+        out; by default the time of the commit. depth: number of messages that each lane ranks; by
+        default 4 * k, at least 100. options: of `Revision.retrieve`.
 
     Raises:
         InvalidInputError: an option is of the wrong form; it is named.
@@ -119,7 +115,7 @@ def _first(messages: Iterable[Stored], scope: Scope, k: int, kind: str) -> list[
 
 
 class Scope:
-    """What may be chosen from."""
+    """The candidates."""
 
     def __init__(
         self,
@@ -142,14 +138,14 @@ class Scope:
             self._where["ord"] = {"gte": self._begin(checks.count("window", window, low=1))}
 
     def newest(self) -> Iterator[Stored]:
-        """Yields what may be chosen, the newest first: of one thread by place, else by time."""
+        """Yields the candidates, newest first: by ord in one thread, else by time."""
         if self._thread is not None:
             yield from self._away(self._thread, None, forward=False)
             return
         size, past = _PAGE, 0
         while True:
             page = self._page("created_at", limit=size)
-            # What has the time of the last one may go on beyond the page.
+            # Messages with the time of the last one may continue on the next page.
             nodes = list(stored_of(page.nodes, self.reader))
             if nodes and page.count > len(page.nodes):
                 cut = nodes[-1].created_at
@@ -162,7 +158,7 @@ class Scope:
             size *= 4
 
     def unit(self, message: Stored, kind: str) -> Unit:
-        """Returns the unit of a message, as far as it may be chosen."""
+        """Returns the unit of a message, restricted to candidates."""
         if kind == "exchange":
             return Unit(tuple(self._exchange(message)))
         if not calls_of(message):
@@ -179,13 +175,13 @@ class Scope:
         return Unit(tuple(sorted(found.values(), key=lambda one: one.ord)))
 
     def ask(self, query: str | None, **options: Any) -> Answer[Item]:
-        """Returns the answer over what may be chosen."""
+        """Returns the answer over the candidates."""
         return self._revision.retrieve(
             query, label=MESSAGE, where=self._where, valid_at=self._as_of, **options
         )
 
     def of(self, units: list[Unit]) -> Answer[Item]:
-        """Returns the answer that holds the messages of some units, by id."""
+        """Returns the answer that contains the messages of these units, by id."""
         parts = [
             {"thread": one.messages[0].thread, "ord": {"in": [each.ord for each in one.messages]}}
             for one in units
@@ -212,15 +208,15 @@ class Scope:
             after.append(one)
         return [*reversed(before), *after]
 
-    def _away(self, thread: str, place: int | None, *, forward: bool) -> Iterator[Stored]:
-        """Yields what may be chosen of a thread, away from a place or from its end."""
+    def _away(self, thread: str, position: int | None, *, forward: bool) -> Iterator[Stored]:
+        """Yields the candidates of a thread, going away from an ord or from its end."""
         size = 8
         while True:
-            near = None if place is None else {"gt" if forward else "lt": place}
+            near = None if position is None else {"gt" if forward else "lt": position}
             order = "ord" if forward else "-ord"
             page = self._page(order, limit=size, where={"thread": thread}, near=near)
             for one in stored_of(page.nodes, self.reader):
-                place = one.ord
+                position = one.ord
                 yield one
             if page.count <= len(page.nodes):
                 return
@@ -235,7 +231,7 @@ class Scope:
         where: Mapping[str, Any] = EMPTY,
         near: Mapping[str, int] | None = None,
     ) -> Page:
-        """Returns what may be chosen and meets more conditions; by time the newest first."""
+        """Returns the candidates that meet further conditions; by time, newest first."""
         conditions = {**self._where, **where}
         if near is not None:
             conditions["ord"] = {**conditions.get("ord", {}), **near}
@@ -249,7 +245,7 @@ class Scope:
         )
 
     def _begin(self, window: int) -> int:
-        """Returns the first place of the newest so many messages of the thread."""
+        """Returns the ord at which the window of newest messages starts."""
         if self._thread is None:
             raise InvalidInputError("window: got one without a thread, expected both or neither")
         page = self._page("-ord", limit=1, offset=window - 1)

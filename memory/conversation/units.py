@@ -1,7 +1,5 @@
-"""Units: messages that are taken together or not at all, and what of them fits a budget.
-
-A message that makes tool calls and the messages that answer these are one unit; half of them would
-be refused by most models and mislead the others. Pure.
+"""Units: messages that are used together or not at all, and their selection under a budget. A
+message with tool calls and the answers to them are one unit; most models reject half of one. Pure.
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ class Unit:
 
     @property
     def key(self) -> tuple[str, int]:
-        """Tells units apart: the thread and the first place."""
+        """The identity of a unit: the thread and the first ord."""
         return self.messages[0].thread, self.messages[0].ord
 
 
@@ -35,17 +33,18 @@ def units(messages: Sequence[Stored], kind: str = "message") -> list[Unit]:
     """Returns the units of messages in thread order.
 
     Args:
-        messages: of one thread, by ord.
-        kind: `message`: a message, or those that share the id of a tool call, directly or by
-            others; `exchange`: a user's message and all that follows up to the next one.
+        messages: of one thread, by ord. kind: `message`: a message, or those connected by ids of
+        tool calls; `exchange`: a user's message and all that follows up to the next one.
     """
     check_kind(kind)
     if kind == "exchange":
-        starts = [place for place, one in enumerate(messages) if one.role == USER or place == 0]
+        starts = [
+            position for position, one in enumerate(messages) if one.role == USER or position == 0
+        ]
         stops = [*starts[1:], len(messages)]
         return [Unit(tuple(messages[a:b])) for a, b in zip(starts, stops, strict=True)]
     calls = [[f"#{one.ord}", *map("call {}".format, calls_of(one))] for one in messages]
-    return [Unit(tuple(messages[place] for place in group)) for group in united(calls)]
+    return [Unit(tuple(messages[position] for position in group)) for group in united(calls)]
 
 
 def calls_of(message: Stored) -> tuple[str, ...]:
@@ -55,13 +54,13 @@ def calls_of(message: Stored) -> tuple[str, ...]:
 
 
 def check_kind(kind: str) -> None:
-    """Raises `InvalidInputError` unless a kind of unit is known."""
+    """Raises `InvalidInputError` for an unknown kind of unit."""
     if kind not in UNITS:
         raise InvalidInputError(f"unit: got {kind!r:.80}, expected {' or '.join(UNITS)}")
 
 
 def shares(total: int, weights: Sequence[int]) -> list[int]:
-    """Returns a total divided by weights, by the largest remainder; ties to the earlier.
+    """Divides a total by weights, by the largest remainder method; ties go to the earlier.
 
     >>> shares(100, [6, 4]), shares(10, [1, 1, 1])
     ([60, 40], [4, 3, 3])
@@ -74,16 +73,16 @@ def shares(total: int, weights: Sequence[int]) -> list[int]:
         raise InvalidInputError(f"weights: got {list(weights)}, expected one above 0")
     found = [total * weight // whole for weight in weights]
     order = sorted(range(len(weights)), key=lambda i: (-(total * weights[i] % whole), i))
-    for place in order[: total - sum(found)]:
-        found[place] += 1
+    for position in order[: total - sum(found)]:
+        found[position] += 1
     return found
 
 
 def effective_budget(window: int, *, output: int = 0, overhead: int = 0) -> int:
-    """Returns the tokens that are left for context: never below 0.
+    """Returns the tokens available for context, at least 0.
 
     Args:
-        window: of the model. output: kept free for its answer. overhead: instructions and the like.
+        window: of the model. output: reserved for its answer. overhead: instructions and the like.
     """
     checks.count("window", window)
     return max(0, window - checks.count("output", output) - checks.count("overhead", overhead))
@@ -92,7 +91,7 @@ def effective_budget(window: int, *, output: int = 0, overhead: int = 0) -> int:
 def fit(
     found: Sequence[Unit], cost: Callable[[Unit], int], budget: int | None, *, stops: bool = False
 ) -> tuple[list[Unit], int, int]:
-    """Returns the units that fit, in their order, with their cost and how many were left out.
+    """Returns the units that fit, in order, with their cost and the number left out.
 
     Required units are taken first; the others in order, each if it still fits.
 
@@ -113,11 +112,11 @@ def fit(
     others = [unit for unit in found if not unit.is_required]
     taken, left = fitting(
         len(others),
-        lambda place: cost(others[place]),
+        lambda position: cost(others[position]),
         limit=None,
         budget=None if budget is None else budget - used,
         stops=stops,
     )
-    kept = {id(others[place]) for place in taken} | {id(unit) for unit in required}
-    used += sum(cost(others[place]) for place in taken)
+    kept = {id(others[position]) for position in taken} | {id(unit) for unit in required}
+    used += sum(cost(others[position]) for position in taken)
     return [unit for unit in found if id(unit) in kept], used, len(left)

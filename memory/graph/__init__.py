@@ -1,4 +1,4 @@
-"""Graph memory: typed records whose salience follows from what was said of them."""
+"""Graph memory: typed records whose salience follows from recorded events."""
 
 from ibidem.memory.graph.memory import GraphMemory
 from ibidem.retrieve.records.record import Record, RecordType, Status

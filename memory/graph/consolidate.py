@@ -1,8 +1,7 @@
-"""Consolidation: what episodes say together becomes facts, competences and plans, in one commit.
-
-A function of the graph alone: the same episodes give the same records under the same ids, so
-running it again changes nothing, and what was revised since is left as it is. What is derived is as
-sensitive as the most sensitive of its sources, and nothing is derived across scopes.
+"""Consolidation: derives facts, competences and plans from episodes, in one commit. A function of
+the graph alone: the same episodes give the same records under the same ids, so running it again
+changes nothing, and records revised since are left unchanged. A derived record has the highest
+level of its sources, and nothing is derived across scopes.
 
 Spec: memory 6.
 """
@@ -38,21 +37,21 @@ FACT_CONFIDENCE, COMPETENCE_CONFIDENCE, PLAN_CONFIDENCE = 0.7, 0.8, 0.7
 
 @record
 class Consolidated:
-    """What a run did, or would do."""
+    """The result of a run, or of a dry run."""
 
     added: tuple[NodeId, ...]
     """By id."""
     updated: tuple[NodeId, ...]
     """Records that have more sources than before, by id."""
     commit: CommitCid | None
-    """None where nothing changed, and on a dry run."""
+    """The commit; None if nothing changed, and for a dry run."""
     unreadable: Mapping[NodeId, str]
-    """Nodes that have the type of a record and are none, by id, each with the reason."""
+    """Nodes with the type of a record that are invalid, by id, with the reason."""
 
 
 @record
 class _Proposal:
-    """A record that some episodes amount to."""
+    """A record derived from episodes."""
 
     key: list[Any]
     record: Record
@@ -93,7 +92,7 @@ def consolidate(
 
 
 def _stage(tx: Transaction, proposal: _Proposal, policy: TrustPolicy) -> bool | None:
-    """Stages a proposal: True where it is new, False where it has more sources, else None."""
+    """Stages a proposal; returns True if it is new, False if it has more sources, else None."""
     before = tx.find_node(proposal.id)
     sources = {one.id for one in proposal.sources if one.id is not None}
     if before is None:
@@ -133,7 +132,7 @@ def _is_source(edge: Edge, derived: NodeId) -> bool:
 
 
 def _facts(episodes: Sequence[Record]) -> list[_Proposal]:
-    """Returns one fact for each thing that was observed, in each scope."""
+    """Returns one fact for each observation, in each scope."""
     found = []
     for (scope, event, text), group in _groups(
         episodes, lambda one: (one.scope, _text(one, "event"), one.text)

@@ -1,4 +1,4 @@
-"""Graph memory over a repository: records written, asked for, revised, consolidated and pruned.
+"""Graph memory over a repository: writes, searches, revises, consolidates and prunes records.
 
 Spec: memory.
 """
@@ -37,12 +37,12 @@ Time = int | datetime | None
 
 
 class GraphMemory:
-    """The records of one repository, and one space of notes about them."""
+    """The memory records of one repository, and one space of notes about them."""
 
     def __init__(
         self, repository: Repository, *, space: str = SPACE_DEFAULT, author: str = ""
     ) -> None:
-        """Opens the memory; `author` signs what is written here."""
+        """Opens the memory; `author` is that of all writes."""
         self.repository = repository
         self.space = space
         self.author = author
@@ -62,12 +62,11 @@ class GraphMemory:
         message: str = "",
         time: Time = None,
     ) -> list[NodeId]:
-        """Adds records in one commit and returns their ids, which tell nothing of them.
+        """Adds records in one commit and returns their ids, which reveal nothing about them.
 
         Args:
-            relations: (source, type, target) each; an end is the id of a record, or the place of a
-                new one among `records`.
-            time: of the commit, and of every record that does not say its own.
+            relations: (source, type, target) each; an end is the id of a record, or the index of a
+            new one in `records`. time: of the commit, and of records without their own.
         """
         given = [records] if isinstance(records, Record) else list(records)
         now = self.repository.now(time)
@@ -84,40 +83,40 @@ class GraphMemory:
             tx.add_edge(source, etype, target)
 
     def supersede(self, old: NodeId, new: Record, *, time: Time = None) -> NodeId:
-        """Puts a new record in the place of one, which stays, superseded; one commit.
+        """Replaces a record by a new one and marks it as superseded, in one commit.
 
         Raises:
             InvalidInputError: the old one is an episode, or is superseded or retracted; or the new
-                one is semantic and says nothing of where it is from.
+            one is semantic and has no provenance.
         """
         now = self.repository.now(time)
         with self._transaction("supersede a record", now) as tx:
             return revise.supersede(tx, old, new, self.policy(tx), now)
 
     def fork(self, source: NodeId, new: Record, *, time: Time = None) -> NodeId:
-        """Adds a record that is derived from one; both stand. One commit."""
+        """Adds a record derived from an existing one, which stays active, in one commit."""
         now = self.repository.now(time)
         with self._transaction("fork a record", now) as tx:
             return revise.fork(tx, source, new, self.policy(tx), now)
 
     def retract(self, record: NodeId, *, time: Time = None) -> None:
-        """Takes a record back; what was derived from it is marked. One commit."""
+        """Retracts a record and marks those derived from it, in one commit."""
         with self._transaction("retract a record", self.repository.now(time)) as tx:
             revise.retract(tx, record, self.policy(tx))
 
     def merge(self, sources: Sequence[NodeId], new: Record, *, time: Time = None) -> NodeId:
-        """Puts one record in the place of several, which are retracted; one commit."""
+        """Replaces several records by one and retracts them, in one commit."""
         now = self.repository.now(time)
         with self._transaction("merge records", now) as tx:
             return revise.merge(tx, sources, new, self.policy(tx), now)
 
     def contest(self, record: NodeId, by: NodeId | None = None, *, time: Time = None) -> None:
-        """Marks a record as contested, by another one where that is given; one commit."""
+        """Marks a record as contested, optionally by another one, in one commit."""
         with self._transaction("contest a record", self.repository.now(time)) as tx:
             revise.contest(tx, record, by, self.policy(tx))
 
     def consolidate(self, *, dry_run: bool = False, time: Time = None) -> Consolidated:
-        """Derives what episodes say together; the same evidence again changes nothing."""
+        """Derives records from episodes; running it again on the same evidence changes nothing."""
         from ibidem.memory.graph import consolidate
 
         return consolidate.consolidate(
@@ -127,10 +126,9 @@ class GraphMemory:
     def prune(
         self, *, below: float = 0.001, as_of: Time = None, dry_run: bool = False, time: Time = None
     ) -> list[NodeId]:
-        """Hides the records that have faded away, in one commit, and returns them by id.
-
-        Only records that may be pruned (`auto_prune`), are not pinned, and whose salience is below
-        a number, and not held up by a floor above it.
+        """Hides records of low salience in one commit, and returns them by id. Only records that
+        allow it (`auto_prune`), are not pinned, and whose salience is below the threshold, which
+        their floor must not exceed.
         """
         from ibidem.memory.graph.prune import prune
 
@@ -144,7 +142,7 @@ class GraphMemory:
             time=time,
         )
 
-    # -- asking --------------------------------------------------------------------------------
+    # -- searching --------------------------------------------------------------------------------
 
     def retrieve_graph(
         self,
@@ -155,13 +153,10 @@ class GraphMemory:
         notes: CommitCid | None = None,
         **options: Any,
     ) -> Answer[RecordItem]:
-        """Returns the records that a question is about, and what they are tied to, with a receipt.
-
-        Args:
-            text: the question; without one, and without a vector, every record by its salience.
-            trust: who asks; required where there is a trust policy.
-            rev: the revision that is asked.
-            notes: the notes head whose events count, the newest of this memory's unless given.
+        """Returns the records relevant to a question, with their relations and a receipt. Args:
+        text: the question; without one, and without a vector, all records by salience. trust: the
+        caller; required if there is a trust policy. rev: the revision to read. notes: the notes
+        head whose events are used, by default the newest of this memory's.
             options: see `repo.retrieval.records.ask_records`.
         """
         counted = self.space if notes is None else notes
@@ -170,8 +165,7 @@ class GraphMemory:
     def record(
         self, record: NodeId, *, trust: TrustContext | None = None, rev: object = HEAD
     ) -> Record:
-        """Returns a record; `NotFoundError` for one that is missing and one that may not be
-        seen."""
+        """Returns a record; raises `NotFoundError` if it is missing or not visible."""
         revision = self.repository.at(rev).seen_by(trust)
         return Record.of(revision.node(record), record_policy(revision.config))
 
@@ -184,7 +178,7 @@ class GraphMemory:
         as_of: Time = None,
         notes: CommitCid | None = None,
     ) -> float:
-        """Returns the salience of a record at a time, by the events at a notes head."""
+        """Returns the salience of a record at a time, from the events at a notes head."""
         revision = self.repository.at(rev).seen_by(trust)
         found = self.record(record, trust=trust, rev=rev)
         head = self.notes.head if notes is None else notes
@@ -194,7 +188,7 @@ class GraphMemory:
         return salience(found, log.about(record), moment, undated=commit_time(graph))
 
     def metrics(self, *, rev: object = HEAD, as_of: Time = None) -> Metrics:
-        """Returns how the memory fares, in numbers: of all records, whoever may see them."""
+        """Returns statistics of all records, visible or not."""
         from ibidem.memory.graph import metrics
 
         revision, log = self.repository.at(rev).seen_by(ALL), self.notes.log()
@@ -202,14 +196,13 @@ class GraphMemory:
         return metrics.metrics(revision, log, moment)
 
     def records(self, rev: object = HEAD) -> list[Record]:
-        """Returns every record of a revision, whoever may see it, by id.
-
-        Nodes that have the type of a record and are none are left out; `read` names them.
+        """Returns all records of a revision, visible or not, by id. Invalid nodes of a record type
+        are left out; `read` lists them.
         """
         return list(self.read(rev).found)
 
     def read(self, rev: object = HEAD) -> Records:
-        """Returns every record of a revision, and which nodes of their types are no records."""
+        """Returns all records of a revision, and the invalid nodes of their types."""
         return read_records(self.repository.at(rev))
 
     def policy(self, tx: Transaction) -> TrustPolicy:

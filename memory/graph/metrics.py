@@ -1,4 +1,4 @@
-"""How a memory fares, in numbers that follow from the graph and its notes."""
+"""Statistics of a memory, computed from the graph and its notes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Metrics:
     salience_counts: tuple[int, ...]
     """Records by salience: five bins of 0.2."""
     unreadable: Mapping[NodeId, str]
-    """Nodes that have the type of a record and are none, by id, each with the reason."""
+    """Nodes with the type of a record that are invalid, by id, with the reason."""
 
 
 def metrics(revision: Revision, log: Log, moment: int) -> Metrics:
@@ -84,6 +84,6 @@ def metrics(revision: Revision, log: Log, moment: int) -> Metrics:
         competence_success=sum(shares) / len(shares) if shares else None,
         plan_executions=sum(runs) / len(runs) if runs else None,
         grown_day=sum(moment - DAY < record_time(one, undated) <= moment for one in records),
-        salience_counts=tuple(bins[place] for place in range(BINS)),
+        salience_counts=tuple(bins[position] for position in range(BINS)),
         unreadable=read.unreadable,
     )

@@ -1,4 +1,4 @@
-"""Pruning hides records whose salience has faded, in one commit; history keeps them.
+"""Pruning hides records of low salience, in one commit; older revisions still have them.
 
 Spec: memory 7.
 """
@@ -31,7 +31,7 @@ def prune(
     dry_run: bool,
     time: int | datetime | None,
 ) -> list[NodeId]:
-    """Hides faded records; see `GraphMemory.prune`."""
+    """Hides records of low salience; see `GraphMemory.prune`."""
     checks.number("below", below, high=1.0)
     now = repository.now(time)
     moment = now if as_of is None else repository.now(as_of)

@@ -1,4 +1,4 @@
-"""Every record of a revision, whoever may see it."""
+"""All records of a revision, visible or not."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class Records:
     found: tuple[Record, ...]
     """By id."""
     unreadable: Mapping[NodeId, str]
-    """Nodes that have the type of a record and are none, by id, each with the reason."""
+    """Nodes with the type of a record that are invalid, by id, with the reason."""
     time: int | None
-    """Of the commit, which is that of records without a time; None where there is no commit."""
+    """The time of the commit, used for records without a time; None without a commit."""
 
 
 def read_records(revision: Revision) -> Records:
-    """Returns every record of a revision, and which nodes of their types are no records."""
+    """Returns all records of a revision, and the invalid nodes of their types."""
     whole = revision.seen_by(ALL)
     policy = record_policy(whole.config)
     found: list[Record] = []

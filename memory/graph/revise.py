@@ -1,7 +1,6 @@
-"""Revision: what becomes of records when more is known, staged in one transaction each.
-
-Nothing is lost: what no longer stands stays in the graph with a status that hides it, and in the
-history as it was. Episodes are what happened and are never revised.
+"""Revision of records as knowledge changes, each staged in one transaction. Nothing is lost: a
+record that is no longer active stays in the graph with a status that hides it, and unchanged in the
+history. Episodes record what happened and are never revised.
 
 Spec: memory 5.
 """
@@ -22,11 +21,11 @@ if TYPE_CHECKING:
 
 SUPERSEDES, DERIVED_FROM, CONTESTED_BY = "supersedes", "derived_from", "contested_by"
 STALE_SOURCE = "has_retracted_source"
-"""The property of a derived record one of whose sources no longer stands."""
+"""The property of a derived record one of whose sources is no longer active."""
 
 
 def added(tx: Transaction, record: Record, policy: TrustPolicy, now: int) -> NodeId:
-    """Stages a record under an id that tells nothing of it."""
+    """Stages a record under an id that reveals nothing about it."""
     dated = record if record.time else replace(record, time=now)
     return tx.add_node(
         str(record.type), summary=record.text, props=dated.props(policy), unique=True
@@ -34,18 +33,18 @@ def added(tx: Transaction, record: Record, policy: TrustPolicy, now: int) -> Nod
 
 
 def supersede(tx: Transaction, old: NodeId, new: Record, policy: TrustPolicy, now: int) -> NodeId:
-    """Stages a record that takes the place of a standing one.
+    """Stages a record that supersedes an active one.
 
     Raises:
-        NotFoundError: there is no such record.
-        InvalidInputError: it may not be revised, or no longer stands; or `new` is semantic and has
+        NotFoundError: there is no such record. InvalidInputError: it may not be revised, or is no
+        longer active; or `new` is semantic and has
             no provenance.
     """
     _revisable(tx, old, policy)
     if new.type is RecordType.SEMANTIC and not new.provenance:
         raise InvalidInputError(
-            "provenance: got none, expected what the new fact rests on",
-            hint="say where it is from: provenance=[{'kind': 'observation', 'ref': …}], or --from "
+            "provenance: got none, expected the sources of the new fact",
+            hint="give its source: provenance=[{'kind': 'observation', 'ref': …}], or --from "
             "observation=…",
         )
     made = added(tx, new, policy, now)
@@ -55,7 +54,7 @@ def supersede(tx: Transaction, old: NodeId, new: Record, policy: TrustPolicy, no
 
 
 def fork(tx: Transaction, source: NodeId, new: Record, policy: TrustPolicy, now: int) -> NodeId:
-    """Stages a record derived from a standing one, which goes on standing."""
+    """Stages a record derived from an active one, which stays active."""
     _revisable(tx, source, policy)
     made = added(tx, new, policy, now)
     tx.add_edge(made, DERIVED_FROM, source)
@@ -63,7 +62,7 @@ def fork(tx: Transaction, source: NodeId, new: Record, policy: TrustPolicy, now:
 
 
 def retract(tx: Transaction, record: NodeId, policy: TrustPolicy) -> None:
-    """Stages that a record no longer stands."""
+    """Stages the retraction of a record."""
     _revisable(tx, record, policy)
     _end(tx, record, Status.RETRACTED)
 
@@ -71,7 +70,7 @@ def retract(tx: Transaction, record: NodeId, policy: TrustPolicy) -> None:
 def merge(
     tx: Transaction, sources: Sequence[NodeId], new: Record, policy: TrustPolicy, now: int
 ) -> NodeId:
-    """Stages a record that takes the place of several, each retracted and each a source of it."""
+    """Stages a record that replaces several, each retracted and listed as its source."""
     if isinstance(sources, NodeId) or not sources or len(set(sources)) < len(sources):
         raise InvalidInputError(
             f"sources: got {len(sources) if not isinstance(sources, NodeId) else 1}, "
@@ -87,7 +86,7 @@ def merge(
 
 
 def contest(tx: Transaction, record: NodeId, by: NodeId | None, policy: TrustPolicy) -> None:
-    """Stages that a record is contested, by another one where that is given."""
+    """Stages that a record is contested, optionally by another one."""
     _revisable(tx, record, policy)
     tx.update_node(record, set_props={"status": str(Status.CONTESTED)})
     if by is not None:
@@ -98,7 +97,7 @@ def contest(tx: Transaction, record: NodeId, by: NodeId | None, policy: TrustPol
 
 
 def _revisable(tx: Transaction, record: NodeId, policy: TrustPolicy) -> None:
-    """Raises unless a record is there, stands, and is no episode."""
+    """Raises unless a record exists, is active, and is no episode."""
     found = Record.of(tx.node(record), policy)
     if found.type is RecordType.EPISODIC:
         raise InvalidInputError(
@@ -106,11 +105,11 @@ def _revisable(tx: Transaction, record: NodeId, policy: TrustPolicy) -> None:
             hint="add what is known now as a new record",
         )
     if found.status not in STANDING:
-        raise InvalidInputError(f"record {record} is {found.status}, expected one that stands")
+        raise InvalidInputError(f"record {record} is {found.status}, expected an active one")
 
 
 def _end(tx: Transaction, record: NodeId, status: Status) -> None:
-    """Stages that a record no longer stands, and marks what was derived from it."""
+    """Stages a new status of a record, and marks the records derived from it."""
     tx.update_node(record, set_props={"status": str(status)})
     for edge in tx.edges_of(record):
         if edge.etype == DERIVED_FROM and edge.dst == record:

@@ -70,7 +70,7 @@ class QueryLog:
             self._append(_IMPRESSIONS, asdict(entry))
 
     def last(self, session: str | None = None) -> LastRecall | None:
-        """Returns the newest answer of a session, or of all; None where there is none."""
+        """Returns the newest answer of a session, or of all; None if there is none."""
         sessions = self._sessions()
         if session is None:
             newest = sorted(sessions.values(), key=lambda one: (one["time"], one["session"]))

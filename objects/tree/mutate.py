@@ -242,13 +242,13 @@ def _join_after(member: Member, members: dict[bytes, Member], level: int, editor
 def _regions(members: list[Member], level: int) -> list[Region]:
     """Groups ascending members into regions, at the places where they are not joined."""
     groups: list[list[Member]] = []
-    joined = False
+    merged = False
     for member in members:
-        if joined:
+        if merged:
             groups[-1].append(member)
         else:
             groups.append([member])
-        joined = member.joined
+        merged = member.joined
     return [
         Region(
             group,

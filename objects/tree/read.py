@@ -52,7 +52,7 @@ class Tree:
         self._top: Block | None = None
 
     def get(self, key: bytes) -> Cid | None:
-        """Returns the CID at `key`, None when there is none.
+        """Returns the CID at `key`, None if there is none.
 
         Raises:
             InvalidInputError: `key` has another width than the tree's keys.
@@ -76,7 +76,7 @@ class Tree:
         return Cid(block.cids[index * CID_BYTES : (index + 1) * CID_BYTES])
 
     def __contains__(self, key: bytes) -> bool:
-        """Tells whether there is an entry at `key`."""
+        """Returns whether there is an entry at `key`."""
         return self.get(key) is not None
 
     def get_many(self, keys: Sequence[bytes]) -> list[Cid | None]:

@@ -26,7 +26,7 @@ ENTRIES_PER_EDIT = 64
 
 
 def is_rewritten(top: Block, edit_count: int) -> bool:
-    """Tells whether so many edits, spread over the tree with that top, change most of its
+    """Returns whether so many edits, spread over the tree with that top, change most of its
     blocks."""
     return edit_count >= EDITS_MIN and edit_count * ENTRIES_PER_EDIT >= top.entry_count
 
@@ -79,16 +79,16 @@ def _edited(leaves: list[Block], width: int, edits: Edits) -> Rows:
     new = np.frombuffer(
         b"".join([payload for payload in payloads if payload is not None]), np.uint8
     ).reshape(-1, CID_BYTES)
-    place = np.searchsorted(as_strings(keys), as_strings(changed))
-    inside = np.minimum(place, len(keys) - 1)
+    position = np.searchsorted(as_strings(keys), as_strings(changed))
+    inside = np.minimum(position, len(keys) - 1)
     is_there = (keys[inside] == changed).all(axis=1)
     # Entries are numbered: the old ones first, then those that are put, in key order.
     size, number = len(keys), len(keys) + np.cumsum(is_put) - 1
     order = np.arange(size)
     replaced, inserted = is_there & is_put, ~is_there & is_put
-    order[place[replaced]] = number[replaced]
-    order[place[is_there & ~is_put]] = -1
-    order = np.insert(order, place[inserted], number[inserted])
+    order[position[replaced]] = number[replaced]
+    order[position[is_there & ~is_put]] = -1
+    order = np.insert(order, position[inserted], number[inserted])
     order = order[order >= 0]
     return Rows(
         np.concatenate((keys, changed[is_put]))[order], np.concatenate((cids, new))[order], None

@@ -150,10 +150,10 @@ def apply_edits(level: int, regions: list[Region]) -> tuple[Rows, list[int]]:
     return Rows(keys, cids, counts), sizes
 
 
-def _column(joined: bytes, width: int) -> NDArray[np.uint8]:
+def _column(merged: bytes, width: int) -> NDArray[np.uint8]:
     import numpy as np
 
-    return np.frombuffer(joined, np.uint8).reshape(-1, width)
+    return np.frombuffer(merged, np.uint8).reshape(-1, width)
 
 
 def region_cuts(

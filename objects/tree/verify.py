@@ -67,8 +67,8 @@ def _children(
         if block.last != last:
             raise _corrupt(raw, f"ends at key {block.last.hex()}, its parent says {last.hex()}")
         blocks.append(block)
-    joined = b"".join([parent.counts for parent in parents])
-    return raws, blocks, np.frombuffer(joined, ">u8").tolist()
+    merged = b"".join([parent.counts for parent in parents])
+    return raws, blocks, np.frombuffer(merged, ">u8").tolist()
 
 
 def _check_level(raws: list[bytes], blocks: list[Block], counts: list[int] | None) -> None:

@@ -1,4 +1,4 @@
-"""The history of a repository: commits, differences, blame, undo, and how far it goes back."""
+"""The history of a repository: commits, differences, blame, bisection, undo, squash and prune."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ if TYPE_CHECKING:
 
 
 class History:
-    """What happened to a repository, and why its answers changed."""
+    """The commits and operations of a repository, and the causes of changed answers."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
 
     def log(self, rev: object = HEAD) -> Iterator[Commit]:
-        """Yields the commits behind a revision, newest first; none on a branch without commits."""
+        """Yields a revision and its ancestors, newest first; none on a branch without commits."""
         return log.commits(self._core.store, self._core.resolve(rev, missing_ok=True))
 
     def diff(self, before: object, after: object = HEAD) -> Iterator[Change]:
-        """Yields what differs between two revisions, by family and id."""
+        """Yields the changes between two revisions, by family and id."""
         state = self._core.operation_log.state()
         old, new = (self._core.graph(rev, state=state) for rev in (before, after))
         return log.changes(self._core.store, old.root, new.root)
@@ -67,12 +67,12 @@ class History:
         bad: object = HEAD,
         **options: Unpack[RetrieveOptions],
     ) -> Bisection:
-        """Returns the first commit whose answer lacks a node, or has it below a rank.
+        """Returns the first commit whose answer lacks a node, or ranks it below `rank_max`.
 
         Args:
-            text: what is asked; `options` as for `retrieve`.
-            expect: the node. rank_max: the last rank that will do, None for any.
-            good: a revision whose answer has it; None for wherever the node came to be.
+            text: the query; `options` as for `retrieve`.
+            expect: the node. rank_max: the lowest acceptable rank, None for any.
+            good: a revision whose answer has it; None for the commit that added the node.
             bad: the last revision to consider.
         """
         from ibidem.repo.history.bisect import bisect_node
@@ -93,20 +93,20 @@ class History:
         label: str | None = None,
         path: str | None = None,
     ) -> Iterator[Commit]:
-        """Yields the commits behind a revision that touched something, newest first.
+        """Yields the commits of a revision's history that touched a matching node, newest first.
 
         Args:
             node: that node. label: a node of that label. path: a part of the document that was
-                ingested from there. Several must fit one and the same node.
+                ingested from there. A single node must match all given conditions.
         """
         start = self._core.resolve(rev, missing_ok=True)
         return touching(self._core.store, start, Touched(node, label, path))
 
     def blame(self, node: NodeId, rev: object = HEAD) -> list[Blame]:
-        """Returns, for each field and property of a node, the commit that gave it its value.
+        """Returns, for each field and property of a node, the commit that last set it.
 
         Raises:
-            NotFoundError: the node is not there at that revision.
+            NotFoundError: the node does not exist at that revision.
         """
         from ibidem.retrieve.access.policy import ALL
 
@@ -125,7 +125,7 @@ class History:
         task: str | None = None,
         sign: str | bool | None = None,
     ) -> Commit:
-        """Folds the commits of a branch after `base`, or all of them, into one, and returns it.
+        """Combines the commits of a branch after `base`, or all of them, into one, and returns it.
 
         Args:
             message: without one, that of the last commit.
@@ -144,10 +144,9 @@ class History:
         author: str = "",
         time: int | datetime | None = None,
     ) -> Pruned:
-        """Lets the history begin at a revision, on every branch and tag that has it behind it.
-
-        The commits from there on are written anew over the same states; undo takes it back, and a
-        collection of garbage makes it final. Kept receipts and runs replay as before.
+        """Drops the history before a revision, on every branch and tag that descends from it. The
+        later commits are rewritten with the same states; undo reverts that until garbage is
+        collected. Kept receipts and runs replay as before.
         """
         first = self._core.commit_cid_of(rev)
         return rewrite.prune(
@@ -159,7 +158,7 @@ class History:
         )
 
     def merge_bases(self, one: object, other: object) -> tuple[CommitCid, ...]:
-        """Returns the best common ancestors of two revisions, ascending; none of strangers."""
+        """Returns the best common ancestors of two revisions, ascending; none if unrelated."""
         from ibidem.repo.history.ancestry import merge_bases
 
         core = self._core
@@ -171,9 +170,9 @@ class History:
         return (entry.operation for entry in log.history(log.state()))
 
     def undo(self, *, author: str = "", time: int | datetime | None = None) -> Restored:
-        """Puts the refs back to before the newest change that is not undone yet.
+        """Restores the refs to before the newest change that is not undone yet.
 
-        Tombstones stay: a branch that would lose one goes to a new commit with the former state and
+        Tombstones stay: a branch that would lose one gets a new commit with the former state and
         the tombstones. `kept` names their nodes; `untombstone` shows one again.
         """
         return self._core.operation_log.undo(
@@ -181,5 +180,5 @@ class History:
         )
 
     def redo(self, *, author: str = "", time: int | datetime | None = None) -> Restored:
-        """Takes back the newest undo that no other change has followed."""
+        """Reverts the newest undo that no other change has followed."""
         return self._core.operation_log.redo(author=author, time=checked_time(time))

@@ -1,4 +1,4 @@
-"""Keys and signatures: who signed a commit, and whether this copy trusts that."""
+"""Keys and signatures: signing, verifying, and the keys that this copy trusts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Keys:
-    """The keys of a copy, and what the signatures of commits are worth here."""
+    """The keys of a copy, and the verification of commits."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -27,7 +27,7 @@ class Keys:
         return self._core.keyring
 
     def sign_with(self, name: str | None) -> None:
-        """Signs every commit that is made through this object from now on.
+        """Signs every commit made through this object from now on.
 
         Args:
             name: of a private key; None: commits are not signed unless a call asks for it.
@@ -35,17 +35,16 @@ class Keys:
         self._core.signing_key = None if name is None else self.ring.private(name)
 
     def verify(self, rev: object = HEAD) -> Iterator[Verdict]:
-        """Yields what the signature of each commit behind a revision is worth, newest first."""
+        """Yields the verdict on the signature of a revision and each ancestor, newest first."""
         start = self._core.commit_cid_of(rev)
         return Verifier(self._core.store, self.ring.trust()).history(start)
 
     def revoke(self, name: str, *, good: Iterable[object] = (), reason: str = "") -> TrustedKey:
-        """Trusts a key no more, but for what it signed behind the revisions that are known good.
+        """Revokes a key, except for signatures up to the given good revisions.
 
         Args:
-            name: of the key.
-            good: revisions from before it could be misused; what is not behind one of them is
-                not trusted, whatever time it claims.
+            name: of the key. good: revisions from before it could be misused; only these and their
+            ancestors stay trusted, whatever time a commit claims.
 
         Raises:
             NotFoundError: no such key is trusted, or no such revision.
@@ -54,6 +53,7 @@ class Keys:
         return keyring.revoke(self.ring, name, found, reason)
 
     def require_signed(self, refs: Iterable[str]) -> None:
-        """Says under which refs, by the beginnings of their full names such as `heads/`, commits
-        that are brought in must be signed by keys that are trusted here; none for nowhere."""
+        """Requires signatures by trusted keys on commits that arrive on refs with these prefixes,
+        such as `heads/`; none to require nothing.
+        """
         keyring.require_signed(self.ring, refs)

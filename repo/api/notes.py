@@ -1,4 +1,4 @@
-"""Annotations: events about nodes, beside the graph."""
+"""Annotations: events about nodes, stored outside the graph."""
 
 from __future__ import annotations
 
@@ -23,5 +23,5 @@ class NoteSpaces:
         return Notes(core, name, core.note_logs.setdefault(name, {}))
 
     def spaces(self) -> dict[str, CommitCid]:
-        """Returns the spaces that have events with their notes heads, by name."""
+        """Returns the heads of the spaces that have events, by name."""
         return self._core.operation_log.targets(NOTES)

@@ -1,4 +1,4 @@
-"""Receipts: the answers that they stand for can be given again."""
+"""Receipts of answers: keeping, finding and replaying them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Receipts:
-    """Receipts of answers: to keep, to find and to replay."""
+    """Keeps, finds and replays receipts of answers."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -34,13 +34,13 @@ class Receipts:
         key: bytes | None = None,
         at: object = None,
     ) -> Answer[Item]:
-        """Asks again what a receipt says was asked; raises `ReplayError` unless the bytes agree.
+        """Recomputes the answer of a receipt; raises `ReplayError` unless the bytes agree.
 
         Args:
-            receipt: of an answer, or the CID of one that is kept here, or the beginning of that.
-            estimator: the one that counted tokens, where its recorded name does not find it.
-            text: what was asked, where the receipt is sealed. key: the key that it was sealed with.
-            at: another revision to ask instead; that its answer differs is then the error.
+            receipt: of an answer, or the CID of a kept one, or a unique prefix. estimator: the one
+            that counted tokens, if its recorded name does not resolve. text: the query text, if the
+            receipt is sealed. key: the key of the seal. at: another revision to query instead; a
+            different answer is then the error.
         """
         from ibidem.repo.receipts.replay import replay
 
@@ -54,21 +54,21 @@ class Receipts:
         author: str = "",
         time: int | datetime | None = None,
     ) -> ReceiptCid:
-        """Keeps a receipt for good, with what its replay reads, and returns its CID.
+        """Keeps a receipt and everything its replay needs, and returns its CID.
 
         Args:
-            receipt: of an answer, or the CID of one in the log, or the beginning of that.
-            key: 32 bytes; of the text that was asked only a digest with this key is then kept.
+            receipt: of an answer, or the CID of one in the log, or a unique prefix.
+            key: 32 bytes; only a digest of the query text with this key is then kept.
         """
         return kept.keep(self._core, receipt, key=key, author=author, time=time)
 
     def list(self) -> Sequence[KeptReceipt]:
-        """Returns the receipts that are kept, by CID."""
+        """Returns the kept receipts, by CID."""
         core = self._core
         return core.operation_log.retry_if_collected(lambda state: [*kept.listed(core, state.view)])
 
     def find(self, receipt: Cid | str) -> tuple[ReceiptCid, Receipt | SealedReceipt]:
-        """Returns a receipt by its CID or the beginning of that: a kept one, or one of the log."""
+        """Returns a receipt by its CID or a unique prefix: a kept one, or one of the log."""
         return kept.found(self._core, receipt)
 
     def drop(

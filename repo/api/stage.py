@@ -1,4 +1,4 @@
-"""The stage: changes that are added and not committed yet, kept across processes."""
+"""The stage: changes added but not committed yet, persistent across processes."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 
 class Stage:
-    """What goes into the next commit of the stage."""
+    """The changes for the next commit."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
 
     def transaction(self) -> Transaction:
-        """Begins a transaction whose changes go on the stage, to be committed later."""
+        """Starts a transaction whose changes are staged, to be committed later."""
         from ibidem.repo.transaction.begin import begin
 
         operations = self._core.operation_log
@@ -35,8 +35,9 @@ class Stage:
         return begin(self._core, publisher, commit_info("", "", None, None, None))
 
     def commit_with(self, *, author: str = "", message: str = "") -> Transaction:
-        """Begins a transaction that commits its changes with what is staged; where nothing is,
-        one on the current branch."""
+        """Starts a transaction that commits its changes with the staged ones, on the current
+        branch.
+        """
         from ibidem.repo.transaction.begin import begin
         from ibidem.repo.transaction.publish import BranchPublisher
 
@@ -62,7 +63,7 @@ class Stage:
         task: str | None = None,
         sign: str | bool | None = None,
     ) -> Commit | None:
-        """Commits what is staged on the current branch; None where nothing is.
+        """Commits the staged changes on the current branch; None if there are none.
 
         Raises:
             ConflictError: the stage itself moved, or the branch was deleted.
@@ -71,11 +72,11 @@ class Stage:
         return stage.commit(self._core.operation_log, signed)
 
     def changes(self) -> Iterator[log.Change]:
-        """Yields what is staged and not committed."""
+        """Yields the staged changes."""
         store, operations = self._core.store, self._core.operation_log
         staged = operations.retry_if_collected(lambda state: stage.read(store, state))
         return log.changes(store, staged.begun.root, staged.root)
 
     def clear(self) -> None:
-        """Drops what is staged."""
+        """Discards the staged changes."""
         stage.clear(self._core.operation_log)

@@ -1,4 +1,4 @@
-"""Copies: files, remotes, fetch, push and pull."""
+"""Copying between repositories: files, remotes, fetch, push and pull."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ ORIGIN = "origin"
 
 
 class Sync:
-    """Copying to and from elsewhere."""
+    """Copies to and from other repositories."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
 
     @cached_property
     def remotes(self) -> Remotes:
-        """The remotes that are known by name: to list, add and remove."""
+        """The named remotes: listing, adding and removing them."""
         return Remotes(self._core.folder)
 
     def export(
@@ -45,19 +45,18 @@ class Sync:
         include: Sequence[str] = (),
         is_full: bool = False,
     ) -> CopyReport:
-        """Writes a bundle of what the refs reach; the same state gives the same bytes.
+        """Writes a bundle of all blocks reachable from the refs; the same state gives the same
+        bytes.
 
         Args:
-            file: a path, of a file that does not exist yet; or a file open for writing.
-            branches: short names; only these, and no tags, where there is one.
-            since: a revision; what is behind it is left out, and who imports must have it.
-            include: out of `notes`, `runs`, `receipts`.
-            is_full: the local log goes along, and all that it can undo to; for a copy that is
-                restored by `ibidem.clone`.
+            file: a path of a new file, or a file open for writing. branches: short names; if given,
+            only these, and no tags. since: a revision; its history is left out, and importing needs
+            it. include: out of `notes`, `runs`, `receipts`. is_full: includes the operation log and
+            everything it can undo to; for a backup to restore with `ibidem.clone`.
 
         Raises:
-            InvalidInputError: something has the name of the file already.
-            StorageError: the disk refuses; no file is left under the name.
+            InvalidInputError: the file exists already. StorageError: a disk error; no file is left
+            under the name.
         """
         with _written(file) as stream:
             return export.export(
@@ -78,13 +77,13 @@ class Sync:
         trust: TrustContext | None = None,
         branch: str | None = None,
     ) -> CopyReport:
-        """Writes a bundle with one commit: only the nodes that are seen, and what hangs on them.
+        """Writes a bundle with one commit: only the selected or visible nodes, with their edges and
+        vectors.
 
         Args:
-            at: the revision whose state is written; its history is not.
-            label: only nodes of this type.
-            trust: who will read it, where the state has a trust policy.
-            branch: the branch that the commit stands on in the file; the current one by default.
+            at: the revision whose state is written; its history is not. label: only nodes of this
+            type. trust: the caller who will read it, if the state has a trust policy. branch: the
+            branch of the commit in the file; by default the current one.
         """
         with _written(file) as stream:
             return export.export_part(
@@ -100,15 +99,14 @@ class Sync:
         author: str = "",
         time: int | datetime | None = None,
     ) -> CopyReport:
-        """Takes a file into this repository, empty or in use, whole or not at all.
-
-        Branches and notes are made, moved on or merged; other refs are made where they are missing.
+        """Imports a file, completely or not at all. Branches and notes are created, fast-forwarded
+        or merged; other refs are created if missing.
 
         Args:
             branch: for the commit of a CAR that is not a bundle.
 
         Raises:
-            CorruptError, FormatError, NotFoundError: the file is not whole and right.
+            CorruptError, FormatError, NotFoundError: the file is incomplete or invalid.
         """
         with _read(file) as stream:
             return import_car(
@@ -130,16 +128,16 @@ class Sync:
         author: str = "",
         time: int | datetime | None = None,
     ) -> CopyReport:
-        """Copies what a remote has; its branches are `remotes/NAME/heads/…` here.
+        """Copies the refs of a remote; its branches become `remotes/NAME/heads/…` here.
 
         Args:
-            include: out of `notes`, `runs`, `receipts`.
-            is_forced: takes branches that the remote rolled back or rewrote.
-            token: for an URL; by default the one in the remote's token file.
+            include: out of `notes`, `runs`, `receipts`. is_forced: also accepts branches that the
+            remote rolled back or rewrote. token: for a URL; by default the one in the remote's
+            token file.
 
         Raises:
             ConflictError: kind `not-fast-forward`.
-            RemoteError: it cannot be reached, or does not let us in.
+            RemoteError: it cannot be reached, or refuses access.
         """
         moment = checked_time(time)
         with connected(self.remotes.get(remote), token=token) as there:
@@ -164,10 +162,9 @@ class Sync:
         author: str = "",
         time: int | datetime | None = None,
     ) -> CopyReport:
-        """Fetches, and takes the remote's branch of the same name into the current one, and its
-        notes into those here where they are included.
-
-        Where both went on, a commit joins them; what is in conflict is listed in its root.
+        """Fetches, and merges the remote's branch of the same name into the current one, and its
+        notes if they are included. Diverged branches get a merge commit, whose root lists the
+        conflicts.
         """
         moment = checked_time(time)
         with connected(self.remotes.get(remote), token=token) as there:
@@ -192,13 +189,13 @@ class Sync:
         author: str = "",
         time: int | datetime | None = None,
     ) -> CopyReport:
-        """Moves refs of a remote to where they stand here, all or none.
+        """Updates refs of a remote to their state here, all or none.
 
         Args:
-            names: branches, or full names such as `tags/v1`; by default the current branch.
-            delete: refs to delete there, likewise; needs `is_forced`.
-            is_forced: a ref may lose commits there, if it stands where it was last seen from here.
-            expect: where refs stand there, by full name, that were never seen from here.
+            names: branches, or full names such as `tags/v1`; by default the current branch. delete:
+            refs to delete on the remote; needs `is_forced`. is_forced: allows a ref to lose
+            commits, if it is still at the commit last known here. expect: the expected commits, by
+            full name, of refs never fetched here.
 
         Raises:
             ConflictError: kind `not-fast-forward`, or `head-moved` when somebody else was first.
@@ -219,7 +216,7 @@ class Sync:
 
 @contextmanager
 def _written(file: str | os.PathLike[str] | IO[bytes]) -> Iterator[Any]:
-    """Opens a file that appears, whole, under its name when all went well."""
+    """Opens a file that appears under its name, complete, only on success."""
     if hasattr(file, "write"):
         yield file
         return

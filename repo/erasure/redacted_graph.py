@@ -1,8 +1,6 @@
-"""An old revision as if the nodes that were erased since had been invisible in it.
-
-Its root reaches blocks that are gone, so it is answered over another root, made for the asking and
-kept nowhere: the same trees without the entries that were erased. A receipt of such an answer names
-that root, so it is not kept either.
+"""An old revision without the nodes that were erased since. Its root references deleted blocks, so
+queries run on a temporary root: the same trees without the erased entries. The temporary root is
+never stored, so a receipt that names it is not kept either.
 """
 
 from __future__ import annotations
@@ -22,8 +20,9 @@ if TYPE_CHECKING:
 
 
 def without_erased(graph: Graph) -> Graph:
-    """Returns a graph without the entries that were erased, which its `erasures` names; itself
-    where it has none."""
+    """Returns a graph without the erased entries, listed in its `erasures`; the same graph if none
+    is erased.
+    """
     core = graph.core
     erased = core.guard.erased()
     edits = entries_of_erased(core.store, graph.root, erased)
@@ -43,7 +42,7 @@ def without_erased(graph: Graph) -> Graph:
 
 
 class _Overlay:
-    """A store with some blocks more; what it is asked otherwise, the store answers."""
+    """A store with additional blocks; everything else is delegated to the store."""
 
     def __init__(self, store: Store, more: Mapping[Cid, bytes]) -> None:
         self._store = store
@@ -60,7 +59,7 @@ class _Overlay:
         return cid in self._more or self._store.has(cid)
 
     def close(self) -> None:
-        """Closes nothing: the store is another's."""
+        """Does nothing: the store belongs to the caller."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)

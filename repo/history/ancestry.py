@@ -262,7 +262,7 @@ def lowest_common(
 
 
 def is_ancestor(source: BlockReader, commit: CommitCid, of: CommitCid) -> bool:
-    """Tells whether a commit is `of`, or behind it."""
+    """Returns whether a commit is `of`, or behind it."""
     return commit == of or commit in _met(source, (commit,), (of,))
 
 

@@ -47,7 +47,7 @@ class Bisection:
     """The first commit that fails, alone unless some could not be tested; oldest first. Empty where
     none fails."""
     last_holding: Commit | None
-    """The last commit where it holds, before any that fails; None where there is none."""
+    """The last commit where it holds, before any that fails; None if there is none."""
     steps: tuple[Step, ...]
     """In the order in which they were tried."""
     commits_count: int
@@ -68,7 +68,7 @@ class Bisection:
 
     @property
     def evaluations_count(self) -> int:
-        """How many commits were tried in the search."""
+        """Number of commits tested in the search."""
         return len(self.steps)
 
 
@@ -82,8 +82,8 @@ def bisect(
     """Returns the first commit at which a test fails.
 
     Args:
-        holds: whether it holds at a commit; None where that cannot be told.
-        good: a revision where it holds, on the line of first parents of `bad`; None for before the
+        holds: tests a commit; None if it cannot be tested. good: a revision where it holds, on the
+        line of first parents of `bad`; None for before the
             first commit. bad: the last revision to consider.
 
     Raises:
@@ -101,15 +101,15 @@ def bisect_node(
     good: object = None,
     bad: object = "HEAD",
 ) -> Bisection:
-    """Returns the first commit whose answer lacks a node, or has it too far down.
+    """Returns the first commit whose answer lacks a node or ranks it too low.
 
-    Without `good`, the search begins at the commit that first had the node.
+    Without `good`, the search starts at the commit that added the node.
 
     Args:
         repository: where the commits are.
         ask: returns the answer at a revision.
         expect: the node.
-        rank_max: the last rank that will do, None for any.
+        rank_max: the lowest acceptable rank, None for any.
         good: see `bisect`. bad: likewise.
     """
     check_id("expect", expect, NodeId)
@@ -140,7 +140,7 @@ def search_answers(
     *,
     is_last_bad: bool = False,
 ) -> Bisection:
-    """Returns the first of the candidates whose answer is not as expected, and what it did.
+    """Returns the first candidate whose answer is not as expected, and what it changed.
 
     Args:
         repository: where the commits are.
@@ -174,8 +174,8 @@ def search(
     Args:
         holds: whether it holds at a commit; None where that cannot be told.
         candidates: oldest first, each the first parent of the next.
-        known_good: the first parent of the first of them, where it is known to hold there.
-        is_last_bad: whether it is known to fail at the last of them, which then is not tried.
+        known_good: the first parent of the first of them, if it is known to hold there.
+        is_last_bad: whether it is known to fail at the last of them, which then is not tested.
     """
     steps: list[Step] = []
     skipped: set[int] = set()
@@ -191,7 +191,7 @@ def search(
         else:
             stop = middle
     last = candidates[start - 1] if start else known_good
-    # Where no commit was seen to fail, those that could not be tested are no suspects.
+    # If no commit failed, those that could not be tested are no suspects.
     suspects = candidates[start : stop + 1] if stop < len(candidates) else ()
     return Bisection(
         tuple(read_commit(source, cid) for cid in suspects),
@@ -202,12 +202,12 @@ def search(
 
 
 def _middle(start: int, stop: int, skipped: set[int]) -> int | None:
-    """Returns the place nearest to the middle that was not left out, None when there is none."""
+    """Returns the index nearest to the middle that was not skipped, None if there is none."""
     middle = (start + stop) // 2
     for distance in range(stop - start):
-        for place in (middle - distance, middle + distance):
-            if start <= place < stop and place not in skipped:
-                return place
+        for position in (middle - distance, middle + distance):
+            if start <= position < stop and position not in skipped:
+                return position
     return None
 
 
@@ -226,6 +226,6 @@ def _candidates(
         if first is not None:
             raise InvalidInputError(
                 f"good: got {good!r:.80}, expected a first parent of {bad!r:.80}, some steps back",
-                hint="run 'repo log' to see the commits behind it",
+                hint="run 'repo log' to see the history",
             )
     return found[::-1], first

@@ -1,7 +1,6 @@
-"""Blame: for each field and property of a node, the commit that gave it the value it has.
-
-The search goes back from a revision. Where a parent has the same value, the question goes on to
-the first such parent; where none has, the commit is the answer.
+"""Blame: for each field and property of a node, the commit that last set its value. The search goes
+back from a revision: while a parent has the same value, it continues at the first such parent; a
+commit none of whose parents has the value set it.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _NOT_SHOWN = frozenset(("kind", "v", "id", "key", "props"))
 
 @record
 class Blame:
-    """A field or a property of a node, and who gave it its value."""
+    """A field or property of a node, and the commit that last set it."""
 
     field: str
     """Such as `summary`, or `props.NAME`."""
@@ -35,10 +34,10 @@ class Blame:
 
 
 def blame(source: Source, start: CommitCid, id: NodeId) -> list[Blame]:  # noqa: A002
-    """Returns where each field and property of a node comes from, fields first, each by name.
+    """Returns the blame of all fields of a node, by name, then of all properties, by name.
 
     Args:
-        start: a commit whose root has the node.
+        start: a commit whose root contains the node.
     """
     states = NodeStates(source)
     fields = _Fields(states, id)
@@ -70,7 +69,7 @@ def _same(names: set[str], before: Mapping[str, bytes], now: Mapping[str, bytes]
 
 
 class _Fields:
-    """The fields of one node at many commits, by name, as their canonical bytes."""
+    """The fields of one node at many commits, by name, as canonical bytes."""
 
     def __init__(self, states: NodeStates, id: NodeId) -> None:  # noqa: A002
         self._states = states
@@ -78,7 +77,7 @@ class _Fields:
         self._read: dict[Cid | None, Mapping[str, bytes]] = {None: {}}
 
     def at(self, commit: CommitCid) -> Mapping[str, bytes]:
-        """Returns the fields at a commit; none where the node is not there."""
+        """Returns the fields at a commit; none if the node does not exist there."""
         states = self._states
         cid = states.node(states.tree(states.ends(commit).root), self._key)
         if cid not in self._read:

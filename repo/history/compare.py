@@ -1,8 +1,8 @@
 """What changed between two answers, and which commits changed it.
 
 Two answers to one question are compared item by item: entered, left, moved, another score, another
-version. The commits between are searched by halving: where the answers at both ends agree, nothing
-in between is asked. So a change that was taken back within such a stretch is not seen.
+version. The commits in between are searched by bisection: if the answers at both ends of a range
+agree, no commit inside is queried, so a change that was reverted within the range goes unnoticed.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ if TYPE_CHECKING:
     from ibidem.repo.graph import Graph
 
 EVALUATIONS_MAX = 64
-"""Commits that are asked, at most, in search of those that changed an answer."""
+"""Maximal number of commits queried in search of those that changed an answer."""
 CHANGES_LISTED_MAX = 20
-"""Changes of one commit that are listed, at most; those of nodes that moved come first."""
+"""Maximal number of listed changes of one commit; those of moved nodes come first."""
 
 Ask = Callable[["Graph"], Answer[Item]]
 
 
 class MoveKind(StrEnum):
-    """What became of an item; a closed list, the strongest word that is true."""
+    """How an item differs; the strongest of these that applies."""
 
     ENTERED = "entered"
     LEFT = "left"
@@ -53,7 +53,7 @@ class MoveKind(StrEnum):
 
 @record
 class Placed:
-    """One item of an answer with its place, and without its node."""
+    """One item of an answer with its rank, and without its node."""
 
     id: NodeId
     rank: int
@@ -63,7 +63,7 @@ class Placed:
     tokens: int
     label: str
     title: str
-    """The first line of what the node says."""
+    """The first line of the node's text."""
     lanes: Mapping[str, LaneScore]
 
 
@@ -77,7 +77,7 @@ class Move:
 
     @property
     def kind(self) -> MoveKind:
-        """What became of the item."""
+        """How the item differs."""
         before, after = self.before, self.after
         if before is None:
             return MoveKind.ENTERED
@@ -93,20 +93,20 @@ class Move:
 
 @record
 class Cause:
-    """A commit that changed the answer, or a stretch of commits of which at least one did."""
+    """A commit that changed the answer, or a range of commits of which at least one did."""
 
     commit: Commit
-    """The last of the stretch."""
+    """The last commit of the range."""
     before: Commit
-    """The commit before the stretch."""
+    """The commit before the range."""
     commits_count: int
-    """1 where the search ended with a single commit."""
+    """Number of commits in the range; 1 if the search found a single commit."""
     moves: tuple[Move, ...]
-    """What it did to the answer, without what stayed the same."""
+    """The items that differ."""
     changes: tuple[Change, ...]
-    """What it changed in the graph: what belongs to the moved nodes, else whatever there is."""
+    """Its changes of the graph: those of the moved nodes, else any."""
     changes_count: int
-    """All it changed, listed or not."""
+    """Number of all its changes, listed or not."""
 
 
 @record
@@ -116,17 +116,17 @@ class Comparison:
     before: Answer[Item]
     after: Answer[Item]
     moves: tuple[Move, ...]
-    """Every item of either answer, in rank order."""
+    """All items of either answer, in rank order."""
     causes: tuple[Cause, ...] = ()
     """Oldest first."""
     evaluations_count: int = 0
-    """How many commits were asked in search of the causes, the two ends aside."""
+    """Number of commits queried in search of the causes, excluding the two ends."""
     is_related: bool = True
-    """Whether the two revisions have a commit in common; without one there is no cause to find."""
+    """Whether the two revisions have a common ancestor; without one, no causes can be found."""
 
 
 def placed(result: Answer[Item]) -> tuple[Placed, ...]:
-    """Returns the items of an answer with their places."""
+    """Returns the items of an answer with their ranks."""
     return tuple(
         Placed(
             id=item.node.id,
@@ -143,7 +143,9 @@ def placed(result: Answer[Item]) -> tuple[Placed, ...]:
 
 
 def compare(before: Sequence[Placed], after: Sequence[Placed]) -> tuple[Move, ...]:
-    """Returns every item of either answer once: by rank, what left before what took its place."""
+    """Returns each item of either answer once, by rank; an item that left precedes the one now at
+    its rank.
+    """
     old, new = {item.id: item for item in before}, {item.id: item for item in after}
     moves = [Move(id_, old.get(id_), new.get(id_)) for id_ in {**old, **new}]
 
@@ -166,10 +168,10 @@ def compare_revisions(
     """Returns how an answer differs between two revisions, and the commits that changed it.
 
     Args:
-        repository: where both are.
-        before: a revision. after: likewise; neither has to be older.
-        ask: returns the answer at a revision; must ask the same everywhere.
-        evaluations_max: commits to ask at most in search of the causes, beside the two.
+        repository: contains both. before: a revision. after: a revision; it may be older or newer
+        than `before`. ask: returns the answer at a revision; must run the same query each time.
+        evaluations_max: maximal number of commits to query in search of the causes, in addition to
+        the two.
     """
     ends = repository.graph(before), repository.graph(after)
     old, new = ask(ends[0]), ask(ends[1])
@@ -194,7 +196,7 @@ def compare_revisions(
 def _up_to_common(
     source: Source, before: CommitCid, after: CommitCid
 ) -> tuple[list[CommitCid], list[CommitCid]] | None:
-    """Returns two commits, each with its first parents up to the first that both have; None where
+    """Returns two commits, each with its first parents up to the first common one; None where
     there is none."""
     read = partial(read_ends, source)
     lines: tuple[dict[CommitCid, int], dict[CommitCid, int]] = ({}, {})
@@ -210,7 +212,7 @@ def _up_to_common(
 
 
 class Answers:
-    """The answers to one question at commits; each commit is asked once."""
+    """The answers to one question by commit; each commit is queried once."""
 
     def __init__(
         self, repository: Core, ask: Ask, known: Mapping[CommitCid, Answer[Item]] | None = None
@@ -229,7 +231,7 @@ class Answers:
         return found
 
     def cause(self, before: CommitCid, after: CommitCid, *, commits_count: int = 1) -> Cause:
-        """Returns what a commit, or a stretch of them, did to the answer, and what it changed.
+        """Returns how a commit, or a range of commits, changed the answer and the graph.
 
         Args:
             before: the commit before it. after: the commit, or the last of them.
@@ -241,22 +243,22 @@ class Answers:
 
 
 def _causes(
-    answers: Answers, stretch: Sequence[CommitCid], evaluations_max: int, *, is_ranking: bool
+    answers: Answers, span: Sequence[CommitCid], evaluations_max: int, *, is_ranking: bool
 ) -> Iterator[Cause]:
-    """Yields the causes in a stretch of commits, oldest first, each the parent of the next.
+    """Yields the causes in a range of commits, oldest first, each the parent of the next.
 
     Args:
-        is_ranking: whether only which items come and in which order counts, and no score.
+        is_ranking: whether to compare only the items and their order, not their scores.
     """
 
     def key(commit: CommitCid) -> object:
         answer = answers.at(commit)
         return _ranking(answer) if is_ranking else placed(answer)
 
-    waiting, found = deque([(0, len(stretch) - 1)]), []
+    waiting, found = deque([(0, len(span) - 1)]), []
     while waiting:
         start, stop = waiting.popleft()
-        if start == stop or key(stretch[start]) == key(stretch[stop]):
+        if start == stop or key(span[start]) == key(span[stop]):
             continue
         if stop - start == 1 or answers.evaluations_count >= evaluations_max:
             found.append((start, stop))
@@ -264,7 +266,7 @@ def _causes(
         middle = (start + stop) // 2
         waiting.extend(((start, middle), (middle, stop)))
     for start, stop in sorted(found):
-        yield answers.cause(stretch[start], stretch[stop], commits_count=stop - start)
+        yield answers.cause(span[start], span[stop], commits_count=stop - start)
 
 
 def _ranking(result: Answer[Item]) -> tuple[NodeId, ...]:

@@ -1,7 +1,6 @@
-"""Differences as lines for a person: what moved in an answer and by how much, what changed in the
-graph, and who did it.
-
-Text that comes out of a repository is escaped: a title can neither steer a terminal nor end a line.
+"""Differences as lines for people: which items of an answer moved and by how much, what changed in
+the graph, and in which commit. Text from a repository is escaped: a title can neither control the
+terminal nor break a line.
 """
 
 from __future__ import annotations
@@ -29,17 +28,19 @@ class Described(NamedTuple):
     """A change of the graph in words, safe to print."""
 
     name: str
-    """What it is: its noun, its id, and the model of a vector."""
+    """The changed thing: its noun, its id, and the model of a vector."""
     touched: str
     """The fields and properties that differ, empty for none."""
     label: str
     """The label of a node, empty for anything else."""
     text: str | None
-    """The beginning of a node's summary, the ends and the label of an edge; None for none."""
+    """The start of a node's summary, or the label and ends of an edge; None if it has neither."""
 
 
 def move_lines(moves: Sequence[Move]) -> list[str]:
-    """Returns a table of the items that differ, with what each lane said, and how many do not."""
+    """Returns a table of the items that differ, with their ranks and scores per lane, and the
+    number of unchanged items.
+    """
     lines: list[str] = []
     for move in moves:
         if move.kind is not MoveKind.SAME:
@@ -49,12 +50,14 @@ def move_lines(moves: Sequence[Move]) -> list[str]:
 
 
 def cause_lines(source: Source, causes: Iterable[Cause]) -> list[str]:
-    """Returns the commits that changed an answer, with what each did to it and to the graph."""
+    """Returns lines on the commits that changed an answer, each with its changes of the answer and
+    the graph.
+    """
     return [line for cause in causes for line in _cause_lines(source, cause)]
 
 
 def commit_line(commit: Commit) -> str:
-    """Returns a commit on one line: its CID, its message, who and when."""
+    """Returns a commit as one line: CID, message, author and time."""
     message = one_line(commit.message.partition("\n")[0], width=TITLE_CHARACTERS) or "no message"
     author = one_line(commit.author) or "nobody"
     return f"{commit.cid} {message!r} by {author}, {moment(commit.time, seconds_only=True)}"
@@ -103,7 +106,7 @@ def _cause_lines(source: Source, cause: Cause) -> Iterator[str]:
 
 
 def change_line(source: Source, change: Change) -> str:
-    """Returns a change of the graph on one line: what it is, what it says, what differs."""
+    """Returns a change of the graph as one line: the thing, its text, the differing fields."""
     found = describe(source, change, width=TITLE_CHARACTERS)
     touched = f" ({found.touched})" if found.touched else ""
     text = "" if found.text is None else f": {found.text!r}" if found.label else f": {found.text}"
@@ -111,7 +114,7 @@ def change_line(source: Source, change: Change) -> str:
 
 
 def describe(source: Source, change: Change, *, width: int) -> Described:
-    """Returns what a change of the graph is, in parts for a line; text of a node is cut."""
+    """Returns the parts of a line on a change of the graph; text of a node is truncated."""
     model = f" {one_line(change.name)}" if change.name else ""
     name = f"{NOUNS[change.family]} {change.id}{model}"
     touched = [*change.fields, *(f"props.{name}" for name in change.properties)]
@@ -145,7 +148,7 @@ def _items(count: int) -> str:
 
 
 def _numbers(name: str, before: float | None, after: float | None) -> str:
-    """Returns `name before -> after`, with as many digits as tell the two apart."""
+    """Returns `name before -> after`, with enough digits to distinguish the two."""
     if before == after:
         return f"{name} {_number(before)}"
     texts = _number(before), _number(after)

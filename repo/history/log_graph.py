@@ -1,4 +1,4 @@
-"""A history drawn with lines: every commit after all of its children, and how they hang together.
+"""Draws a commit graph with lines, every commit after all of its children.
 
     *    a merge
     |\\
@@ -18,33 +18,34 @@ if TYPE_CHECKING:
 
 
 class LogGraph:
-    """Draws one commit after the other; columns are the commits that lines lead to."""
+    """Draws one commit after the other; each column holds the commit its line leads to."""
 
     def __init__(self) -> None:
         self._columns: list[CommitCid] = []
 
     def draw(self, cid: CommitCid, commit: CommitEnds) -> tuple[str, str, list[str]]:
-        """Returns the line of a commit, what stands beside more lines about it, and the lines
-        that lead on from it."""
+        """Returns the graph part of the commit's first line, that of its further lines, and the
+        connecting lines below it.
+        """
         columns = self._columns
         if cid not in columns:
             columns.append(cid)
         at = columns.index(cid)
-        row = " ".join("*" if place == at else "|" for place in range(len(columns)))
+        row = " ".join("*" if position == at else "|" for position in range(len(columns)))
         beside = " ".join(
-            "|" if commit.parents or place != at else " " for place in range(len(columns))
+            "|" if commit.parents or position != at else " " for position in range(len(columns))
         )
         return row, beside, self._open(at, commit) + self._close(at, commit)
 
     def _open(self, at: int, commit: CommitEnds) -> list[str]:
-        """Makes columns for the parents of a merge that have none yet."""
+        """Opens columns for the parents of a merge that have none yet."""
         columns, lines = self._columns, []
         if commit.parents:
             columns[at] = commit.parents[0]
-        for place, parent in enumerate(commit.parents[1:], at + 1):
-            right = len(columns) - place
-            columns.insert(place, parent)
-            lines.append("| " * (place - 1) + "|\\" + " \\" * right)
+        for position, parent in enumerate(commit.parents[1:], at + 1):
+            right = len(columns) - position
+            columns.insert(position, parent)
+            lines.append("| " * (position - 1) + "|\\" + " \\" * right)
         return lines
 
     def _close(self, at: int, commit: CommitEnds) -> list[str]:
@@ -54,18 +55,18 @@ class LogGraph:
             right = len(columns) - at - 1
             del columns[at]
             return ["| " * at + " /" * right] if right else []
-        place = 1
-        while place < len(columns):
-            first = columns.index(columns[place])
-            if first == place:
-                place += 1
+        position = 1
+        while position < len(columns):
+            first = columns.index(columns[position])
+            if first == position:
+                position += 1
                 continue
-            lines.append(_join(first, place, len(columns)))
-            del columns[place]
+            lines.append(_join(first, position, len(columns)))
+            del columns[position]
         return lines
 
 
-def _join(first: int, place: int, count: int) -> str:
+def _join(first: int, position: int, count: int) -> str:
     """Returns the line that leads one column into an earlier one."""
-    between = "_|" * (place - first - 1)
-    return ("| " * first + "|" + between + "/" + " /" * (count - place - 1)).rstrip()
+    between = "_|" * (position - first - 1)
+    return ("| " * first + "|" + between + "/" + " /" * (count - position - 1)).rstrip()

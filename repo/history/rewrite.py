@@ -1,8 +1,7 @@
-"""Bounding a history: commits folded into one, or cut off behind one. States are never changed.
-
-Both write new commits over the same roots and move refs to them in one step, which undo takes back.
-What was left behind stays until garbage is collected, and as long as a ref leads there. Kept
-receipts and runs name roots, so they replay as before.
+"""Shortens a history: combines commits into one, or drops those before one. States never change.
+Both write new commits over the same roots and move refs to them in one operation, which undo
+reverts. The old commits stay until they are unreferenced and garbage is collected. Kept receipts
+and runs name roots, so they replay as before.
 """
 
 from __future__ import annotations
@@ -31,44 +30,43 @@ if TYPE_CHECKING:
 
 @record
 class Pruned:
-    """What a pruning did."""
+    """The result of pruning."""
 
     first: CommitCid
-    """The commit that the history begins with now."""
+    """The commit with which the history now starts."""
     moved: Mapping[str, CommitCid]
-    """Refs that were moved, by full name, with where they point now."""
+    """The moved refs, by full name, with their new commits."""
     untouched: tuple[str, ...]
-    """Branches and tags without the commit behind them: they keep what they had."""
+    """Branches and tags that do not descend from the commit; they are unchanged."""
     rewritten_count: int
-    """Commits that were written anew."""
+    """Number of rewritten commits."""
     dropped_count: int
-    """Commits that the moved refs no longer lead to."""
+    """Number of commits that the moved refs no longer reach."""
 
 
 def squash(
     operations: OperationLog, full_name: str, base: CommitCid | None, signature: CommitInfo
 ) -> Commit:
-    """Folds the commits of a branch after `base` into one with the state of the last.
-
-    Without a message of its own it has that of the last.
+    """Combines the commits of a branch after `base` into one with the state of the last. Its
+    message defaults to that of the last.
 
     Args:
-        base: behind the branch; None folds all of it into a first commit.
+        base: an ancestor of the branch; None combines all commits into a new first commit.
 
     Raises:
-        InvalidInputError: `base` is not behind the branch, or there is nothing to fold.
+        InvalidInputError: `base` is not an ancestor of the branch, or there is nothing to combine.
     """
     made: list[Commit] = []
 
     def make(state: State, buffer: WriteBatch) -> View:
         ref = refs.read(buffer, state.view, full_name)
         if ref is None:
-            raise InvalidInputError(f"branch: {full_name!r} has no commits to fold")
+            raise InvalidInputError(f"branch: {full_name!r} has no commits to combine")
         head = CommitCid(ref.target.raw)
         if base is not None and (base == head or not is_ancestor(buffer, base, head)):
             raise InvalidInputError(
-                f"base: got {base}, expected a commit behind the branch",
-                hint="run 'repo log' to see the commits behind it",
+                f"base: got {base}, expected an ancestor of the branch",
+                hint="run 'repo log' to see its history",
             )
         tip = read_commit(buffer, head)
         parents = () if base is None else (base,)
@@ -95,16 +93,16 @@ def prune(
     author: str = "",
     time: int | None = None,
 ) -> Pruned:
-    """Cuts the history behind a commit, for every branch and tag that has it behind it.
-
-    The commit and those after it are written anew, with the same states, authors, times and
-    messages; the first has no parents, and parents from before it or beside it are left out.
+    """Drops the history before a commit, on every branch and tag that descends from it. The commit
+    and its descendants are rewritten with the same states, authors, times and messages; the first
+    has no parents, and parents that do not descend from it are dropped.
 
     Args:
-        drop_signatures: signatures do not fit the new commits; without this, one is an error.
+        drop_signatures: drop signatures, which are not valid for the new commits; otherwise a
+        signed commit is an error.
 
     Raises:
-        InvalidInputError: no branch or tag has the commit behind it, or a commit is signed.
+        InvalidInputError: no branch or tag descends from the commit, or a commit is signed.
     """
     done: list[Pruned] = []
 
@@ -119,7 +117,7 @@ def prune(
         moved = {name: cid for name, cid in named.items() if cid in plan.after}
         if not moved:
             raise InvalidInputError(
-                f"revision: got {first}, expected a commit behind a branch or tag"
+                f"revision: got {first}, expected an ancestor of a branch or tag"
             )
         renamed = plan.rewrite(buffer, drop_signatures=drop_signatures)
         moves: dict[str, Cid | None] = {
@@ -143,7 +141,7 @@ def prune(
 
 
 class _Plan:
-    """Which commits come after the first one, itself included, oldest first."""
+    """The first commit and its descendants, oldest first."""
 
     def __init__(self, source: Source, first: CommitCid, tips: list[CommitCid]) -> None:
         self._commits = dict(newest_first(partial(read_commit, source), tips))
@@ -154,7 +152,7 @@ class _Plan:
                 self.after[cid] = commit
 
     def rewrite(self, buffer: WriteBatch, *, drop_signatures: bool) -> dict[CommitCid, CommitCid]:
-        """Returns the new commit of each; one whose parents stay stays itself."""
+        """Returns the new commit of each; a commit whose parents are unchanged is unchanged."""
         renamed: dict[CommitCid, CommitCid] = {}
         for cid, commit in self.after.items():
             parents = () if cid == self._first else commit.parents
@@ -164,15 +162,14 @@ class _Plan:
                 continue
             if commit.signature is not None and not drop_signatures:
                 raise InvalidInputError(
-                    f"commit {cid} is signed, and a signature does not fit a commit with other "
-                    "parents",
+                    f"commit {cid} is signed, and its signature is not valid with other parents",
                     hint="pass drop_signatures, and sign the new commits",
                 )
             renamed[cid] = _put(replace(commit, parents=kept, signature=None), buffer)
         return renamed
 
     def count_behind(self, tips: list[CommitCid]) -> int:
-        """Returns how many commits some tips lead to, themselves included."""
+        """Returns the number of commits reachable from these tips."""
         return sum(1 for _ in newest_first(self._commits.__getitem__, tips))
 
 

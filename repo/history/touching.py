@@ -1,8 +1,7 @@
-"""Which commits touched something: a node, the nodes of a label, the parts of a document.
-
-A commit touches what differs from each of its parents; a merge that took something over from one
-side has not touched it. Equal trees are told by their CIDs, so a commit that changed other things
-costs the way to one node, or the difference of two trees.
+"""Finds the commits that touched a node, the nodes of a label, or the parts of a document. A commit
+touches what differs from all of its parents; a merge that took a change over from one side has not
+touched it. Equal trees have equal CIDs, so an unrelated commit costs only the path to one node, or
+the difference of two trees.
 """
 
 from __future__ import annotations
@@ -34,12 +33,12 @@ DOCUMENT = "document"
 
 @record
 class Touched:
-    """What a commit has to touch; everything that is given, in one node."""
+    """The filter for commits; a single node must satisfy all given conditions."""
 
     node: NodeId | None = None
     label: str | None = None
     path: str | None = None
-    """Of a document, as it was ingested."""
+    """The path of a document, as it was ingested."""
 
     def __post_init__(self) -> None:
         if self.node is not None:
@@ -50,13 +49,14 @@ class Touched:
 
     @property
     def is_any(self) -> bool:
-        """Whether every commit will do."""
+        """Whether every commit matches."""
         return self.node is None and self.label is None and self.path is None
 
 
 def touching(source: Source, start: CommitCid | None, touched: Touched) -> Iterator[Commit]:
-    """Yields the commits behind one, itself included, that touched it; in the order of
-    `history.commits`, and decoding no other."""
+    """Yields a commit and its ancestors if they match, in the order of `history.commits`; only
+    these are decoded.
+    """
     if touched.is_any:
         yield from commits(source, start)
         return
@@ -68,8 +68,9 @@ def touching(source: Source, start: CommitCid | None, touched: Touched) -> Itera
 
 
 class NodeStates:
-    """Nodes at many roots. Neighbouring commits share most blocks, so each block on the way to a
-    node is looked into once, and of commits and roots only what is needed is read."""
+    """Nodes at many roots. Neighbouring commits share most blocks, so each block on the path to a
+    node is read once, and only the needed fields of commits and roots are decoded.
+    """
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -96,15 +97,15 @@ class NodeStates:
         return found
 
     def node(self, tree: TreeCid, key: bytes) -> Cid | None:
-        """Returns the version of a node in a tree, None where there is none."""
+        """Returns the version of a node in a tree, None if there is none."""
         way: list[tuple[bytes, bytes]] = []
         raw, found = tree.raw, None
         while True:
-            place = (raw, key)
-            if place in self._below:
-                found = self._below[place]
+            position = (raw, key)
+            if position in self._below:
+                found = self._below[position]
                 break
-            way.append(place)
+            way.append(position)
             block = load(self.source, raw)
             index = (block.find if block.level else block.place)(key) if block.size else -1
             if not 0 <= index < block.size:
@@ -118,7 +119,7 @@ class NodeStates:
 
 
 def _differs(states: NodeStates, touched: Touched, befores: list[TreeCid], now: TreeCid) -> bool:
-    """Tells whether a node that matches is another than in each of the trees before."""
+    """Returns whether a matching node differs from its version in each of the trees before."""
     if now in befores:
         return False
     changed: Iterable[tuple[bytes, Cid | None, Cid | None]]
@@ -147,7 +148,7 @@ def _matches(states: NodeStates, touched: Touched, cid: Cid | None) -> bool:
 
 
 def _is_part(node: Node, path: str) -> bool:
-    """Tells whether a node is the document of a path, or a part of it."""
+    """Returns whether a node is the document of a path, or a part of it."""
     if node.key is None:
         return False
     namespace, key = node.key

@@ -79,7 +79,7 @@ class BlockCheck:
         walk(self._source, links, self)
 
     def enter(self, link: Link) -> bool:
-        """Tells whether a block has not been met as what the link says."""
+        """Returns whether a block has not been met as what the link says."""
         use = _use(link)
         first = self.seen.add(link.raw, use)
         if first is not None:
@@ -170,7 +170,7 @@ def _id_of(value: Block) -> bytes | None:
 
 
 def _is_empty_tree(link: Link) -> bool:
-    """Tells whether a link leads to what reads as empty whether or not it is here."""
+    """Returns whether a link leads to what reads as empty whether or not it is here."""
     return link.raw == EMPTY_RAW and link.kind == TREE
 
 

@@ -171,7 +171,7 @@ def collect(
 
     Args:
         repository: others may read and write it meanwhile.
-        keep_operations: how many of the newest operations stay; those before them can not be
+        keep_operations: how many of the newest operations stay; those before them cannot be
             undone any more, and what only they held goes. None keeps all.
         is_dry_run: only counts.
 

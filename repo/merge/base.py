@@ -1,4 +1,4 @@
-"""The base of a merge: the root of what two commits have in common.
+"""The base of a merge: the root of the common ancestor of two commits.
 
 Spec: merge 8.
 """
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ibidem.objects.blocks import Source, WriteBatch
 
 VIRTUAL_DEPTH_MAX = 16
-"""How many times the base of a merge may itself be merged; then the lowest ancestor has to do."""
+"""Maximal depth of merging merge bases; beyond it, the ancestor with the lowest CID is used."""
 
 
 def common_root(
@@ -27,13 +27,12 @@ def common_root(
     *,
     erased: Erased = NOTHING_ERASED,
 ) -> RootCid | None:
-    """Returns the root that a merge of two commits takes as its base.
-
-    That of the common ancestor; of several, their merge, made in the same way; None of none.
+    """Returns the root that is the base of a merge of two commits: that of the common ancestor; the
+    merge of their roots if there are several; None if there is none.
 
     Args:
-        buffer: gets the blocks of a base that is no commit's root; nobody needs them afterwards.
-        erased: as `merge_roots` takes it.
+        buffer: receives the blocks of a merged base; they are not needed afterwards.
+        erased: as in `merge_roots`.
 
     Spec: merge 8.
     """

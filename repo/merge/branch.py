@@ -1,4 +1,4 @@
-"""Merges a commit into a branch: nothing to do, a move forward, or a commit with two parents."""
+"""Merges a commit into a branch: nothing to do, a fast-forward, or a merge commit."""
 
 from __future__ import annotations
 
@@ -31,29 +31,29 @@ from ibidem.repo.operation_log import OperationLog
 
 
 class Outcome(StrEnum):
-    """What became of a branch."""
+    """How a branch was changed."""
 
     UNCHANGED = "unchanged"
-    """It has all of it already."""
+    """It contains the commit already."""
     FORWARDED = "forwarded"
-    """It had nothing of its own and was moved."""
+    """It was fast-forwarded."""
     MERGED = "merged"
-    """A commit joins the two."""
+    """A merge commit was created."""
     REPLANTED = "replanted"
-    """Commits were made again on top of it."""
+    """Commits were reapplied on top of it."""
 
 
 @record
 class Merged:
-    """What a merge did, or would do."""
+    """The result of a merge, or of its dry run."""
 
     outcome: Outcome
     commit: Commit | None
-    """Where the branch stands now; None after a dry run that would make a commit."""
+    """The new head of the branch; None after a dry run that would create a commit."""
     changes: tuple[Change, ...]
-    """What is different on the branch."""
+    """The changes of the branch."""
     conflicts: tuple[OpenConflict, ...]
-    """Those that it recorded, by id."""
+    """The recorded conflicts, by id."""
 
 
 def merge_into(
@@ -65,10 +65,10 @@ def merge_into(
     *,
     is_dry_run: bool = False,
 ) -> Merged:
-    """Merges a commit into a branch, again after each lost race.
+    """Merges a commit into a branch, and retries if the branch has moved.
 
     Args:
-        rev: how the commit was named, for the message.
+        rev: the name given for the commit, for the message.
     """
 
     def attempt(state: State) -> Merged:
@@ -102,7 +102,7 @@ def merge_into(
 def changed_between(
     source: Source, before: Root, root_cid: RootCid
 ) -> tuple[tuple[Change, ...], tuple[OpenConflict, ...]]:
-    """Returns what differs between two roots, and the conflicts that only the later one has."""
+    """Returns the changes between two roots, and the conflicts that only the later one has."""
     after = Root.decode(source.get(root_cid))
     changes = tuple(log.changes(source, before, after))
     if before.conflicts == after.conflicts:
@@ -122,7 +122,7 @@ def _joined(
     signature: CommitInfo,
     time: int,
 ) -> tuple[Outcome, Commit]:
-    """Returns the commit that joins a branch and a commit; its new blocks go into the buffer."""
+    """Returns the merge commit of a branch and a commit; its new blocks go into the buffer."""
 
     def forwarded() -> tuple[Outcome, Commit]:
         said = replace(signature, message="")

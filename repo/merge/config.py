@@ -186,7 +186,7 @@ def _merge_model(base: Any, ours: Any, theirs: Any) -> Any:
 
 
 def _are_apart(base: Any, ours: Any, theirs: Any) -> bool:
-    """Tells whether both sides changed a model so that their vectors cannot be compared."""
+    """Returns whether both sides changed a model so that their vectors cannot be compared."""
     known = _bytes(base)
     if _bytes(ours) == _bytes(theirs) or known in (_bytes(ours), _bytes(theirs)):
         return False

@@ -1,7 +1,6 @@
-"""The conflicts that a root records: listed, and said in terms of the fields that differ.
-
-Whose value is whose is not part of a conflict, which is the same whoever merged. It is found in the
-history: the commit that recorded the conflict has the branch's own state as its first parent.
+"""The conflicts that a root records, with the fields that differ. Which value belongs to which side
+is not part of a conflict, so it is the same whoever merged. The sides are found in the history: the
+commit that recorded the conflict has the branch's own state as its first parent.
 
 Spec: merge 5.
 """
@@ -26,17 +25,17 @@ if TYPE_CHECKING:
 
 @record
 class OpenConflict:
-    """One conflict that nobody has settled."""
+    """One unresolved conflict."""
 
     id: NodeId | EdgeId
     conflict: Conflict
     value: Cid | None
-    """What the graph holds in the meantime; None for an edge that is left out."""
+    """The value in the graph until it is resolved; None for an edge that is left out."""
 
     @property
     def fields(self) -> tuple[str, ...]:
         """The fields that the sides changed differently, ascending; `props.NAME` for a property.
-        None where the question is whether it is there at all."""
+        None if the conflict is about its existence."""
         return self.conflict.fields
 
     @property
@@ -81,9 +80,9 @@ def new_conflicts(source: Source, commit: Commit) -> tuple[NodeId | EdgeId, ...]
 
 
 def recorded_in(source: Source, commit: CommitCid, key: bytes) -> Commit:
-    """Returns the commit that recorded a conflict which still stands at `commit`.
+    """Returns the commit that recorded a conflict which is still open at `commit`.
 
-    Reads back along the parents that have the conflict, no further.
+    Follows only parents that have the conflict.
     """
     found = Commit.decode(source.get(commit))
     wanted = _conflict_at(source, found, key)

@@ -140,7 +140,7 @@ class _Graph:
         self._nodes = Tree(source, root.nodes)
 
     def has(self, raw: bytes) -> bool:
-        """Tells whether there is a node under an id."""
+        """Returns whether there is a node under an id."""
         return self._nodes.get(raw) is not None
 
     def part(self, raw: bytes) -> Node | None:

@@ -174,7 +174,7 @@ class GraphMerge:
         return [stone for node, stone in sides if node is None and stone is not None]
 
     def _is_newly_hidden(self, key: bytes) -> bool:
-        """Tells whether a side has put a tombstone on a node."""
+        """Returns whether a side has put a tombstone on a node."""
         base, ours, theirs = self.tombstone_triples.changed.get(key, (None, None, None))
         return any(side not in (None, base) for side in (ours, theirs))
 

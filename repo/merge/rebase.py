@@ -1,8 +1,7 @@
-"""Makes commits again somewhere else: rebase, cherry-pick, and revert, which makes one backwards.
-
-Each is a merge whose base is the state before the commit; so it has the same rules, and what does
-not fit is recorded as a conflict in the new commit and stops nothing. No tombstone is lost on the
-way; see `repo.merge.tombstones`.
+"""Reapplies commits elsewhere: rebase, cherry-pick, and revert, which applies one backwards. Each
+is a merge whose base is the state before the commit, with the same rules: changes that do not apply
+are recorded as conflicts in the new commit without stopping. No tombstone is lost; see
+`repo.merge.tombstones`.
 
 Spec: merge 9.
 """
@@ -40,20 +39,21 @@ if TYPE_CHECKING:
 
 @record
 class Replanted:
-    """What making commits again did, or would do."""
+    """The result of reapplying commits, or of a dry run."""
 
     outcome: Outcome
     commits: tuple[Commit, ...]
-    """The new ones, the first made first."""
+    """The new commits, oldest first."""
     dropped: tuple[Commit, ...]
-    """Those whose change was there already."""
+    """The commits whose change was already present."""
     changes: tuple[Change, ...]
-    """What is different on the branch."""
+    """The changes of the branch."""
     conflicts: tuple[OpenConflict, ...]
-    """Those that were recorded, by id."""
+    """The recorded conflicts, by id."""
     kept: tuple[NodeId, ...] = ()
-    """Nodes whose tombstones stayed, though the change takes them away; by id. Only `untombstone`
-    does."""
+    """Nodes whose tombstones stayed although the change removes them, by id; only `untombstone`
+    removes one.
+    """
 
 
 @dataclass(slots=True)
@@ -81,7 +81,7 @@ def rebase(
     *,
     is_dry_run: bool = False,
 ) -> Replanted:
-    """Makes the commits that only a branch has again on top of another commit.
+    """Reapplies the commits that only a branch has on top of another commit.
 
     Raises:
         InvalidInputError: one of them is a merge.
@@ -120,9 +120,8 @@ def rebase(
 def pick(
     operations: OperationLog, full_name: str, picked: CommitCid, signature: CommitInfo
 ) -> Replanted:
-    """Makes the change of one commit again on a branch; of a merge, that against its first parent.
-
-    What the signature leaves empty is as in the commit.
+    """Applies the change of one commit to a branch; of a merge, that against its first parent.
+    Fields that the signature leaves empty are taken from the commit.
     """
 
     def make(buffer: WriteBatch, state: State, now: Tip, erased: Erased) -> _Plan:
@@ -146,7 +145,7 @@ def pick(
 def revert(
     operations: OperationLog, full_name: str, reverted: CommitCid, signature: CommitInfo
 ) -> Replanted:
-    """Takes the change of one commit back; of a merge, that against its first parent."""
+    """Reverts the change of one commit; of a merge, that against its first parent."""
 
     def make(buffer: WriteBatch, state: State, now: Tip, erased: Erased) -> _Plan:
         commit = Commit.decode(buffer.get(reverted))
@@ -175,7 +174,7 @@ def _own(source: WriteBatch, head: CommitCid | None, bases: tuple[CommitCid, ...
             break
         if len(commit.parents) > 1:
             raise InvalidInputError(
-                f"rebase: commit {cid} is a merge, which cannot be made again",
+                f"rebase: commit {cid} is a merge, which cannot be reapplied",
                 hint="use 'repo merge', or cherry-pick the commits one by one",
             )
         found.append(commit)
@@ -183,7 +182,7 @@ def _own(source: WriteBatch, head: CommitCid | None, bases: tuple[CommitCid, ...
 
 
 def _before(state: State, source: WriteBatch, commit: Commit) -> RootCid:
-    """Returns the root that a commit was made on: that of the first parent."""
+    """Returns the root of the first parent of a commit."""
     if not commit.parents:
         return state.origin
     return Commit.decode(source.get(commit.parents[0])).root
@@ -198,7 +197,7 @@ def _add(
     signature: CommitInfo,
     time: int,
 ) -> None:
-    """Puts the change from `before` to `after` on top of what is planned."""
+    """Applies the change from `before` to `after` on top of the planned state."""
     root = merge_to_commit(buffer, before, plan.root, after, buffer, erased=plan.erased)
     root, kept = with_tombstones(root, plan.tombstones, buffer, base=plan.base)
     plan.kept.update(kept)

@@ -1,7 +1,6 @@
-"""Settles one conflict at the head of the current branch.
-
-A choice is about the fields in conflict; what else was merged, or changed since, stays. The parts
-of a document go with how it is put together.
+"""Resolves one conflict at the head of the current branch. A choice applies to the conflicting
+fields; other fields that were merged or changed since stay. The parts of a document follow the
+choice of its layout.
 
 Spec: merge 5.
 """
@@ -51,7 +50,7 @@ def resolve(
     value: Mapping[str, Any] | None,
     signature: CommitInfo,
 ) -> Commit | None:
-    """Settles the conflict about `id`; `Repository.resolve_conflict` says how."""
+    """Resolves the conflict on `id`; see `Repository.resolve_conflict`."""
     if take not in TAKES:
         raise InvalidInputError(f"take: got {take!r:.80}, expected one of {TAKES}")
     state = repository.operation_log.state()
@@ -59,7 +58,7 @@ def resolve(
     cid = Tree(repository.store, at.root.conflicts).get(id.raw)
     if cid is None or at.commit is None:
         raise NotFoundError(
-            f"conflict {id}: there is none about it", hint="run 'repo status' to see which are open"
+            f"conflict {id}: it has no conflict", hint="run 'repo status' to list the open ones"
         )
     store = repository.store
     conflict = read(store, cid)
@@ -72,9 +71,9 @@ def resolve(
     case = _Case(store, at.root, at.commit, id, conflict)
     chosen = case.chosen(take)
     signed = replace(signature, message=signature.message or f"resolve {id}: {take}")
-    begun = Tip(at.commit.cid, at.root_cid, at.root)
+    opened = Tip(at.commit.cid, at.root_cid, at.root)
     publisher = BranchPublisher(
-        repository.operation_log, state, state.view.head, signed, begun=begun
+        repository.operation_log, state, state.view.head, signed, begun=opened
     )
     settled, edits, blocks = None, ChangeSet(), dict[Cid, bytes]()
     if chosen is not None:
@@ -104,7 +103,7 @@ def resolve(
 
 @record
 class _Along:
-    """Publishes edits together with those of a transaction, which touches nothing of theirs."""
+    """Publishes edits together with those of a transaction, which are disjoint from them."""
 
     publisher: Publisher
     edits: tuple[ChangeSet, ...]
@@ -124,7 +123,7 @@ class _Along:
 
 @record
 class _Case:
-    """One conflict, and the state that it stands in."""
+    """One conflict, and the state that contains it."""
 
     source: Source
     root: Root
@@ -138,13 +137,13 @@ class _Case:
         return self._value_in(self.root)
 
     def chosen(self, take: str) -> Cid | None:
-        """Returns the value that a choice means; None to take the node or edge away."""
+        """Returns the chosen value; None to remove the node or edge."""
         if take == VALUE:
             return self.current or self._only_side()
         if take == BASE:
             if self.conflict.base is None:
                 raise InvalidInputError(
-                    f"take: got 'base' for {self.id}, which was not there before",
+                    f"take: got 'base' for {self.id}, which did not exist before",
                     hint="choose ours, theirs, or give values",
                 )
             return self.conflict.base
@@ -170,7 +169,7 @@ class _Case:
     def settled(
         self, chosen: Cid, value: Mapping[str, Any]
     ) -> tuple[Block, ChangeSet, dict[Cid, bytes]]:
-        """Returns the value that settles the conflict, and what else is edited, with its blocks."""
+        """Returns the resolved value, and the other edits, with their blocks."""
         edits, buffer = ChangeSet(), WriteBatch(self.source)
         nodes = Tree(self.source, self.root.nodes)
         for link in self.conflict.nodes:
@@ -202,17 +201,17 @@ class _Case:
         if len(self.conflict.sides) > 1:
             raise InvalidInputError(
                 f"take: got 'value' for {self.id}, which is not in the graph",
-                hint="choose ours or theirs, with values on top if they shall differ",
+                hint="choose ours or theirs, and set values if necessary",
             )
         return self.conflict.sides[0]
 
     def _other_than(self, ours: Cid | None) -> Cid | None:
-        """Returns the side that is not ours, None for its deletion."""
+        """Returns the other side, None if it deleted the value."""
         others = [side for side in self.conflict.sides if side != ours]
         if len(others) > 1 or (others and self.conflict.deleted and ours is not None):
             raise InvalidInputError(
                 f"take: got 'theirs' for {self.id}, where more than two sides meet",
-                hint="choose ours, or give the values that shall stand",
+                hint="choose ours, or give values",
             )
         return others[0] if others else None
 
@@ -226,7 +225,7 @@ class _Case:
 
 
 def _take_away(tx: Transaction, case: _Case) -> None:
-    """Stages that what a conflict is about is not in the graph."""
+    """Stages the removal of the conflicting node or edge."""
     if case.current is None:
         tx.settle(case.id)
     elif isinstance(case.id, NodeId):

@@ -1,8 +1,7 @@
-"""Merges two roots with the root that both came from.
-
-Property by property, and never all or nothing: what cannot be settled is recorded in
-`Root.conflicts` while the graph holds a value that everything can work with. The result depends on
-the set of the two sides alone, to the byte, and costs what they changed.
+"""Three-way merge of two roots with the root of their common ancestor. It works property by
+property: a conflict is recorded in `Root.conflicts` while the graph has a usable value. The result
+depends only on the set of the two sides, to the byte, and the cost is proportional to their
+changes.
 
 Spec: merge.
 """
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
 
 NO_ROOT = Root(EMPTY_TREE, EMPTY_TREE, EMPTY_TREE, EMPTY_TREE)
-"""What histories that have nothing in common come from."""
+"""The base of histories without a common ancestor."""
 
 
 def merge_roots(
@@ -48,13 +47,10 @@ def merge_roots(
     """Returns the merge of two roots, the same whichever of them is called ours.
 
     Args:
-        source: has the blocks of all three.
-        base: the root that both came from; None where there is none.
-        buffer: gets the new blocks that the merged root needs, and no others.
-        is_base: the result is for nothing but to be the base of another merge, and is made whatever
-            the sides contain.
-        erased: what is taken out of all three roots first, with tombstones in its place on the
-            sides.
+        source: has the blocks of all three. base: that of the common ancestor; None if there is
+        none. buffer: receives exactly the new blocks that the merged root needs. is_base: the
+        result is only the base of another merge, and is computed whatever the sides contain.
+        erased: erased nodes, replaced by tombstones in the roots first.
 
     Raises:
         ConflictError: both sides changed the trust policy so that neither is stricter.

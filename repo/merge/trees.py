@@ -1,4 +1,4 @@
-"""What three trees have under the keys that a side changed, and the tree that comes of them."""
+"""The values of three trees under changed keys, and the merged tree."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ibidem.objects.blocks import WriteBatch
 
 Triple = tuple[Cid | None, Cid | None, Cid | None]
-"""The CIDs in base, ours and theirs; None where there is none."""
+"""The CIDs in base, ours and theirs; None if there is none."""
 
 
 class Triples:

@@ -1,7 +1,6 @@
-"""Merges vectors of all families: they never conflict, and none is dropped while its node stands.
-
-A vector can be made again from its text, so of two the better one is enough: the one that was made
-from the text as it was merged, else the one with the lower CID.
+"""Merges vectors of all families: they never conflict, and none is dropped while its node exists. A
+vector can be recomputed from its text, so one of two is enough: the one computed from the merged
+text, else the one with the lower CID.
 
 Spec: merge 6.
 """

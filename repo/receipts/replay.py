@@ -198,27 +198,27 @@ def _item_differences(
     if one.id != other.id:
         yield f"item {rank}: {other.id} with {other.score!r}, expected {one.id} with {one.score!r}"
         return
-    place = f"item {rank}, {one.id}"
+    position = f"item {rank}, {one.id}"
     if one.cid != other.cid:
-        yield f"{place}: the node is another version, {other.cid}, expected {one.cid}"
+        yield f"{position}: the node is another version, {other.cid}, expected {one.cid}"
     if one.digest != other.digest:
-        yield f"{place}: its rendered text is another"
+        yield f"{position}: its rendered text is another"
     if one.score != other.score:
-        yield f"{place}: score {other.score!r}, expected {one.score!r}"
+        yield f"{position}: score {other.score!r}, expected {one.score!r}"
     for lane in sorted({*one.lanes, *other.lanes}):
-        yield from _lane_differences(place, lane, one.lanes.get(lane), other.lanes.get(lane))
+        yield from _lane_differences(position, lane, one.lanes.get(lane), other.lanes.get(lane))
 
 
 def _lane_differences(
-    place: str, lane: str, one: LaneScore | None, other: LaneScore | None
+    position: str, lane: str, one: LaneScore | None, other: LaneScore | None
 ) -> Iterator[str]:
     if one is None or other is None:
         if one is not other:
-            yield f"{place}: lane {lane} {'ranks it now' if one is None else 'ranked it before'}"
+            yield f"{position}: lane {lane} {'ranks it now' if one is None else 'ranked it before'}"
         return
     for name, was, now in zip(("rank", "score", "contribution"), one, other, strict=True):
         if was != now:
-            yield f"{place}: lane {lane}, {name} {now!r}, expected {was!r}"
+            yield f"{position}: lane {lane}, {name} {now!r}, expected {was!r}"
 
 
 def _revision(repository: Core, asked: Receipt, at: object) -> Graph:

@@ -104,7 +104,7 @@ def prompt(
 
 
 def verify(repository: Core, citation: Citation, *, trust: TrustContext | None = None) -> bool:
-    """Tells whether what a citation says is true for whoever asks: the commit has the root, the
+    """Returns whether what a citation says is true for whoever asks: the commit has the root, the
     root has the nodes, their texts have the hashes, and the pack is made of them.
 
     The nodes are read as the caller sees them, so a citation tells nobody whether a guess of a
@@ -133,7 +133,7 @@ def verify(repository: Core, citation: Citation, *, trust: TrustContext | None =
 
 
 def _is_cited(repository: Core, revision: Graph, span: CitedSpan) -> bool:
-    """Tells whether a node of a revision has the value and the text that a citation says."""
+    """Returns whether a node of a revision has the value and the text that a citation says."""
     node = revision.node(span.id, include_tombstoned=True)
     if node.cid != span.cid:
         return False

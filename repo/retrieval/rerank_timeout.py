@@ -49,7 +49,7 @@ class Limited:
 
 
 def limited(reranker: Reranker | None, seconds: object) -> Limited | None:
-    """Returns a reranker under a limit of time; None where there is none.
+    """Returns a reranker under a limit of time; None if there is none.
 
     Args:
         reranker: what was given.

@@ -59,7 +59,7 @@ def estimator_of(estimator: object) -> TokenEstimator:
     Raises:
         InvalidInputError: it is neither.
         NotFoundError: the package or the file is not there; the message names it.
-        StorageError: the encoding's data can not be fetched.
+        StorageError: the encoding's data cannot be fetched.
     """
     if not isinstance(estimator, str):
         if not all(hasattr(estimator, part) for part in ("name", "digest", "estimate")):
@@ -90,7 +90,7 @@ def _tiktoken(encoding: str) -> TokenEstimator:
             ) from error
         except Exception as error:  # whatever its network client raises
             raise StorageError(
-                f"estimator: the data of tiktoken:{encoding} can not be fetched: {error}",
+                f"estimator: the data of tiktoken:{encoding} cannot be fetched: {error}",
                 hint="fetch it once while online; TIKTOKEN_CACHE_DIR says where it is kept",
             ) from error
         _opened[key] = TiktokenEstimator(found)
@@ -103,7 +103,7 @@ def _tokenizers(path: Path) -> TokenEstimator:
         key = (str(path.resolve()), status.st_size, status.st_mtime_ns)
         data = b"" if key in _opened else path.read_bytes()
     except OSError as error:
-        raise NotFoundError(f"estimator: can not read {str(path)!r}: {error.strerror}") from error
+        raise NotFoundError(f"estimator: cannot read {str(path)!r}: {error.strerror}") from error
     if key not in _opened:
         tokenizers = _package("tokenizers")
         try:

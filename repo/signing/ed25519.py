@@ -33,7 +33,7 @@ Point = tuple[int, int, int, int]
 
 
 def is_valid(public: bytes, message: bytes, signature: bytes) -> bool:
-    """Tells whether a signature over a message is that of a public key of 32 bytes.
+    """Returns whether a signature over a message is that of a public key of 32 bytes.
 
     Raises:
         InvalidInputError: kind `missing-package`: PyNaCl, or its operations on points.
@@ -55,7 +55,7 @@ def is_valid(public: bytes, message: bytes, signature: bytes) -> bool:
 
 @lru_cache(maxsize=1024)
 def has_prime_order(encoded: bytes) -> bool:
-    """Tells whether some bytes are the canonical encoding of a point of prime order."""
+    """Returns whether some bytes are the canonical encoding of a point of prime order."""
     point = _decoded(encoded) if len(encoded) == POINT_BYTES else None
     if point is None or encoded == _NEUTRAL:
         return False

@@ -289,7 +289,7 @@ def _with(trust: Trust, key: TrustedKey) -> Trust:
 
 
 def _is_private(name: str) -> bool:
-    """Tells whether a file holds a private key; what a crash left of one begins with a dot."""
+    """Returns whether a file holds a private key; what a crash left of one begins with a dot."""
     return name.endswith(SUFFIX) and not name.startswith(".")
 
 

@@ -136,7 +136,7 @@ def check_signed(
 
 
 def may_erase(trust: Trust, erasure: Erasure) -> bool:
-    """Tells whether an erasure from elsewhere is signed by a key that may erase here."""
+    """Returns whether an erasure from elsewhere is signed by a key that may erase here."""
     public = signer_of(erasure)
     key = None if public is None else trust.of(public)
     return key is not None and key.may_erase and not key.is_revoked

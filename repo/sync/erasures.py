@@ -44,7 +44,7 @@ class SentErasures:
         object.__setattr__(self, "_cids", cids)
 
     def names(self, cid: Cid) -> bool:
-        """Tells whether an accepted one names a block."""
+        """Returns whether an accepted one names a block."""
         return cid.raw in self._cids
 
     def carry_out(self, repository: Core, *, author: str = "", time: int | None = None) -> None:

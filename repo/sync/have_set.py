@@ -52,20 +52,20 @@ class HaveSet:
         return sorted(set(self._commits))
 
     def commit(self, cid: CommitCid) -> bool:
-        """Tells whether a ref leads to the commit."""
+        """Returns whether a ref leads to the commit."""
         return self._store.has(cid) and cid in self._reachable
 
     def record(self, cid: Cid) -> bool:
-        """Tells whether a run or a kept receipt leads to the step, receipt or part."""
+        """Returns whether a run or a kept receipt leads to the step, receipt or part."""
         return cid in self._record_cids
 
     def has(self, cid: Cid) -> bool:
-        """Tells whether a ref leads to a commit, a step, a receipt or a root."""
+        """Returns whether a ref leads to a commit, a step, a receipt or a root."""
         commit, root = CommitCid(cid.raw), RootCid(cid.raw)
         return self.commit(commit) or self.record(cid) or self.root(root)
 
     def root(self, cid: RootCid) -> bool:
-        """Tells whether the root is that of a commit, or was read by a run or receipt here."""
+        """Returns whether the root is that of a commit, or was read by a run or receipt here."""
         return self._store.has(cid) and cid in self._roots
 
     @cached_property

@@ -209,7 +209,7 @@ def checked_url(url: str) -> tuple[str, str, int, str]:
 
 
 def is_loopback(host: str) -> bool:
-    """Tells whether a host is this machine by its name or number, without asking anybody."""
+    """Returns whether a host is this machine by its name or number, without asking anybody."""
     if host == "localhost":
         return True
     try:

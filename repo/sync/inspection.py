@@ -126,7 +126,7 @@ class Inspection:
         return is_known
 
     def _is_had(self, cid: Cid) -> bool:
-        """Tells whether a step, a receipt or a part of one needs no check; raises if it is lost."""
+        """Returns whether a step, a receipt or part of one needs no check; raises if it is lost."""
         if self._is_built_on(cid, self._known.record(cid)):
             return True
         if cid in self._quarantine:

@@ -83,8 +83,8 @@ def integrated(
         said, tip = merger.signature(""), CommitCid(theirs.raw)
         after = cleaned_commit(buffer, tip, merger.erased, said, merger.time)
         return RefMove(name, before, after, Move.CREATED if before is None else Move.FORWARDED)
-    joined = _joined(name, CommitCid(before.raw), CommitCid(theirs.raw), buffer, merger)
-    return RefMove(name, before, joined, Move.MERGED)
+    merged = _joined(name, CommitCid(before.raw), CommitCid(theirs.raw), buffer, merger)
+    return RefMove(name, before, merged, Move.MERGED)
 
 
 def merged_conflict_count(buffer: WriteBatch, moves: Iterable[RefMove]) -> int:

@@ -77,14 +77,14 @@ def _write_refs(refs: Mapping[str, Tip]) -> Map:
 
 
 def _updates(owner: str, name: str, value: Mapping[str, Any]) -> Mapping[str, Any]:
-    updates, place = _by_name(owner, name, value), f"{owner}.{name}"
+    updates, position = _by_name(owner, name, value), f"{owner}.{name}"
     for ref, update in updates.items():
         if update.expected is not None:
-            _check_tip(place, ref, update.expected)
+            _check_tip(position, ref, update.expected)
         cls = target_class(ref)
         valid = update.target is None or type(update.target) is cls
-        require(valid, place, ref, update.target, f"a {cls.__name__} or nothing")
-        require(type(update.is_forced) is bool, place, ref, update.is_forced, "true or false")
+        require(valid, position, ref, update.target, f"a {cls.__name__} or nothing")
+        require(type(update.is_forced) is bool, position, ref, update.is_forced, "true or false")
     return updates
 
 

@@ -142,15 +142,17 @@ class _Shared:
         self._open.setdefault(level, {})[child.raw] = child
 
 
-def _children(block: Block, place: _Child) -> list[_Child]:
+def _children(block: Block, position: _Child) -> list[_Child]:
     """Returns the children of an inner block; raises unless its keys ascend within its place."""
     if block.width != ID_BYTES:
         raise CorruptError(
-            f"tree block {Cid(place.raw)}: keys of {block.width} bytes, expected {ID_BYTES}"
+            f"tree block {Cid(position.raw)}: keys of {block.width} bytes, expected {ID_BYTES}"
         )
-    keys = (place.lower, *block.key_list)
+    keys = (position.lower, *block.key_list)
     if any(one >= other for one, other in pairwise(keys)):
-        raise CorruptError(f"tree block {Cid(place.raw)}: its keys do not ascend within its place")
+        raise CorruptError(
+            f"tree block {Cid(position.raw)}: its keys do not ascend within its place"
+        )
     if not block.level:
         return []
     return list(map(_Child, block.cid_list(), keys, block.key_list))
@@ -316,7 +318,7 @@ class _RecordWalk:
         self.found = Records()
 
     def enter(self, link: Link) -> bool:
-        """Tells whether a block is met for the first time and is not had."""
+        """Returns whether a block is met for the first time and is not had."""
         cid = Cid(link.raw)
         if link.raw in self._met or self._is_had(cid):
             return False

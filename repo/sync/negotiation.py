@@ -62,6 +62,6 @@ def _chosen(commits: list[CommitCid]) -> list[CommitCid]:
     if len(commits) <= ASKED_PER_ROUND:
         return commits
     half = ASKED_PER_ROUND // 2
-    places = {1 << power for power in range(len(commits).bit_length() - 1)}
-    places |= {at * len(commits) // half for at in range(half)}
-    return [commits[at] for at in sorted(places)]
+    positions = {1 << power for power in range(len(commits).bit_length() - 1)}
+    positions |= {at * len(commits) // half for at in range(half)}
+    return [commits[at] for at in sorted(positions)]

@@ -84,8 +84,8 @@ class Pack:
 
 def _sorted_cids(raws: Iterable[bytes]) -> bytes:
     """Returns CIDs ascending, each once, one after the other."""
-    joined = b"".join(raws)
-    if not joined:
+    merged = b"".join(raws)
+    if not merged:
         return b""
     # Trailing zeros do not matter to the order of texts of one width.
-    return np.unique(np.frombuffer(joined, f"S{CID_BYTES}")).tobytes()
+    return np.unique(np.frombuffer(merged, f"S{CID_BYTES}")).tobytes()

@@ -301,7 +301,7 @@ def how_to_move(
 
 
 def comes_after(source: Source, after: Cid, before: Cid) -> bool:
-    """Tells whether what a ref would point to has behind it what it pointed to."""
+    """Returns whether what a ref would point to has behind it what it pointed to."""
     if isinstance(after, CommitCid) and isinstance(before, CommitCid):
         return is_ancestor(source, before, after)
     behind = records_behind(source, [after], lambda _: False)

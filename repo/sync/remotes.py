@@ -274,7 +274,7 @@ def address_of(
 
 
 def is_url(location: str) -> bool:
-    """Tells whether a location is on a server."""
+    """Returns whether a location is on a server."""
     return location.startswith(("http://", "https://"))
 
 

@@ -96,7 +96,7 @@ class PendingGraph:
         return self._buffer.get(cid)
 
     def node(self, raw: bytes) -> Node | None:
-        """Returns a node, staged or stored, None when there is none."""
+        """Returns a node, staged or stored, None if there is none."""
         if raw in self._ahead and raw not in self.edits.of(NODES):
             return self._ahead[raw]
         cid = self.cid(NODES, raw)
@@ -193,19 +193,19 @@ class PendingGraph:
                 if staged.get(key, _ABSENT) is not None:
                     yield block
 
-    def node_id(self, beginning: str) -> NodeId:
+    def node_id(self, prefix: str) -> NodeId:
         """Returns the id of the one node whose id begins so; as `beginning.resolve_prefix`."""
         return resolve_prefix(
-            beginning,
+            prefix,
             NodeId.parse,
             lambda first: map(NodeId, self._keys_from(NODES, first)),
             where="as staged",
         )
 
-    def edge_id(self, beginning: str) -> EdgeId:
+    def edge_id(self, prefix: str) -> EdgeId:
         """Returns the id of the one edge whose id begins so; as `beginning.resolve_prefix`."""
         return resolve_prefix(
-            beginning,
+            prefix,
             EdgeId.parse,
             lambda first: map(EdgeId, self._keys_from(EDGES, first)),
             noun="edge",

@@ -159,5 +159,5 @@ class BranchPublisher:
         return commit
 
     def _is_cell_lost(self, state: State) -> bool:
-        """Tells whether a cell that goes with the commit has moved, which no retry can mend."""
+        """Returns whether a cell that goes with the commit has moved, which no retry can mend."""
         return any(state.cells.get(name) != old for name, (old, _) in self._cells.items())

@@ -1,7 +1,7 @@
 """A transaction: changes staged over one root and published together, or not at all.
 
-Nodes, edges, tombstones and vectors are staged as they are added; that every edge has its ends and
-every vector its node is checked when the transaction commits.
+Nodes, edges, tombstones and vectors are staged as they are added; whether every edge has its ends
+and every vector its node is checked at commit.
 """
 
 from __future__ import annotations
@@ -72,11 +72,12 @@ class Transaction(Ending):
         unique_id: NewId | None = None,
         landed: Callable[[int], None] | None = None,
     ) -> None:
-        """Begins on the publisher's root.
+        """Begins at the publisher's root.
 
         Args:
-            unique_id: gives the id of a node that is to be new, from its map; None where none is.
-            landed: is told of how many blocks what was published consists.
+            unique_id: returns the id for a node to be added as new, from its map; None if not
+                supported.
+            landed: called with the number of published blocks.
         """
         base = publisher.base()
         self._draft = PendingGraph(source, base, incident)
@@ -84,7 +85,7 @@ class Transaction(Ending):
         self.base = base
         """The root that the transaction began on."""
         self.commit: Commit | None = None
-        """What was published; None before, and when nothing changed."""
+        """The published commit; None before publishing, and if nothing changed."""
         self._publisher = publisher
         self._unique_id = unique_id
         self._landed = landed
@@ -101,9 +102,9 @@ class Transaction(Ending):
         """Publishes what was staged and ends the transaction; called on leaving the `with` block.
 
         Raises:
-            InvalidInputError: kind `dangling-reference`; nothing was changed.
-            ConflictError: the branch was deleted; or another writer changed the same thing first
-                and the transaction was begun with `on_conflict="raise"`; nothing was changed.
+            InvalidInputError: kind `dangling-reference`; nothing was changed. ConflictError: the
+            branch was deleted; or another writer changed the same thing first and the transaction
+            was started with `on_conflict="raise"`; nothing was changed.
         """
         self._check_open()
         self._is_open = False
@@ -116,14 +117,15 @@ class Transaction(Ending):
 
     @property
     def conflicts(self) -> tuple[NodeId | EdgeId, ...]:
-        """The nodes and edges that another writer changed meanwhile and differently, so that
-        publishing recorded a conflict about each; by id."""
+        """The nodes and edges that another writer changed differently in the meantime, so that
+        publishing recorded a conflict for each; by id.
+        """
         if self.commit is None or not self.commit.parents:
             return ()
         return new_conflicts(self._draft.source, self.commit)
 
     def rollback(self) -> None:
-        """Drops everything that was staged and ends the transaction."""
+        """Discards all staged changes and ends the transaction."""
         self._is_open = False
 
     # -- nodes ---------------------------------------------------------------------------------
@@ -146,20 +148,18 @@ class Transaction(Ending):
     ) -> NodeId:
         """Stages a node and returns its id.
 
-        The id comes from (namespace, key) where there is a key, from `id` where that is given, else
-        from the content. Adding what is there already changes nothing.
+        The id is derived from (namespace, key) if there is a key, is `id` if given, or else is
+        derived from the content. Adding an equal node again changes nothing.
 
         Args:
-            ntype: the label, such as "Document".
-            content: bytes, or text that is kept as UTF-8.
-            key: any value of the codec; kept in the node.
-            unique: makes a new node though an equal one may be there: the id also depends on the
-                root that the transaction began on, on who commits, and when.
-            replace: lets the new value take the place of another one under the same id.
+            ntype: the label, such as "Document". content: bytes, or text that is kept as UTF-8.
+            key: any value of the codec; kept in the node. unique: adds a new node even if an equal
+            one exists: the id then also depends on the transaction's base root, author and time.
+            replace: allows replacing another value under the same id.
 
         Raises:
-            InvalidInputError: a field is of the wrong form; kind `id-collision`: the id is taken by
-                another value, and `replace` is not set, or by another key; kind `forgotten`: the
+            InvalidInputError: a field is of the wrong form; kind `id-collision`: the id exists with
+            another value and `replace` is not set, or with another key; kind `forgotten`: the
                 node has a tombstone.
         """
         self._check_open()
@@ -207,10 +207,10 @@ class Transaction(Ending):
         children: Sequence[Child] = UNCHANGED,
         tail: str = UNCHANGED,
     ) -> None:
-        """Stages new values of the fields that are named; the others stay, and so does the id.
+        """Stages new values of the given fields; the other fields and the id stay.
 
         Args:
-            props: takes the place of all properties; `set_props` and `unset_props` change some.
+            props: replaces all properties; `set_props` and `unset_props` change some.
 
         Raises:
             NotFoundError: there is no such node.
@@ -243,7 +243,7 @@ class Transaction(Ending):
 
         Raises:
             NotFoundError: there is no such node.
-            InvalidInputError: kind `forgotten`: a tombstone stands on it, which would be lost.
+            InvalidInputError: kind `forgotten`: it has a tombstone, which would be lost.
         """
         self.node(id)
         self._check_not_forgotten(id)
@@ -256,7 +256,7 @@ class Transaction(Ending):
         draft.remove(NODES, id.raw)
 
     def node(self, id: NodeId) -> Node:  # noqa: A002
-        """Returns a node as it is staged, tombstoned or not.
+        """Returns a node as staged, tombstoned or not.
 
         Raises:
             NotFoundError: there is no such node.
@@ -267,25 +267,24 @@ class Transaction(Ending):
         return found
 
     def find_node(self, id: NodeId) -> Node | None:  # noqa: A002
-        """Returns a node as it is staged, None when there is none."""
+        """Returns a node as staged, None if there is none."""
         self._check_open()
         return self._draft.node(check_id("id", id, NodeId).raw)
 
     def read_ahead(self, ids: Iterable[NodeId]) -> None:
-        """Reads nodes and all that stands below them in a few batches, for whoever asks for them
-        next; nothing changes but the time that takes."""
+        """Prefetches nodes and their descendants in a few batches; affects only speed."""
         self._check_open()
         self._draft.read_ahead(ids)
 
-    def node_id(self, beginning: str) -> NodeId:
-        """Returns the id of the one staged node whose id begins so; as `Revision.node_id`."""
+    def node_id(self, prefix: str) -> NodeId:
+        """Returns the id of the only staged node with this prefix; as `Revision.node_id`."""
         self._check_open()
-        return self._draft.node_id(beginning)
+        return self._draft.node_id(prefix)
 
     def nodes(self, *, label: str | None = None) -> Iterator[Node]:
         """Yields the nodes as staged, by id, tombstoned ones too; those of one label if given."""
         self._check_open()
-        # A node's block holds its label as it is, so most of the others need no decoding.
+        # A node's block contains its label as plain bytes, so most other nodes need not be decoded.
         wanted = b"" if label is None else check_text("label", label).encode()
         for block in self._draft.nodes():
             if wanted in block:
@@ -306,11 +305,11 @@ class Transaction(Ending):
         key: Any = None,
         replace: bool = False,
     ) -> EdgeId:
-        """Stages an edge and returns its id; `key` tells parallel edges of one type apart.
+        """Stages an edge and returns its id; `key` distinguishes parallel edges of one type.
 
         Raises:
-            InvalidInputError: a field is of the wrong form; kind `id-collision`: an edge with other
-                values stands there, and `replace` is not set.
+            InvalidInputError: a field is of the wrong form; kind `id-collision`: the edge exists
+            with other values and `replace` is not set.
         """
         self._check_open()
         check_id("src", src, NodeId)
@@ -336,31 +335,31 @@ class Transaction(Ending):
         self._draft.stage(EDGES, id.raw, changed(self.edge(id), **changes))  # type: ignore[arg-type]
 
     def remove_edge(self, id: EdgeId) -> None:  # noqa: A002
-        """Stages the removal of an edge; raises `NotFoundError` when there is none."""
+        """Stages the removal of an edge; raises `NotFoundError` if there is none."""
         self.edge(id)
         self._draft.remove(EDGES, id.raw)
 
     def edge(self, id: EdgeId) -> Edge:  # noqa: A002
-        """Returns an edge as it is staged; raises `NotFoundError` when there is none."""
+        """Returns an edge as staged; raises `NotFoundError` if there is none."""
         cid = self._cid(EDGES, id, EdgeId)
         if cid is None:
             raise NotFoundError(f"edge {id} is not in the graph")
         return Edge.decode(self._draft.block(cid))
 
-    def edge_id(self, beginning: str) -> EdgeId:
-        """Returns the id of the one staged edge whose id begins so; as `Revision.node_id`."""
+    def edge_id(self, prefix: str) -> EdgeId:
+        """Returns the id of the only staged edge with this prefix; as `Revision.node_id`."""
         self._check_open()
-        return self._draft.edge_id(beginning)
+        return self._draft.edge_id(prefix)
 
     def edges_of(self, id: NodeId) -> list[Edge]:  # noqa: A002
-        """Returns the edges that begin or end at a node, as staged, by id."""
+        """Returns the incoming and outgoing edges of a node, as staged, by id."""
         self.node(id)
         return [self.edge(edge) for edge in self._draft.edges_of(id)]
 
     # -- tombstones ----------------------------------------------------------------------------
 
     def tombstone(self, id: NodeId, *, reason: str = "") -> None:  # noqa: A002
-        """Stages a tombstone: the node is hidden from this root on; older roots answer as before.
+        """Stages a tombstone: the node is hidden from this root on; older roots still show it.
 
         Raises:
             NotFoundError: there is no such node.
@@ -369,19 +368,19 @@ class Transaction(Ending):
         self._draft.stage(TOMBSTONES, id.raw, Tombstone(reason))
 
     def untombstone(self, id: NodeId) -> None:  # noqa: A002
-        """Stages that the node is seen again; raises `NotFoundError` when no tombstone is on it."""
+        """Stages the removal of a tombstone; raises `NotFoundError` if the node has none."""
         if not self.is_tombstoned(id):
             raise NotFoundError(f"node {id} has no tombstone")
         self._draft.remove(TOMBSTONES, id.raw)
 
     def is_tombstoned(self, id: NodeId) -> bool:  # noqa: A002
-        """Tells whether a tombstone is on the node, as staged."""
+        """Returns whether the node has a tombstone, as staged."""
         return self._cid(TOMBSTONES, id, NodeId) is not None
 
     # -- conflicts -----------------------------------------------------------------------------
 
     def settle(self, id: NodeId | EdgeId) -> None:  # noqa: A002
-        """Stages that the conflict about a node or edge is settled by what is staged of it."""
+        """Stages the resolution of the conflict on a node or edge by its staged value."""
         self._check_open()
         self._draft.settle(id.raw)
 
@@ -401,7 +400,7 @@ class Transaction(Ending):
                     kind=ErrorKind.ID_COLLISION,
                 )
             if node.key is None and content_node_id(node.to_map()) == node.id and not may_replace:
-                # It was made from this content and edited since: what it was edited to stays.
+                # It was added with this content and edited since: the edited value stays.
                 return node.id
             draft.stage_new(NODES, raw, node, may_replace=may_replace)
         else:
@@ -414,7 +413,7 @@ class Transaction(Ending):
             raise InvalidInputError(
                 f"node {id} was forgotten: it has a tombstone",
                 kind=ErrorKind.FORGOTTEN,
-                hint="call untombstone first, if that is what you want",
+                hint="call untombstone first to show it again",
             )
 
     def set_vector(

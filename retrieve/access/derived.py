@@ -26,7 +26,7 @@ def derived_labels(
     for a policy that comes later.
 
     Args:
-        policy: of the root, None where it has none.
+        policy: of the root, None if it has none.
         sources: the properties of each node.
 
     Raises:

@@ -172,14 +172,14 @@ class TrustContext:
         return self.level if self.authenticated else min(self.level, policy.anonymous_level)
 
     def has_scope(self, scope: str, policy: TrustPolicy) -> bool:
-        """Tells whether nodes of a scope are seen, as far as the scope goes."""
+        """Returns whether nodes of a scope are seen, as far as the scope goes."""
         if scope == "":
             return policy.unscoped == "allow"
         return self.scopes == ALL_SCOPES or scope in self.scopes
 
 
 def policy_of(config: Config) -> TrustPolicy | None:
-    """Returns the trust policy of a root's configuration, None where it has none."""
+    """Returns the trust policy of a root's configuration, None if it has none."""
     return _POLICY(config)
 
 

@@ -194,10 +194,10 @@ class RestrictedSnapshot:
     def node_cids(self, ordinals: Ordinals) -> list[NodeCid]:
         """Returns the CIDs of the nodes as they are seen, in the order asked for."""
         cids = list(self.base.node_cids(ordinals))
-        for place in np.flatnonzero(self.base.child_counts(ordinals)).tolist():
-            node = self.shown(int(ordinals[place]), cids[place])
+        for position in np.flatnonzero(self.base.child_counts(ordinals)).tolist():
+            node = self.shown(int(ordinals[position]), cids[position])
             if node is not None:
-                cids[place] = node.cid
+                cids[position] = node.cid
         return cids
 
     def load(self, cid: NodeCid) -> Node:
@@ -270,15 +270,15 @@ class RestrictedSnapshot:
     def children(self, ordinal: int) -> _Parts:
         """Returns the seen parts of a node, in their order."""
         found = self.base.children(ordinal).ordinals
-        keep = [place for place, one in enumerate(found.tolist()) if one in self.live]
+        keep = [position for position, one in enumerate(found.tolist()) if one in self.live]
         return _Parts(found[keep])
 
     def child_counts(self, ordinals: Ordinals) -> npt.NDArray[np.int64]:
         """Returns how many parts each of some nodes is seen to list, (m,)."""
         counts = self.base.child_counts(ordinals).copy()
-        for place in np.flatnonzero(counts).tolist():
-            parts = self.base.children(int(ordinals[place])).ordinals.tolist()
-            counts[place] -= sum(one not in self.live for one in parts)
+        for position in np.flatnonzero(counts).tolist():
+            parts = self.base.children(int(ordinals[position])).ordinals.tolist()
+            counts[position] -= sum(one not in self.live for one in parts)
         return counts
 
     def parent(self, ordinal: int, *, among: BitMap | None = None) -> tuple[int, int] | None:
@@ -308,13 +308,13 @@ class RestrictedSnapshot:
         unseen: set[NodeId] = set()
         ids = self.base.node_ids(parts)
         cids = self.base.node_cids(parts)
-        for place, part in enumerate(parts.tolist()):
-            id_ = NodeId(ids[place].tobytes())
+        for position, part in enumerate(parts.tolist()):
+            id_ = NodeId(ids[position].tobytes())
             if part not in self.live:
                 unseen.add(id_)
                 continue
             if part not in self._shown:
-                self._shown[part] = self._without(part, cids[place], (*above, ordinal))
+                self._shown[part] = self._without(part, cids[position], (*above, ordinal))
             if self._shown[part] is not None:
                 below[id_] = self._shown[part]
         if not unseen and not below:
@@ -328,14 +328,16 @@ class RestrictedSnapshot:
         return replace(node, children=children)
 
     def _between(self, edges: NodeEdges) -> NodeEdges:
-        keep = [place for place, one in enumerate(edges.neighbours.tolist()) if one in self.live]
+        keep = [
+            position for position, one in enumerate(edges.neighbours.tolist()) if one in self.live
+        ]
         if len(keep) == len(edges.etypes):
             return edges
         digests = getattr(edges, "digests", None)
         return _Edges(
             edges.neighbours[keep],
             edges.weights[keep],
-            tuple(edges.etypes[place] for place in keep),
+            tuple(edges.etypes[position] for position in keep),
             edges.edge_ids[keep],
             None if digests is None else digests[keep],
         )

@@ -195,8 +195,8 @@ def _lines(answer: Answer[AnswerItem]) -> Iterator[str]:
         yield from _reordering(answer)
         yield f"{seen} candidates, {count} items"
         yield tokens
-    for place, item in enumerate(answer, 1):
-        yield from item.explain(place)
+    for position, item in enumerate(answer, 1):
+        yield from item.explain(position)
     if answer.graph is not None:
         yield from _relations(answer.graph)
     for reason, left_out in answer.dropped_counts.items():

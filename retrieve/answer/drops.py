@@ -73,7 +73,7 @@ class Drops(Sequence[Drop]):
     def __getitem__(self, index: slice) -> tuple[Drop, ...]: ...
     def __getitem__(self, index: int | slice) -> Drop | tuple[Drop, ...]:
         if isinstance(index, slice):
-            return tuple(self._at(place) for place in range(*index.indices(len(self))))
+            return tuple(self._at(position) for position in range(*index.indices(len(self))))
         return self._at(range(len(self))[index])
 
     def __iter__(self) -> Iterator[Drop]:
@@ -92,12 +92,12 @@ class Drops(Sequence[Drop]):
         first = [array_of(_parts(drop)) for drop in self._first]
         return head_of(4, len(self)) + b"".join(first) + self._unseen()
 
-    def _at(self, place: int) -> Drop:
-        if place < len(self._first):
-            return self._first[place]
-        place -= len(self._first)
-        id_ = NodeId(self._ids[place].tobytes())
-        return Drop(id_, self._reason, None, float(self._scores[place]))
+    def _at(self, position: int) -> Drop:
+        if position < len(self._first):
+            return self._first[position]
+        position -= len(self._first)
+        id_ = NodeId(self._ids[position].tobytes())
+        return Drop(id_, self._reason, None, float(self._scores[position]))
 
     def _unseen(self) -> bytes:
         """Returns the columns as rows of bytes: the parts of a row have the same places in all."""

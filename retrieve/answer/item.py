@@ -77,8 +77,8 @@ class AnswerItem(Protocol):
     def encode(self) -> bytes:
         """Returns the canonical bytes."""
 
-    def explain(self, place: int) -> Iterator[str]:
-        """Yields the lines of the answer's explanation about it; `place` counts from 1."""
+    def explain(self, position: int) -> Iterator[str]:
+        """Yields the lines of the answer's explanation about it; `position` counts from 1."""
 
 
 @record
@@ -115,9 +115,9 @@ class Item:
             )
         )
 
-    def explain(self, place: int) -> Iterator[str]:
+    def explain(self, position: int) -> Iterator[str]:
         """Yields its score, and what each lane said about it."""
-        yield f"{place}. {self.node.id} score {self.score!r} tokens {self.tokens}"
+        yield f"{position}. {self.node.id} score {self.score!r} tokens {self.tokens}"
         for name, lane in self.lanes.items():
             yield (
                 f"   {name}: rank {lane.rank}, score {lane.score!r}, "

@@ -37,8 +37,8 @@ def _block(title: str, arrow: str, view: NodeSet, edges: NodeEdges, count_max: i
         return ""
     ids = view.snapshot.node_ids(np.asarray(edges.neighbours)[visible]).tobytes()
     rows = sorted(
-        (edges.etypes[i], ids[16 * place : 16 * place + 16], edges.edge_ids[i].tobytes())
-        for place, i in enumerate(visible)
+        (edges.etypes[i], ids[16 * position : 16 * position + 16], edges.edge_ids[i].tobytes())
+        for position, i in enumerate(visible)
     )
     lines = [f"{title}:\n"]
     for etype, other, _ in rows[:count_max]:

@@ -75,7 +75,7 @@ def stale_among(
 
 
 def _digests(snapshot: Snapshot, model: str, ordinals: Ordinals) -> list[bytes | None]:
-    """Returns the digest that the live vector of each node carries, None where it has none.
+    """Returns the digest that the live vector of each node carries, None if it has none.
 
     Here the vectors of what is returned are compared with their blocks.
     """
@@ -88,6 +88,6 @@ def _digests(snapshot: Snapshot, model: str, ordinals: Ordinals) -> list[bytes |
         is_here = column.take(rows, mode="clip") == ordinals
         if segment.live is not None:
             is_here &= segment.live.take(rows, mode="clip")
-        for place in is_here.nonzero()[0].tolist():
-            found[place] = segment.made_from(int(rows[place]))
+        for position in is_here.nonzero()[0].tolist():
+            found[position] = segment.made_from(int(rows[position]))
     return found

@@ -71,7 +71,7 @@ def execute_packs(
     packs = making.packs
     taken, left = fitting(
         len(making.groups),
-        lambda place: packs(place).tokens,
+        lambda position: packs(position).tokens,
         limit=query.limit,
         budget=query.token_budget,
         stops=options.budget == STOP,
@@ -79,7 +79,7 @@ def execute_packs(
     counts = {str(reason): 0 for reason in DropReason}
     for _, reason, _ in left:
         counts[reason] += 1
-    chosen = tuple(packs(place) for place in taken)
+    chosen = tuple(packs(position) for position in taken)
     return found.answer(
         chosen,
         making.drops(left[:DROPS_LISTED_MAX]),
@@ -144,15 +144,15 @@ class _Making:
         )
         self.groups = grouped(snapshot, visible, self._hits, options, self._heading)
 
-    def packs(self, place: int) -> Pack:
+    def packs(self, position: int) -> Pack:
         """Returns a pack, made the first time; one that alone is over the budget is not kept, as it
         cannot be taken and its text may be large."""
-        found = self._made.get(place)
+        found = self._made.get(position)
         if found is None:
-            found = self._pack(self.groups[place])
+            found = self._pack(self.groups[position])
             budget = self._query.token_budget
             if budget is None or found.tokens <= budget:
-                self._made[place] = found
+                self._made[position] = found
         return found
 
     def drops(self, left: Sequence[tuple[int, str, int | None]]) -> Drops:
@@ -161,7 +161,7 @@ class _Making:
         Those that come last were not counted and have one reason; they are kept as columns.
         """
         seen = max((at for at, one in enumerate(left, 1) if one[2] is not None), default=0)
-        entries = [self._hits[self.groups[place].hits[0]] for place, _, _ in left]
+        entries = [self._hits[self.groups[position].hits[0]] for position, _, _ in left]
         ids = self._snapshot.node_ids(np.array([hit.ordinal for hit in entries], np.uint32))
         first = [
             Drop(NodeId(ids[at].tobytes()), DropReason(reason), tokens, entries[at].score)
@@ -175,7 +175,7 @@ class _Making:
         """Returns how many hits of some packs were ranked by a stale vector."""
         if self._query.vector is None:
             return 0
-        hits = [self._hits[rank] for place in taken for rank in self.groups[place].hits]
+        hits = [self._hits[rank] for position in taken for rank in self.groups[position].hits]
         nodes = [self._node(hit.ordinal)[1] for hit in hits]
         ordinals = self._found.ranking.ordinals[[hit.place for hit in hits]]
         lanes = self._found.lane_scores(ordinals, [node.id for node in nodes])
@@ -189,7 +189,7 @@ class _Making:
 
     def conflicted(self, taken: Sequence[int]) -> int:
         """Returns how many hits of some packs are in conflict."""
-        ranks = [rank for place in taken for rank in self.groups[place].hits]
+        ranks = [rank for position in taken for rank in self.groups[position].hits]
         ids = [self._id(self._hits[rank].ordinal) for rank in ranks]
         return count_conflicted(self._snapshot, ids)
 
@@ -223,13 +223,13 @@ class _Making:
         members: list[Member] = []
         pieces: list[str] = []
         at = 0
-        places = None if group.sequence is None else group.sequence.places
+        positions = None if group.sequence is None else group.sequence.places
         self._read(group.members)
         for ordinal in group.members:
             cid, node = self._node(ordinal)
             text = self._text(node)
-            place = None if places is None else places[ordinal]
-            members.append(Member(node.id, cid, place, text, at))
+            position = None if positions is None else positions[ordinal]
+            members.append(Member(node.id, cid, position, text, at))
             pieces.append(text)
             at += len(text) + len(BETWEEN)
         return tuple(members), BETWEEN.join(pieces)

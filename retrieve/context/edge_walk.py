@@ -90,19 +90,19 @@ def _rows(
 ) -> list[WalkEdge]:
     others = edges.neighbours.tolist()
     kept = [
-        place
-        for place, other in enumerate(others)
-        if other in visible and (etypes is None or edges.etypes[place] in etypes)
+        position
+        for position, other in enumerate(others)
+        if other in visible and (etypes is None or edges.etypes[position] in etypes)
     ]
     ids = snapshot.node_ids(np.asarray(edges.neighbours)[kept]).tobytes()
     return [
         WalkEdge(
-            edges.etypes[place],
+            edges.etypes[position],
             ids[16 * row : 16 * row + 16],
-            edges.edge_ids[place].tobytes(),
+            edges.edge_ids[position].tobytes(),
             is_incoming,
-            others[place],
-            float(edges.weights[place]),
+            others[position],
+            float(edges.weights[position]),
         )
-        for row, place in enumerate(kept)
+        for row, position in enumerate(kept)
     ]

@@ -135,18 +135,18 @@ def _of_document(
 ) -> list[Group]:
     stretches = absorb(aims) if options.merge == ABSORB else coalesce(aims, options.nodes_max)
     made = []
-    for stretch in stretches:
-        first = stretch.ranks[0]
+    for span in stretches:
+        first = span.ranks[0]
         spot, whole = hits[first].spot, wholes.get(first)
         assert spot is not None, "BUG: a hit of a document has a place in it"
-        is_whole = whole is not None and (stretch.start, stretch.stop) == (whole.start, whole.stop)
+        is_whole = whole is not None and (span.start, span.stop) == (whole.start, whole.stop)
         made.append(
             Group(
-                stretch.ranks,
-                list(spot.sequence.ordinals[stretch.start : stretch.stop]),
+                span.ranks,
+                list(spot.sequence.ordinals[span.start : span.stop]),
                 spot.sequence,
-                stretch.start,
-                stretch.stop,
+                span.start,
+                span.stop,
                 whole.ordinal if whole is not None and is_whole else None,
                 NO_SECTION if options.expand == SECTION and whole is None else None,
             )
@@ -162,8 +162,10 @@ def _by_edges(
     if options.merge != ABSORB:
         walks = [walked(snapshot, visible, hit.ordinal, walk) for hit in hits]
         return [
-            Group(places, list(dict.fromkeys(node for place in places for node in walks[place])))
-            for places in united(walks)
+            Group(
+                positions, list(dict.fromkeys(node for place in positions for node in walks[place]))
+            )
+            for positions in united(walks)
         ]
     owner: dict[int, Group] = {}
     groups: list[Group] = []

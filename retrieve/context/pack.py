@@ -35,7 +35,7 @@ class Member(NamedTuple):
     id: NodeId
     cid: NodeCid
     ord: int | None
-    """Its place among the passages of its document, from 0; None where there is none."""
+    """Its place among the passages of its document, from 0; None if there is none."""
     text: str
     start: int
     """Where its text begins in that of the pack, in code points."""
@@ -105,8 +105,8 @@ class Pack:
     @property
     def range(self) -> tuple[int, int] | None:
         """The first and the last place in the document, both inside; None without places."""
-        places = [member.ord for member in self.members if member.ord is not None]
-        return (places[0], places[-1]) if places else None
+        positions = [member.ord for member in self.members if member.ord is not None]
+        return (positions[0], positions[-1]) if positions else None
 
     def encode(self) -> bytes:
         """Returns the canonical bytes.
@@ -131,11 +131,11 @@ class Pack:
             }
         )
 
-    def explain(self, place: int) -> Iterator[str]:
+    def explain(self, position: int) -> Iterator[str]:
         """Yields its score and size, and what each lane said about its hits."""
         note = "" if self.fallback is None else f", fallback {self.fallback}"
         yield (
-            f"{place}. {self.alias} score {self.score!r} nodes {self.span_count} "
+            f"{position}. {self.alias} score {self.score!r} nodes {self.span_count} "
             f"tokens {self.tokens}{note}"
         )
         for hit in self.hits:

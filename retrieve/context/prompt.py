@@ -179,7 +179,7 @@ def assemble(
         return Prompt(system, question, (), tokens, None)
     heads = [_head(pack) for pack in packs]
     fence = _fence(packs, [question, *heads, *(pack.text for pack in packs)])
-    marks = [marker(place) for place in range(1, len(packs) + 1)]
+    marks = [marker(position) for position in range(1, len(packs) + 1)]
     usable = marks[0] if len(marks) == 1 else f"{marks[0]} to {marks[-1]}"
     blocks = [
         f"{fence} source {mark}\n{head}---\n{pack.text}\n{fence} end {mark}"

@@ -77,9 +77,9 @@ def coalesce(aims: Sequence[Aim], nodes_max: int | None = None) -> list[Stretch]
             last.ranks.append(aim.rank)
         else:
             made.append(Stretch(last.stop, aim.stop, [aim.rank]))
-    for stretch in made:
-        stretch.ranks.sort()
-    return sorted(made, key=lambda stretch: stretch.ranks[0])
+    for span in made:
+        span.ranks.sort()
+    return sorted(made, key=lambda span: span.ranks[0])
 
 
 def clipped(place: int, start: int, stop: int, nodes_max: int | None) -> tuple[int, int]:

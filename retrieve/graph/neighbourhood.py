@@ -104,19 +104,19 @@ class Neighbourhood:
         shift = np.repeat(self._starts[places] - (np.cumsum(counts) - counts), counts)
         return owners, np.arange(owners.shape[0], dtype=np.intp) + shift
 
-    def path(self, place: int) -> tuple[NodeId, ...]:
+    def path(self, position: int) -> tuple[NodeId, ...]:
         """Returns a shortest way from a seed that the walk found, the node itself last.
 
         Of several nodes that a node was met from, the one with the smallest id.
         """
-        trail = [place]
-        while self.met[place]:
-            near = self.sources[self.targets == place]
-            near = near[self.walked[near] == self.met[place]]
+        trail = [position]
+        while self.met[position]:
+            near = self.sources[self.targets == position]
+            near = near[self.walked[near] == self.met[position]]
             ids = self._view.snapshot.node_ids(self.ordinals[near])
             words = np.ascontiguousarray(ids).view(">u8")
-            place = int(near[np.lexsort((words[:, 1], words[:, 0]))[0]])
-            trail.append(place)
+            position = int(near[np.lexsort((words[:, 1], words[:, 0]))[0]])
+            trail.append(position)
         ids = self._view.snapshot.node_ids(self.ordinals[trail[::-1]])
         return tuple(NodeId(row.tobytes()) for row in ids)
 

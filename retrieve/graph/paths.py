@@ -1,6 +1,6 @@
 """Paths: every way from some nodes along edges of given types, in canonical order.
 
-Only visible nodes are walked. What can not reach the last step is cut off before ways are put
+Only visible nodes are walked. What cannot reach the last step is cut off before ways are put
 together, so that dead ends cost what their nodes cost and not what their ways would.
 
 Spec: retrieval 11.2.
@@ -192,9 +192,9 @@ class _Walk:
         ]
         ordinals = np.asarray(edges.neighbours)[kept]
         ids = snapshot.node_ids(ordinals).tobytes()
-        for place, index in enumerate(kept):
-            other = ids[16 * place : 16 * place + 16]
-            yield other, edges.edge_ids[index].tobytes(), int(ordinals[place])
+        for position, index in enumerate(kept):
+            other = ids[16 * position : 16 * position + 16]
+            yield other, edges.edge_ids[index].tobytes(), int(ordinals[position])
 
 
 def _step(given: object) -> Step:

@@ -1,12 +1,13 @@
-"""Every option of a question, declared once: what it is called, what it takes, what holds without
-it, where the canonical form keeps it, and how the command line spells it.
+"""The table of all query options: name, type, default, place in the canonical form, and command
+line flag, each declared once.
 
-`resolve` fills in and checks what a person gives by this table, `Query` takes its defaults from it,
-the command line makes its options of it, and `docs/question-options.md` is printed from it. The
-signature that type checkers see is `signature.py`, which a test compares with the table. Only what
-an option means is elsewhere: in the module that resolves it.
+`resolve` checks arguments against this table and fills in its defaults, `Query` takes its defaults
+from it, the command line builds its flags from it, and `docs/question-options.md` is generated from
+it. `signature.py` has the signature that type checkers see; a test compares it with the table. The
+meaning of an option is implemented in the module that resolves it.
 
-An option inside a mapping has a dotted name, `graph.seeds`. The order is that of the help.
+An option inside a mapping has a dotted name, such as `graph.seeds`. The help lists options in this
+order.
 
 This module imports nothing heavy: `repo retrieve --help` reads it.
 
@@ -22,9 +23,9 @@ from ibidem.objects.record import record
 
 COUNT_MAX = 2**53
 DEFAULT = "the default"
-"""What None stands for, where it stands for that."""
+"""The meaning of None for options where None selects the default."""
 LIMIT_OF_PACKS = 5
-"""The default of `limit` where packs are asked for."""
+"""The default of `limit` for packs."""
 DAY = 86_400_000_000
 
 
@@ -34,12 +35,12 @@ class Flag:
 
     name: str
     help: str = ""
-    """Where it differs from that of the option, because a command line spells it differently."""
+    """The help of the flag, if it differs from that of the option."""
     metavar: str | None = None
     is_switch: bool = False
-    """Given without a value."""
+    """Whether the flag takes no value."""
     is_many: bool = False
-    """Given any number of times."""
+    """Whether the flag may be repeated."""
     shows_default: bool = False
 
     @property
@@ -50,20 +51,20 @@ class Flag:
 
 @record
 class Option:
-    """One option of a question."""
+    """One query option."""
 
     name: str
     type: str
-    """As an annotation, without None."""
+    """A type annotation, without None."""
     default: Any = None
     none: str = ""
-    """What None stands for; empty where it is refused."""
+    """The meaning of None; empty if None is refused."""
     low: float = 0
     high: float = COUNT_MAX
-    """Of a number; of a collection, how many."""
+    """Bounds of a number, or of the size of a collection."""
     choices: tuple[str, ...] = ()
     form: str | None = ""
-    """Where the canonical form keeps it; empty for its own name, None for nowhere."""
+    """Its field in the canonical form; empty for its own name, None if it has none."""
     help: str = ""
     """A sentence, without a full stop."""
     flag: Flag | None = None
@@ -99,82 +100,90 @@ _SWITCH: Settings = {"type": "bool | Mapping[str, Any]", "none": _NO}
 
 GROUPS: dict[str, tuple[Option, ...]] = {
     "what is looked for": (
-        Option("text", "str", none=_NO, help="Ranks by its terms; blank text counts as none"),
+        Option("text", "str", none=_NO, help="Text to rank by; blank text counts as none"),
         Option(
             "label", "str | Iterable[str]", none=_ANY, high=1000, form="labels",
             help="Only nodes of this type",
-            flag=Flag("--label", "Only nodes of this type; again for any of several", is_many=True),
+            flag=Flag(
+                "--label",
+                "Only nodes of this type; may be repeated to allow several",
+                is_many=True,
+            ),
         ),
         Option(
             "where", "Mapping[str, object] | Predicate", none=_ANY,
             help="Conditions on properties",
             flag=Flag(
                 "--where",
-                "Only nodes whose property compares so: = != < <= > >=, or NAME? to exist; "
-                "again for all",
+                "Only nodes whose property satisfies this: = != < <= > >=, or NAME? if it "
+                "exists; repeated conditions must all hold",
                 metavar="NAME=VALUE", is_many=True,
             ),
         ),
         Option(
             "include_tombstoned", "bool", False,
-            help="Whether nodes that a tombstone hides count as well",
+            help="Whether nodes hidden by a tombstone are included",
         ),
     ),
     "vectors": (
         Option(
             "model", "str", none=_NO, form=None,
-            help="Embeds the text, with the embedder in use for the model, and ranks by its vector",
-            flag=Flag("--model", "Rank by the vector of QUERY too, as `repo embed`", "MODEL"),
+            help="Embeds the text with this model's configured embedder, and ranks by its vector",
+            flag=Flag(
+                "--model", "Also rank by the embedding of QUERY; as in `repo embed`", "MODEL"
+            ),
         ),
         Option(
             "embedder", "Embedder", none=_NO, form=None,
-            help="Likewise, with this embedder; its name is the model's unless that is given",
+            help=(
+                "Embeds the text with this embedder; its name is the model unless `model` is given"
+            ),
         ),
         Option(
-            "vector", "tuple[str, Any]", none=_NO, help="A model and numbers, (d,) float32",
-            flag=Flag("--vector", "Rank by this query vector too", "MODEL=FILE.npy"),
+            "vector", "tuple[str, Any]", none=_NO, help="A model and a query vector, (d,) float32",
+            flag=Flag("--vector", "Also rank by this query vector", "MODEL=FILE.npy"),
         ),
         Option(
             "sparse", "tuple[str, Any, Any]", none=_NO,
-            help="A vocabulary, tokens and weights; tokens in any order, none twice",
+            help="A vocabulary, distinct tokens in any order, and their weights",
         ),
     ),
     "how a text matches": (
         Option(
             "operator", "str", "or", choices=("or", "and"), form="match.operator",
-            help="Whether a document needs one of the text's terms, or all of them",
+            help="Whether a node must contain any or all of the text's terms",
             flag=Flag(
                 "--operator",
-                "Whether a text needs any or all of QUERY's terms; any if not given",
+                "Whether a node must contain any or all of QUERY's terms; any if not given",
             ),
         ),
         Option(
             "phrases", "bool", False, form="match.phrases",
-            help='Words in "quotes" must stand side by side',
+            help='Words in "quotes" must occur as a phrase',
             flag=Flag("--phrases", is_switch=True),
         ),
         Option(
             "fuzzy", "bool | Mapping[str, float]", none=_NO, form="match.fuzzy",
-            help="Terms at edit distance 1 count as well",
+            help="Terms at edit distance 1 also match",
             flag=Flag(
-                "--fuzzy", "Terms one edit away from QUERY's count too", is_switch=True
+                "--fuzzy", "Also match terms at edit distance 1", is_switch=True
             ),
         ),
         Option(
             "fuzzy.weight", "float", 0.5, low=0.01, high=1.0, form="match.fuzzy.weight",
-            help="What their gain is multiplied with",
+            help="Factor of the scores of such terms",
         ),
         Option(
             "fuzzy.terms", "int", 20, low=1, high=100, form="match.fuzzy.terms",
-            help="How many of them a term of the text brings in at most",
+            help="Maximal number of such terms per term of the text",
         ),
         Option(
             "fuzzy.length", "int", 4, low=1, high=100, form="match.fuzzy.length",
-            help="Shorter terms of the text bring in none; in characters",
+            help="Minimal length in characters of an expanded term",
         ),
         Option(
             "fuzzy.rare", "int", none="no limit", low=1, form="match.fuzzy.rare",
-            help="Terms of the text that this many documents have bring in none",
+            help="Terms that occur in this many documents or more are not expanded",
         ),
         Option("k1", "float", BM25_K1, none=DEFAULT, high=1000.0, help="BM25's saturation"),
         Option("b", "float", BM25_B, none=DEFAULT, high=1.0, help="BM25's length normalisation"),
@@ -182,402 +191,436 @@ GROUPS: dict[str, tuple[Option, ...]] = {
     "graph": (
         Option(
             "graph", "Mapping[str, object]", none=_NO,
-            help="What edges lead to from the best nodes counts too",
+            help="Also ranks nodes that edges connect to the best ones",
         ),
         Option(
             "graph.mode", "str", choices=("ppr", "decay"),
             help="Personalised PageRank, or best paths",
             flag=Flag(
                 "--graph",
-                "Rank by what edges lead to as well: personalised PageRank, or best paths",
+                "Also rank nodes connected to the best ones: by personalised PageRank, or by "
+                "best paths",
             ),
         ),
         Option(
-            "graph.depth", "int", **_WALK_STEPS, help="Steps of a best path; `decay`",
-            flag=Flag("--graph-depth", "Steps of a best path; {default} if not given", "STEPS"),
+            "graph.depth", "int", **_WALK_STEPS, help="Maximal length of a path; `decay`",
+            flag=Flag("--graph-depth", "Maximal length of a path; {default} if not given", "STEPS"),
         ),
         Option(
-            "graph.seeds", "int", **_SEEDS, help="Best nodes to begin at",
-            flag=Flag("--graph-seeds", "Best nodes to begin at; {default} if not given", "N"),
+            "graph.seeds", "int", **_SEEDS, help="Number of best nodes to start from",
+            flag=Flag(
+                "--graph-seeds", "Number of best nodes to start from; {default} if not given", "N"
+            ),
         ),
         Option(
             "graph.direction", "str", "both", choices=_DIRECTIONS,
-            help="The way that edges are followed",
+            help="Direction in which edges are followed",
             flag=Flag(
-                "--direction", "The way that --graph follows edges; {default} if not given"
+                "--direction", "Direction in which --graph follows edges; {default} if not given"
             ),
         ),
         Option(
             "graph.etypes", "Iterable[str]", **_ETYPES, help="Only edges of these types",
             flag=Flag(
-                "--etype", "Only edges of this type; again for any of several", is_many=True
+                "--etype", "Only edges of this type; may be repeated to allow several", is_many=True
             ),
         ),
         Option(
             "graph.weights", "Mapping[str, float]", {}, high=_WEIGHT_MAX,
-            help="By type, a factor of every edge of it; 1.0 where absent",
+            help="Factors of the edge weights, by type; default 1.0",
         ),
         Option(
             "graph.max_expand", "int", none="the depth of the question", low=1, high=_NODES_MAX,
-            help="How many nodes the lane returns",
+            help="Maximal number of nodes that the lane returns",
         ),
-        Option("graph.decay", "float", 0.7, high=1.0, help="The factor of every step; `decay`"),
+        Option("graph.decay", "float", 0.7, high=1.0, help="Factor per step; `decay`"),
         Option(
             "graph.max_per_seed", "int", none=_ANY, low=1, high=_NODES_MAX,
-            help="How many nodes, seeds not counted, one seed may bring; `decay`",
+            help="Maximal number of nodes reached from one seed; `decay`",
         ),
         Option(
             "graph.max_frontier", "int", 5000, low=1, high=_NODES_MAX,
-            help="How many nodes are walked from at each step; `decay`",
+            help="Maximal number of nodes expanded per step; `decay`",
         ),
         Option(
             "graph.damping", "float", 0.85, high=0.999,
-            help="How likely the walk goes on at each step; `ppr`",
+            help="Probability of continuing the walk at each step; `ppr`",
         ),
         Option(
             "graph.epsilon", "float", 3e-4, high=1.0,
-            help="The share, for each arc of a node, below which what a node has is not passed "
-            "on; `ppr`",
+            help="Residual per arc below which a node is not pushed; `ppr`",
         ),
-        Option("graph.rounds", "int", 15, **_ROUNDS, help="How often it is passed on; `ppr`"),
+        Option("graph.rounds", "int", 15, **_ROUNDS, help="Maximal number of push rounds; `ppr`"),
     ),
     "community": (
         Option(
             "community", "Mapping[str, object]", none=_NO,
-            help="What belongs together with the best nodes counts too",
-            flag=Flag("--community", "Rank by communities of the best nodes too", is_switch=True),
+            help="Also ranks nodes in the communities of the best ones",
+            flag=Flag(
+                "--community",
+                "Also rank nodes in the communities of the best ones",
+                is_switch=True,
+            ),
         ),
         Option("community.etypes", "Iterable[str]", **_ETYPES, help="Only edges of these types"),
         Option(
             "community.weights", "Mapping[str, float]", {}, high=_WEIGHT_MAX,
-            help="By type, a factor of every edge of it; 1.0 where absent",
+            help="Factors of the edge weights, by type; default 1.0",
         ),
-        Option("community.seeds", "int", **_SEEDS, help="Best nodes to begin at"),
+        Option("community.seeds", "int", **_SEEDS, help="Number of best nodes to start from"),
         Option(
             "community.hops", "int", **_WALK_STEPS,
-            help="How far from the seeds labels are propagated",
+            help="Distance from the seeds up to which labels are propagated",
         ),
-        Option("community.rounds", "int", 8, **_ROUNDS, help="How often they are propagated"),
-        Option("community.decay", "float", 0.85, high=1.0, help="The factor of every step"),
+        Option("community.rounds", "int", 8, **_ROUNDS, help="Number of propagation rounds"),
+        Option("community.decay", "float", 0.85, high=1.0, help="Factor per step"),
         Option(
             "community.max_per_community", "int", 10, none=_ANY, low=1, high=_NODES_MAX,
-            help="How many nodes of one community count",
+            help="Maximal number of nodes per community",
         ),
         Option(
             "community.max_nodes", "int", 5000, low=1, high=_NODES_MAX,
-            help="How many nodes take part",
+            help="Maximal number of nodes considered",
         ),
     ),
     "validity": (
         Option(
             "valid_at", "int | datetime", none=_ANY, low=TIME_MIN, high=TIME_MAX,
             form="valid.at",
-            help="Only nodes that hold then, by their properties valid_from and valid_to",
+            help="Only nodes valid at this time, by their properties valid_from and valid_to",
             flag=Flag("--valid-at", metavar="TIME"),
         ),
         Option(
             "valid_missing", "str", "pass", none=DEFAULT, choices=("pass", "drop"),
-            form="valid.missing", help="What becomes of nodes that say nothing about time",
+            form="valid.missing", help="Whether nodes without these properties pass or are dropped",
         ),
     ),
     "fusion": (
         Option(
             "fusion", "str", none="as configured",
             choices=("rrf", "weighted_rrf", "convex", "score_normalised"), form="fusion.name",
-            help="How lanes become one score, where not as the repository is configured",
+            help="How the scores of the lanes are fused, if not as configured",
             flag=Flag("--fusion"),
         ),
         Option(
             "rrf_k", "float", none="as configured", high=1e9, form="fusion.k",
-            help="The constant that reciprocal ranks are damped with",
+            help="The constant k of reciprocal rank fusion",
         ),
         Option(
             "weights", "Mapping[str, float]", none="as configured", high=_WEIGHT_MAX,
-            form="fusion.weights", help="By lane, for all fusions but `rrf`; 1.0 where absent",
+            form="fusion.weights",
+            help="Weights of the lanes, for all fusions but `rrf`; default 1.0",
         ),
     ),
     "order": (
         Option(
             "rerank", "Reranker", none=_NO,
-            help="Scores the first of the fused order; the receipt keeps what it says",
+            help="Rescores the first nodes of the fused order; its scores are kept in the receipt",
         ),
         Option(
             "rerank_text", "str", none="the question's", form="rerank.text",
-            help="What it compares with",
+            help="The query text for the reranker",
         ),
         Option(
             "rerank_depth", "int", 25, none=DEFAULT, low=1, high=1000, form="rerank.depth",
-            help="How many of the fused order it scores",
+            help="Number of nodes to rerank",
         ),
         Option(
             "rerank_timeout", "float", 8.0, none=DEFAULT, high=3600.0, form=None,
-            help="Seconds that it may take, more than 0; after them the order stands",
+            help="Seconds, more than 0, after which the fused order is used unchanged",
         ),
         Option(
             "mmr", "Mapping[str, float]", none=_NO,
-            help="Prefers items unlike those before, by maximal marginal relevance",
+            help="Diversifies the order by maximal marginal relevance",
         ),
         Option(
             "mmr.lambda", "float", 0.7, high=1.0,
-            help="The part of relevance; 1.0 changes nothing",
+            help="Weight of relevance; 1.0 changes nothing",
             flag=Flag(
                 "--mmr",
-                "Prefer items unlike those before: 1 for relevance alone, "
+                "Diversify the order by maximal marginal relevance: 1 for relevance alone, "
                 "{default} for some diversity",
                 "LAMBDA",
             ),
         ),
         Option(
             "mmr.depth", "int", 40, low=1, high=1000,
-            help="How many of the order are taken again; the rest stays after them",
+            help="Number of nodes to reorder; the rest follow unchanged",
         ),
     ),
     "recall": (
         Option(
             "expansion", **_SWITCH, form="recall.expansion",
-            help="Asks shorter forms of the text too",
-            flag=Flag("--expansion", "Ask shorter forms of QUERY too", is_switch=True),
+            help="Also searches for shortened forms of the text",
+            flag=Flag("--expansion", "Also search for shortened forms of QUERY", is_switch=True),
         ),
         Option(
             "expansion.queries", "int", 4, low=1, high=20, form="recall.expansion.queries",
-            help="How many texts are asked at most, the question among them",
+            help="Maximal number of texts, including the query itself",
         ),
         Option(
             "expansion.letters_min", "int", 3, low=1, high=100,
-            form="recall.expansion.letters_min", help="Shorter words are left out",
+            form="recall.expansion.letters_min",
+            help="Minimal length of a word, in letters; shorter ones are left out",
         ),
         Option(
             "expansion.safe", "int", 3, low=1, high=100_000, form="recall.expansion.safe",
-            help="How many of the best that the question itself found stay above what only a "
-            "shorter form found",
+            help=(
+                "Number of best nodes of the query itself that rank above nodes found only by a "
+                "shortened form"
+            ),
         ),
         Option(
             "recency", **_SWITCH, form="recall.recency",
-            help="What is old, by its property time, counts less; its age is that at the commit",
+            help="Ranks older nodes lower, by their property time and their age at the commit",
             flag=Flag("--recency", is_switch=True),
         ),
         Option(
             "recency.property", "str", "time", form="recall.recency.property",
-            help="Holds a node's time; a node without one is neither lifted nor lowered",
+            help="Property with a node's time; nodes without one are not affected",
         ),
         Option(
             "recency.half_life", "int", 7 * DAY, low=1, high=TIME_MAX,
-            form="recall.recency.half_life", help="In microseconds",
+            form="recall.recency.half_life", help="Half-life in microseconds",
         ),
         Option(
             "recency.weight", "float", 0.2, high=1.0, form="recall.recency.weight",
-            help="The part of the score that ages",
+            help="Fraction of the score that decays",
         ),
         Option(
             "importance", "bool | str", none=_NO, form="recall.importance",
-            help="The property importance, 0 to 1, counts; or the property of this name",
+            help="Ranks by the property importance, 0 to 1, or the property of this name",
             flag=Flag(
-                "--importance", "The property importance, 0 to 1, counts", is_switch=True
+                "--importance", "Also rank by the property importance, 0 to 1", is_switch=True
             ),
         ),
         Option(
             "feedback", "bool", none=_NO, form="recall.feedback",
-            help="Votes count, and what was not useful",
-            flag=Flag("--feedback", is_switch=True),
+            help="Ranks by recorded votes and marks of not useful nodes",
+            flag=Flag(
+                "--feedback", "Also rank by recorded feedback; see `repo feedback`", is_switch=True
+            ),
         ),
         Option(
             "worth", **_SWITCH, form="recall.worth",
-            help="How it went when a node was used counts",
-            flag=Flag("--worth", is_switch=True),
+            help="Ranks by the recorded outcomes of using a node",
+            flag=Flag(
+                "--worth", "Also rank by recorded outcomes; see `repo feedback`", is_switch=True
+            ),
         ),
         Option(
             "worth.half_life", "int", none="they do not age", low=1, high=TIME_MAX,
-            form="recall.worth.2", help="Of outcomes, in microseconds",
+            form="recall.worth.2", help="Half-life of outcomes, in microseconds",
         ),
         Option(
             "direct", **_SWITCH, form="recall.direct",
-            help="Says whether one item answers alone",
-            flag=Flag("--direct", "Say whether one item answers alone", is_switch=True),
+            help="Reports whether one item answers the question alone",
+            flag=Flag(
+                "--direct", "Report whether one item answers the question alone", is_switch=True
+            ),
         ),
         Option(
             "direct.overlap", "int", 550, high=1000, form="recall.direct.overlap",
-            help="How many of the text's words must be in the node, in permille",
+            help="Minimal share of the text's words in the node, in permille",
         ),
         Option(
             "direct.importance", "int", 700, high=1000, form="recall.direct.importance",
-            help="The least importance, in permille",
+            help="Minimal importance, in permille",
         ),
         Option(
             "direct.margin", "int", 150, high=1000, form="recall.direct.margin",
-            help="By how much the best must lead, in permille",
+            help="Minimal lead of the best node over the second, in permille",
         ),
         Option(
             "direct.buckets", "Iterable[str]",
             ("conventions", "decisions", "entities", "principles", "runbooks"),
-            form="recall.direct.buckets", help="The kinds of nodes that may answer",
+            form="recall.direct.buckets", help="Kinds of nodes that may be a direct answer",
         ),
         Option(
             "direct.entities", "Iterable[str]", (), form="recall.direct.entities",
-            help="What the question is about, where that is known",
+            help="Entities that the question is about, if known",
         ),
         Option(
             "as_of", "int | datetime", none="the time of the commit", high=TIME_MAX,
             form="recall.recency.as_of",
-            help="The time that ages are measured from; with `worth` that of the notes if newer",
+            help="Reference time for ages; with `worth`, that of the notes if newer",
         ),
         Option(
             "notes", "CommitCid | str", none=_NO, form="recall.feedback",
-            help="The state of the notes, or their space, where votes or outcomes count; the "
-            "newest of the space `memory` if not given",
+            help=(
+                "The commit of the notes, or their space, for votes and outcomes; the newest of "
+                "the space `memory` if not given"
+            ),
         ),
     ),
     "what is returned": (
         Option(
-            "adjacency", "int", 0, high=1000, help="Edges shown in each direction",
+            "adjacency", "int", 0, high=1000, help="Number of edges to show in each direction",
             flag=Flag("--adjacency", metavar="N"),
         ),
         Option(
-            "content_chars", "int", 0, help="How many characters of a node's content are shown"
+            "content_chars", "int", 0, help="Number of characters of a node's content to show"
         ),
         Option(
             "estimator", "str | TokenEstimator", "heuristic",
-            help="What counts tokens: heuristic, tiktoken:ENCODING or tokenizers:FILE",
+            help="Token counter: heuristic, tiktoken:ENCODING or tokenizers:FILE",
             flag=Flag("--estimator", metavar="NAME"),
         ),
         Option(
-            "token_budget", "int", none=_ANY, help="Tokens the items may cost together",
+            "token_budget", "int", none=_ANY, help="Maximal number of tokens of all items together",
             flag=Flag("--budget", metavar="TOKENS"),
         ),
         Option(
-            "depth", "int", 100, low=1, high=100_000, help="Nodes from each lane",
+            "depth", "int", 100, low=1, high=100_000, help="Number of candidates from each lane",
             flag=Flag("--depth", shows_default=True),
         ),
         Option(
-            "limit", "int", 10, none="all", help="Items at most", flag=Flag("--limit")
+            "limit", "int", 10, none="all", help="Maximal number of items", flag=Flag("--limit")
         ),
         Option(
             "strict", "bool", False, form=None,
-            help="A warning is an error, and leaves no receipt",
+            help="Treats warnings as errors; no receipt is written then",
         ),
         Option(
             "packs", "Mapping[str, object]", none=_NO,
-            help="Asks for packs of nodes and not for nodes; `packs` gives it from its own options",
+            help="Returns packs of nodes; set by `packs` from its own options",
         ),
     ),
     "records": (
         Option(
             "records", "Mapping[str, object]", none=_NO,
-            help="Asks for records and what they are tied to, not for nodes; a graph memory gives "
-            "it from its own options",
+            help="Returns records and their relations; set by a graph memory from its own options",
         ),
         Option(
             "records.as_of", "int", low=TIME_MIN, high=TIME_MAX,
-            help="The time of salience, and of the ages of outcomes",
+            help="Reference time for salience and for the ages of outcomes",
         ),
         Option(
             "records.undated", "int", none="`as_of`", low=TIME_MIN, high=TIME_MAX,
-            help="The time of records that have none",
+            help="The time assumed for records without one",
         ),
         Option(
-            "records.notes", "CommitCid", none=_NO, help="The state of the notes that counts"
+            "records.notes", "CommitCid", none=_NO, help="The commit of the notes to use"
         ),
         Option(
             "records.min_salience", "float", 0.0, high=1.0,
-            help="The least salience of what is returned",
+            help="Minimal salience of returned records",
         ),
         Option(
-            "records.root_limit", "int", 10, high=_RECORDS_MAX, help="Records that are ranked"
+            "records.root_limit", "int", 10, high=_RECORDS_MAX,
+            help="Maximal number of ranked records"
         ),
         Option(
             "records.node_limit", "int", 25, high=_RECORDS_MAX,
-            help="Records in all, those that are ranked among them",
+            help="Maximal number of records, including the ranked ones",
         ),
-        Option("records.edge_limit", "int", 100, high=_RECORDS_MAX, help="Relations at most"),
-        Option("records.hops", "int", 1, high=16, help="Steps from a ranked record"),
+        Option(
+            "records.edge_limit", "int", 100, high=_RECORDS_MAX, help="Maximal number of relations",
+        ),
+        Option("records.hops", "int", 1, high=16, help="Maximal distance from a ranked record"),
         Option(
             "records.direction", "str", "both", choices=_DIRECTIONS,
-            help="The way that relations are followed",
+            help="Direction in which relations are followed",
         ),
         Option(
             "records.top_min", "float", 0.6, high=1.0,
-            help="A best selector score below this needs more",
+            help="Threshold for the best selector score; below it more evidence is needed",
         ),
         Option(
             "records.gap_min", "float", 0.0, high=1.0,
-            help="Or a gap to the second below this",
+            help="Threshold for the lead over the second; below it more evidence is needed",
         ),
     ),
     "access": (
         Option(
             "trust", "TrustContext", none=_NO,
-            help="What the caller may see; required where the root has a trust policy",
+            help="The caller's level and scopes; required if the root has a trust policy",
         ),
     ),
     "packs": (
         Option(
             "expand", "str", "neighbors", choices=("neighbors", "section", "edges"),
-            form="packs.expand", help="What is taken around a hit",
+            form="packs.expand", help="Context to include around a hit",
             flag=Flag(
                 "--expand",
-                "What is taken around a hit; passages before and after it if not given",
+                "Context to include around a hit; neighbouring passages if not given",
             ),
         ),
         Option(
             "per_hit_neighbors", "int", 1, high=1000, form="packs.per_hit_neighbors",
-            help="Passages on each side of a hit; not with `edges`",
-            flag=Flag("--around", "Passages on each side of a hit; {default} if not given", "N"),
+            help="Number of passages on each side of a hit; not with `edges`",
+            flag=Flag(
+                "--around", "Number of passages on each side of a hit; {default} if not given", "N"
+            ),
         ),
         Option(
             "merge", "str", "absorb", choices=("absorb", "coalesce"), form="packs.merge",
-            help="Keep packs small, or make one of those that overlap",
+            help="Whether overlapping packs stay small or are joined into one",
             flag=Flag("--merge"),
         ),
         Option(
             "budget", "str", "skip", choices=("skip", "stop"), form="packs.budget",
-            help="What a pack does that is over the budget: be skipped, or end the answer",
+            help="Whether a pack over the budget is skipped or ends the answer",
             flag=Flag("--overflow"),
         ),
         Option(
             "rank", "str", "score", choices=("score", "none", "hybrid"), form="packs.rank",
-            help="By score; in document order; or 0.7 by words and 0.3 by vector",
+            help="Order of packs: by score, in document order, or 0.7 lexical and 0.3 vector score",
             flag=Flag("--rank"),
         ),
         Option(
-            "spans", "bool", False, form="packs.spans", help="Says where the texts match",
-            flag=Flag("--spans", "Say in --json where the texts match", is_switch=True),
+            "spans", "bool", False,
+            form="packs.spans", help="Reports the character ranges that match",
+            flag=Flag(
+                "--spans", "Report in --json the character ranges that match", is_switch=True
+            ),
         ),
         Option(
             "nodes_max", "int", none=_ANY, low=1, high=100_000, form="packs.nodes_max",
-            help="Nodes in a pack at most",
+            help="Maximal number of nodes per pack",
             flag=Flag("--nodes-max", metavar="N"),
         ),
         Option(
             "etypes", "Iterable[str]", **_ETYPES, form="packs.edges.etypes",
-            help="With `edges`, only of these types",
-            flag=Flag("--walk-etype", "With --expand edges, only of this type", is_many=True),
+            help="With `edges`, only edges of these types",
+            flag=Flag(
+                "--walk-etype",
+                "With --expand edges, only edges of this type; may be repeated",
+                is_many=True,
+            ),
         ),
         Option(
-            "hops", "int", 1, high=8, form="packs.edges.hops", help="With `edges`, how far",
-            flag=Flag("--walk-hops", "With --expand edges, how far", "N"),
+            "hops", "int", 1, high=8,
+            form="packs.edges.hops", help="With `edges`, the number of steps",
+            flag=Flag("--walk-hops", "With --expand edges, the number of steps", "N"),
         ),
         Option(
             "fanout", "int", 8, low=1, high=1000, form="packs.edges.fanout",
-            help="With `edges`, how many nodes from each",
-            flag=Flag("--walk-fanout", "And how many nodes from each", "N"),
+            help="With `edges`, the maximal number of nodes from each node",
+            flag=Flag(
+                "--walk-fanout",
+                "With --expand edges, the maximal number of nodes from each node",
+                "N",
+            ),
         ),
         Option(
             "direction", "str", "both", choices=_DIRECTIONS, form="packs.edges.direction",
-            help="With `edges`, which way",
-            flag=Flag("--walk-direction", "And which way"),
+            help="With `edges`, the direction",
+            flag=Flag("--walk-direction", "With --expand edges, the direction"),
         ),
     ),
 }  # fmt: skip
-"""Every option, by what it is about."""
+"""All options, grouped by subject."""
 OPTIONS = {option.name: option for group in GROUPS.values() for option in group}
-"""Every option by its name."""
+"""All options by name."""
 OF_PACKS = {option.name: option for option in GROUPS["packs"]}
-"""Those of the mapping `packs`, which have no dots: who asks for packs gives them by themselves."""
+"""The options of the mapping `packs`; no dots, because `Revision.packs` takes them directly."""
 OF_QUERY = {
     name: option
     for name, option in OPTIONS.items()
     if option.form is not None and "." not in name and name not in OF_PACKS
 }
-"""Those that `resolve` takes; the others of a question become some of these before."""
+"""The options that `resolve` takes; the others are translated into these before."""
 OF_RECALL = frozenset(option.name for option in GROUPS["recall"]) & OF_QUERY.keys()
 _MEMBERS: dict[str, tuple[Option, ...]] = {}
 for _name, _option in OPTIONS.items():
@@ -587,7 +630,7 @@ for _name, _option in OPTIONS.items():
 
 
 def default(name: str) -> Any:
-    """Returns what holds without an option."""
+    """Returns the default of an option."""
     return OPTIONS[name].default
 
 

@@ -47,10 +47,10 @@ class Valid:
 
     def condition(self) -> Predicate:
         """Returns what must hold of a node's properties."""
-        begun = Between(FROM, None, self.at)
+        opened = Between(FROM, None, self.at)
         lasting = Between(TO, self.at, None, low_open=True)
-        parts: tuple[Predicate, ...] = (_open_or(FROM, begun), _open_or(TO, lasting))
-        return And(parts if self.missing == "pass" else (*parts, Or((begun, lasting))))
+        parts: tuple[Predicate, ...] = (_open_or(FROM, opened), _open_or(TO, lasting))
+        return And(parts if self.missing == "pass" else (*parts, Or((opened, lasting))))
 
 
 def resolve_valid(at: object, missing: object) -> Valid | None:

@@ -31,8 +31,8 @@ def expanded_top(snapshot: Snapshot, tops: Iterable[LaneTop], depth: int) -> Lan
     ordinals = ordinals.astype(np.uint32)
     scores = np.zeros(ordinals.shape[0], np.float64)
     for top in found:
-        places = np.searchsorted(ordinals, top.ordinals)
-        scores[places] += 1.0 / (_K + np.arange(1, top.ordinals.shape[0] + 1, dtype=np.float64))
+        positions = np.searchsorted(ordinals, top.ordinals)
+        scores[positions] += 1.0 / (_K + np.arange(1, top.ordinals.shape[0] + 1, dtype=np.float64))
     return LaneTop(LANE, *best(snapshot, [ordinals], [scores], depth))
 
 
@@ -49,10 +49,10 @@ def with_expansion(fused: Fused, order: Sequence[int], top: LaneTop, safe: int) 
     own = top.ordinals[~np.isin(top.ordinals, fused.ordinals)]
     ordinals = np.concatenate([fused.ordinals, own])
     sorting = np.argsort(ordinals, kind="stable")
-    places = sorting[np.searchsorted(ordinals[sorting], top.ordinals)]
+    positions = sorting[np.searchsorted(ordinals[sorting], top.ordinals)]
     shares = np.zeros(ordinals.shape[0], np.float64)
     ranks = np.arange(1, top.ordinals.shape[0] + 1, dtype=np.float64)
-    shares[places] = (_K + 1.0) / (_K + ranks)
+    shares[positions] = (_K + 1.0) / (_K + ranks)
     base = np.concatenate([fused.scores, np.zeros(own.shape[0], np.float64)])
     if count:
         last = float(fused.scores[order[min(safe, count) - 1]])

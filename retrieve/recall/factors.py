@@ -128,7 +128,7 @@ def adjusted(
     for name, factor in steps:
         ranks = np.empty(scores.shape[0], np.int64)
         ranks[np.asarray(order(scores), np.int64)] = np.arange(1, scores.shape[0] + 1)
-        factors = np.array([factor(place) for place in range(scores.shape[0])], np.float64)
+        factors = np.array([factor(position) for position in range(scores.shape[0])], np.float64)
         shares = np.abs(scores) * (factors - 1.0) + 0.0
         scores = scores + shares + 0.0
         done.append(Adjusted(name, ranks.tolist(), factors, shares))

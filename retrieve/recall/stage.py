@@ -85,11 +85,13 @@ def add_factors(
     if fused is None or not factors:
         return
     order = np.argsort(fused.ordinals, kind="stable")
-    places = order[np.searchsorted(fused.ordinals[order], ordinals)]
-    for said, place in zip(lanes, places.tolist(), strict=True):
+    positions = order[np.searchsorted(fused.ordinals[order], ordinals)]
+    for said, position in zip(lanes, positions.tolist(), strict=True):
         for factor in factors:
             said[factor.name] = LaneScore(
-                factor.ranks[place], float(factor.factors[place]), float(factor.shares[place])
+                factor.ranks[position],
+                float(factor.factors[position]),
+                float(factor.shares[position]),
             )
 
 
@@ -100,7 +102,7 @@ def direct_of(scope: Universe, ranking: SnapshotRanking, reader: Reader) -> Dire
         return None
     assert query.text is not None, "BUG: a direct answer without a text"
     count = min(CANDIDATES_MAX, len(ranking))
-    sources = [reader.source(ranking.cid(place)) for place in range(count)]
+    sources = [reader.source(ranking.cid(position)) for position in range(count)]
     contents = {node.id: content for node, content in sources}
     return direct_answer(
         query.text,
@@ -130,10 +132,10 @@ def _steps(
     nodes = [load(cid) for cid in snapshot.node_cids(ordinals)] if by_node else []
     if asked.recency is not None:
         recency = asked.recency
-        steps.append(("recency", lambda place: recency.factor(nodes[place])))
+        steps.append(("recency", lambda position: recency.factor(nodes[position])))
     if asked.importance is not None:
         importance = asked.importance
-        steps.append(("importance", lambda place: importance.factor(nodes[place])))
+        steps.append(("importance", lambda position: importance.factor(nodes[position])))
     if asked.counts_notes:
         raw = snapshot.node_ids(ordinals).tobytes()
         ids = [NodeId(raw[at : at + 16]) for at in range(0, len(raw), 16)]
@@ -146,9 +148,9 @@ def _said(name: str, opinions: Opinions, ids: Sequence[NodeId]) -> Callable[[int
     if name not in opinions:
         raise InvalidInputError(f"{name}: got no opinions, expected those of the query's notes")
     factors: Mapping[NodeId, float] = opinions[name]
-    return lambda place: factors.get(ids[place], 1.0)
+    return lambda position: factors.get(ids[position], 1.0)
 
 
 def _order(scope: Universe, ordinals: Ordinals, scores: Float64s) -> list[int]:
-    places: list[int] = rank(scores, scope.view.snapshot.node_ids(ordinals)).tolist()
-    return places
+    positions: list[int] = rank(scores, scope.view.snapshot.node_ids(ordinals)).tolist()
+    return positions

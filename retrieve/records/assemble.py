@@ -143,7 +143,7 @@ class _Records:
         self._salience: dict[int, float] = {}
 
     def may_return(self, ordinal: int) -> bool:
-        """Tells whether an eligible node is salient enough to be returned."""
+        """Returns whether an eligible node is salient enough to be returned."""
         least = self.options.min_salience
         return least == 0.0 or self.salience(ordinal) >= least
 

@@ -71,10 +71,10 @@ class RecordItem:
             }
         )
 
-    def explain(self, place: int) -> Iterator[str]:
+    def explain(self, position: int) -> Iterator[str]:
         """Yields its score, and what each lane said about it."""
         yield (
-            f"{place}. {self.id} hop {self.hop} salience {self.salience!r} "
+            f"{position}. {self.id} hop {self.hop} salience {self.salience!r} "
             f"score {self.score!r} tokens {self.tokens}"
         )
         for name, lane in self.lanes.items():

@@ -134,7 +134,7 @@ class Environment:
                 raise storage_error(self.path, failure) from failure
 
     def has_older_readers(self) -> bool:
-        """Tells whether somebody still reads a state before the newest; in any process."""
+        """Returns whether somebody still reads a state before the newest; in any process."""
         handle = self._enter()
         try:
             handle.reader_check()  # one that was killed reads no more

@@ -142,7 +142,7 @@ class LmdbStore(Closing):
         return blocks
 
     def has(self, cid: Cid) -> bool:
-        """Tells whether the block is here."""
+        """Returns whether the block is here."""
         environment = self._open_environment()
         found: bool = environment.read(
             lambda transaction: transaction.cursor(environment.blocks).set_key(cid.raw)

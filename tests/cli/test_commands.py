@@ -167,7 +167,7 @@ def test_a_documents_text_is_given_back_byte_for_byte(notes: Run, data: Data, tm
         assert notes("get", document["id"], "--text").stdout_bytes == source
         for option in ("--text", "--content"):
             refused = notes("get", document["id"], option, "--json", code=2)
-            assert "not with --json" in refused.stderr + refused.stdout
+            assert "exclude --json" in refused.stderr + refused.stdout
 
 
 def test_a_terminal_gets_a_text_without_what_steers_it(monkeypatch: pytest.MonkeyPatch):
@@ -304,9 +304,9 @@ def test_revisions_complete(notes: Run, monkeypatch: pytest.MonkeyPatch):
 def test_a_thread_that_is_not_there_is_said_by_its_name(notes: Run):
     for command in ("show", "clear"):
         told = notes("thread", command, "nope", code=3).stderr
-        assert "thread 'nope' is not there" in told
+        assert "thread 'nope' does not exist" in told
         assert "repo thread list" in told
-    assert "no message is chosen" in notes("thread", "select", "nope").stderr
+    assert "no message selected" in notes("thread", "select", "nope").stderr
 
 
 def test_nodes_and_edges_go_and_are_hidden_all_or_none(notes: Run, data: Data):
@@ -315,7 +315,7 @@ def test_nodes_and_edges_go_and_are_hidden_all_or_none(notes: Run, data: Data):
     notes("commit", "-m", "facts")
     notes("node", "remove", one, "00" * 16, code=3)
     assert "nothing is staged" in notes("status").stdout
-    assert "1 edge to go" in notes("edge", "remove", edge).stdout
+    assert "1 edge to be removed" in notes("edge", "remove", edge).stdout
     assert "1 node to be hidden" in notes("node", "tombstone", one, "--reason", "wrong").stdout
     notes("commit", "-m", "hidden")
     notes("get", edge, code=3)
@@ -326,7 +326,7 @@ def test_nodes_and_edges_go_and_are_hidden_all_or_none(notes: Run, data: Data):
     notes("node", "untombstone", two, code=3)
     notes("commit", "-m", "seen")
     notes("get", one)
-    assert "2 nodes to go" in notes("node", "remove", one, two).stdout
+    assert "2 nodes to be removed" in notes("node", "remove", one, two).stdout
     notes("commit", "-m", "gone")
     assert data("query", "--label", "Fact", "--count")["count"] == 0
 
@@ -346,10 +346,10 @@ def test_a_branch_without_commits_has_no_head(run: Run, data: Data):
     run("commit", "-m", "first")
     assert data("undo")["head"] is None
     assert data("switch", "main")["head"] is None
-    assert "head is not there yet" in run("switch", "main").stdout
-    assert "head is not there yet" in run("status").stdout
+    assert "head is unset" in run("switch", "main").stdout
+    assert "head is unset" in run("status").stdout
     run("redo")
-    assert "head is not there yet" in run("undo").stdout
+    assert "head is unset" in run("undo").stdout
 
 
 def test_a_node_is_named_by_the_beginning_of_its_id(notes: Run, data: Data):

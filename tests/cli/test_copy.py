@@ -23,7 +23,7 @@ def summaries(path: Path) -> set[str]:
 
 def test_a_clone_pulls_and_pushes(notes: Run, tmp_path: Path):
     told = notes("clone", ".", "copy").stdout.splitlines()
-    assert told[0] == f"made a repository in {tmp_path / 'copy' / '.ibidem'}"
+    assert told[0] == f"created a repository in {tmp_path / 'copy' / '.ibidem'}"
     assert told[1].startswith("heads/main ")
     notes("node", "add", "Note", "--summary", "from the copy", "-R", "copy")
     notes("commit", "-m", "new", "-R", "copy")

@@ -27,12 +27,12 @@ def test_a_sound_repository_passes(notes: Run, data: Data):
     report = data("doctor", "--full")
     assert report["is_ok"] is True
     assert outcomes(report)["blocks"] == outcomes(report)["index"] == "ok"
-    assert "all is well" in notes("doctor").stdout
+    assert "all checks passed" in notes("doctor").stdout
 
 
 def test_an_empty_repository_passes(run: Run):
     run("init")
-    assert "head is not there yet: no commit" in run("doctor").stdout
+    assert "head is unset: no commit yet" in run("doctor").stdout
 
 
 def test_a_store_that_lost_everything_is_a_finding(notes: Run, data: Data, tmp_path: Path):

@@ -76,7 +76,7 @@ def test_vectors_are_made_once_and_asked_with_the_same_model(
 
 def test_what_people_read_says_how_many(notes: Run, asked: list[str]):
     assert (
-        "vectors of ollama:letters to make for"
+        "vectors of ollama:letters missing for"
         in notes("embed", "--model", MODEL, "--dry-run").stdout
     )
     assert "in 1 commit, now b" in notes("embed", "--model", MODEL).stdout

@@ -42,7 +42,7 @@ def test_every_command_stands_once_in_the_help(run: Run):
     [
         (["comit"], "no such command: comit; did you mean commit?"),
         (["xyzzy"], "no such command: xyzzy\n"),
-        (["retrieve", "how", "often"], "several words are one argument in quotes"),
+        (["retrieve", "how", "often"], "put an argument of several words in quotes"),
     ],
 )
 def test_who_types_something_else_is_told_what_is_near(run: Run, arguments: list[str], told: str):

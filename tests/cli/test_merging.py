@@ -39,7 +39,7 @@ def apart(run: Run) -> Run:
 
 def test_a_merge_with_conflicts_ends_with_one_and_says_what_meets(apart: Run, data: Data):
     said = apart("merge", "side", code=1)
-    assert "1 conflict to settle" in said.stdout
+    assert "1 conflict to resolve" in said.stdout
     assert "summary  ours | theirs" in said.stdout or "summary  theirs | ours" in said.stdout
     assert "repo resolve" in said.stderr
     assert data("status")["conflicts"][0]["fields"] == ["summary"]
@@ -62,7 +62,7 @@ def test_two_versions_of_a_document_meet_by_their_parts(notes: Run, tmp_path: Pa
 
 def test_a_dry_run_says_the_same_and_changes_nothing(apart: Run, data: Data):
     before = data("status")["head"]
-    assert "1 conflict to settle" in apart("merge", "side", "--dry-run", code=1).stdout
+    assert "1 conflict to resolve" in apart("merge", "side", "--dry-run", code=1).stdout
     assert data("status")["head"] == before
     assert "replanted" in apart("rebase", "side", "--dry-run", code=1).stdout
     assert data("status")["head"] == before
@@ -82,12 +82,12 @@ def test_a_conflict_is_settled_by_the_beginning_of_its_id(
     apart: Run, data: Data, choice: list[str], summary: str
 ):
     apart("merge", "side", code=1)
-    assert "no conflict is left" in apart("resolve", MILL[:6], *choice, "-m", "why").stdout
+    assert "no conflicts left" in apart("resolve", MILL[:6], *choice, "-m", "why").stdout
     node = data("get", MILL)["node"]
     assert node["summary"] == summary
     assert node["props"] == ({} if "props.year=null" in choice else {"year": 1843})
     assert data("log")["commits"][0]["message"] == "why"
-    assert "to settle" not in apart("status").stdout
+    assert "to resolve" not in apart("status").stdout
 
 
 def test_wrong_calls_are_refused_and_change_nothing(apart: Run, data: Data):
@@ -104,7 +104,7 @@ def test_wrong_calls_are_refused_and_change_nothing(apart: Run, data: Data):
 
 
 def test_commits_are_made_again_and_taken_back(apart: Run, data: Data):
-    assert "1 conflict to settle" in apart("cherry-pick", "side", code=1).stdout
+    assert "1 conflict to resolve" in apart("cherry-pick", "side", code=1).stdout
     apart("undo")
     assert "replanted: 1 node changed" in apart("revert", "HEAD", "-m", "back").stdout
     assert data("get", MILL)["node"]["summary"] == "base"

@@ -52,7 +52,7 @@ def test_bisect_names_the_commit(edited: Run, data: Data):
     assert found["evaluation_count"] == 2
     assert found["cause"]["changes"][0]["id"] == wanted
     assert "first bad commit" in edited(*asked).stdout
-    assert "asked 1 of 1 commit" in edited(*asked, "--good", "HEAD~1").stdout
+    assert "tested 1 of 1 commit" in edited(*asked, "--good", "HEAD~1").stdout
 
 
 def test_bisect_without_a_culprit_ends_with_1(edited: Run, data: Data):

@@ -162,7 +162,7 @@ def test_records_are_kept_asked_for_and_revised(run):
 def test_help_says_that_the_caller_is_a_courtesy_and_what_is_the_boundary(run):
     for command in (("retrieve",), ("thread", "show"), ("memory", "graph")):
         words = " ".join(run(*command, "--help").stdout.split())
-        assert "You choose it yourself: it keeps nothing from anybody who can read" in words
+        assert "Not a security boundary: whoever can read" in words
         assert "IBIDEM_TRUST" in words
 
 

@@ -105,4 +105,4 @@ def test_the_program_is_blamed_where_the_root_is_the_recorded_one(
     check = golden.checks["1"]
     forged = replace(check, items=check.items[::-1])
     Golden(golden.test, {"1": forged}).write(path)
-    run().stdout.fnmatch_lines(["*no commit did this, the program did*"])
+    run().stdout.fnmatch_lines(["*no commit caused this, the program did*"])

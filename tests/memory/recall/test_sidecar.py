@@ -68,8 +68,8 @@ def test_ar21_nothing_but_the_receipt_keeps_the_words_of_a_question(tmp_path: Pa
     }
     assert keeping == {"receipts"}
     told = " ".join((command.help or "").split())
-    assert "The receipt, which feedback needs, holds QUERY" in told
-    assert "(.ibidem/local) holds no word of QUERY" in told
+    assert "The receipt, which feedback needs, contains QUERY" in told
+    assert "(.ibidem/local) contains no word of QUERY" in told
 
 
 def test_ar21_the_sidecar_decides_nothing(tmp_path: Path) -> None:
