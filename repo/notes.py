@@ -230,8 +230,10 @@ def read_log(
     """Returns the events at a notes head, made from the nearest log in `logs`, where it is kept."""
     if head is None:
         return Log(None, ())
+    repository.guard.erased()  # a new erasure empties `logs`
     kept = {} if logs is None else logs
-    if head not in kept:
+    found = kept.get(head)
+    if found is None:
         store = repository.store
         tree = _nodes(store, head)
         before = next(reversed(kept.values()), Log(None, ()))
@@ -247,8 +249,8 @@ def read_log(
                 damaged.append((node.id, str(error)))
         for old in list(kept)[: max(0, len(kept) + 1 - _LOGS_KEPT)]:
             kept.pop(old, None)
-        kept[head] = _joined(head, events, damaged, tree)
-    return kept[head]
+        found = kept[head] = _joined(head, events, damaged, tree)
+    return found
 
 
 def is_notes(full_name: str) -> bool:

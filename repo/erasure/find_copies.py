@@ -7,6 +7,7 @@ documents have, is told apart: it is not theirs alone.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -59,8 +60,9 @@ class Copies:
 
     @property
     def quotations(self) -> list[bytes]:
-        """The texts that are long enough to be looked for elsewhere."""
-        return [text for text in self.texts if len(text) >= QUOTE_BYTES_MIN]
+        """The texts that are long enough to be looked for elsewhere, also as JSON writes them."""
+        texts = [text for text in self.texts if len(text) >= QUOTE_BYTES_MIN]
+        return list(dict.fromkeys(form for text in texts for form in _forms(text)))
 
 
 def find_copies(store: Store, ids: set[NodeId], fields: tuple[str, ...] = TEXT_FIELDS) -> Copies:
@@ -87,6 +89,16 @@ def find_copies(store: Store, ids: set[NodeId], fields: tuple[str, ...] = TEXT_F
     _take_texts(found, store, fields)
     _look_elsewhere(found, store)
     return found
+
+
+def _forms(text: bytes) -> Iterator[bytes]:
+    """Yields a text as it stands in a block, and as it stands in JSON, with and without letters
+    that are not ASCII."""
+    yield text
+    with suppress(UnicodeDecodeError):
+        words = text.decode()
+        for is_ascii in (True, False):
+            yield json.dumps(words, ensure_ascii=is_ascii)[1:-1].encode()
 
 
 def _blocks(store: Store) -> Iterator[tuple[Cid, bytes]]:

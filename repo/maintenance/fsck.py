@@ -24,6 +24,7 @@ from ibidem.objects.walk import Link, read_blocks
 from ibidem.repo import refs
 from ibidem.repo.erasure.find_copies import find_copies
 from ibidem.repo.erasure.guard import Erased
+from ibidem.repo.erasure.local_files import remaining, unlisted
 from ibidem.repo.maintenance import file_checks
 from ibidem.repo.maintenance.block_checks import BlockCheck, Look, Progress
 from ibidem.repo.maintenance.cells import (
@@ -121,6 +122,9 @@ def _checked(repository: Core, progress: Progress | None, *, is_deep: bool) -> F
         faults += found
         faults += file_checks.check_index(repository)
         faults += file_checks.check_keys(repository.folder / "keys")
+        notes += [
+            f"{name}: no file that this release knows" for name in unlisted(repository.folder)
+        ]
     return FsckReport(
         tuple(faults),
         tuple(notes),
@@ -179,7 +183,7 @@ def _unfinished(repository: Core, erased: Erased, here: list[Cid]) -> Iterator[F
         yield Fault(FaultKind.UNFINISHED, f"erasure of node {node}", detail, cids[0])
     if blocks and repository.folder is not None:
         copies = find_copies(repository.store, set(blocks), repository.graph().config.fields)
-        for file in file_checks.quoting(repository, copies.quotations):
+        for file in remaining(repository, copies):
             detail = f"it may still say what was erased; {_FINISH}"
             yield Fault(FaultKind.UNFINISHED, file, detail)
     if not blocks:
