@@ -8,7 +8,7 @@ documents have, is told apart: it is not theirs alone.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
@@ -19,7 +19,7 @@ from ibidem.objects.block import Map
 from ibidem.objects.cid import Cid
 from ibidem.objects.constants import CONTENT_PARTS_MAX
 from ibidem.objects.errors import CorruptError, IbidemError
-from ibidem.objects.fields import EDGE, KEY, NODE
+from ibidem.objects.fields import KEY, NODE, TABLES
 from ibidem.objects.ids import ID_BYTES
 from ibidem.objects.links import links_in
 from ibidem.objects.node import Node, join_content
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 QUOTE_BYTES_MIN = 16
 """A shorter text is found in too many places to be a quotation."""
-_RECORDS = frozenset(("step", "receipt", "result"))
-"""Kinds that are destroyed when they quote an erased node."""
+_RESULT = "result"
+"""The kind of a record that has no table."""
 
 
 @dataclass(slots=True)
@@ -80,9 +80,11 @@ def find_copies(store: Store, ids: set[NodeId], fields: tuple[str, ...] = TEXT_F
         if not cid.is_raw and any(raw in block for raw in found.cids):
             _note(found, cid, block, attached, contents)
     for cid, owners in attached.items():
-        if _kind_of(store, cid) in VECTORS:
+        value = _value_of(store, cid)
+        if value.get("kind") in VECTORS:
             for raw in owners:
                 found.cids[raw].add(cid)
+            _note_parts(value, owners, contents)
     for cid, owners in contents.items():
         for raw in owners:
             found.cids[raw].add(cid)
@@ -107,11 +109,19 @@ def _blocks(store: Store) -> Iterator[tuple[Cid, bytes]]:
             yield cid, block  # another is gone meanwhile, or damaged: nobody can read it
 
 
-def _kind_of(store: Store, cid: Cid) -> str:
+def _value_of(store: Store, cid: Cid) -> Map:
+    """Returns the fields of a block, none where it is raw or cannot be read."""
     try:
-        return str(codec.decode(store.get(cid)).get("kind"))
+        return {} if cid.is_raw else codec.decode(store.get(cid))
     except IbidemError:
-        return ""
+        return {}
+
+
+def _note_parts(value: Map, owners: Iterable[bytes], contents: dict[Cid, set[bytes]]) -> None:
+    """Takes note of the raw blocks that a block of some nodes has."""
+    for part in links_in(value):
+        if part.is_raw:
+            contents.setdefault(part, set()).update(owners)
 
 
 def _note(
@@ -125,13 +135,13 @@ def _note(
     kind = fields.get("kind") if isinstance(fields, dict) else None
     if kind == "node" and fields["id"] in found.cids:
         found.cids[fields["id"]].add(cid)
-        for part in links_in(fields):
-            contents.setdefault(part, set()).add(fields["id"])
+        _note_parts(fields, [fields["id"]], contents)
     elif kind == "edge":
-        for end in (fields["src"], fields["dst"]):
-            if end in found.cids:
-                found.cids[end].add(cid)
-                found.edges.add(fields["id"])
+        ends = {fields["src"], fields["dst"]} & found.cids.keys()
+        for end in ends:
+            found.cids[end].add(cid)
+            found.edges.add(fields["id"])
+        _note_parts(fields, ends, contents)
     elif kind == "tree":
         tree = decode(block)
         if not tree.level:
@@ -143,15 +153,13 @@ def _note(
 def _take_texts(found: Copies, store: Store, fields: tuple[str, ...]) -> None:
     for raw, cids in found.cids.items():
         for cid in cids:
-            try:
-                block = b"" if cid.is_raw else store.get(cid)
-                value = codec.decode(block) if block else {}
-                if value.get("kind") == "node" and value.get("id") == raw:
+            value = _value_of(store, cid)
+            table = TABLES.get(str(value.get("kind")))
+            if value.get("kind") == "node" and value.get("id") == raw:
+                with suppress(IbidemError):  # damaged parts: nobody can read them
                     _take_node(found, value, store, fields)
-                elif value.get("kind") == "edge":
-                    found.texts.update(text for _, text in EDGE.texts(value))
-            except IbidemError:
-                continue
+            elif table is not None:
+                found.texts.update(text for _, text in table.texts(value))
     found.texts.discard(b"")
     for text in found.texts:
         with suppress(UnicodeDecodeError):
@@ -206,7 +214,8 @@ def _look_elsewhere(found: Copies, store: Store) -> None:
     found.shared.update(of_nodes & own.keys())
     first = next(iter(found.cids))
     for kind, cid in quoting:
-        if kind in _RECORDS or (kind == "blob" and cid not in of_nodes):
+        is_record = kind == _RESULT or (kind in TABLES and TABLES[kind].is_record)
+        if is_record or (kind == "blob" and cid not in of_nodes):
             found.cids[first].add(cid)
         else:
             found.elsewhere.append((kind, cid))
