@@ -85,8 +85,9 @@ class Core(Closing):
         self._is_asked = False
         """Whether a snapshot was asked for since the last commit through this object."""
         self._asked: tuple[Root, RootCid] | None = None
-        self.finishes_erasing = False
-        """Whether an erasure that another process was killed in is finished here; see `open`."""
+        self.erasing_finisher: Callable[[Core], bool] | None = None
+        """Finishes an erasure that another process was killed in, as opening does; False where it
+        could not. None leaves such an erasure alone."""
         self._unfinished: TreeCid | None = None
         """The erasures that could not be finished here, which is not tried again."""
 
@@ -343,13 +344,12 @@ class Core(Closing):
         """Destroys what an erasure has left whose process is gone, before anything is read: as
         opening does, for a process that was open already. Asked at the start of a call, it costs a
         look at one cell."""
-        if not self.finishes_erasing or self.store.cell(ERASING_CELL) is None:
+        finish = self.erasing_finisher
+        if finish is None or self.store.cell(ERASING_CELL) is None:
             return
         erasures = self.view.erasures
         if erasures != self._unfinished:
-            from ibidem.repo.erasure.destroy import finish_on_open
-
-            self._unfinished = None if finish_on_open(self) else erasures
+            self._unfinished = None if finish(self) else erasures
 
     def _forget_logs(self) -> None:
         """Drops the notes that were read before an erasure: they may quote what it erased."""

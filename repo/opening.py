@@ -36,10 +36,16 @@ def open_core(
     check_format(folder)
     opened = Core(LmdbStore.open(folder / "blocks"), folder, clock)
     if finish_erasing:
-        opened.finishes_erasing = True
+        opened.erasing_finisher = _finish_erasing
         opened.finish_erasing()
         sweep(folder)
     return opened
+
+
+def _finish_erasing(core: Core) -> bool:
+    from ibidem.repo.erasure.destroy import finish_on_open
+
+    return finish_on_open(core)
 
 
 def write_format(folder: Path) -> None:

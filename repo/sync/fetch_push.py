@@ -25,6 +25,7 @@ from ibidem.repo.sync.erasures import (
 )
 from ibidem.repo.sync.have_set import HaveSet, have_set
 from ibidem.repo.sync.messages import Bundle, Push, Tip, Update
+from ibidem.repo.sync.missing_blocks import split_targets
 from ibidem.repo.sync.names import ALWAYS, ASKED, NOTES, check_ref, prefixes, tracking
 from ibidem.repo.sync.negotiation import common_commits
 from ibidem.repo.sync.pack import Pack
@@ -128,6 +129,7 @@ def push(
     sent = judged(repository, fetched_erasures(repository, remote, offered.erasures))
     cleaned = sent.carry_out(repository, author=author, time=time)
     changes = {ref: target and cleaned.get(ref, target) for ref, target in changes.items()}
+    split_targets(store, filter(None, changes.values()))
     check_forgotten(store, sent.all, changes)
     known = have_set(repository.operation_log)
     updates: dict[str, Update] = {}
