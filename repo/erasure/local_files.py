@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING
 from ibidem.objects import codec
 from ibidem.objects.errors import IbidemError
 from ibidem.objects.record import record
-from ibidem.repo.erasure.find_copies import Copies
 from ibidem.repo.erasure.guard import sweep_index
 from ibidem.repo.erasure.quarantines import PREFIX, sweep
 from ibidem.repo.maintenance.file_checks import blank, log_frames
@@ -31,6 +30,7 @@ from ibidem.store.files import folder_lock, read_file
 
 if TYPE_CHECKING:
     from ibidem.repo.core import Core
+    from ibidem.repo.erasure.find_copies import Copies
 
 
 class Rule(StrEnum):
@@ -156,18 +156,6 @@ def _concerns(block: bytes, copies: Copies) -> bool:
         if any(row and row[0] in copies.cids for row in rows):
             return True
     return _quotes(block, copies.quotations)
-
-
-def forget_receipts(repository: Core, nodes: Iterable[bytes]) -> None:
-    """Overwrites the receipts that have some nodes, by id, in their answers.
-
-    Raises:
-        StorageError: the medium refuses.
-    """
-    copies = Copies(cids={raw: set() for raw in nodes})
-    repository.receipts.forget(lambda block: _concerns(block, copies))
-    if repository.folder is not None:
-        _blank_receipts(repository.folder, copies)
 
 
 def _rows(folder: Path) -> Iterator[tuple[Path, LocalFiles]]:

@@ -158,11 +158,6 @@ def _with_receipt(repository: Core, revision: Graph, result: AnyAnswer) -> AnyAn
         # An answer of many thousand items has a receipt larger than a block: it gets none.
         return result
     repository.receipts.append(block)
-    gone = repository.guard.erased().nodes.keys() & {item.id.raw for item in receipt.items}
-    if gone:  # erased since: who erased it may have looked for receipts before this one
-        from ibidem.repo.erasure.local_files import forget_receipts
-
-        forget_receipts(repository, gone)
     return replace(result, receipt=receipt)
 
 

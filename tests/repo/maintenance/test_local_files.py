@@ -19,7 +19,6 @@ from ibidem.objects.errors import ErasedError, NotFoundError
 from ibidem.repo.erasure import local_files
 from ibidem.repo.erasure.local_files import LOCAL_FILES, LocalFiles, Rule
 from ibidem.repo.events import Event
-from ibidem.repo.receipts.log import ReceiptLog
 from ibidem.repo.signing.keyring import TrustedKey
 from ibidem.repo.sync.quarantine import Quarantine
 
@@ -145,26 +144,6 @@ def test_notes_that_were_read_before_are_not_told_from_memory(tmp_path: Path) ->
         with pytest.raises(ErasedError):
             told.at(head)
         assert told.log().events == ()
-
-
-def test_a_receipt_of_an_answer_that_was_on_its_way_is_not_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    append = ReceiptLog.append
-    with ibidem.init(tmp_path) as repo, ibidem.open(tmp_path) as other:
-        secret = add_secret(repo)
-
-        def appended(log: ReceiptLog, block: bytes) -> None:
-            monkeypatch.undo()
-            other.maintenance.erase(secret)
-            append(log, block)
-
-        monkeypatch.setattr(ReceiptLog, "append", appended)
-        receipt = repo.retrieve(SECRET).receipt
-        assert receipt is not None
-        assert places_of(tmp_path, *NEEDLES) == []
-        with pytest.raises(NotFoundError):
-            repo.receipts.find(str(receipt.cid))
 
 
 DIES = """
