@@ -566,6 +566,7 @@ RECEIPT = Table(
     Field("items", ROWS),
     Field("rerank", MAP, optional=True),
     Field("text_digest", DIGEST, optional=True, text=False),
+    is_record=True,
 )
 STEP = Table(
     "step",
@@ -579,6 +580,7 @@ STEP = Table(
     Field("time", TIME),
     Field("name", TEXT, optional=True),
     Field("commit", BLOCK_BYTES, optional=True),
+    is_record=True,
 )
 ERASURE = Table(
     "erasure",

@@ -88,10 +88,16 @@ class Field:
 class Table:
     """The fields of one kind of block."""
 
-    def __init__(self, kind: str, *fields: Field) -> None:
-        """Names the kind and its fields, in the order in which they are read."""
+    def __init__(self, kind: str, *fields: Field, is_record: bool = False) -> None:
+        """Names the kind and its fields, in the order in which they are read.
+
+        Args:
+            is_record: whether blocks of the kind record what was asked and answered: one that
+                quotes an erased node is destroyed. Others that quote it stay, and are named.
+        """
         self.kind = kind
         self.fields = fields
+        self.is_record = is_record
 
     @cached_property
     def names(self) -> frozenset[str]:

@@ -183,7 +183,17 @@ def block_links(block: bytes, owner: str = "") -> Iterator[Link]:
 
 def _expect(link: Link, found: str) -> None:
     if link.kind not in (ANY, found):
-        raise CorruptError(f"block: got kind {found!r}, expected {link.kind!r}")
+        raise CorruptError(kind_problem(found, link.kind))
+
+
+def kind_problem(found: object, expected: str) -> str:
+    """Returns what is wrong with a block of one kind where one of another is expected."""
+    return f"got a block of kind {found!r:.80}, expected {expected!r} in its place"
+
+
+def wrong_target(found: str, target: Cid, expected: Sequence[str]) -> str:
+    """Returns what is wrong with a ref that points to a block of a kind that it may not."""
+    return f"it points to the {found} {target}, expected a {' or '.join(expected)} as its name says"
 
 
 def _tree(link: Link, block: bytes) -> Iterator[Link]:

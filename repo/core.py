@@ -30,7 +30,7 @@ from ibidem.repo.graph import Graph
 from ibidem.repo.operation_log import OperationLog
 from ibidem.repo.receipts.log import ReceiptLog
 from ibidem.repo.refs import HEADS, TAGS
-from ibidem.repo.state import State
+from ibidem.repo.state import ERASING_CELL, State
 from ibidem.store.closing import Closing
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class Core(Closing):
         """The `.ibidem` folder; None in memory."""
         self.receipts = ReceiptLog(None if folder is None else folder / "receipts")
         self.operation_log = OperationLog(store, clock)
-        self.guard = ErasureGuard(self.operation_log)
+        self.guard = ErasureGuard(self.operation_log, self._forget_logs)
         """Knows what was erased; the store asks it."""
         store.guard = self.guard
         self.embedders: dict[str, Embedder] = {}
@@ -84,6 +84,11 @@ class Core(Closing):
         """Whether a snapshot was asked for since the last commit through this object."""
         self._base: tuple[Root, RootCid] | None = None
         """The root that a transaction last asked for edges of, and its CID."""
+        self.erasing_finisher: Callable[[Core], bool] | None = None
+        """Finishes an erasure that another process was killed in, as opening does; False where it
+        could not. None leaves such an erasure alone."""
+        self._unfinished: TreeCid | None = None
+        """The erasures that could not be finished here, which is not tried again."""
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.folder or 'in memory'}>"
@@ -157,6 +162,8 @@ class Core(Closing):
             trust: the caller; a root with a trust policy is not read without.
             state: what the revision is looked for in; by default the newest.
         """
+        if state is None:
+            self.finish_erasing()
         found = self.operation_log.retry_if_collected(
             lambda state: self._graph_in(state, rev), state=state
         )
@@ -331,6 +338,22 @@ class Core(Closing):
         """Returns the roots of a commit's parents."""
         parents = () if commit is None else commit.parents
         return [Commit.decode(self.store.get(parent)).root for parent in parents]
+
+    def finish_erasing(self) -> None:
+        """Destroys what an erasure has left whose process is gone, before anything is read: as
+        opening does, for a process that was open already. Asked at the start of a call, it costs a
+        look at one cell."""
+        finish = self.erasing_finisher
+        if finish is None or self.store.cell(ERASING_CELL) is None:
+            return
+        erasures = self.view.erasures
+        if erasures != self._unfinished:
+            self._unfinished = None if finish(self) else erasures
+
+    def _forget_logs(self) -> None:
+        """Drops the notes that were read before an erasure: they may quote what it erased."""
+        for logs in self.note_logs.values():
+            logs.clear()
 
     # -- nodes and edges -----------------------------------------------------------------------
 

@@ -28,6 +28,7 @@ from ibidem.objects.ids import ID_BYTES, NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.root import Root
 from ibidem.objects.tree import EMPTY_TREE, Tree, diff
+from ibidem.objects.view import Ref
 from ibidem.repo import refs
 from ibidem.repo.arguments import CommitInfo, checked_time, commit_info, commit_of
 from ibidem.repo.events import EVENT, VOTE, Event, Log, checked_event
@@ -37,6 +38,7 @@ from ibidem.retrieve.records.noted import OUTCOME, PENALIZE, REINFORCE
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
+    from ibidem.objects.view import View
     from ibidem.repo.core import Core
     from ibidem.repo.state import State
 
@@ -223,8 +225,10 @@ def read_log(
     """Returns the events at a notes head, made from the nearest log in `logs`, where it is kept."""
     if head is None:
         return Log(None, ())
+    repository.guard.erased()  # a new erasure empties `logs`
     kept = {} if logs is None else logs
-    if head not in kept:
+    found = kept.get(head)
+    if found is None:
         store = repository.store
         tree = _nodes(store, head)
         before = next(reversed(kept.values()), Log(None, ()))
@@ -240,8 +244,8 @@ def read_log(
                 damaged.append((node.id, str(error)))
         for old in list(kept)[: max(0, len(kept) + 1 - _LOGS_KEPT)]:
             kept.pop(old, None)
-        kept[head] = _joined(head, events, damaged, tree)
-    return kept[head]
+        found = kept[head] = _joined(head, events, damaged, tree)
+    return found
 
 
 def is_notes(full_name: str) -> bool:
@@ -265,6 +269,22 @@ def damaged_events(
         except NotFoundError as error:
             if error.kind is not ErrorKind.ERASED:
                 raise
+
+
+def heads_of_notes(
+    source: Source, views: Iterable[View]
+) -> Iterator[tuple[str, CommitCid, CommitCid | None]]:
+    """Yields where refs of notes stand in some views, newest first: the full name, the head, and
+    the head of that name that was yielded before."""
+    last = EMPTY_TREE
+    heads: dict[str, CommitCid] = {}
+    for view in views:
+        for _, _, cid in diff(source, last, view.refs):
+            ref = None if cid is None else Ref.decode(source.get(cid))
+            if ref is not None and is_notes(ref.name) and isinstance(ref.target, CommitCid):
+                yield ref.name, ref.target, heads.get(ref.name)
+                heads[ref.name] = ref.target
+        last = view.refs
 
 
 def _nodes(source: Source, head: CommitCid) -> TreeCid:

@@ -10,7 +10,7 @@ from pathlib import Path
 from ibidem.objects.errors import CorruptError, ErrorKind, FormatError, NotFoundError
 from ibidem.repo.arguments import checked_path
 from ibidem.repo.core import Clock, Core
-from ibidem.repo.state import ERASING_CELL
+from ibidem.repo.erasure.quarantines import sweep
 from ibidem.store.files import medium_error, write_file
 
 FOLDER = ".ibidem"
@@ -35,11 +35,17 @@ def open_core(
     folder = checked_path("path", path) / FOLDER
     check_format(folder)
     opened = Core(LmdbStore.open(folder / "blocks"), folder, clock)
-    if finish_erasing and opened.store.cell(ERASING_CELL) is not None:
-        from ibidem.repo.erasure.destroy import finish_on_open
-
-        finish_on_open(opened)
+    if finish_erasing:
+        opened.erasing_finisher = _finish_erasing
+        opened.finish_erasing()
+        sweep(folder)
     return opened
+
+
+def _finish_erasing(core: Core) -> bool:
+    from ibidem.repo.erasure.destroy import finish_on_open
+
+    return finish_on_open(core)
 
 
 def write_format(folder: Path) -> None:

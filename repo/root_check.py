@@ -32,6 +32,7 @@ from ibidem.objects.ids import ID_BYTES
 from ibidem.objects.record import record
 from ibidem.objects.root import VECTOR_FAMILIES, Root, TreeName
 from ibidem.objects.tree import EMPTY_TREE, Tree, diff, mutate, verify
+from ibidem.objects.walk import kind_problem
 from ibidem.repo.maintenance.report import Fault, FaultKind
 from ibidem.retrieve.access.policy import policy_of
 from ibidem.retrieve.query.fusion import configured_fusion
@@ -72,7 +73,7 @@ def place_problem(kind: str, key: bytes, fields: Fields) -> str | None:
         fields: the decoded block.
     """
     if fields.get("kind") != kind:
-        return f"got a block of kind {fields.get('kind')!r:.80}, expected {kind!r} in its place"
+        return kind_problem(fields.get("kind"), kind)
     if kind in _IDENTIFIED and fields.get("id") != key:
         return f"got id {_shown(fields.get('id'))}, expected that of its key {key.hex()}"
     return None

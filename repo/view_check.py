@@ -22,7 +22,7 @@ from ibidem.objects.links import check_kind
 from ibidem.objects.operation import Operation
 from ibidem.objects.tree import EMPTY_TREE, diff
 from ibidem.objects.view import Ref, View
-from ibidem.objects.walk import target_kind
+from ibidem.objects.walk import target_kind, wrong_target
 from ibidem.repo.maintenance.report import Fault, FaultKind
 from ibidem.repo.operation_log import LINK_FIELDS, linked
 from ibidem.repo.root_check import Report
@@ -58,7 +58,7 @@ def target_problem(source: Source, name: str, target: Cid) -> str | None:
     if is_target(source, name, target):
         return None
     found = "raw block" if target.is_raw else _kind(source, target)
-    return f"it points to the {found} {target}, expected a {target_kind(name)} as its name says"
+    return wrong_target(found, target, (str(target_kind(name)),))
 
 
 def has_wrong_ref(source: Source, view: View, newer: View | None) -> bool:

@@ -171,11 +171,12 @@ class Sync:
             report, sent = fetch_push.fetch(
                 self._core, there, remote, include=include, author=author, time=moment
             )
-        full_name = self._core.operation_log.state().view.head
-        report = with_pull(self._core, report, remote, full_name, author=author, time=moment)
-        # Only now: the branch here may have come to what the erasure left there.
-        sent.carry_out(self._core, author=author, time=moment)
-        return report
+        try:
+            full_name = self._core.operation_log.state().view.head
+            return with_pull(self._core, report, remote, full_name, author=author, time=moment)
+        finally:
+            # Only now: the branch here may have come to what the erasure left there.
+            sent.carry_out(self._core, author=author, time=moment)
 
     def push(
         self,
@@ -199,6 +200,7 @@ class Sync:
 
         Raises:
             ConflictError: kind `not-fast-forward`, or `head-moved` when somebody else was first.
+            InvalidInputError: kind `forgotten`: a state has a node that the remote has erased.
         """
         changes = fetch_push.chosen(self._core, names, delete)
         with connected(self.remotes.get(remote), token=token) as there:

@@ -9,22 +9,20 @@ taken for destroyed.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ibidem.objects import codec
 from ibidem.objects.cid import Cid, TreeCid
-from ibidem.objects.errors import IbidemError, StorageError
+from ibidem.objects.errors import ErrorKind, IbidemError, StorageError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.record import record
 from ibidem.repo.erasure.find_copies import Copies, find_copies
-from ibidem.repo.erasure.guard import sweep_index
-from ibidem.repo.maintenance.file_checks import blank, log_frames
+from ibidem.repo.erasure.local_files import purge
 from ibidem.repo.operation_log import RETRIES_MAX, lost_every_race
 from ibidem.repo.state import ERASING_CELL, HEAD_CELL
-from ibidem.store.files import LOCK_FILE, folder_lock, medium_error, read_file
+from ibidem.store.files import medium_error
 from ibidem.store.lock import writer_lock
 
 if TYPE_CHECKING:
@@ -32,9 +30,6 @@ if TYPE_CHECKING:
     from ibidem.repo.state import State
 
 _LOCK = "blocks/erasing.lock"
-_LOCAL = "local"
-_SETTINGS = ("remotes.json", "serve-token")
-"""Files in that folder that say what a user has set."""
 
 
 @record
@@ -61,14 +56,19 @@ def finish(repository: Core, known: Known | None = None) -> bool:
         return _finished(repository, known)
 
 
-def finish_on_open(repository: Core) -> None:
+def finish_on_open(repository: Core) -> bool:
     """Destroys what an erasure that was cut short has left, unless another process is at it.
 
-    Where that fails, as on a full or read-only medium, the repository opens all the same: the
-    mark stays, and `fsck` says what can still be read.
+    Returns:
+        False where that fails, as on a full or read-only medium. The repository opens all the
+        same: the mark stays, and `fsck` says what can still be read.
     """
-    with suppress(IbidemError), _lock(repository, is_needed=True):
-        _finished(repository, None)
+    try:
+        with _lock(repository, is_needed=True):
+            _finished(repository, None)
+    except IbidemError as error:
+        return error.kind is ErrorKind.LOCKED
+    return True
 
 
 @contextmanager
@@ -125,87 +125,12 @@ def _is_closed(repository: Core, done: TreeCid) -> bool:
 
 
 def _destroy(repository: Core, copies: Copies) -> None:
-    store, folder = repository.store, repository.folder
-    repository.drop_index()
     try:
-        if folder is not None:
-            sweep_index(folder / "index", repository.index_folder)
-            _blank_receipts(folder / "receipts", copies)
-            _sweep_rest(folder, copies)
-        repository.receipts.forget(lambda block: _concerns(block, copies))
-        repository.vector_cache.discard(copies.digests)
+        purge(repository, copies)
     except StorageError:
         raise
     except OSError as error:
-        raise medium_error(folder or Path(), error) from error
+        raise medium_error(repository.folder or Path(), error) from error
+    store = repository.store
     store.delete(Cid(raw) for raw in repository.guard.erased().cids)
     store.scrub()
-
-
-def config_quoting(folder: Path, copies: Copies) -> list[str]:
-    """Returns the files of settings beside the history that quote the nodes, by name: what a user
-    wrote there is no copy of a node, and stays.
-
-    Raises:
-        StorageError: one of them cannot be read.
-    """
-    paths = (folder / _LOCAL / name for name in _SETTINGS)
-    return [
-        path.relative_to(folder).as_posix()
-        for path in paths
-        if any(text in (read_file(path) or b"") for text in copies.quotations)
-    ]
-
-
-def _sweep_rest(folder: Path, copies: Copies) -> None:
-    """Removes files beside the history that quote the nodes: no answer depends on one."""
-    _sweep(folder / "cache", copies)
-    if (folder / _LOCAL).is_dir():
-        with folder_lock(folder / _LOCAL):  # what is read is what is removed
-            _sweep(folder / _LOCAL, copies, stay={LOCK_FILE, *_SETTINGS})
-
-
-def _sweep(folder: Path, copies: Copies, *, stay: Collection[str] = ()) -> None:
-    for path in folder.rglob("*"):
-        if path.parent == folder and path.name in stay:
-            continue
-        with suppress(FileNotFoundError):  # replaced meanwhile, or let go of
-            data = path.read_bytes() if path.is_file() else b""
-            if any(text in data for text in copies.quotations):
-                path.unlink(missing_ok=True)
-
-
-def _blank_receipts(folder: Path, copies: Copies) -> None:
-    """Overwrites the receipts that concern the nodes, and what an earlier attempt, or a crash, has
-    left of such receipts."""
-    if not folder.is_dir():
-        return
-    with folder_lock(folder):  # no log takes the place of the older one meanwhile
-        for path in folder.glob("log*"):
-            data = path.read_bytes()
-            spans = [
-                (start, stop)
-                for start, stop, block in log_frames(data)
-                if (
-                    _quotes(data[start:stop], copies) if block is None else _concerns(block, copies)
-                )
-            ]
-            if spans:
-                blank(path, spans)
-
-
-def _concerns(block: bytes, copies: Copies) -> bool:
-    """Tells whether a receipt names one of the nodes or says what they said."""
-    if any(raw in block for raw in copies.cids):
-        try:
-            rows = codec.decode(block).get("items", ())
-        except IbidemError:
-            return True
-        if any(row and row[0] in copies.cids for row in rows):
-            return True
-    return any(text in block for text in copies.quotations)
-
-
-def _quotes(part: bytes, copies: Copies) -> bool:
-    """Tells whether a part of a log that is no receipt any more has a trace of the nodes."""
-    return any(text in part for text in (*copies.cids, *copies.quotations))

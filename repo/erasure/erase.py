@@ -34,9 +34,10 @@ from ibidem.objects.view import Ref
 from ibidem.repo import refs
 from ibidem.repo.argument_checks import check_id
 from ibidem.repo.arguments import CommitInfo
-from ibidem.repo.erasure.destroy import Known, config_quoting, finish
+from ibidem.repo.erasure.destroy import Known, finish
 from ibidem.repo.erasure.find_copies import Copies, find_copies
 from ibidem.repo.erasure.guard import Erased, index_of, read_erased
+from ibidem.repo.erasure.local_files import settings_quoting
 from ibidem.repo.maintenance.cleaned import cleaned_commit
 from ibidem.repo.operation_log import ERASES
 from ibidem.repo.state import ERASING, ERASING_CELL
@@ -150,7 +151,7 @@ class _Work:
             commits,
             tuple(sorted(copies.shared)),
             tuple(copies.elsewhere),
-            () if folder is None else tuple(config_quoting(folder, copies)),
+            () if folder is None else tuple(settings_quoting(folder, copies)),
         )
 
     def _attempt(

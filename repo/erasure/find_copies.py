@@ -7,7 +7,8 @@ documents have, is told apart: it is not theirs alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
@@ -18,7 +19,7 @@ from ibidem.objects.block import Map
 from ibidem.objects.cid import Cid
 from ibidem.objects.constants import CONTENT_PARTS_MAX
 from ibidem.objects.errors import CorruptError, IbidemError
-from ibidem.objects.fields import EDGE, KEY, NODE
+from ibidem.objects.fields import KEY, NODE, TABLES
 from ibidem.objects.ids import ID_BYTES
 from ibidem.objects.links import links_in
 from ibidem.objects.node import Node, join_content
@@ -33,8 +34,8 @@ if TYPE_CHECKING:
 
 QUOTE_BYTES_MIN = 16
 """A shorter text is found in too many places to be a quotation."""
-_RECORDS = frozenset(("step", "receipt", "result"))
-"""Kinds that are destroyed when they quote an erased node."""
+_RESULT = "result"
+"""The kind of a record that has no table."""
 
 
 @dataclass(slots=True)
@@ -59,8 +60,9 @@ class Copies:
 
     @property
     def quotations(self) -> list[bytes]:
-        """The texts that are long enough to be looked for elsewhere."""
-        return [text for text in self.texts if len(text) >= QUOTE_BYTES_MIN]
+        """The texts that are long enough to be looked for elsewhere, also as JSON writes them."""
+        texts = [text for text in self.texts if len(text) >= QUOTE_BYTES_MIN]
+        return list(dict.fromkeys(form for text in texts for form in _forms(text)))
 
 
 def find_copies(store: Store, ids: set[NodeId], fields: tuple[str, ...] = TEXT_FIELDS) -> Copies:
@@ -78,9 +80,11 @@ def find_copies(store: Store, ids: set[NodeId], fields: tuple[str, ...] = TEXT_F
         if not cid.is_raw and any(raw in block for raw in found.cids):
             _note(found, cid, block, attached, contents)
     for cid, owners in attached.items():
-        if _kind_of(store, cid) in VECTORS:
+        value = _value_of(store, cid)
+        if value.get("kind") in VECTORS:
             for raw in owners:
                 found.cids[raw].add(cid)
+            _note_parts(value, owners, contents)
     for cid, owners in contents.items():
         for raw in owners:
             found.cids[raw].add(cid)
@@ -89,17 +93,35 @@ def find_copies(store: Store, ids: set[NodeId], fields: tuple[str, ...] = TEXT_F
     return found
 
 
+def _forms(text: bytes) -> Iterator[bytes]:
+    """Yields a text as it stands in a block, and as it stands in JSON, with and without letters
+    that are not ASCII."""
+    yield text
+    with suppress(UnicodeDecodeError):
+        words = text.decode()
+        for is_ascii in (True, False):
+            yield json.dumps(words, ensure_ascii=is_ascii)[1:-1].encode()
+
+
 def _blocks(store: Store) -> Iterator[tuple[Cid, bytes]]:
     for cid, block in read_blocks(store, store.cids()):
         if isinstance(block, bytes):
             yield cid, block  # another is gone meanwhile, or damaged: nobody can read it
 
 
-def _kind_of(store: Store, cid: Cid) -> str:
+def _value_of(store: Store, cid: Cid) -> Map:
+    """Returns the fields of a block, none where it is raw or cannot be read."""
     try:
-        return str(codec.decode(store.get(cid)).get("kind"))
+        return {} if cid.is_raw else codec.decode(store.get(cid))
     except IbidemError:
-        return ""
+        return {}
+
+
+def _note_parts(value: Map, owners: Iterable[bytes], contents: dict[Cid, set[bytes]]) -> None:
+    """Takes note of the raw blocks that a block of some nodes has."""
+    for part in links_in(value):
+        if part.is_raw:
+            contents.setdefault(part, set()).update(owners)
 
 
 def _note(
@@ -113,13 +135,13 @@ def _note(
     kind = fields.get("kind") if isinstance(fields, dict) else None
     if kind == "node" and fields["id"] in found.cids:
         found.cids[fields["id"]].add(cid)
-        for part in links_in(fields):
-            contents.setdefault(part, set()).add(fields["id"])
+        _note_parts(fields, [fields["id"]], contents)
     elif kind == "edge":
-        for end in (fields["src"], fields["dst"]):
-            if end in found.cids:
-                found.cids[end].add(cid)
-                found.edges.add(fields["id"])
+        ends = {fields["src"], fields["dst"]} & found.cids.keys()
+        for end in ends:
+            found.cids[end].add(cid)
+            found.edges.add(fields["id"])
+        _note_parts(fields, ends, contents)
     elif kind == "tree":
         tree = decode(block)
         if not tree.level:
@@ -131,15 +153,13 @@ def _note(
 def _take_texts(found: Copies, store: Store, fields: tuple[str, ...]) -> None:
     for raw, cids in found.cids.items():
         for cid in cids:
-            try:
-                block = b"" if cid.is_raw else store.get(cid)
-                value = codec.decode(block) if block else {}
-                if value.get("kind") == "node" and value.get("id") == raw:
+            value = _value_of(store, cid)
+            table = TABLES.get(str(value.get("kind")))
+            if value.get("kind") == "node" and value.get("id") == raw:
+                with suppress(IbidemError):  # damaged parts: nobody can read them
                     _take_node(found, value, store, fields)
-                elif value.get("kind") == "edge":
-                    found.texts.update(text for _, text in EDGE.texts(value))
-            except IbidemError:
-                continue
+            elif table is not None:
+                found.texts.update(text for _, text in table.texts(value))
     found.texts.discard(b"")
     for text in found.texts:
         with suppress(UnicodeDecodeError):
@@ -194,7 +214,8 @@ def _look_elsewhere(found: Copies, store: Store) -> None:
     found.shared.update(of_nodes & own.keys())
     first = next(iter(found.cids))
     for kind, cid in quoting:
-        if kind in _RECORDS or (kind == "blob" and cid not in of_nodes):
+        is_record = kind == _RESULT or (kind in TABLES and TABLES[kind].is_record)
+        if is_record or (kind == "blob" and cid not in of_nodes):
             found.cids[first].add(cid)
         else:
             found.elsewhere.append((kind, cid))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import errno
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -61,8 +61,14 @@ NOTHING_ERASED = Erased()
 class ErasureGuard:
     """Answers for a store from the newest view; safe to use from several threads."""
 
-    def __init__(self, operations: OperationLog) -> None:
+    def __init__(self, operations: OperationLog, forget: Callable[[], None]) -> None:
+        """Answers for the store of a log.
+
+        Args:
+            forget: called when there is a new erasure; drops what was read before it.
+        """
         self._operations = operations
+        self._forget = forget
         self._last: tuple[TreeCid, Erased] = (EMPTY_TREE, Erased())
         self._asking = threading.local()
 
@@ -77,6 +83,7 @@ class ErasureGuard:
         if tree != last:
             found = read_erased(self._operations.store, tree)
             self._operations.store.renew()  # its buffers may hold what is erased now
+            self._forget()
             self._last = (tree, found)
         return found
 

@@ -8,7 +8,7 @@ are a note, not a fault: nothing that was promised is gone with them.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -52,23 +52,6 @@ def unscrubbed_bytes(folder: Path) -> int:
         return lmdb_file.unscrubbed_bytes(folder / "blocks")
     except OSError:
         return 0
-
-
-def quoting(repository: Core, texts: Iterable[bytes]) -> Iterator[str]:
-    """Yields the files beside the store that may quote erased nodes, by name: those that have one
-    of their texts, and every index but the newest, which was made before."""
-    folder, index = repository.folder, repository.index_folder
-    assert folder is not None, "BUG: files of a repository in memory"
-    texts = tuple(texts)
-    for place in ("cache", "index", "local", "receipts"):
-        for path in sorted((folder / place).rglob("*")):
-            if index is not None and path.is_relative_to(index):
-                continue
-            with suppress(OSError):  # let go of meanwhile
-                if path.is_file():
-                    data = path.read_bytes()
-                    if place == "index" or any(text in data for text in texts):
-                        yield str(path.relative_to(folder))
 
 
 def check_receipts(folder: Path) -> tuple[list[Fault], list[str], int]:

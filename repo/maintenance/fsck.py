@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ibidem.objects.cid import Cid, CommitCid, OperationCid, RootCid, TreeCid
+from ibidem.objects.cid import Cid, OperationCid, RootCid, TreeCid
 from ibidem.objects.errors import CorruptError, FormatError, IbidemError, NotFoundError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.root import Root
@@ -21,9 +21,9 @@ from ibidem.objects.second_reader import disagreement
 from ibidem.objects.tree import EMPTY_TREE
 from ibidem.objects.view import View
 from ibidem.objects.walk import Link, read_blocks
-from ibidem.repo import refs
 from ibidem.repo.erasure.find_copies import find_copies
 from ibidem.repo.erasure.guard import Erased
+from ibidem.repo.erasure.local_files import remaining, unlisted
 from ibidem.repo.maintenance import file_checks
 from ibidem.repo.maintenance.block_checks import BlockCheck, Look, Progress
 from ibidem.repo.maintenance.cells import (
@@ -36,7 +36,7 @@ from ibidem.repo.maintenance.cells import (
 from ibidem.repo.maintenance.history_checks import HistoryCheck, in_order
 from ibidem.repo.maintenance.report import Fault, FaultKind, FsckReport
 from ibidem.repo.maintenance.source_check import SourceCheck
-from ibidem.repo.notes import damaged_events, is_notes
+from ibidem.repo.notes import damaged_events, heads_of_notes
 from ibidem.repo.state import ERASING_CELL
 from ibidem.repo.view_check import check_log, check_view
 
@@ -107,7 +107,7 @@ def _checked(repository: Core, progress: Progress | None, *, is_deep: bool) -> F
     faults += _check_erased(repository, erased)
     faults += _check_views(store, operations, horizon)
     faults += _check_roots(store, blocks)
-    faults += _check_notes(repository)
+    faults += _check_notes(store, operations)
     faults += _check_sources(store, blocks)
     unreachable = list(_check_rest(store, blocks, look))
     faults += filter(None, unreachable)
@@ -121,6 +121,9 @@ def _checked(repository: Core, progress: Progress | None, *, is_deep: bool) -> F
         faults += found
         faults += file_checks.check_index(repository)
         faults += file_checks.check_keys(repository.folder / "keys")
+        notes += [
+            f"{name}: no file that this release knows" for name in unlisted(repository.folder)
+        ]
     return FsckReport(
         tuple(faults),
         tuple(notes),
@@ -179,7 +182,7 @@ def _unfinished(repository: Core, erased: Erased, here: list[Cid]) -> Iterator[F
         yield Fault(FaultKind.UNFINISHED, f"erasure of node {node}", detail, cids[0])
     if blocks and repository.folder is not None:
         copies = find_copies(repository.store, set(blocks), repository.graph().config.fields)
-        for file in file_checks.quoting(repository, copies.quotations):
+        for file in remaining(repository, copies):
             detail = f"it may still say what was erased; {_FINISH}"
             yield Fault(FaultKind.UNFINISHED, file, detail)
     if not blocks:
@@ -276,13 +279,14 @@ def _nodes(store: Store, root: RootCid) -> TreeCid:
     return Root.decode(store.get(root)).nodes
 
 
-def _check_notes(repository: Core) -> Iterator[Fault]:
-    """Yields what stands at a head of notes, here or as seen at a remote, and is no event."""
+def _check_notes(store: Store, operations: list[tuple[OperationCid, Operation]]) -> Iterator[Fault]:
+    """Yields what stands at a head of notes, here or as seen at a remote, and is no event, in all
+    views that are kept: an undo may bring any of them back."""
     named: set[Cid] = set()
     with suppress(IbidemError):  # told of by the walk
-        targets = refs.listed(repository.store, repository.view, "")
-        for name in filter(is_notes, targets):
-            for cid, said in damaged_events(repository.store, CommitCid(targets[name].raw)):
+        views = (View.decode(store.get(operation.view)) for _, operation in operations)
+        for name, head, before in heads_of_notes(store, views):
+            for cid, said in damaged_events(store, head, before):
                 if cid not in named:
                     named.add(cid)
                     yield Fault(FaultKind.MALFORMED, f"node {cid}", said, cid, name)

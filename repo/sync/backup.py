@@ -20,8 +20,7 @@ from ibidem.objects.operation import Operation
 from ibidem.objects.tree import diff
 from ibidem.objects.tree.block import EMPTY_TREE
 from ibidem.objects.view import Ref, View
-from ibidem.repo import refs
-from ibidem.repo.notes import NOTES
+from ibidem.repo.notes import heads_of_notes
 from ibidem.repo.root_check import refuse, tree_problem
 from ibidem.repo.state import HEAD_CELL, HORIZON_CELL
 from ibidem.repo.sync.have_set import HaveSet
@@ -58,6 +57,8 @@ class LocalLog:
         """What the refs of all views point to."""
         self.erased: set[Cid] = set()
         """What the erasures of all views name."""
+        self.views: list[View] = []
+        """Newest first."""
         self.newest = View.decode(source.get(Operation.decode(source.get(newest)).view))
         operations: list[tuple[OperationCid, Operation]] = []
         at, newer = newest, None
@@ -65,6 +66,7 @@ class LocalLog:
             operation = Operation.decode(source.get(at))
             operations.append((at, operation))
             view = View.decode(source.get(operation.view))
+            self.views.append(view)
             self.cids[at] = self.cids[operation.view] = None
             for name in ("refs", "erasures"):
                 self._read_tree(getattr(view, name), getattr(newer, name, EMPTY_TREE), name)
@@ -117,8 +119,9 @@ def restore(repository: Core, quarantine: Quarantine, newest: OperationCid) -> l
         if cid in quarantine and not cid.is_raw and kind_of(quarantine[cid]) in NEVER_ERASED:
             raise CorruptError(f"erasure: got the {kind_of(quarantine[cid])} {cid}, which stays")
     found.inspect(log.targets, is_erased=log.erased.__contains__)
-    for name, target in refs.listed(found.source, log.newest, NOTES).items():
-        check_notes(found.source, [RefMove(NOTES + name, None, target, Move.CREATED)])
+    heads = heads_of_notes(found.source, log.views)
+    moves = [RefMove(name, before, head, Move.CREATED) for name, head, before in heads]
+    check_notes(found.source, moves)
     for cid in log.cids:
         if cid not in quarantine and cid != EMPTY_TREE:
             raise missing_from_pack(cid, "block")

@@ -1,29 +1,39 @@
 """Erasures in a copy: they travel before the blocks, and what they name does not come back.
 
+A copy that asks another, to fetch or to push, is told of its erasures before any other block moves.
 An erasure destroys data, so one from elsewhere is carried out only when a key that may erase here
-has signed it; and only after everything else that came with it was accepted. A copy that is begun
-from another takes its erasures as they are: there is nothing yet that they could destroy, and
-without them nobody could tell what is erased from what is lost.
+has signed it: after the refs moved, so that a branch that is behind is moved on and not merged, or
+when the rest of what came was refused. A push does not send what the other side has erased, whether
+the erasure was accepted here or not. A copy that is begun from another takes its erasures as they
+are: there is nothing yet that they could destroy, and without them nobody could tell what is erased
+from what is lost.
 
 Spec: sync 8.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING
 
-from ibidem.objects.cid import Cid
+from ibidem.objects.cid import Cid, CommitCid
+from ibidem.objects.commit import Commit
 from ibidem.objects.erasure import Erasure
-from ibidem.objects.errors import CorruptError
+from ibidem.objects.errors import CorruptError, ErrorKind, InvalidInputError
 from ibidem.objects.record import record
+from ibidem.objects.root import Root
 from ibidem.objects.verify import verify_block
-from ibidem.repo.erasure.erase import carry_out
+from ibidem.repo.erasure.erase import MOVED, carry_out
+from ibidem.repo.erasure.guard import index_of
+from ibidem.repo.maintenance.cleaned import entries_of_erased
 from ibidem.repo.signing.verify import may_erase
+from ibidem.repo.transaction.changeset import NODES
 
 if TYPE_CHECKING:
+    from ibidem.objects.blocks import Source
     from ibidem.repo.core import Core
+    from ibidem.repo.erasure.guard import Erased
     from ibidem.repo.signing.keyring import Trust
     from ibidem.repo.sync.remote import Remote
 
@@ -47,9 +57,18 @@ class SentErasures:
         """Returns whether an accepted one names a block."""
         return cid.raw in self._cids
 
-    def carry_out(self, repository: Core, *, author: str = "", time: int | None = None) -> None:
-        """Erases here what was accepted."""
-        carry_out(repository, self.accepted, author=author, time=time)
+    @property
+    def all(self) -> Erased:
+        """What they say, whether they were accepted or not."""
+        return index_of((*self.accepted, *self.refused))
+
+    def carry_out(
+        self, repository: Core, *, author: str = "", time: int | None = None
+    ) -> Mapping[str, CommitCid]:
+        """Erases here what was accepted; returns the commits that took it out, by full name of the
+        ref."""
+        done = carry_out(repository, self.accepted, author=author, time=time)
+        return {} if done is None else done.commits
 
 
 def is_erased_in(repository: Core, sent: SentErasures | None = None) -> Callable[[Cid], bool]:
@@ -60,6 +79,29 @@ def is_erased_in(repository: Core, sent: SentErasures | None = None) -> Callable
         return cid.raw in erased or (sent is not None and sent.names(cid))
 
     return is_erased
+
+
+def check_forgotten(source: Source, erased: Erased, moved: Mapping[str, Cid | None]) -> None:
+    """Raises for a branch, or notes, whose new state has a node that was erased.
+
+    Args:
+        moved: targets by full name.
+
+    Raises:
+        InvalidInputError: kind `forgotten`.
+    """
+    for name, target in moved.items() if erased.nodes else ():
+        if not name.startswith(MOVED) or not isinstance(target, CommitCid):
+            continue
+        root = Root.decode(source.get(Commit.decode(source.get(target)).root))
+        gone = entries_of_erased(source, root, erased).trees.get(NODES)
+        if gone:
+            node = erased.nodes[min(gone)].node
+            raise InvalidInputError(
+                f"ref {name}: its state has the node {node}, which was erased",
+                kind=ErrorKind.FORGOTTEN,
+                hint="pull first: the merge leaves it out",
+            )
 
 
 def erasures_of(repository: Core) -> tuple[Cid, ...]:

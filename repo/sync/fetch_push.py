@@ -17,6 +17,7 @@ from ibidem.objects.errors import ConflictError, ErrorKind, NotFoundError
 from ibidem.repo import refs
 from ibidem.repo.sync.erasures import (
     SentErasures,
+    check_forgotten,
     erasures_of,
     fetched_erasures,
     is_erased_in,
@@ -24,6 +25,7 @@ from ibidem.repo.sync.erasures import (
 )
 from ibidem.repo.sync.have_set import HaveSet, have_set
 from ibidem.repo.sync.messages import Bundle, Push, Tip, Update
+from ibidem.repo.sync.missing_blocks import split_targets
 from ibidem.repo.sync.names import ALWAYS, ASKED, NOTES, check_ref, prefixes, tracking
 from ibidem.repo.sync.negotiation import common_commits
 from ibidem.repo.sync.pack import Pack
@@ -52,7 +54,8 @@ def fetch(
 ) -> tuple[CopyReport, SentErasures]:
     """Copies what a remote has; remembers its branches and notes as `remotes/NAME/heads/…`.
 
-    Returns also the erasures of the remote, which the caller carries out when it is done.
+    Returns also the erasures of the remote, which the caller carries out when it is done; where
+    this raises, they were carried out.
 
     Args:
         include: out of `notes`, `runs`, `receipts`; the last two, and tags, are made here where
@@ -68,19 +71,23 @@ def fetch(
     wanted = _unknown(offered, known)
     counted = Counted()
     sent = judged(repository, fetched_erasures(repository, remote, offered.erasures))
-    had = _common(repository, remote, known, offered, known.tips) if wanted else []
-    with (
-        remote.fetch(wanted, had) as blocks,
-        intake(repository, counted.of(blocks), wanted, sent) as found,
-    ):
+    try:
+        had = _common(repository, remote, known, offered, known.tips) if wanted else []
+        with (
+            remote.fetch(wanted, had) as blocks,
+            intake(repository, counted.of(blocks), wanted, sent) as found,
+        ):
 
-        def plan(now: HaveSet, _: WriteBatch) -> list[RefMove]:
-            return [
-                _fetched(found.source, now, name, full_name, tip, is_forced=is_forced)
-                for full_name, tip in offered.refs.items()
-            ]
+            def plan(now: HaveSet, _: WriteBatch) -> list[RefMove]:
+                return [
+                    _fetched(found.source, now, name, full_name, tip, is_forced=is_forced)
+                    for full_name, tip in offered.refs.items()
+                ]
 
-        moves = found.publish(plan, author=author, time=time, description=f"fetch {name}")
+            moves = found.publish(plan, author=author, time=time, description=f"fetch {name}")
+    except Exception:
+        sent.carry_out(repository, author=author, time=time)
+        raise
     report = CopyReport(
         tuple(moves),
         counted.block_count,
@@ -104,6 +111,9 @@ def push(
 ) -> CopyReport:
     """Moves refs of a remote to commits of this repository, all or none.
 
+    What the remote has erased is carried out here first, where it is signed by a key that may; and
+    none of it is sent.
+
     Args:
         name: of the remote, whose refs are remembered; None where nothing is remembered of it.
         changes: targets by full name; None deletes the ref there.
@@ -112,9 +122,15 @@ def push(
 
     Raises:
         ConflictError: kind `not-fast-forward`, or `head-moved` when somebody else was first.
+        InvalidInputError: kind `forgotten`: a state has a node that the remote has erased.
     """
     offered = remote.refs(tuple({full_name.partition("/")[0] + "/" for full_name in changes}))
     store = repository.store
+    sent = judged(repository, fetched_erasures(repository, remote, offered.erasures))
+    cleaned = sent.carry_out(repository, author=author, time=time)
+    changes = {ref: target and cleaned.get(ref, target) for ref, target in changes.items()}
+    split_targets(store, filter(None, changes.values()))
+    check_forgotten(store, sent.all, changes)
     known = have_set(repository.operation_log)
     updates: dict[str, Update] = {}
     moves: list[RefMove] = []
@@ -133,11 +149,24 @@ def push(
     if updates or erasures:
         targets = [update.target for update in updates.values() if update.target is not None]
         had = _common(repository, remote, known, offered, targets)
-        pack = Pack(store, targets, had, is_erased=is_erased_in(repository), more=erasures)
+        gone, is_erased = sent.all.cids, is_erased_in(repository)
+        pack = Pack(
+            store,
+            targets,
+            had,
+            is_erased=lambda cid: cid.raw in gone or is_erased(cid),
+            more=erasures,
+        )
         remote.push(Push(updates, erasures), counted.of(pack))
     if name is not None:
         _remember(repository, name, moves, author=author, time=time)
-    return CopyReport(tuple(moves), counted.block_count, counted.size_bytes)
+    return CopyReport(
+        tuple(moves),
+        counted.block_count,
+        counted.size_bytes,
+        erasure_count=len(sent.accepted),
+        refused_erasure_count=len(sent.refused),
+    )
 
 
 def chosen(repository: Core, names: Sequence[str], delete: Sequence[str]) -> dict[str, Cid | None]:

@@ -26,7 +26,15 @@ from ibidem.objects.links import check_kind
 from ibidem.objects.root import VALUE_KINDS, Root, TreeName
 from ibidem.objects.tree import Tree, diff
 from ibidem.objects.tree.block import EMPTY_TREE, check_child, load
-from ibidem.objects.walk import ANY, BATCH_BLOCKS, Link, block_links, read_many, walk
+from ibidem.objects.walk import (
+    ANY,
+    BATCH_BLOCKS,
+    Link,
+    block_links,
+    read_many,
+    walk,
+    wrong_target,
+)
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
@@ -285,8 +293,8 @@ def split_targets(source: Source, targets: Iterable[Cid]) -> tuple[list[CommitCi
         expected = _TARGET_KINDS.get(type(target), _ANY_TARGET)
         if found not in expected:
             raise CorruptError(
-                f"ref target {target}: got a {found}, expected a {' or '.join(expected)}",
-                hint="the name of a ref says what it points to; 'repo fsck' names refs that differ",
+                f"ref: {wrong_target(found, target, expected)}",
+                hint="'repo fsck' names the refs that differ",
             )
         if found == "commit":
             commits.append(CommitCid(target.raw))

@@ -15,7 +15,6 @@ import numpy as np
 
 from ibidem.objects.blocks import Source
 from ibidem.objects.cid import CID_BYTES, Cid
-from ibidem.objects.errors import NotFoundError
 from ibidem.objects.tree.block import EMPTY_TREE, EMPTY_TREE_BLOCK
 from ibidem.objects.walk import read_many
 from ibidem.repo.history.ancestry import commits_between
@@ -40,7 +39,7 @@ class Pack:
 
         Args:
             had: commits, steps and receipts of this store that the receiver has, whole.
-            is_erased: whether a block may be missing here.
+            is_erased: whether a block was erased and is not sent, be it here or not.
             more: CIDs to add, such as those of erasures.
         """
         self._store = store
@@ -50,14 +49,14 @@ class Pack:
         )
 
     def __len__(self) -> int:
-        """Counts the blocks, those included that were erased here."""
+        """Counts the blocks, those included that were erased."""
         return len(self._cids) // CID_BYTES
 
     def __iter__(self) -> Iterator[tuple[Cid, bytes]]:
         for start in range(0, len(self._cids), _BATCH_BLOCKS * CID_BYTES):
             stop = min(len(self._cids), start + _BATCH_BLOCKS * CID_BYTES)
-            batch = [Cid(self._cids[at : at + CID_BYTES]) for at in range(start, stop, CID_BYTES)]
-            yield from self._read(batch)
+            batch = (Cid(self._cids[at : at + CID_BYTES]) for at in range(start, stop, CID_BYTES))
+            yield from self._read([cid for cid in batch if not self._is_erased(cid)])
 
     def _found(self, targets: list[Cid], had: list[Cid]) -> Iterator[bytes]:
         store = self._store
@@ -78,7 +77,7 @@ class Pack:
                 yield cid, block
             elif cid == EMPTY_TREE:
                 yield cid, EMPTY_TREE_BLOCK
-            elif not isinstance(block, NotFoundError) or not self._is_erased(cid):
+            else:
                 raise block
 
 

@@ -9,18 +9,17 @@ refused leaves no trace.
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ibidem.objects.cid import Cid
-from ibidem.objects.errors import ErrorKind, NotFoundError, StorageError
+from ibidem.objects.errors import ErrorKind, NotFoundError
 from ibidem.objects.verify import verify_block
+from ibidem.repo.erasure.quarantines import claimed
 from ibidem.store.closing import Closing
 from ibidem.store.lmdb.store import LmdbStore
-from ibidem.store.lock import writer_lock
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
@@ -29,10 +28,6 @@ if TYPE_CHECKING:
 
 MEMORY_BYTES_MAX = 32 << 20
 """Above this, blocks wait on disk."""
-_PREFIX = "quarantine-"
-_LOCK = "held"
-_CLAIM, _CLAIM_SECONDS = "blocks/quarantine.lock", 30.0
-"""Held while one folder is made and what others have left is removed."""
 _ENTRY_BYTES = 200
 """What one block costs in memory beside its bytes."""
 
@@ -112,29 +107,11 @@ class Quarantine(Closing, Mapping[Cid, bytes]):
 
     def _spill(self) -> None:
         if self._spilled is None:
-            self._spilled = LmdbStore.create(self._claimed() / "blocks")
+            self._folder = claimed(self._parent, self._lock)
+            self._spilled = LmdbStore.create(self._folder / "blocks")
         self._spilled.put(self._pending)
         self._pending = {}
         self._pending_bytes = 0
-
-    def _claimed(self) -> Path:
-        """Returns a new folder that is ours: between the making of one and the taking of its lock,
-        it looks like one that nobody has."""
-        with ExitStack() as alone:
-            if self._parent is not None:
-                claim = writer_lock(self._parent / _CLAIM, timeout_seconds=_CLAIM_SECONDS)
-                alone.enter_context(claim)
-                _sweep(self._parent)
-            self._folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=self._parent))
-            self._lock.enter_context(writer_lock(self._folder / _LOCK, timeout_seconds=0))
-        return self._folder
-
-
-def _sweep(parent: Path) -> None:
-    """Removes what processes that were killed have left; a live one holds its lock."""
-    for folder in parent.glob(f"{_PREFIX}*"):
-        with suppress(StorageError), writer_lock(folder / _LOCK, timeout_seconds=0):
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 class Layered:

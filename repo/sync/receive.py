@@ -22,7 +22,13 @@ from ibidem.repo import refs
 from ibidem.repo.history.ancestry import Reachable, is_ancestor
 from ibidem.repo.notes import damaged_events, is_notes
 from ibidem.repo.signing.verify import check_signed
-from ibidem.repo.sync.erasures import SentErasures, is_erased_in, judged, trust_of
+from ibidem.repo.sync.erasures import (
+    SentErasures,
+    check_forgotten,
+    is_erased_in,
+    judged,
+    trust_of,
+)
 from ibidem.repo.sync.have_set import HaveSet, have_set
 from ibidem.repo.sync.inspection import Accepted, Inspection
 from ibidem.repo.sync.messages import Opened, Push, Update
@@ -206,6 +212,7 @@ def receive_push(repository: Core, push: Push, blocks: Iterable[tuple[Cid, bytes
     Raises:
         ConflictError: kind `head-moved`: a ref is not where the sender saw it; kind
             `not-fast-forward`: the new target does not come after the old one.
+        InvalidInputError: kind `forgotten`: a state has a node that was erased here.
         CorruptError, FormatError, NotFoundError: what was sent is not whole and right.
     """
     with Quarantine(repository) as quarantine:
@@ -238,6 +245,8 @@ def _moved(repository: Core, quarantine: Quarantine, push: Push) -> Moves:
             _checked(found.source, known.refs.get(name), name, update)
             for name, update in push.updates.items()
         ]
+        targets = {move.name: move.after for move in moves if move.before != move.after}
+        check_forgotten(found.source, repository.guard.erased(), targets)
         current = push.updates.get(known.head)
         if current is not None and current.target is None:
             raise InvalidInputError(

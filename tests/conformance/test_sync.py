@@ -24,6 +24,7 @@ HOSTILE = "tests/repo/sync/test_hostile.py::"
 BLOCKS = "tests/repo/sync/test_hostile_blocks.py::"
 EXCHANGE = "tests/repo/sync/test_exchange.py::"
 ERASURES = "tests/repo/sync/test_erasures.py::"
+TOLD = "tests/repo/sync/test_told_first.py::"
 REMOTE = "tests/serve/test_remote.py::"
 CITED = {
     "3-a": HOSTILE + "test_a_name_that_could_mislead_is_refused",
@@ -51,6 +52,8 @@ CITED = {
     "7-d": REMOTE + "test_silent_connections_keep_nobody_waiting",
     "8-a": ERASURES + "test_a_copy_that_does_not_authorise_it_keeps_what_it_has",
     "8-b": ERASURES + "test_another_version_of_it_is_refused",
+    "8-c": TOLD + "test_a_push_is_told_first_and_sends_nothing_of_it",
+    "8-d": TOLD + "test_a_remote_refuses_a_state_that_has_it_from_a_copy_that_does_not_ask",
 }
 
 

@@ -10,9 +10,11 @@ import pytest
 
 import ibidem
 from ibidem.ingest.ingest import ingest_text
+from ibidem.objects import codec
 from ibidem.objects.blocks import WriteBatch
-from ibidem.objects.cid import ConflictCid
-from ibidem.objects.derive import node_id
+from ibidem.objects.cid import BlobCid, Cid, ConflictCid
+from ibidem.objects.derive import edge_id, node_id
+from ibidem.objects.edge import Edge
 from ibidem.objects.erasure import Erasure
 from ibidem.objects.errors import (
     ErasedError,
@@ -21,7 +23,7 @@ from ibidem.objects.errors import (
     NotFoundError,
     ReplayError,
 )
-from ibidem.objects.fields import NODE
+from ibidem.objects.fields import CONTENT, EDGE, NODE, TABLES, TEXT
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.table import Field, Table, Type
@@ -94,6 +96,37 @@ def test_a_field_that_is_new_in_the_table_is_erased(
         repo.maintenance.erase(secret)
         assert places_of(tmp_path, SECRET.encode()) == []
         assert repo.maintenance.fsck().is_clean
+
+
+@pytest.mark.parametrize("is_record", [True, False], ids=["record", "other"])
+def test_a_kind_that_is_new_in_the_tables_is_found(
+    repo: Repository, monkeypatch: pytest.MonkeyPatch, is_record: bool
+) -> None:
+    table = Table("memo", Field("said", TEXT), is_record=is_record)
+    monkeypatch.setitem(TABLES, "memo", table)
+    secret = add_secret(repo)
+    block = codec.encode({"kind": "memo", "said": f"they say {SECRET}", "v": 1})
+    memo = Cid.of(block)
+    repo.core.store.put({memo: block})
+    report = repo.maintenance.erase(secret)
+    assert repo.core.store.has(memo) is not is_record
+    assert report.elsewhere == (() if is_record else (("memo", memo),))
+
+
+def test_texts_of_an_edge_and_of_a_block_with_parts_are_found(
+    repo: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What an edge links to belongs to its nodes, as the content of a node does."""
+    table = Table("edge", *EDGE.fields, Field("quote", CONTENT, optional=True, link=True))
+    monkeypatch.setitem(TABLES, "edge", table)
+    secret = add_secret(repo)
+    part = f"{SECRET}, said somewhere else".encode()
+    raw = BlobCid.of(part)
+    edge = Edge(edge_id(secret, "t", secret), "t", secret, secret, extra={"quote": [raw]})
+    repo.core.store.put({raw: part, edge.cid: edge.encode()})
+    repo.maintenance.erase(secret)
+    assert not repo.core.store.has(raw)
+    assert not repo.core.store.has(edge.cid)
 
 
 def test_cached_embeddings_of_its_texts_go(tmp_path: Path) -> None:
@@ -226,6 +259,21 @@ def test_who_says_the_same_is_named(repo: Repository) -> None:
         tx.add_node("Doc", summary=f"I heard {SECRET}", key="gossip")
     report = repo.maintenance.erase(secret)
     assert {kind for kind, _ in report.elsewhere} == {"node", "commit"}
+
+
+def test_a_name_that_says_the_same_is_named(repo: Repository) -> None:
+    said = "ada-lives-at-hill-road"
+    with repo.transaction() as tx:
+        secret = tx.add_node("Doc", context_sentence=said, key="secret")
+    repo.branch(said)
+    repo.tag(said)
+    with repo.runs.start(said) as run:
+        run.event("look", "there")
+    repo.notes.space(said).reinforce(secret)
+    report = repo.maintenance.erase(secret)
+    named = {repo.core.store.get(cid) for kind, cid in report.elsewhere if kind == "ref"}
+    for prefix in ("heads/", "tags/", "runs/", "notes/"):
+        assert any((prefix + said).encode() in block for block in named), prefix
 
 
 def test_what_names_the_document_of_a_passage_does_not_quote_the_passage(repo: Repository) -> None:

@@ -17,7 +17,7 @@ import ibidem
 from ibidem.objects.errors import InvalidInputError, StorageError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.text import node_text, text_digest
-from ibidem.repo.erasure import destroy
+from ibidem.repo.erasure import destroy, local_files
 from ibidem.repo.erasure import erase as erasing
 from ibidem.repo.maintenance.report import FaultKind, FsckReport
 from ibidem.repo.repository import Repository
@@ -35,7 +35,7 @@ FAILING: tuple[tuple[Any, str, OSError], ...] = (
     (os, "unlink", NO_SPACE),
     (os, "rmdir", NO_SPACE),
     (lmdb_file, "_blank", NO_SPACE),
-    (destroy, "blank", NO_SPACE),
+    (local_files, "blank", NO_SPACE),
 )
 """Every call by which an erasure changes what is on the medium, and what it raises."""
 

@@ -10,7 +10,7 @@ import pytest
 import ibidem
 from ibidem.objects.cid import BlobCid
 from ibidem.objects.errors import ErrorKind, StorageError
-from ibidem.repo.sync import quarantine
+from ibidem.repo.erasure import quarantines
 from ibidem.repo.sync.quarantine import Quarantine
 
 
@@ -19,7 +19,7 @@ def test_a_folder_that_was_just_made_is_not_swept_by_another_import(
 ) -> None:
     make, refused = tempfile.mkdtemp, []
     block = b"from elsewhere"
-    monkeypatch.setattr(quarantine, "_CLAIM_SECONDS", 0.0)
+    monkeypatch.setattr(quarantines, "_CLAIM_SECONDS", 0.0)
     with (
         ibidem.init(tmp_path) as repo,
         Quarantine(repo.core, memory_bytes_max=0) as first,
