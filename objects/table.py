@@ -85,11 +85,12 @@ class Field:
 
 
 class Table:
-    """The fields of one kind of block."""
+    """The fields of one kind of block in one version."""
 
-    def __init__(self, kind: str, *fields: Field) -> None:
-        """Names the kind and its fields, in the order in which they are read."""
-        self.kind = kind
+    def __init__(self, kind: str, *fields: Field, version: int = FORMAT_VERSION) -> None:
+        """Names the kind, its fields in the order in which they are read, and the `v` that has
+        them."""
+        self.kind, self.version = kind, version
         self.fields = fields
 
     @cached_property
@@ -158,7 +159,7 @@ class Table:
         It is compiled when the first value of the kind is written.
         """
         scope: dict[str, Any] = {}
-        lines = {"kind": f"fields['kind'] = {self.kind!r}", "v": f"fields['v'] = {FORMAT_VERSION}"}
+        lines = {"kind": f"fields['kind'] = {self.kind!r}", "v": f"fields['v'] = {self.version}"}
         for field in self.fields:
             name, kind = field.name, field.type
             scope[f"_write_{name}"], scope[f"_is_left_out_{name}"] = kind.write, kind.is_left_out

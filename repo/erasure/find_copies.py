@@ -11,13 +11,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ibidem.objects import codec
-from ibidem.objects.block import Map
+from ibidem.objects.block import Map, in_version, version_class
 from ibidem.objects.cid import Cid
 from ibidem.objects.constants import CONTENT_PARTS_MAX
-from ibidem.objects.errors import CorruptError, IbidemError
+from ibidem.objects.errors import CorruptError, FormatError, IbidemError
 from ibidem.objects.fields import EDGE, KEY, NODE
 from ibidem.objects.ids import ID_BYTES
 from ibidem.objects.links import links_in
@@ -95,6 +95,15 @@ def _blocks(store: Store) -> Iterator[tuple[Cid, bytes]]:
             yield cid, block  # another is gone meanwhile, or damaged: nobody can read it
 
 
+def _read(block: bytes) -> Any:
+    """Returns a decoded block, in the form of this version where it can be read."""
+    fields = codec.decode(block)
+    if isinstance(fields, dict):
+        with suppress(CorruptError, FormatError):
+            return in_version(fields)
+    return fields
+
+
 def _kind_of(store: Store, cid: Cid) -> str:
     try:
         return str(codec.decode(store.get(cid)).get("kind"))
@@ -109,7 +118,7 @@ def _note(
     attached: dict[Cid, set[bytes]],
     contents: dict[Cid, set[bytes]],
 ) -> None:
-    fields = codec.decode(block)
+    fields = _read(block)
     kind = fields.get("kind") if isinstance(fields, dict) else None
     if kind == "node" and fields["id"] in found.cids:
         found.cids[fields["id"]].add(cid)
@@ -133,11 +142,15 @@ def _take_texts(found: Copies, store: Store, fields: tuple[str, ...]) -> None:
         for cid in cids:
             try:
                 block = b"" if cid.is_raw else store.get(cid)
-                value = codec.decode(block) if block else {}
+                written = codec.decode(block) if block else {}
+                value = in_version(written) if block else {}
                 if value.get("kind") == "node" and value.get("id") == raw:
                     _take_node(found, value, store, fields)
                 elif value.get("kind") == "edge":
                     found.texts.update(text for _, text in EDGE.texts(value))
+                if value is not written:
+                    table = version_class(value["kind"], written["v"]).TABLE
+                    found.texts.update(text for _, text in table.texts(written))
             except IbidemError:
                 continue
     found.texts.discard(b"")
@@ -176,7 +189,7 @@ def _look_elsewhere(found: Copies, store: Store) -> None:
             continue
         kind = "blob"
         if not cid.is_raw:
-            fields = codec.decode(block)
+            fields = _read(block)
             kind = str(fields.get("kind"))
             if kind == "node":
                 naming.pop(fields["id"], None)
