@@ -73,7 +73,7 @@ def keep_all(repo: Repository) -> dict[str, str]:
 
 def versions(repo: Repository) -> dict[int, int]:
     """Returns by number of the node the version of its block at the head."""
-    nodes = {node.key[1]: node for node in repo.nodes()}
+    nodes = {node.key[1]: node for node in repo.at().nodes()}
     return {number: node.TABLE.version for number, node in sorted(nodes.items())}
 
 
@@ -135,7 +135,7 @@ def test_every_block_keeps_its_version(both: tuple[Repository, dict[str, str]]) 
         for number in (1, 7):
             tx.update_node(key(number), set_props={"edited": True})
     assert versions(repo) == {number: 1 + (number >= 6) for number in range(12)}
-    node = repo.node(key(7))
+    node = repo.at().node(key(7))
     block = codec.decode(repo.core.store.get(node.cid))
     assert (block["v"], block["summary"]) == (2, node.summary.split("\n"))
     changes = {change.id for change in repo.history.diff("old", "HEAD") if change.family == "nodes"}
@@ -153,10 +153,10 @@ def test_roots_of_both_merge_alike_from_both_sides(
         tx.update_node(key(3), summary="only\ntheirs")
     with two.writing_two(), repo.transaction(message="again", branch="main") as tx:
         tx.add_node("Doc", summary="lifted\nand put anew", key=2, replace=True)
-    repo.branch("other", "old")
+    repo.branch("other", at="old")
     repo.merge("old")
-    assert repo.config.semantics == 2
-    merged = repo.node(key(2))
+    assert repo.at().config.semantics == 2
+    merged = repo.at().node(key(2))
     assert (merged.TABLE.version, merged.summary) == (2, "lifted\nand put anew")
     assert merged.props == {"side": "theirs"}
     assert versions(repo)[3] == 1
@@ -178,7 +178,7 @@ def test_values_in_conflict_may_have_two_versions(
     assert repo.merge("old").conflicts
     assert repo.maintenance.fsck().is_clean
     repo.resolve_conflict(key(2), "theirs")
-    node = repo.node(key(2))
+    node = repo.at().node(key(2))
     assert (node.TABLE.version, node.summary) == (2, "theirs\nin one")
 
 
@@ -201,11 +201,13 @@ def test_what_is_collected_and_erased_may_have_either(
     repo, kept = both
     repo.maintenance.gc(keep_operations=1)
     assert two.replayed(repo) == kept
-    text = repo.node(key(8)).summary.split("\n")[1]
+    text = repo.at().node(key(8)).summary.split("\n")[1]
     repo.maintenance.erase([key(8), key(2)], reason="asked")
     assert repo.maintenance.fsck().is_clean
     assert {2, 8}.isdisjoint(versions(repo))
-    blocks = b"".join(block for cid in repo.core.store.cids() for block in [repo.core.store.get(cid)])
+    blocks = b"".join(
+        block for cid in repo.core.store.cids() for block in [repo.core.store.get(cid)]
+    )
     assert text.encode() not in blocks
     with pytest.raises(ReplayError):
         two.replayed(repo)

@@ -110,9 +110,7 @@ def lift(repo: Repository, branch: str = "main", *, version: int = 2) -> None:
 
 def replayed(repo: Repository) -> dict[str, str]:
     """Returns the digest of the answer that each kept receipt gives again."""
-    return {
-        str(kept.cid): str(repo.receipts.replay(kept.cid).cid) for kept in repo.receipts.list()
-    }
+    return {str(kept.cid): str(repo.receipts.replay(kept.cid).cid) for kept in repo.receipts.list()}
 
 
 def main() -> None:
