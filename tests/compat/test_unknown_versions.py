@@ -19,7 +19,7 @@ from ibidem.repo.repository import Repository
 from ibidem.repo.sync.clone import clone
 
 from . import two
-from .test_versions import QUESTIONS, clock, fill, key, keep_all
+from .test_versions import QUESTIONS, clock, fill, keep_all, key
 
 HINT = "upgrade: a newer release of ibidem may read it"
 FORMAT = "node.v: got version 2, expected one of [1]"

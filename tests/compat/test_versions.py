@@ -16,11 +16,9 @@ import pytest
 import ibidem
 from ibidem.objects import codec
 from ibidem.objects.derive import node_id
-from ibidem.objects.errors import ErrorKind, FormatError, ReplayError
-from ibidem.objects.node import Node
+from ibidem.objects.errors import ReplayError
 from ibidem.repo.repository import Repository
 from ibidem.repo.sync.clone import clone
-from ibidem.repo.sync.remotes import Remote
 
 from . import two
 
