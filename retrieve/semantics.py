@@ -17,7 +17,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ibidem.objects.errors import ErrorKind, unknown_version
+from ibidem.objects.errors import CorruptError, ErrorKind, unknown_version
 from ibidem.objects.record import record
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Rules:
     """Ranked nodes to those that fit a limit and a budget."""
 
 
-def rules(version: object, field: str = "semantics") -> Rules:
+def rules(version: int, field: str = "semantics") -> Rules:
     """Returns the rules of a version.
 
     Args:
@@ -55,7 +55,7 @@ def rules(version: object, field: str = "semantics") -> Rules:
     Raises:
         FormatError: kind `unsupported-semantics`: a version that this program does not have.
     """
-    module = VERSIONS.get(version) if type(version) is int else None
+    module = VERSIONS.get(version)
     if module is None:
         raise unknown_version(field, version, VERSIONS, ErrorKind.UNSUPPORTED_SEMANTICS)
     return _rules_in(module)
@@ -79,7 +79,10 @@ def read_query(form: Mapping[str, Any]) -> Query:
         CorruptError: not the form of a query.
         FormatError: kind `unsupported-semantics`: a version that this program does not have.
     """
-    return rules(form.get("semantics"), "query.semantics").read_query(dict(form))
+    version = form.get("semantics")
+    if type(version) is not int:
+        raise CorruptError(f"query.semantics: got {version!r:.80}, expected an integer")
+    return rules(version, "query.semantics").read_query(dict(form))
 
 
 @cache

@@ -143,7 +143,7 @@ def _take_texts(found: Copies, store: Store, fields: tuple[str, ...]) -> None:
             try:
                 block = b"" if cid.is_raw else store.get(cid)
                 written = codec.decode(block) if block else {}
-                value = in_version(written) if block else {}
+                value = in_version(written) if block else written
                 if value.get("kind") == "node" and value.get("id") == raw:
                     _take_node(found, value, store, fields)
                 elif value.get("kind") == "edge":

@@ -102,7 +102,7 @@ def merge_config(
     if policy is not _ABSENT:
         merged[TRUST_SETTING] = policy
     was, one, other = (side.get("semantics") for side in (base, ours, theirs))
-    if None not in (one, other) and was not in (one, other):
+    if type(one) is int and type(other) is int and was not in (one, other):
         merged["semantics"] = max(one, other)
     models = [side.get("models", {}) for side in (base, ours, theirs)]
     found = _merge_models(models[0], models[1], models[2], names)
