@@ -79,10 +79,12 @@ def init(
 
     Raises:
         InvalidInputError: there is a repository already.
+        FormatError: `config` names a version of the semantics that this program does not have.
         StorageError: the disk refuses; nothing was made, unless the message says that it was.
     """
-    from ibidem.repo.bootstrap import bootstrapped
+    from ibidem.repo.bootstrap import bootstrapped, check_choice
 
+    check_choice(config)
     if path == MEMORY:
         return Repository(Core(bootstrapped(MemoryStore(), config, author, clock), None, clock))
     from ibidem.store.lmdb.store import LmdbStore

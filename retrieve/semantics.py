@@ -55,10 +55,14 @@ def rules(version: int, field: str = "semantics") -> Rules:
     Raises:
         FormatError: kind `unsupported-semantics`: a version that this program does not have.
     """
-    module = VERSIONS.get(version)
-    if module is None:
+    check_version(version, field)
+    return _rules_in(VERSIONS[version])
+
+
+def check_version(version: int, field: str) -> None:
+    """Raises as `rules` does, and loads nothing."""
+    if version not in VERSIONS:
         raise unknown_version(field, version, VERSIONS, ErrorKind.UNSUPPORTED_SEMANTICS)
-    return _rules_in(module)
 
 
 def resolve(config: Config, **given: Any) -> Query:

@@ -39,7 +39,7 @@ from ibidem.retrieve.answer.cbor_writer import (
 from ibidem.retrieve.answer.lane_score import LaneScore, LaneScores
 from ibidem.retrieve.query.query import Query
 from ibidem.retrieve.rerank import RerankRecord
-from ibidem.retrieve.semantics import read_query, rules
+from ibidem.retrieve.semantics import check_version, read_query
 
 _ROW = head_of(4, 5) + head_of(2, ID_BYTES)
 _DIGEST = head_of(2, DIGEST_BYTES)
@@ -137,7 +137,7 @@ class Receipt:
             raise CorruptError(f"receipt: got {str(fields)[:60]}, expected a map of kind 'receipt'")
         # What every version has is checked there: links, rows, digests.
         kept = ReceiptBlock.from_map(dict(fields))
-        rules(kept.semantics, "receipt.semantics")
+        check_version(kept.semantics, "receipt.semantics")
         try:
             receipt = cls._read(kept)
         except FormatError:

@@ -24,7 +24,7 @@ from ibidem.objects.errors import (
 from ibidem.objects.receipt import ReceiptBlock
 from ibidem.objects.record import record
 from ibidem.retrieve.answer.receipt import Receipt
-from ibidem.retrieve.semantics import rules
+from ibidem.retrieve.semantics import check_version
 
 KEY_BYTES = 32
 _ANY_TEXT = "a text"
@@ -100,7 +100,7 @@ def read_receipt(block: bytes) -> Receipt | SealedReceipt:
     if not isinstance(fields, dict) or "text_digest" not in fields:
         return Receipt.decode(block)
     sealed = ReceiptBlock.from_map(fields)
-    rules(sealed.semantics, "receipt.semantics")
+    check_version(sealed.semantics, "receipt.semantics")
     if sealed.encode() != block:
         raise CorruptError("receipt: got fields that do not write back to themselves")
     # All but the text is there to be checked, so any text will do.

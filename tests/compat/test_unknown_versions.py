@@ -14,6 +14,7 @@ from click.testing import CliRunner
 import ibidem
 from ibidem.cli.exits import UNSUPPORTED
 from ibidem.cli.main import cli
+from ibidem.objects.config import Config
 from ibidem.objects.errors import ErrorKind, FormatError
 from ibidem.repo.repository import Repository
 from ibidem.repo.sync.clone import clone
@@ -125,6 +126,15 @@ def test_questions_by_rules_that_are_not_known_are_refused(newer_semantics: Path
                     f"receipt.semantics: {SEMANTICS}",
                     ErrorKind.UNSUPPORTED_SEMANTICS,
                 )
+
+
+def test_a_repository_by_rules_that_are_not_known_is_not_begun(tmp_path: Path) -> None:
+    refused(
+        lambda: ibidem.init(tmp_path / "new", config=Config(semantics=2)),
+        f"config.semantics: {SEMANTICS}",
+        ErrorKind.UNSUPPORTED_SEMANTICS,
+    )
+    assert not (tmp_path / "new").exists()
 
 
 def test_roots_and_receipts_by_rules_that_are_not_known_are_kept_copied_and_merged(
