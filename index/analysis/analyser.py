@@ -10,10 +10,9 @@ Spec: analysis 2.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cache
 from itertools import chain
-from types import MappingProxyType
 
 from ibidem.index.analysis.fold import fold, fold_with_origins
 from ibidem.index.analysis.stem import stem
@@ -25,6 +24,9 @@ UNICODE = "unicode-1"
 """Words of every script, whole: no stemming, no stop words."""
 ENGLISH = "english-1"
 """The same, with English endings and stop words removed from words of ASCII letters."""
+ANALYSERS = (ENGLISH, UNICODE)
+"""Every analyser that this version knows, the default first."""
+
 _CHUNK = re.compile("[^ ]+")
 _GENERATION_MAX = 1 << 16
 _REMEMBERED_LENGTH_MAX = 64
@@ -119,15 +121,6 @@ class _EnglishWhole(_English):
     stop_words = frozenset()
 
 
-_BY_NAME: Mapping[str, tuple[type[Remembered], type[Remembered] | None]] = MappingProxyType(
-    {ENGLISH: (_English, _EnglishWhole), UNICODE: (Remembered, None)}
-)
-"""The terms of chunks, and those of texts that have nothing but stop words, where there are such.
-A name is never taken out and never means something else."""
-ANALYSERS = tuple(_BY_NAME)
-"""Every analyser that this version knows, the default first."""
-
-
 @cache
 def remembered_terms(analyser: str) -> tuple[Remembered, Remembered | None]:
     """Returns the terms by chunk, and those of texts that have nothing but stop words, where there
@@ -136,9 +129,10 @@ def remembered_terms(analyser: str) -> tuple[Remembered, Remembered | None]:
     Raises:
         FormatError: `analyser` is unknown (kind unsupported-semantics).
     """
-    if analyser in _BY_NAME:
-        found, whole = _BY_NAME[analyser]
-        return found(), None if whole is None else whole()
+    if analyser == ENGLISH:
+        return _English(), _EnglishWhole()
+    if analyser == UNICODE:
+        return Remembered(), None
     raise FormatError(
         f"analyser: got {analyser!r}, expected one of {', '.join(ANALYSERS)}",
         kind=ErrorKind.UNSUPPORTED_SEMANTICS,

@@ -137,7 +137,7 @@ class Receipt:
             raise CorruptError(f"receipt: got {str(fields)[:60]}, expected a map of kind 'receipt'")
         # What every version has is checked there: links, rows, digests.
         kept = ReceiptBlock.from_map(dict(fields))
-        check_version(kept.semantics, "receipt.semantics")
+        check_version(fields["semantics"], "receipt.semantics")
         try:
             receipt = cls._read(kept)
         except FormatError:

@@ -18,7 +18,7 @@ from ibidem.repo.sync.clone import clone
 
 from . import make
 
-FROZEN = sorted(Path(__file__).parent.glob("repos/*"))
+FROZEN = sorted(path for path in Path(__file__).parent.glob("repos/*") if path.is_dir())
 
 
 @pytest.fixture(scope="module", params=FROZEN or [None], ids=lambda one: one.name if one else "now")

@@ -17,6 +17,7 @@ import ibidem
 from ibidem.objects import codec
 from ibidem.objects.derive import node_id
 from ibidem.objects.errors import ReplayError
+from ibidem.repo.merge.config import merge_config
 from ibidem.repo.repository import Repository
 from ibidem.repo.sync.clone import clone
 
@@ -163,6 +164,14 @@ def test_roots_of_both_merge_alike_from_both_sides(
     assert other.root == repo.at("HEAD").root_cid
     assert two.replayed(repo) == kept
     assert repo.maintenance.fsck().is_clean
+
+
+def test_of_two_versions_that_no_base_has_the_higher_stands() -> None:
+    for base in ({}, {"semantics": 1}):
+        for sides in ((9, 300), (300, 9)):
+            ours, theirs = ({"semantics": version} for version in sides)
+            assert merge_config(base, ours, theirs)[0]["semantics"] == 300
+    assert merge_config({"semantics": 2}, {"semantics": 1}, {"semantics": 2})[0]["semantics"] == 1
 
 
 def test_values_in_conflict_may_have_two_versions(
