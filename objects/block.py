@@ -22,7 +22,13 @@ from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 from ibidem.objects import codec
 from ibidem.objects.cid import BlobCid, Cid
 from ibidem.objects.constants import FORMAT_VERSION
-from ibidem.objects.errors import CorruptError, ErrorKind, FormatError, InvalidInputError
+from ibidem.objects.errors import (
+    CorruptError,
+    ErrorKind,
+    FormatError,
+    InvalidInputError,
+    unknown_version,
+)
 from ibidem.objects.ids import ID_BYTES, StableId
 from ibidem.objects.record import Check, record
 from ibidem.objects.table import HEADER, Table
@@ -31,6 +37,9 @@ AnyId = TypeVar("AnyId", bound=StableId)
 Class = TypeVar("Class", bound="type[Block]")
 Map = dict[str, Any]
 EMPTY: Mapping[str, Any] = MappingProxyType({})
+_CLASSES: dict[tuple[str, int], type[Block]] = {}
+"""By kind and version, the class of the values. Those of other versions than FORMAT_VERSION are
+subclasses of its class, with the same attributes and a table of their own."""
 
 
 @dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(field,))
@@ -42,6 +51,7 @@ def block_of(table: Table) -> Callable[[Class], Class]:
     def make(defined: Class) -> Class:
         made = record(eq=False, checks=checks)(defined)
         made.TABLE, made.KIND, made.OPTIONAL = table, table.kind, table.optional
+        _CLASSES[table.kind, table.version] = made
         return made
 
     return make
@@ -94,8 +104,10 @@ class Block:
     @classmethod
     def from_map(cls, value: object) -> Self:
         """Returns the value in a decoded block; takes ownership of `value`."""
-        fields = read_header(value, cls.KIND)
+        fields, version = read_header(value, cls.KIND)
         try:
+            if version != cls.TABLE.version:
+                return version_class(cls.KIND, version)._read(fields)  # type: ignore[return-value]
             return cls._read(fields)
         except InvalidInputError as error:
             is_limit = error.kind is ErrorKind.LIMIT_EXCEEDED
@@ -119,12 +131,47 @@ class Block:
         return hash(self.encode())
 
 
-def read_header(value: object, kind: str) -> Map:
-    """Takes `kind` and `v` off a decoded block and returns the rest.
+def version_class(kind: str, version: int) -> type[Block]:
+    """Returns the class of the values of a kind in a version.
+
+    Raises:
+        FormatError: a version that this program does not read.
+    """
+    found = _CLASSES.get((kind, version))
+    if found is None:
+        raise unknown_version(f"{kind}.v", version, versions_of(kind))
+    return found
+
+
+def versions_of(kind: str) -> list[int]:
+    """Returns the versions of a kind that this program reads, ascending."""
+    return sorted(version for known, version in _CLASSES if known == kind)
+
+
+def in_version(fields: Map, version: int = FORMAT_VERSION) -> Map:
+    """Returns the fields of a decoded block as the block has them that holds the same value in a
+    version; `fields` themselves where they are of it.
+
+    So what looks at single fields needs to know those of one version.
+
+    Raises:
+        FormatError: a version that this program does not read.
+        CorruptError: not such a block.
+    """
+    if fields.get("v") == version:
+        return fields
+    value = version_class(str(fields.get("kind")), FORMAT_VERSION).from_map(dict(fields))
+    names = (field.name for field in value.TABLE.fields)
+    made = version_class(value.KIND, version)
+    return made(**{name: getattr(value, name) for name in (*names, "extra")}).to_map()
+
+
+def read_header(value: object, kind: str) -> tuple[Map, int]:
+    """Takes `kind` and `v` off a decoded block and returns the rest, and the version.
 
     Raises:
         CorruptError: not a map with a kind and a version.
-        FormatError: another kind, or a version that this program does not read.
+        FormatError: another kind.
     """
     if type(value) is not dict:
         raise CorruptError(f"block: got {type(value).__name__}, expected a map with 'kind' and 'v'")
@@ -135,12 +182,7 @@ def read_header(value: object, kind: str) -> Map:
         )
     if found != kind:
         raise FormatError(f"kind: got {found!r:.80}, expected {kind!r}")
-    if version != FORMAT_VERSION:
-        raise FormatError(
-            f"{kind}.v: got {version}, expected {FORMAT_VERSION}",
-            hint="a newer release of ibidem may read it",
-        )
-    return value
+    return value, version
 
 
 def empty() -> Mapping[str, Any]:

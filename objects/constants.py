@@ -7,10 +7,7 @@ new version of the format. Tuning constants live beside their use, not here.
 from __future__ import annotations
 
 FORMAT_VERSION = 1
-"""The `v` of every block this program writes. Spec: format 8."""
-
-FORMAT_VERSION_OLDEST = 1
-"""The oldest `v` this program reads. Spec: format 8."""
+"""The `v` of every block that this program makes anew. Spec: format 8."""
 
 SEMANTICS_VERSION = 1
 """Version of the canonical scores that a new root names in its config. Spec: format 5.6."""

@@ -7,6 +7,7 @@ do next goes into `hint`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 
 
@@ -99,6 +100,23 @@ class FormatError(IbidemError):
     """Written by a newer program, or with a feature that this one does not know."""
 
     kind = ErrorKind.UNSUPPORTED_FORMAT
+
+
+def unknown_version(
+    field: str, version: object, known: Iterable[int], kind: ErrorKind | None = None
+) -> FormatError:
+    """Returns the error for a version that this program does not have, the same wherever it stands.
+
+    Args:
+        field: where the version was read.
+        known: the versions that this program has.
+        kind: None for `unsupported-format`.
+    """
+    return FormatError(
+        f"{field}: got version {version!r:.80}, expected one of {sorted(known)}",
+        kind=kind,
+        hint="upgrade: a newer release of ibidem may read it",
+    )
 
 
 class IndexUnavailableError(IbidemError):

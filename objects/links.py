@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ibidem.objects import codec
-from ibidem.objects.block import Map
+from ibidem.objects.block import Map, version_class, versions_of
 from ibidem.objects.cid import CID_BYTES, Cid
-from ibidem.objects.constants import FORMAT_VERSION, FORMAT_VERSION_OLDEST
+from ibidem.objects.constants import FORMAT_VERSION
 from ibidem.objects.edge import Edge
-from ibidem.objects.errors import CorruptError, FormatError
+from ibidem.objects.errors import CorruptError, FormatError, unknown_version
 from ibidem.objects.fields import TABLES
 from ibidem.objects.node import Node
 
@@ -38,7 +38,11 @@ def links(block: bytes) -> Iterator[Cid]:
 
 def links_in(fields: Map) -> Iterator[Cid]:
     """Yields what `links` does, from the fields of a decoded block; raises what it raises."""
-    yield from _WALKERS[check_kind(fields)](fields)
+    kind = check_kind(fields)
+    if fields["v"] == FORMAT_VERSION:
+        yield from _WALKERS[kind](fields)
+    else:
+        yield from _field_links(version_class(kind, fields["v"]).TABLE.links)(fields)
 
 
 def fields_of_kind(block: bytes, *kinds: str) -> Map | None:
@@ -80,10 +84,10 @@ def check_kind(fields: object) -> str:
     kind, version = fields["kind"], fields["v"]
     if kind not in _WALKERS:
         raise FormatError(f"kind: got {kind!r:.80}, expected one of {sorted(_WALKERS)}")
-    if not FORMAT_VERSION_OLDEST <= version <= FORMAT_VERSION:
-        raise FormatError(
-            f"{kind}.v: got {version}, expected {FORMAT_VERSION_OLDEST} to {FORMAT_VERSION}"
-        )
+    if version != FORMAT_VERSION:
+        known = versions_of(kind)
+        if version not in known:
+            raise unknown_version(f"{kind}.v", version, known or (FORMAT_VERSION,))
     return str(kind)
 
 

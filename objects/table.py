@@ -86,16 +86,19 @@ class Field:
 
 
 class Table:
-    """The fields of one kind of block."""
+    """The fields of one kind of block in one version."""
 
-    def __init__(self, kind: str, *fields: Field, is_record: bool = False) -> None:
-        """Names the kind and its fields, in the order in which they are read.
+    def __init__(
+        self, kind: str, *fields: Field, version: int = FORMAT_VERSION, is_record: bool = False
+    ) -> None:
+        """Names the kind, its fields in the order in which they are read, and the `v` that has
+        them.
 
         Args:
             is_record: whether blocks of the kind record what was asked and answered: one that
                 quotes an erased node is destroyed. Others that quote it stay, and are named.
         """
-        self.kind = kind
+        self.kind, self.version = kind, version
         self.fields = fields
         self.is_record = is_record
 
@@ -165,7 +168,7 @@ class Table:
         It is compiled when the first value of the kind is written.
         """
         scope: dict[str, Any] = {}
-        lines = {"kind": f"fields['kind'] = {self.kind!r}", "v": f"fields['v'] = {FORMAT_VERSION}"}
+        lines = {"kind": f"fields['kind'] = {self.kind!r}", "v": f"fields['v'] = {self.version}"}
         for field in self.fields:
             name, kind = field.name, field.type
             scope[f"_write_{name}"], scope[f"_is_left_out_{name}"] = kind.write, kind.is_left_out

@@ -17,7 +17,7 @@ from itertools import islice, repeat
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ibidem.objects import codec
-from ibidem.objects.block import Map
+from ibidem.objects.block import Map, in_version
 from ibidem.objects.cid import RAW_PREFIX, Cid
 from ibidem.objects.errors import CorruptError, FormatError, IbidemError, NotFoundError
 from ibidem.objects.fields import TABLES
@@ -166,6 +166,7 @@ def expand(link: Link, block: bytes) -> Iterator[Link]:
     _expect(link, kind)
     if kind == TREE:
         raise CorruptError(f"{link.kind}: got a tree, expected a value")
+    fields = in_version(fields)
     owner = f"{kind} {Cid(link.raw)}" if kind in ("commit", "operation") else link.owner
     follow = _FOLLOWED.get(kind)
     if follow is not None:

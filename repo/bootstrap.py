@@ -16,16 +16,29 @@ from ibidem.repo import refs
 from ibidem.repo.operation_log import OperationLog
 from ibidem.repo.root_check import checked_config
 from ibidem.repo.state import HEAD_CELL, ORIGIN_CELL
+from ibidem.retrieve.semantics import check_version
 from ibidem.store.protocol import Store
 
 S = TypeVar("S", bound=Store)
 
 
+def check_choice(config: Config | None) -> None:
+    """Raises for what no repository should begin with.
+
+    Raises:
+        InvalidInputError: it is no configuration.
+        FormatError: it names a version of the semantics that this program does not have.
+    """
+    if config is None:
+        return
+    if not isinstance(config, Config):
+        raise InvalidInputError(f"config: got {config!r:.80}, expected a Config")
+    check_version(config.semantics, "config.semantics")
+
+
 def bootstrapped(store: S, config: Config | None, author: str, clock: Callable[[], int]) -> S:
     """Writes the first root, view and operation into an empty store."""
     chosen = Config.default() if config is None else config
-    if not isinstance(chosen, Config):
-        raise InvalidInputError(f"config: got {chosen!r:.80}, expected a Config")
     trees = (EMPTY_TREE, EMPTY_TREE, EMPTY_TREE, EMPTY_TREE)
     requires = (TRUST_SETTING,) if TRUST_SETTING in chosen.extra else ()
     first = Root(*trees, config=chosen.to_map(), requires=requires)

@@ -7,7 +7,7 @@ import os
 import time
 from pathlib import Path
 
-from ibidem.objects.errors import CorruptError, ErrorKind, FormatError, NotFoundError
+from ibidem.objects.errors import CorruptError, ErrorKind, NotFoundError, unknown_version
 from ibidem.repo.arguments import checked_path
 from ibidem.repo.core import Clock, Core
 from ibidem.repo.erasure.quarantines import sweep
@@ -71,6 +71,4 @@ def check_format(folder: Path) -> None:
             hint="create one with 'repo init'",
         ) from error
     if found != LAYOUT_VERSION:
-        raise FormatError(
-            f"format: got version {found!r}, expected {LAYOUT_VERSION}", hint="use a newer release"
-        )
+        raise unknown_version("format", found, (LAYOUT_VERSION,))

@@ -76,10 +76,12 @@ def init(
 
     Raises:
         InvalidInputError: a repository exists there already.
+        FormatError: `config` names a version of the semantics that this program does not have.
         StorageError: a disk error; nothing was created, unless the message says so.
     """
-    from ibidem.repo.bootstrap import bootstrapped
+    from ibidem.repo.bootstrap import bootstrapped, check_choice
 
+    check_choice(config)
     if path == MEMORY:
         return Repository(Core(bootstrapped(MemoryStore(), config, author, clock), None, clock))
     from ibidem.store.lmdb.store import LmdbStore

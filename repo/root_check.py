@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ibidem.objects import codec
+from ibidem.objects.block import in_version
 from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, RootCid, TreeCid
 from ibidem.objects.config import TRUST_SETTING, Config
@@ -452,7 +453,7 @@ def _fields(source: Source, cid: Cid) -> Fields | None:
         fields = codec.decode(source.get(cid))
     except NotFoundError:
         return None
-    return fields if isinstance(fields, dict) else {"kind": type(fields).__name__}
+    return in_version(fields) if isinstance(fields, dict) else {"kind": type(fields).__name__}
 
 
 def _shown(id: object) -> str:  # noqa: A002

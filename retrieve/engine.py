@@ -1,4 +1,4 @@
-"""The answer to any query: of nodes, of packs or of records, as its options say."""
+"""Semantics version 1: the answer to any query, of nodes, of packs or of records."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ from typing import Any
 
 from ibidem.retrieve.answer.answer import Answer
 from ibidem.retrieve.answer.item import AnswerItem
+from ibidem.retrieve.budget import pack
+from ibidem.retrieve.fuse import fuse
+from ibidem.retrieve.lexical.lane import rank_lexical
 from ibidem.retrieve.node_source import NodeSource
 from ibidem.retrieve.pipeline import execute as execute_nodes
 from ibidem.retrieve.protocol import Snapshot
-from ibidem.retrieve.query.query import Query
+from ibidem.retrieve.query.query import Query, resolve
+from ibidem.retrieve.semantics import Rules
 
 
 def execute(
@@ -26,3 +30,14 @@ def execute(
 
         return execute_records(snapshot, query, nodes, **options)
     return execute_nodes(snapshot, query, nodes, **options)
+
+
+RULES = Rules(
+    resolve=resolve,
+    read_query=Query.from_form,
+    execute=execute,
+    rank_lexical=rank_lexical,
+    fuse=fuse,
+    pack=pack,
+)
+"""Those of version 1."""

@@ -29,12 +29,11 @@ from ibidem.retrieve.answer.lane_score import LaneScore, LaneScores
 from ibidem.retrieve.answer.neighbours import neighbour_lines
 from ibidem.retrieve.answer.staleness import count_stale
 from ibidem.retrieve.answer.warning import Warning, WarningCode, capped  # noqa: A004
-from ibidem.retrieve.budget import Reader, pack
+from ibidem.retrieve.budget import Reader
 from ibidem.retrieve.filter import NodeSet, Universe, universe
-from ibidem.retrieve.fuse import Fused, fuse
+from ibidem.retrieve.fuse import Fused
 from ibidem.retrieve.graph.lane import GraphTop, paths_of, run_graph_lanes, unknown_etypes
 from ibidem.retrieve.lane import LaneStatus, LaneTop
-from ibidem.retrieve.lexical.lane import rank_lexical
 from ibidem.retrieve.node_source import Load, NodeSource
 from ibidem.retrieve.numbers import rank
 from ibidem.retrieve.protocol import Ordinals, Snapshot
@@ -44,6 +43,7 @@ from ibidem.retrieve.ranking import SnapshotRanking
 from ibidem.retrieve.reorder import reorder
 from ibidem.retrieve.rerank import LANE as RERANK
 from ibidem.retrieve.rerank import Reranker, RerankRecord, RerankStatus
+from ibidem.retrieve.semantics import rules
 from ibidem.retrieve.sparse import rank_sparse
 from ibidem.retrieve.tokens import check_estimator
 
@@ -81,7 +81,9 @@ def execute(
             raise InvalidInputError(f"{name}: got options of {name}, expected a question for nodes")
     snapshot = restrict(snapshot, query.trust, nodes.load)
     found = ranked(snapshot, query, nodes, reranker=reranker, dense=dense, opinions=opinions)
-    packed = pack(found.ranking, found.reader, limit=query.limit, budget=query.token_budget)
+    packed = rules(query.semantics).pack(
+        found.ranking, found.reader, limit=query.limit, budget=query.token_budget
+    )
     ordinals = found.ranking.ordinals[[one.place for one in packed.taken]]
     lanes = found.lane_scores(ordinals, [one.node.id for one in packed.taken])
     items = tuple(
@@ -202,7 +204,7 @@ def ranked(
     tops = run_lanes(scope, dense)
     walks = run_graph_lanes(scope, tops)
     tops += [walk.top for walk in walks]
-    fused = fuse(tops, query.fusion) if tops else None
+    fused = rules(query.semantics).fuse(tops, query.fusion) if tops else None
     factors: Sequence[Adjusted] = ()
     if fused is not None and query.recall is not None:
         from ibidem.retrieve.recall.stage import recall  # not loaded by most processes
@@ -248,7 +250,7 @@ def run_lanes(scope: Universe, dense: LaneTop | None = None) -> list[LaneTop]:
     query = scope.query
     tops: list[LaneTop] = []
     if query.text is not None:
-        tops.append(rank_lexical(scope))
+        tops.append(rules(query.semantics).rank_lexical(scope))
     if query.vector is not None:
         from ibidem.retrieve.dense.lane import rank_dense
 

@@ -1,8 +1,11 @@
-"""Every published version of the rules that decide an answer, and the code that still runs it.
+"""Every published version of the rules that decide an answer, and which of them a query names.
 
-A query names the version that answers it, and a receipt keeps the query. When rules change, the
-version goes up, the code of the one before is kept as it is under a name of its own and registered
-here, and its golden vectors stay: a receipt of any release can be replayed by every later one.
+The configuration of a root names the version by which it is asked, a query the one that answers it,
+and a receipt keeps the query: so each is read and answered by the rules of its own version. When
+rules change, the version goes up and gets an entry in VERSIONS, a module with its `RULES`; the code
+and the vectors of the one before stay as they are. What the two have in common, they share.
+
+An analyser is no part of a version: its name, in the configuration, is a version of its own.
 
 Spec: retrieval 10.
 """
@@ -12,28 +15,81 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
-from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ibidem.objects.errors import ErrorKind, FormatError
+from ibidem.objects.errors import CorruptError, ErrorKind, unknown_version
+from ibidem.objects.record import record
 
-MODULES: Mapping[int, str] = MappingProxyType({1: "ibidem.retrieve.engine"})
-"""By version, the module whose `execute` answers by its rules; versions are never taken out."""
+if TYPE_CHECKING:
+    from ibidem.objects.config import Config
+    from ibidem.retrieve.query.query import Query
+
+VERSIONS = {1: "ibidem.retrieve.engine"}
+"""By version, the module whose `RULES` are its; versions are never taken out."""
 
 
-@cache
-def engine(version: int) -> Callable[..., Any]:
-    """Returns what answers by the rules of a version: called as `answer.execute` is.
+@record
+class Rules:
+    """What decides an answer in one version."""
+
+    resolve: Callable[..., Query]
+    """A root's configuration and a person's options, to the query that they mean."""
+    read_query: Callable[[dict[str, Any]], Query]
+    """The canonical form of a query of this version to the query."""
+    execute: Callable[..., Any]
+    """A snapshot, a query and the nodes to the answer; called as `engine.execute` is."""
+    rank_lexical: Callable[..., Any]
+    """A universe to the top of the lexical lane."""
+    fuse: Callable[..., Any]
+    """The tops of lanes to one score a node."""
+    pack: Callable[..., Any]
+    """Ranked nodes to those that fit a limit and a budget."""
+
+
+def rules(version: int, field: str = "semantics") -> Rules:
+    """Returns the rules of a version.
+
+    Args:
+        field: where the version was read, for the message.
 
     Raises:
         FormatError: kind `unsupported-semantics`: a version that this program does not have.
     """
-    module = MODULES.get(version)
-    if module is None:
-        raise FormatError(
-            f"semantics: got version {version}, expected one of {sorted(MODULES)}",
-            kind=ErrorKind.UNSUPPORTED_SEMANTICS,
-            hint="replay it with a release that knows the version",
-        )
-    execute: Callable[..., Any] = import_module(module).execute
-    return execute
+    check_version(version, field)
+    return _rules_in(VERSIONS[version])
+
+
+def check_version(version: int, field: str) -> None:
+    """Raises as `rules` does, and loads nothing."""
+    if version not in VERSIONS:
+        raise unknown_version(field, version, VERSIONS, ErrorKind.UNSUPPORTED_SEMANTICS)
+
+
+def resolve(config: Config, **given: Any) -> Query:
+    """Returns the query that a person's options mean, by the version that the configuration of the
+    root names; `query.resolve` has the options.
+
+    Raises:
+        FormatError: kind `unsupported-semantics`: a version that this program does not have.
+        InvalidInputError: an option is unknown, or of the wrong type or size.
+    """
+    return rules(config.semantics, "config.semantics").resolve(config, **given)
+
+
+def read_query(form: Mapping[str, Any]) -> Query:
+    """Returns the query of a canonical form, read by the version that it names.
+
+    Raises:
+        CorruptError: not the form of a query.
+        FormatError: kind `unsupported-semantics`: a version that this program does not have.
+    """
+    version = form.get("semantics")
+    if type(version) is not int:
+        raise CorruptError(f"query.semantics: got {version!r:.80}, expected an integer")
+    return rules(version, "query.semantics").read_query(dict(form))
+
+
+@cache
+def _rules_in(module: str) -> Rules:
+    found: Rules = import_module(module).RULES
+    return found

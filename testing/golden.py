@@ -28,6 +28,7 @@ from ibidem.retrieve.answer.answer import Answer
 from ibidem.retrieve.answer.item import Item
 from ibidem.retrieve.answer.lane_score import LaneScore
 from ibidem.retrieve.query.query import Query
+from ibidem.retrieve.semantics import read_query
 from ibidem.store.files import medium_error, read_file, write_file
 
 HEAD = (
@@ -255,7 +256,7 @@ def _check(lines: list[str]) -> Check:
 def _query(values: Mapping[str, str]) -> Query:
     text, semantics = json.loads(values["query"]), int(values["semantics"])
     plain = Query(text=text, semantics=semantics).form()
-    return Query.from_form({**plain, **_from_json(json.loads(values["options"]))})
+    return read_query({**plain, **_from_json(json.loads(values["options"]))})
 
 
 def _items(lines: list[str]) -> tuple[Placed, ...]:

@@ -13,8 +13,13 @@ from typing import TYPE_CHECKING
 
 from ibidem.objects import codec
 from ibidem.objects.cid import CID_BYTES, Cid, TreeCid
-from ibidem.objects.constants import TREE_ENTRIES_MAX, TREE_KEY_BYTES_MAX, TREE_LEVEL_MAX
-from ibidem.objects.errors import CorruptError, ErrorKind, FormatError
+from ibidem.objects.constants import (
+    FORMAT_VERSION,
+    TREE_ENTRIES_MAX,
+    TREE_KEY_BYTES_MAX,
+    TREE_LEVEL_MAX,
+)
+from ibidem.objects.errors import CorruptError, ErrorKind, FormatError, unknown_version
 from ibidem.objects.tree.columns import COUNT_BYTES, Block
 
 if TYPE_CHECKING:
@@ -208,10 +213,7 @@ def _check_columns(
 
 def _refuse_head(block: bytes) -> CorruptError | FormatError:
     if block[:3] in (_LEAF_HEAD[:3], _INNER_HEAD[:3]) and block[3:4] != b"\x01":
-        return FormatError(
-            f"tree block: version written {block[3:4].hex()}, this program reads version 1",
-            hint="open it with a newer version of the program",
-        )
+        return unknown_version("tree.v", block[3], (FORMAT_VERSION,))
     return _corrupt(
         f"begins {block[:_HEAD_BYTES].hex()}, expected a map of v, cids, keys, kind, level"
     )

@@ -12,13 +12,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ibidem.objects import codec
-from ibidem.objects.block import Map
+from ibidem.objects.block import Map, in_version, version_class
 from ibidem.objects.cid import Cid
 from ibidem.objects.constants import CONTENT_PARTS_MAX
-from ibidem.objects.errors import CorruptError, IbidemError
+from ibidem.objects.errors import CorruptError, FormatError, IbidemError
 from ibidem.objects.fields import KEY, NODE, TABLES
 from ibidem.objects.ids import ID_BYTES
 from ibidem.objects.links import links_in
@@ -109,6 +109,18 @@ def _blocks(store: Store) -> Iterator[tuple[Cid, bytes]]:
             yield cid, block  # another is gone meanwhile, or damaged: nobody can read it
 
 
+def _read(block: bytes) -> Any:
+    """Returns a decoded block, in the form of this version if it can be read."""
+    return _known(codec.decode(block))
+
+
+def _known(fields: Any) -> Any:
+    if isinstance(fields, dict):
+        with suppress(CorruptError, FormatError):
+            return in_version(fields)
+    return fields
+
+
 def _value_of(store: Store, cid: Cid) -> Map:
     """Returns the fields of a block, none where it is raw or cannot be read."""
     try:
@@ -131,7 +143,7 @@ def _note(
     attached: dict[Cid, set[bytes]],
     contents: dict[Cid, set[bytes]],
 ) -> None:
-    fields = codec.decode(block)
+    fields = _read(block)
     kind = fields.get("kind") if isinstance(fields, dict) else None
     if kind == "node" and fields["id"] in found.cids:
         found.cids[fields["id"]].add(cid)
@@ -153,13 +165,17 @@ def _note(
 def _take_texts(found: Copies, store: Store, fields: tuple[str, ...]) -> None:
     for raw, cids in found.cids.items():
         for cid in cids:
-            value = _value_of(store, cid)
+            written = _value_of(store, cid)
+            value = _known(written)
             table = TABLES.get(str(value.get("kind")))
             if value.get("kind") == "node" and value.get("id") == raw:
                 with suppress(IbidemError):  # damaged parts: nobody can read them
                     _take_node(found, value, store, fields)
             elif table is not None:
                 found.texts.update(text for _, text in table.texts(value))
+            if value is not written:
+                own = version_class(value["kind"], written["v"]).TABLE
+                found.texts.update(text for _, text in own.texts(written))
     found.texts.discard(b"")
     for text in found.texts:
         with suppress(UnicodeDecodeError):
@@ -196,7 +212,7 @@ def _look_elsewhere(found: Copies, store: Store) -> None:
             continue
         kind = "blob"
         if not cid.is_raw:
-            fields = codec.decode(block)
+            fields = _read(block)
             kind = str(fields.get("kind"))
             if kind == "node":
                 naming.pop(fields["id"], None)

@@ -19,6 +19,7 @@ from operator import index
 from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
 from ibidem.objects import codec
+from ibidem.objects.block import in_version
 from ibidem.objects.cid import CommitCid, RootCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.errors import CorruptError
@@ -69,6 +70,7 @@ def read_ends(source: BlockReader, cid: CommitCid) -> CommitEnds:
     fields = codec.decode(block)
     if not isinstance(fields, dict) or fields.get("kind") != Commit.KIND:
         raise CorruptError(f"block {cid}: got no commit, expected one")
+    fields = in_version(fields)
     try:
         parents = tuple(CommitCid(parent.raw) for parent in fields.get("parents", ()))
         return CommitEnds(RootCid(fields["root"].raw), parents, index(fields["time"]))

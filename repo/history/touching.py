@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from ibidem.objects import codec
+from ibidem.objects.block import in_version
 from ibidem.objects.cid import Cid, CommitCid, RootCid, TreeCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.derive import node_id
@@ -93,6 +94,7 @@ class NodeStates:
             fields = codec.decode(self.source.get(root))
             if not isinstance(fields, dict) or fields.get("kind") != Root.KIND:
                 raise CorruptError(f"block {root}: got no root, expected one")
+            fields = in_version(fields)
             found = self._trees[root] = TreeCid(fields["nodes"].raw)
         return found
 

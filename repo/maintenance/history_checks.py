@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ibidem.objects import codec
+from ibidem.objects.block import in_version
 from ibidem.objects.cid import Cid, CommitCid, RootCid
 from ibidem.objects.errors import CorruptError, FormatError, IbidemError, NotFoundError
 from ibidem.objects.root import VALUE_KINDS, Root
@@ -81,7 +82,7 @@ class HistoryCheck:
             if isinstance(block, IbidemError):
                 raise block
             VALUES[kind].decode(block)
-            fields = codec.decode(block)
+            fields = in_version(codec.decode(block))
         except NotFoundError:
             if not self._is_erased(cid):
                 return

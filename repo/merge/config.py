@@ -101,9 +101,9 @@ def merge_config(
     policy = _merge_policy(*policies, is_base=is_base)
     if policy is not _ABSENT:
         merged[TRUST_SETTING] = policy
-    versions = [side["semantics"] for side in (base, ours, theirs) if "semantics" in side]
-    if len({*versions}) == 3:
-        merged["semantics"] = max(versions[1:])
+    was, one, other = (side.get("semantics") for side in (base, ours, theirs))
+    if type(one) is int and type(other) is int and was not in (one, other):
+        merged["semantics"] = max(one, other)
     models = [side.get("models", {}) for side in (base, ours, theirs)]
     found = _merge_models(models[0], models[1], models[2], names)
     if any("models" in side for side in (ours, theirs)):

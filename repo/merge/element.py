@@ -23,6 +23,7 @@ from ibidem.repo.merge.fields import (
     block_of,
     fields_of,
     merge_fields,
+    version_of,
 )
 
 if TYPE_CHECKING:
@@ -109,16 +110,17 @@ def _merged_value(
     assert ours.value is not None, "BUG: a side without a value"
     assert theirs.value is not None, "BUG: a side without a value"
     block, other = buffer.get(ours.value), buffer.get(theirs.value)
-    before: Fields = {} if base.value is None else fields_of(buffer.get(base.value))
+    version = version_of(block, other)
+    before: Fields = {} if base.value is None else fields_of(buffer.get(base.value), version)
     first = _first(base, ours, buffer)
     is_ours_first = first < _first(base, theirs, buffer)
-    one = Side(fields_of(block), _settled(base, ours, buffer))
-    two = Side(fields_of(other), _settled(base, theirs, buffer))
+    one = Side(fields_of(block, version), _settled(base, ours, buffer))
+    two = Side(fields_of(other, version), _settled(base, theirs, buffer))
     fields, clashes = merge_fields(
         before, one, two, is_ours_first=is_ours_first, sensitivity=sensitivity
     )
     try:
-        merged = block_of(block, fields)
+        merged = block_of(block, fields, version)
     except InvalidInputError:
         # Each fits a block and both together do not: then one stands for both.
         stricter = None if sensitivity is None else sensitivity.stricter(one.fields, two.fields)

@@ -10,11 +10,11 @@ Spec: merge 3.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from ibidem.objects import codec
-from ibidem.objects.block import Block
+from ibidem.objects.block import Block, in_version
 from ibidem.objects.conflict import EDGE, NODE
+from ibidem.objects.constants import FORMAT_VERSION
 from ibidem.objects.edge import Edge
 from ibidem.objects.node import Node
 from ibidem.objects.record import record
@@ -63,9 +63,14 @@ class Sensitivity:
         return strictness(self.policy, props)
 
 
-def fields_of(block: bytes) -> Fields:
-    """Returns the fields of a node or edge block."""
-    found: dict[str, Any] = codec.decode(block)
+def version_of(*blocks: bytes) -> int:
+    """Returns the version that a value made of some node or edge blocks has: their highest."""
+    return max(int(codec.decode(block)["v"]) for block in blocks)
+
+
+def fields_of(block: bytes, version: int = FORMAT_VERSION) -> Fields:
+    """Returns the fields of a node or edge block, in the form of a version."""
+    found = dict(in_version(codec.decode(block), version))
     if found["kind"] == EDGE:
         found.setdefault("weight", _WEIGHT_DEFAULT)
     for name in _FIXED:
@@ -79,13 +84,14 @@ def fields_of(block: bytes) -> Fields:
     return fields
 
 
-def block_of(block: bytes, fields: Fields) -> bytes:
-    """Returns `block`, that of a node or an edge, with these fields in place of its own.
+def block_of(block: bytes, fields: Fields, version: int = FORMAT_VERSION) -> bytes:
+    """Returns `block`, that of a node or an edge, in a version and with these fields in place of
+    its own.
 
     Raises:
         InvalidInputError: kind `limit-exceeded`: together they are too large for a block.
     """
-    before: dict[str, Any] = codec.decode(block)
+    before = in_version(codec.decode(block), version)
     after = {name: before[name] for name in _FIXED}
     properties = {}
     for name, value in fields.items():

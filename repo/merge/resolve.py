@@ -28,7 +28,7 @@ from ibidem.repo.arguments import CommitInfo
 from ibidem.repo.merge.conflicts import OpenConflict, recorded_in
 from ibidem.repo.merge.documents import settled_parts
 from ibidem.repo.merge.element import read
-from ibidem.repo.merge.fields import block_of, class_of, fields_of, with_value
+from ibidem.repo.merge.fields import block_of, class_of, fields_of, version_of, with_value
 from ibidem.repo.root_check import conflict_problem
 from ibidem.repo.transaction.changeset import CONFLICTS, EDGES, NODES, ChangeSet, Publisher
 from ibidem.repo.transaction.publish import BranchPublisher, Tip
@@ -182,7 +182,9 @@ class _Case:
 
     def _merged(self, chosen: Cid, value: Mapping[str, Any], buffer: WriteBatch) -> Block:
         block = self.source.get(self.current or chosen)
-        fields, wanted = fields_of(block), fields_of(self.source.get(chosen))
+        other = self.source.get(chosen)
+        version = version_of(block, other)
+        fields, wanted = fields_of(block, version), fields_of(other, version)
         names = self.conflict.fields
         if not names and not self.conflict.deleted and not self.conflict.nodes:
             fields = wanted
@@ -191,7 +193,7 @@ class _Case:
         given = {name: _encoded(name, item, buffer) for name, item in value.items()}
         for name, item in given.items():
             fields = with_value(fields, name, {} if item is None else {name: item})
-        merged = block_of(block, fields)
+        merged = block_of(block, fields, version)
         try:
             return class_of(self.conflict.what).decode(merged)
         except CorruptError as error:

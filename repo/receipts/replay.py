@@ -30,7 +30,7 @@ from ibidem.retrieve.answer.answer import receipt_of
 from ibidem.retrieve.answer.receipt import Receipt, ReceiptItem
 from ibidem.retrieve.answer.sealed import SealedReceipt, read_receipt
 from ibidem.retrieve.query.query import Query
-from ibidem.retrieve.semantics import engine
+from ibidem.retrieve.semantics import check_version
 
 if TYPE_CHECKING:
     from ibidem.repo.core import Core
@@ -70,7 +70,7 @@ def replay(
     """
     asked = opened(_found(repository, receipt), text, key)
     revision = _revision(repository, asked, at)
-    engine(asked.semantics)
+    check_version(asked.semantics, "receipt.semantics")
     counter = _estimator_of(asked.query, estimator)
     result: Answer[Item] = ask_again(
         repository, revision, PreparedQuery(asked.query, counter, asked.rerank)

@@ -21,7 +21,7 @@ from ibidem.retrieve.filter import NodeSet, universe, view_of
 from ibidem.retrieve.graph.paths import PATHS_DEFAULT, Path, find_paths, parse_steps
 from ibidem.retrieve.listing import Order, list_nodes
 from ibidem.retrieve.query import checks
-from ibidem.retrieve.query.query import resolve
+from ibidem.retrieve.semantics import resolve
 
 if TYPE_CHECKING:
     from ibidem.index.snapshot import Snapshot

@@ -24,9 +24,9 @@ from ibidem.retrieve.lane import LaneTop
 from ibidem.retrieve.node_source import NodeSource
 from ibidem.retrieve.pipeline import dense_tops
 from ibidem.retrieve.query.options import default
-from ibidem.retrieve.query.query import Query, resolve
+from ibidem.retrieve.query.query import Query
 from ibidem.retrieve.rerank import Reranker, RerankRecord
-from ibidem.retrieve.semantics import engine
+from ibidem.retrieve.semantics import resolve, rules
 from ibidem.retrieve.tokens import HEURISTIC, TokenEstimator
 
 if TYPE_CHECKING:
@@ -192,7 +192,7 @@ def execute_asked(
     """
     store = repository.store
     result: Answer[Any] = revision.asked(
-        lambda snapshot: engine(prepared.query.semantics)(
+        lambda snapshot: rules(prepared.query.semantics).execute(
             snapshot,
             prepared.query,
             NodeSource(

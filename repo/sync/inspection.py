@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from ibidem.objects import codec
+from ibidem.objects.block import in_version
 from ibidem.objects.cid import Cid, CommitCid, RootCid, TreeCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.errors import CorruptError
@@ -176,7 +177,7 @@ class Inspection:
             return
         if need.cid.is_raw:
             raise CorruptError(f"{need.kind}: got the raw block {need.cid}, expected a value")
-        fields = codec.decode(block)
+        fields = in_version(codec.decode(block))
         if need.kind == "root":
             root = Root.from_map(fields)
             self._nodes = root.nodes

@@ -134,16 +134,16 @@ class PendingGraph:
         ):
             # A conflict about an edge that is not in the graph: putting it back settles it.
             self.settle(raw)
-        if self._labels is not None and type(value) is Node:
+        if self._labels is not None and isinstance(value, Node):
             self._labels.check_labels(value.props)
         block = value.encode()
         cid = value.CID.of(block)
         self._buffer.new[cid] = block
         self.edits.of(tree_name)[raw] = cid
-        if type(value) is Node:
+        if isinstance(value, Node):
             self._nodes[raw] = value
             self._digests.pop(raw, None)
-        elif type(value) is Edge:
+        elif isinstance(value, Edge):
             for node in (value.src, value.dst):
                 self._touching.setdefault(node.raw, set()).add(raw)
 

@@ -37,8 +37,9 @@ from ibidem.retrieve.answer.cbor_writer import (
     text_of,
 )
 from ibidem.retrieve.answer.lane_score import LaneScore, LaneScores
-from ibidem.retrieve.query.query import SEMANTICS, Query
+from ibidem.retrieve.query.query import Query
 from ibidem.retrieve.rerank import RerankRecord
+from ibidem.retrieve.semantics import check_version, read_query
 
 _ROW = head_of(4, 5) + head_of(2, ID_BYTES)
 _DIGEST = head_of(2, DIGEST_BYTES)
@@ -80,7 +81,11 @@ class Receipt:
     """By model, the digest of its files, where it is known."""
     rerank: RerankRecord | None = None
     """What the reranker said; a replay takes it in the model's place."""
-    semantics: int = SEMANTICS
+
+    @property
+    def semantics(self) -> int:
+        """The version of the rules that answered: that of the query."""
+        return self.query.semantics
 
     def encode(self) -> bytes:
         """Returns the canonical bytes.
@@ -130,15 +135,9 @@ class Receipt:
         fields = codec.decode_foreign(block)
         if not isinstance(fields, dict) or fields.get("kind") != "receipt":
             raise CorruptError(f"receipt: got {str(fields)[:60]}, expected a map of kind 'receipt'")
-        if fields.get("v") != 1 or fields.get("semantics") != SEMANTICS:
-            raise FormatError(
-                f"receipt: got v {fields.get('v')}, semantics {fields.get('semantics')}, "
-                f"expected 1 and {SEMANTICS}",
-                kind=ErrorKind.UNSUPPORTED_SEMANTICS,
-                hint="replay it with the release that made it",
-            )
         # What every version has is checked there: links, rows, digests.
         kept = ReceiptBlock.from_map(dict(fields))
+        check_version(fields["semantics"], "receipt.semantics")
         try:
             receipt = cls._read(kept)
         except FormatError:
@@ -153,7 +152,7 @@ class Receipt:
     def _read(cls, kept: ReceiptBlock) -> Self:
         return cls(
             root=kept.root,
-            query=Query.from_form(dict(kept.query)),
+            query=read_query(kept.query),
             result=kept.result,
             items=tuple(
                 ReceiptItem(NodeId(id_), NodeCid(cid.raw), score, digest, _lanes(lanes))

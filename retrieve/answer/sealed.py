@@ -18,15 +18,13 @@ from ibidem.objects import codec
 from ibidem.objects.cid import ReceiptCid, RootCid
 from ibidem.objects.errors import (
     CorruptError,
-    ErrorKind,
-    FormatError,
     InvalidInputError,
     ReplayError,
 )
 from ibidem.objects.receipt import ReceiptBlock
 from ibidem.objects.record import record
 from ibidem.retrieve.answer.receipt import Receipt
-from ibidem.retrieve.query.query import SEMANTICS
+from ibidem.retrieve.semantics import check_version
 
 KEY_BYTES = 32
 _ANY_TEXT = "a text"
@@ -102,12 +100,7 @@ def read_receipt(block: bytes) -> Receipt | SealedReceipt:
     if not isinstance(fields, dict) or "text_digest" not in fields:
         return Receipt.decode(block)
     sealed = ReceiptBlock.from_map(fields)
-    if sealed.semantics != SEMANTICS:
-        raise FormatError(
-            f"receipt: got semantics {sealed.semantics}, expected {SEMANTICS}",
-            kind=ErrorKind.UNSUPPORTED_SEMANTICS,
-            hint="replay it with the release that made it",
-        )
+    check_version(sealed.semantics, "receipt.semantics")
     if sealed.encode() != block:
         raise CorruptError("receipt: got fields that do not write back to themselves")
     # All but the text is there to be checked, so any text will do.

@@ -17,12 +17,12 @@ import numpy as np
 from ibidem.objects.ids import NodeId
 from ibidem.objects.record import record
 from ibidem.retrieve.filter import Universe
-from ibidem.retrieve.fuse import fuse
 from ibidem.retrieve.graph.neighbourhood import Int64s, Neighbourhood, Places
 from ibidem.retrieve.graph.option import Community, Decay, PageRank
 from ibidem.retrieve.lane import LaneStatus, LaneTop, best, empty_top
 from ibidem.retrieve.numbers import Float64s, rank
 from ibidem.retrieve.protocol import Ordinals
+from ibidem.retrieve.semantics import rules
 
 GRAPH, COMMUNITY = "graph", "community"
 _FLOOR = 0.0
@@ -60,7 +60,7 @@ def run_graph_lanes(scope: Universe, tops: Sequence[LaneTop]) -> list[GraphTop]:
 
 def _seeds(scope: Universe, tops: Sequence[LaneTop], count: int) -> Ordinals:
     """Returns the best nodes of the first fusion, best first."""
-    fused = fuse(tops, scope.query.fusion)
+    fused = rules(scope.query.semantics).fuse(tops, scope.query.fusion)
     nodes, _ = best(scope.view.snapshot, [fused.ordinals], [fused.scores], count)
     return nodes
 

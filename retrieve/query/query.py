@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from ibidem.objects import codec
 from ibidem.objects.config import Config
-from ibidem.objects.errors import CorruptError, ErrorKind, FormatError, InvalidInputError
+from ibidem.objects.errors import CorruptError, ErrorKind, InvalidInputError, unknown_version
 from ibidem.objects.record import record
 from ibidem.retrieve.access.policy import TrustContext, checked_trust, policy_of
 from ibidem.retrieve.diversity import Mmr, resolve_mmr
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from ibidem.retrieve.records.option import RecordOptions
 
 SEMANTICS = 1
-"""The version of every rule that decides an answer."""
+"""The version whose queries these are; others have readers of their own, see `semantics.py`."""
 
 TEXT_BYTES_MAX = 65_536
 _PLAIN = frozenset((type(None), bool, int, float, str, bytes))
@@ -142,15 +142,14 @@ class Query:
 
     @classmethod
     def from_form(cls, form: object) -> Self:
-        """Returns the query of a canonical form; it must be exactly what `form` returns."""
+        """Returns the query of a canonical form of this version; it must be exactly what `form`
+        returns."""
         if not isinstance(form, dict) or form.get("kind") != "query":
             raise CorruptError(f"query: got {str(form)[:60]}, expected a map of kind 'query'")
         if form.get("v") != 1 or form.get("semantics") != SEMANTICS:
-            raise FormatError(
-                f"query: got v {form.get('v')}, semantics {form.get('semantics')}, "
-                f"expected 1 and {SEMANTICS}",
-                kind=ErrorKind.UNSUPPORTED_SEMANTICS,
-                hint="replay it with the release that made it",
+            name, known = ("v", 1) if form.get("v") != 1 else ("semantics", SEMANTICS)
+            raise unknown_version(
+                f"query.{name}", form.get(name), (known,), ErrorKind.UNSUPPORTED_SEMANTICS
             )
         try:
             query = cls(**_fields(form))

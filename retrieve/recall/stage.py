@@ -19,7 +19,6 @@ from ibidem.retrieve.budget import Reader
 from ibidem.retrieve.filter import Universe
 from ibidem.retrieve.fuse import Fused
 from ibidem.retrieve.lane import LaneTop
-from ibidem.retrieve.lexical.lane import rank_lexical
 from ibidem.retrieve.node_source import Load
 from ibidem.retrieve.numbers import Float64s, rank
 from ibidem.retrieve.protocol import Ordinals
@@ -29,6 +28,7 @@ from ibidem.retrieve.recall.expansion import Expansion, expansions
 from ibidem.retrieve.recall.expansion_lane import expanded_top, with_expansion
 from ibidem.retrieve.recall.factors import Adjusted, Opinions, adjusted
 from ibidem.retrieve.recall.option import Recall
+from ibidem.retrieve.semantics import rules
 
 
 @record
@@ -116,6 +116,7 @@ def _expansion(scope: Universe, asked: Expansion) -> LaneTop:
     query = scope.query
     assert query.text is not None, "BUG: expansion without a text"
     forms = expansions(query.text, asked.queries, asked.letters_min)[1:]
+    rank_lexical = rules(query.semantics).rank_lexical
     found = [
         rank_lexical(replace(scope, query=replace(query, text=form, recall=None))) for form in forms
     ]

@@ -50,6 +50,8 @@ CITED = {
     "test_child_that_is_not_what_its_parent_says_is_refused",
     "6.6-a": "tests/objects/tree/test_mutate.py::test_mutate_equals_build",
     "6.9-a": "tests/objects/tree/test_verify.py::test_keys_out_of_order_are_refused",
+    "8-c": "tests/compat/test_versions.py::test_every_block_keeps_its_version",
+    "8-d": "tests/compat/test_versions.py::test_roots_of_both_merge_alike_from_both_sides",
 }
 
 

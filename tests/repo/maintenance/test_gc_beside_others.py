@@ -112,7 +112,7 @@ def test_a_question_about_the_head_is_about_the_next_where_this_is_erased_from(
     repo, other = pair
     secret = next(node.id for node in repo.query(label="Note"))
     assert secret in {item.node.id for item in repo.retrieve("note").items}
-    calls = before(monkeypatch, pipeline, "pack", lambda: other.maintenance.erase(secret))
+    calls = before(monkeypatch, pipeline, "reorder", lambda: other.maintenance.erase(secret))
     found = {item.node.id for item in repo.retrieve("note", limit=None).items}
     assert calls
     assert secret not in found

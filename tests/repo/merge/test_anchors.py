@@ -14,6 +14,7 @@ POLICIES = "tests/repo/merge/test_policies.py::"
 REBASE = "tests/repo/merge/test_rebase.py::"
 DOCUMENTS = "tests/repo/merge/test_documents.py::"
 FORGOTTEN = "tests/repo/test_forgotten.py::"
+VERSIONS = "tests/compat/test_versions.py::"
 CITED = {
     "1-a": MERGING + "test_a_branch_without_commits_of_its_own_moves",
     "1-b": MANY + "test_merges_are_the_same_to_the_byte_whoever_makes_them",
@@ -31,6 +32,7 @@ CITED = {
     "3-c": ORACLE,
     "3-d": MERGING + "test_what_together_is_too_large_for_a_block_is_a_conflict_about_the_whole",
     "3-e": LEVELS + "test_of_two_levels_the_stricter_stands_without_a_conflict",
+    "3-f": VERSIONS + "test_roots_of_both_merge_alike_from_both_sides",
     "4-a": MERGING + "test_an_edge_to_a_node_that_the_other_side_removed_is_kept_aside",
     "4-b": MERGING + "test_an_edge_to_a_node_that_the_other_side_removed_is_kept_aside",
     "4-c": MERGING + "test_an_edge_whose_ends_are_back_stays_in_its_conflict_until_it_is_settled",
@@ -47,6 +49,7 @@ CITED = {
     "7-c": "tests/oracle/test_merge.py::test_two_policies_merge_field_by_field_or_are_refused",
     "7-d": POLICIES + "test_two_names_of_a_property_are_refused_and_nothing_changes",
     "7-e": REBASE + "test_a_model_comes_with_the_vectors_of_a_commit_that_is_made_again",
+    "7-f": VERSIONS + "test_of_two_versions_that_no_base_has_the_higher_stands",
     "8-a": MERGING + "test_properties_merge_one_by_one",
     "8-b": MANY + "test_criss_cross_histories_take_both_bases_into_account",
     "8-c": MANY + "test_deep_criss_cross_is_bounded",

@@ -130,7 +130,7 @@ def test_unknown_semantics_are_refused_by_name(asked) -> None:
             read(newer)
         assert caught.value.kind == "unsupported-semantics"
     with pytest.raises(FormatError, match="version 2"):
-        repo.receipts.replay(replace(receipt, semantics=2))
+        repo.receipts.replay(replace(receipt, query=replace(receipt.query, semantics=2)))
 
 
 def test_every_flipped_byte_of_a_receipt_is_detected(asked) -> None:
