@@ -9,10 +9,9 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from ibidem.cli.render import output
-from ibidem.objects.cid import Cid
-from ibidem.objects.ids import EdgeId, NodeId
 
 if TYPE_CHECKING:
+    from ibidem.objects.cid import Cid
     from ibidem.objects.commit import Commit
     from ibidem.objects.edge import Edge
     from ibidem.objects.location import Location
@@ -45,6 +44,9 @@ def fields_json(value: object, *names: str) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
+    from ibidem.objects.cid import Cid
+    from ibidem.objects.ids import EdgeId, NodeId
+
     if isinstance(value, Cid | NodeId | EdgeId | StrEnum):
         return str(value)
     if isinstance(value, tuple | list):
