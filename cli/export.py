@@ -8,8 +8,7 @@ from pathlib import Path
 import click
 
 from ibidem.cli.options.copies import include_option, show_report
-from ibidem.cli.options.trust import trust_of, trust_option
-from ibidem.cli.session import Session, at_option, common_options, pass_session
+from ibidem.cli.session import Session, at_option, common_options, pass_session, read_trust
 
 
 @click.command("export")
@@ -19,7 +18,12 @@ from ibidem.cli.session import Session, at_option, common_options, pass_session
 @click.option("--label", metavar="TYPE", help="Only the nodes of this type at --at, no history.")
 @click.option("--full", "is_full", is_flag=True, help="Everything, and the local log.")
 @include_option
-@trust_option
+@click.option(
+    "--for",
+    "reader",
+    metavar="LEVEL[:SCOPES]",
+    help="Only what a viewer with this level and these scopes may see.",
+)
 @at_option
 @common_options
 @pass_session
@@ -33,12 +37,13 @@ def command(
     is_full: bool,
     include: tuple[str, ...],
     at: str,
+    reader: str | None,
 ) -> None:
     """Write the repository to the new FILE, a CAR
 
     The file holds every branch and tag with its history. `-` writes to standard output. With
-    --label it holds one commit with the nodes of one type, with --trust one with what a caller
-    may see, and nothing of the rest. With --since, whoever imports it must have REV. Indexes are
+    --label it holds one commit with the nodes of one type, with --for one with what a viewer may
+    see, and nothing of the rest. With --since, whoever imports it must have REV. Indexes are
     never in it, the local log only with --full.
 
     \b
@@ -46,16 +51,17 @@ def command(
       repo export all.car
       repo export week.car --branch main --since main@{2026-01-01T00:00:00Z}
       repo export facts.car --label Fact
+      repo export east.car --for low:east
     """
-    is_part = label is not None or session.trust is not None
+    is_part = label is not None or reader is not None
     if is_part and (branch or since or is_full or include):
-        raise click.UsageError("--label and --trust write one state, without the other options")
+        raise click.UsageError("--label and --for write one state, without the other options")
     if not is_part and at != "HEAD":
-        raise click.UsageError("--at goes with --label and --trust; see --branch and --since")
+        raise click.UsageError("--at goes with --label and --for; see --branch and --since")
     target = sys.stdout.buffer if file == "-" else Path(file)
     with session.open() as repository:
         if is_part:
-            trust = trust_of(session)
+            trust = read_trust(reader)
             report = repository.sync.export_part(target, at=at, label=label, trust=trust)
         else:
             report = repository.sync.export(

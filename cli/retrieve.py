@@ -58,7 +58,7 @@ def command(
         # Nothing keeps the root that an answer without erased nodes is about.
         made = None if erased else result.receipt
         receipt = None if made is None else str(made.cid)
-        commit = None if revision.commit is None else str(revision.commit.cid)
+        commit = None if revision.commit_cid is None else str(revision.commit_cid)
     if session.json:
         output.emit(
             "retrieve",

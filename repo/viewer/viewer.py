@@ -1,0 +1,270 @@
+"""A repository as a restricted viewer holds it: what the table gives him, and nothing else.
+
+He asks revisions that he can name without knowing the history: the head, a branch, a tag, or a CID
+that an answer has told him. What he writes, he writes about what he sees, so a write says no more
+of what is hidden than a read does.
+
+Spec: trust 6.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Unpack
+
+from ibidem.objects.cid import Cid, CommitCid, RootCid
+from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.ids import EdgeId, NodeId
+from ibidem.repo.revspec import HEAD
+from ibidem.repo.viewer.exposure import Proxy, not_permitted
+from ibidem.repo.viewer.notes import ViewerNotes
+from ibidem.repo.viewer.revision import ViewerRevision
+from ibidem.repo.viewer.transaction import ViewerTransaction
+from ibidem.retrieve.access.policy import Decision, TrustContext, decide, policy_of
+from ibidem.store.closing import Closing
+
+if TYPE_CHECKING:
+    from ibidem.objects.node import Node
+    from ibidem.repo.merge.conflicts import OpenConflict
+    from ibidem.repo.repository import Repository
+    from ibidem.repo.retrieval.retrieve import Retriever
+    from ibidem.repo.retrieval.signature import ListingOptions, PacksOptions, RetrieveOptions
+    from ibidem.retrieve.answer.answer import Answer
+    from ibidem.retrieve.answer.item import Item
+    from ibidem.retrieve.answer.receipt import Receipt
+    from ibidem.retrieve.answer.sealed import SealedReceipt
+    from ibidem.retrieve.context.pack import Pack
+    from ibidem.retrieve.context.prompt import Citation, Prompt
+    from ibidem.retrieve.tokens import TokenEstimator
+
+
+class Viewer(Proxy, Closing):
+    """A repository as a viewer who may not see everything uses it."""
+
+    proxy_of = "Repository"
+
+    def __init__(self, repository: Repository, trust: TrustContext, author: str) -> None:
+        """Takes a repository, its viewer, and the author of what he writes.
+
+        Raises:
+            InvalidInputError: no context, or one that sees everything.
+        """
+        if type(trust) is not TrustContext or trust.everything:
+            raise InvalidInputError(
+                f"trust: got {trust!r:.80}, expected the TrustContext of a viewer who may not see "
+                "everything",
+                hint="whoever sees everything uses the repository itself",
+            )
+        self._repository = repository
+        self._author = author
+        self.trust = trust
+        """Who this is for."""
+
+    def __repr__(self) -> str:
+        return f"<Viewer level {self.trust.level}>"
+
+    def close(self) -> None:
+        """Closes the repository."""
+        self._repository.close()
+
+    def as_viewer(self, trust: TrustContext, *, author: str = "") -> Viewer:
+        """Returns this, for the viewer that it is for.
+
+        Raises:
+            InvalidInputError: kind `not-permitted`: another viewer.
+        """
+        if trust != self.trust:
+            raise not_permitted("another viewer")
+        return Viewer(self._repository, trust, author or self._author)
+
+    # -- names ---------------------------------------------------------------------------------
+
+    @property
+    def head(self) -> CommitCid | None:
+        """The commit of the current branch; None before the first."""
+        return self._repository.head
+
+    @property
+    def current_branch(self) -> str:
+        """The current branch."""
+        return self._repository.current_branch
+
+    def branches(self) -> dict[str, CommitCid]:
+        """Returns the branches that have commits, by name."""
+        return self._repository.branches()
+
+    def tags(self) -> dict[str, CommitCid]:
+        """Returns the tags, by name."""
+        return self._repository.tags()
+
+    def resolve(self, rev: object, *, missing_ok: bool = False) -> CommitCid | None:
+        """Returns the commit that a revision names; `at` says which a viewer can name."""
+        return self._repository.resolve(self._nameable(rev), missing_ok=missing_ok)
+
+    def now(self, time: int | datetime | None = None) -> int:
+        """Returns a time in microseconds since 1970 UTC: the one given, else the clock's."""
+        return self._repository.now(time)
+
+    # -- reading and asking --------------------------------------------------------------------
+
+    def at(
+        self, rev: object = HEAD, *, trust: TrustContext | None = None, allow_erased: bool = False
+    ) -> ViewerRevision:
+        """Returns the graph at a revision as this viewer sees it.
+
+        Args:
+            rev: HEAD, the name of a branch or a tag, or a whole CID of a commit or a root.
+
+        Raises:
+            InvalidInputError: kind `not-permitted`: another revision, or another viewer.
+        """
+        if trust not in (None, self.trust):
+            raise not_permitted("another viewer")
+        if allow_erased:
+            raise not_permitted("allow_erased")
+        return ViewerRevision(self._repository.at(self._nameable(rev), trust=self.trust))
+
+    def retrieve(self, text: str | None = None, **options: Unpack[RetrieveOptions]) -> Answer[Item]:
+        """Returns the ranked answer at the head; see `Repository.retrieve`."""
+        return self.at().retrieve(text, **options)
+
+    def retriever(self, rev: object = HEAD) -> Retriever:
+        """Returns a question to put together step by step."""
+        from ibidem.repo.retrieval.retrieve import Retriever
+
+        return Retriever(self.at(rev).retrieve)
+
+    def packs(self, text: str | None = None, **options: Unpack[PacksOptions]) -> Answer[Pack]:
+        """Returns hits at the head with what stands around them; see `Repository.packs`."""
+        return self.at().packs(text, **options)
+
+    def prompt(
+        self,
+        question: str,
+        packs: Answer[Pack] | None = None,
+        *,
+        style: str = "qa",
+        **options: Unpack[PacksOptions],
+    ) -> Prompt:
+        """Returns a prompt with numbered sources; see `Repository.prompt`."""
+        return self.at().prompt(question, packs, style=style, **options)
+
+    def verify_citation(self, citation: Citation, *, trust: TrustContext | None = None) -> bool:
+        """Tells whether a citation is true for this viewer."""
+        if trust not in (None, self.trust):
+            raise not_permitted("another viewer")
+        return self._repository.verify_citation(citation, trust=self.trust)
+
+    def query(self, **options: Unpack[ListingOptions]) -> list[Node]:
+        """Returns every node at the head with a label and properties, by id."""
+        return self.at().query(**options)
+
+    def conflicts(self, rev: object = HEAD) -> list[OpenConflict]:
+        """Returns the open conflicts of a revision, by id, of which the viewer sees both ends of
+        the edge, or every version of the node with all its parts."""
+        revision = self.at(rev)
+        found = self._repository.conflicts(self._nameable(rev))
+        return [one for one in found if self._is_known(revision, one)]
+
+    # -- namespaces ----------------------------------------------------------------------------
+
+    @cached_property
+    def notes(self) -> ViewerNotes:
+        """Annotations about what is seen."""
+        return ViewerNotes(self._repository, self.at, self._author)
+
+    @cached_property
+    def receipts(self) -> ViewerReceipts:
+        """The receipts of this viewer's answers."""
+        return ViewerReceipts(self._repository, self.trust)
+
+    # -- writing -------------------------------------------------------------------------------
+
+    def transaction(
+        self,
+        *,
+        author: str = "",
+        message: str = "",
+        time: int | datetime | None = None,
+        on_conflict: str = "record",
+    ) -> ViewerTransaction:
+        """Begins a transaction on the current branch about what this viewer sees.
+
+        Args:
+            author: that of the viewer, where he has one; another one is refused.
+        """
+        if self._author and author not in ("", self._author):
+            raise not_permitted("another author")
+        tx = self._repository.transaction(
+            author=self._author or author, message=message, time=time, on_conflict=on_conflict
+        )
+        return ViewerTransaction(tx, self._repository.at(tx.base.cid, trust=self.trust))
+
+    def _nameable(self, rev: object) -> object:
+        """Returns a revision that can be named without knowing the history."""
+        if rev == HEAD or isinstance(rev, (CommitCid, RootCid)):
+            return rev
+        if isinstance(rev, str):
+            if rev in self._repository.branches() or rev in self._repository.tags():
+                return rev
+            try:
+                return CommitCid(Cid.parse(rev).raw)
+            except InvalidInputError:
+                pass
+        raise not_permitted("this revision")
+
+    def _is_known(self, revision: ViewerRevision, one: OpenConflict) -> bool:
+        from ibidem.objects.node import Node
+
+        if isinstance(one.id, EdgeId):
+            return revision.is_edge_visible(one.id)
+        policy = policy_of(revision.config)
+        assert policy is not None, "BUG: a viewer without a policy"
+        assert isinstance(one.id, NodeId), "BUG: a conflict of something else"
+        if not revision.is_visible(one.id):
+            return False
+        sides = [one.value, one.conflict.base, *one.conflict.sides]
+        versions = [
+            Node.decode(self._repository.core.store.get(cid)) for cid in sides if cid is not None
+        ]
+        return all(
+            decide(policy, self.trust, version.props) is Decision.FULL
+            and all(revision.is_visible(part.id) for part in version.children)
+            for version in versions
+        )
+
+
+class ViewerReceipts(Proxy):
+    """The receipts of a viewer's answers: to replay."""
+
+    proxy_of = "Receipts"
+
+    def __init__(self, repository: Repository, trust: TrustContext) -> None:
+        self._repository = repository
+        self._trust = trust
+
+    def replay(
+        self,
+        receipt: Receipt | SealedReceipt,
+        *,
+        estimator: str | TokenEstimator | None = None,
+        text: str | None = None,
+        key: bytes | None = None,
+    ) -> Answer[Item]:
+        """Asks again what a receipt says was asked; as `Receipts.replay`.
+
+        Raises:
+            InvalidInputError: kind `not-permitted`: the receipt of another viewer, or a name of one
+                where the receipt itself is needed.
+        """
+        from ibidem.repo.receipts.replay import opened
+        from ibidem.retrieve.answer.receipt import Receipt
+        from ibidem.retrieve.answer.sealed import SealedReceipt
+
+        if not isinstance(receipt, (Receipt, SealedReceipt)):
+            raise not_permitted("a receipt by its name")
+        own = opened(receipt, text, key)
+        if own.query.trust != self._trust:
+            raise not_permitted("the receipt of another viewer")
+        return self._repository.receipts.replay(own, estimator=estimator)
