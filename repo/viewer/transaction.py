@@ -117,11 +117,6 @@ class ViewerTransaction(Proxy):
             raise not_permitted(f"Transaction.update_node({name}=…)")
         self._tx.update_node(id, **fields)
 
-    def remove_node(self, id: NodeId) -> None:  # noqa: A002
-        """Stages the removal of a node that is seen, with its edges and vectors."""
-        self.node(id)
-        self._tx.remove_node(id)
-
     def node(self, id: NodeId) -> Node:  # noqa: A002
         """Returns a node as it is staged, tombstoned or not.
 
@@ -140,8 +135,8 @@ class ViewerTransaction(Proxy):
             return found
         if not self._graph.is_visible(id):
             return None
-        visible = {part.id for part in self._graph.node(id, include_tombstoned=True).children}
-        return _with_parts(found, visible)
+        children = self._graph.node(id, include_tombstoned=True).children
+        return found if found.children == children else changed(found, children=children)
 
     def tombstone(self, id: NodeId, *, reason: str = "") -> None:  # noqa: A002
         """Stages a tombstone on a node that is seen."""
@@ -214,9 +209,3 @@ class ViewerTransaction(Proxy):
 
     def _joins(self, edge: Edge) -> bool:
         return all(self.find_node(end) is not None for end in (edge.src, edge.dst))
-
-
-def _with_parts(node: Node, visible: set[NodeId]) -> Node:
-    if all(part.id in visible for part in node.children):
-        return node
-    return changed(node, children=tuple(part for part in node.children if part.id in visible))

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Unpack
 
 from ibidem.objects.cid import Cid, CommitCid, RootCid
 from ibidem.objects.errors import InvalidInputError
-from ibidem.objects.ids import EdgeId, NodeId
+from ibidem.objects.ids import NodeId
 from ibidem.repo.revspec import HEAD
 from ibidem.repo.viewer.exposure import Proxy, not_permitted
 from ibidem.repo.viewer.notes import ViewerNotes
 from ibidem.repo.viewer.revision import ViewerRevision
 from ibidem.repo.viewer.transaction import ViewerTransaction
-from ibidem.retrieve.access.policy import Decision, TrustContext, decide, policy_of
+from ibidem.retrieve.access.policy import TrustContext
 from ibidem.store.closing import Closing
 
 if TYPE_CHECKING:
@@ -161,11 +161,18 @@ class Viewer(Proxy, Closing):
         return self.at().query(**options)
 
     def conflicts(self, rev: object = HEAD) -> list[OpenConflict]:
-        """Returns the open conflicts of a revision, by id, of which the viewer sees both ends of
-        the edge, or every version of the node with all its parts."""
+        """Returns the open conflicts of a revision about nodes that are seen, and about edges
+        between such nodes, by id."""
         revision = self.at(rev)
-        found = self._repository.conflicts(self._nameable(rev))
-        return [one for one in found if self._is_known(revision, one)]
+        return [
+            one
+            for one in self._repository.conflicts(self._nameable(rev))
+            if (
+                revision.is_visible(one.id)
+                if isinstance(one.id, NodeId)
+                else revision.is_edge_visible(one.id)
+            )
+        ]
 
     # -- namespaces ----------------------------------------------------------------------------
 
@@ -213,26 +220,6 @@ class Viewer(Proxy, Closing):
             except InvalidInputError:
                 pass
         raise not_permitted("this revision")
-
-    def _is_known(self, revision: ViewerRevision, one: OpenConflict) -> bool:
-        from ibidem.objects.node import Node
-
-        if isinstance(one.id, EdgeId):
-            return revision.is_edge_visible(one.id)
-        policy = policy_of(revision.config)
-        assert policy is not None, "BUG: a viewer without a policy"
-        assert isinstance(one.id, NodeId), "BUG: a conflict of something else"
-        if not revision.is_visible(one.id):
-            return False
-        sides = [one.value, one.conflict.base, *one.conflict.sides]
-        versions = [
-            Node.decode(self._repository.core.store.get(cid)) for cid in sides if cid is not None
-        ]
-        return all(
-            decide(policy, self.trust, version.props) is Decision.FULL
-            and all(revision.is_visible(part.id) for part in version.children)
-            for version in versions
-        )
 
 
 class ViewerReceipts(Proxy):

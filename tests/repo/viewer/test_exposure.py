@@ -1,4 +1,7 @@
-"""The allow-list is whole: all that can be called has a row, and a viewer holds what it says."""
+"""The allow-list is whole: all that can be called has a row, and a viewer holds what it says.
+
+Spec: trust [6-a], [6-c].
+"""
 
 from __future__ import annotations
 
