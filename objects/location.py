@@ -86,13 +86,13 @@ class Measures:
     stand for a source without end. That is found out here, in the time that the parts take.
     """
 
-    def __init__(self, read: Callable[[NodeId], Part | None]) -> None:
-        """Takes what reads a part; a part for which it returns None is taken for one of the size
-        that its parent says."""
+    def __init__(self, read: Callable[[bytes], Part | None]) -> None:
+        """Takes what reads a part by the bytes of its id; a part for which it returns None is taken
+        for one of the size that its parent says."""
         self._read = read
-        self._known: dict[NodeId, Measure] = {}
+        self._known: dict[bytes, Measure] = {}
 
-    def of(self, part_id: NodeId) -> Measure:
+    def of(self, part_id: bytes) -> Measure:
         """Returns what the source of a part comes to.
 
         Raises:
@@ -100,7 +100,7 @@ class Measures:
                 `limit-exceeded`: there are over DOCUMENT_PARTS_MAX parts or DOCUMENT_BYTES_MAX
                 bytes, or they nest over DOCUMENT_DEPTH_MAX deep.
         """
-        above: dict[NodeId, Part] = {}
+        above: dict[bytes, Part] = {}
         stack = [part_id]
         while stack:
             id_ = stack[-1]
@@ -117,20 +117,21 @@ class Measures:
                 above[id_] = part
                 _check("depth", id_, len(above), DOCUMENT_DEPTH_MAX)
                 for child in reversed(part.children):
-                    if child.id in above:
+                    raw = child.id.raw
+                    if raw in above:
                         raise CorruptError(f"children: part {child.id} contains itself")
-                    if child.id not in self._known:
-                        stack.append(child.id)
+                    if raw not in self._known:
+                        stack.append(raw)
         return self._known[part_id]
 
-    def forget(self, part_id: NodeId) -> None:
+    def forget(self, part_id: bytes) -> None:
         """Forgets what the source of one part comes to; those above it are to be forgotten too."""
         self._known.pop(part_id, None)
 
-    def _summed(self, id_: NodeId, part: Part) -> Measure:
+    def _summed(self, id_: bytes, part: Part) -> Measure:
         size_bytes, part_count, depth = part.own_bytes, 1, 0
         for child in part.children:
-            below = self._known[child.id]
+            below = self._known[child.id.raw]
             depth = max(depth, below.depth)
             if not part.is_joined:
                 continue
@@ -184,7 +185,8 @@ def source_text(part_id: NodeId, node: Callable[[NodeId], Node]) -> str:
     """
     pieces: dict[NodeId, tuple[str | NodeId, ...]] = {}
 
-    def read(id_: NodeId) -> Part:
+    def read(raw: bytes) -> Part:
+        id_ = NodeId(raw)
         part = node(id_)
         if part.ntype not in CONTAINERS:
             pieces[id_] = (part.summary or "",)
@@ -193,7 +195,7 @@ def source_text(part_id: NodeId, node: Callable[[NodeId], Node]) -> str:
         pieces[id_] += (part.tail,)
         return Part.of(part)
 
-    Measures(read).of(part_id)
+    Measures(read).of(part_id.raw)
     found: list[str] = []
     stack: list[str | NodeId] = [part_id]
     while stack:
@@ -259,10 +261,10 @@ def locate(
     )
 
 
-def _check(noun: str, part_id: NodeId, found: int, most: int) -> None:
+def _check(noun: str, part_id: bytes, found: int, most: int) -> None:
     if found > most:
         raise CorruptError(
-            f"children: the source of part {part_id} has {found} {noun} or more, "
+            f"children: the source of part {part_id.hex()} has {found} {noun} or more, "
             f"expected at most {most}",
             kind=ErrorKind.LIMIT_EXCEEDED,
         )

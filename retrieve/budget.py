@@ -9,7 +9,7 @@ Spec: retrieval 8.3.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field
 from types import MappingProxyType
@@ -132,6 +132,7 @@ def pack(ranking: Ranking, reader: Reader, *, limit: int | None, budget: int | N
     skipped: list[int] = []
     costs: list[int] = []
     used, stop, reason = 0, len(ranking), DropReason.LIMIT
+    waiting: Iterator[NodeCid] = iter(())
     ahead, last = 0, len(ranking) if limit is None or budget is not None else limit
     for index in range(len(ranking)):
         if limit is not None and len(taken) >= limit:
@@ -144,8 +145,10 @@ def pack(ranking: Ranking, reader: Reader, *, limit: int | None, budget: int | N
             first = _AHEAD_NODES_MIN if limit is None else min(limit, _AHEAD_NODES_MIN)
             ahead += min(max(index, first), _AHEAD_NODES_MAX)
             ahead = min(ahead, last, len(ranking))
-            reader.read_ahead([ranking.cid(place) for place in range(index, ahead)])
-        cid = ranking.cid(index)
+            cids = [ranking.cid(place) for place in range(index, ahead)]
+            reader.read_ahead(cids)
+            waiting = iter(cids)
+        cid = next(waiting)
         node, rendered, tokens = reader.read(cid)
         if budget is not None and used + tokens > budget:
             skipped.append(index)

@@ -25,7 +25,7 @@ from ibidem.retrieve.access.restricted_snapshot import batch_loader, loader, res
 from ibidem.retrieve.answer.answer import Answer, AnyItem
 from ibidem.retrieve.answer.drops import DROPS_LISTED_MAX, Drops
 from ibidem.retrieve.answer.item import Item
-from ibidem.retrieve.answer.lane_score import LaneScore
+from ibidem.retrieve.answer.lane_score import LaneScore, LaneScores
 from ibidem.retrieve.answer.neighbours import neighbour_lines
 from ibidem.retrieve.answer.staleness import count_stale
 from ibidem.retrieve.answer.warning import Warning, WarningCode, capped  # noqa: A004
@@ -91,7 +91,7 @@ def execute(
             found.ranking.score(one.place),
             one.rendered,
             one.tokens,
-            MappingProxyType(scores),
+            LaneScores(scores),
             paths,
         )
         for one, scores, paths in zip(

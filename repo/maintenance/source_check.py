@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 
 from ibidem.objects.cid import Cid, TreeCid
 from ibidem.objects.errors import CorruptError, NotFoundError
-from ibidem.objects.ids import NodeId
 from ibidem.objects.location import Measures, Part
 from ibidem.objects.node import Node
 from ibidem.objects.tree import Tree, diff
@@ -35,7 +34,7 @@ _CHILDREN = b"children"
 
 PartsAt = Callable[[Sequence[Cid]], Iterable[Part | None]]
 """The parts in blocks of nodes, None for a node that lists nothing."""
-PartsOf = Callable[[Sequence[NodeId]], Iterable[Part | None]]
+PartsOf = Callable[[Sequence[bytes]], Iterable[Part | None]]
 """The parts of some nodes, None for one that lists nothing or is not there."""
 
 
@@ -45,13 +44,13 @@ def part_in(block: bytes) -> Part | None:
     return Part.of(node) if node is not None and node.children else None
 
 
-def new_parts(id_: NodeId, part: Part, before: Part | None) -> list[NodeId]:
+def new_parts(id_: bytes, part: Part, before: Part | None) -> list[bytes]:
     """Returns what has to be measured where a node lists other parts than before: the node itself
     where it listed none, otherwise what it did not list."""
     if before is None:
         return [id_]
-    known = {child.id for child in before.children}
-    return [child.id for child in part.children if child.id not in known]
+    known = {child.id.raw for child in before.children}
+    return [child.id.raw for child in part.children if child.id.raw not in known]
 
 
 class SourceCheck:
@@ -83,14 +82,14 @@ class SourceCheck:
         if before != self._last or len(self._known) > _KNOWN_MAX:
             self._known = KnownParts()
         self._last = None
-        starts: dict[NodeId, Cid] = {}
+        starts: dict[bytes, Cid] = {}
         changes = diff(self._source, before, nodes)
         while batch := list(islice(changes, _BATCH)):
-            self._known.forget(NodeId(key) for key, _, _ in batch)
+            self._known.forget(key for key, _, _ in batch)
             there = [(key, was, cid) for key, was, cid in batch if cid is not None]
             parts = self._parts_at([cid for _, _, cid in there])
             lists = [
-                (NodeId(key), was, cid, part)
+                (key, was, cid, part)
                 for (key, was, cid), part in zip(there, parts, strict=True)
                 if part is not None
             ]
@@ -100,8 +99,8 @@ class SourceCheck:
                     starts.setdefault(start, cid)
         tree = Tree(self._source, nodes)
 
-        def parts_of(ids: Sequence[NodeId]) -> Iterator[Part | None]:
-            cids = tree.get_many([id_.raw for id_ in ids])
+        def parts_of(ids: Sequence[bytes]) -> Iterator[Part | None]:
+            cids = tree.get_many(ids)
             found = iter(self._parts_at([cid for cid in cids if cid is not None]))
             return (None if cid is None else next(found) for cid in cids)
 
@@ -131,15 +130,15 @@ class KnownParts:
 
     def __init__(self) -> None:
         """Knows nothing yet."""
-        self._parts: dict[NodeId, Part | None] = {}
+        self._parts: dict[bytes, Part | None] = {}
         """With a part, all that stands below it."""
-        self._above: dict[NodeId, set[NodeId]] = {}
+        self._above: dict[bytes, set[bytes]] = {}
         self._measures = Measures(self._parts.get)
 
     def __len__(self) -> int:
         return len(self._parts)
 
-    def forget(self, ids: Iterable[NodeId]) -> None:
+    def forget(self, ids: Iterable[bytes]) -> None:
         """Forgets nodes that changed, and what stands above them."""
         waiting = list(ids) if self._parts else []
         while waiting:
@@ -149,8 +148,8 @@ class KnownParts:
             waiting.extend(self._above.pop(id_, ()))
 
     def problems(
-        self, ids: Sequence[NodeId], parts_of: PartsOf
-    ) -> Iterator[tuple[NodeId, CorruptError]]:
+        self, ids: Sequence[bytes], parts_of: PartsOf
+    ) -> Iterator[tuple[bytes, CorruptError]]:
         """Yields those of some nodes that contain themselves or whose source is over the limits.
 
         Args:
@@ -163,8 +162,8 @@ class KnownParts:
             level = set()
             for id_, part in found.items():
                 for child in () if part is None else part.children:
-                    self._above.setdefault(child.id, set()).add(id_)
-                    level.add(child.id)
+                    self._above.setdefault(child.id.raw, set()).add(id_)
+                    level.add(child.id.raw)
         for id_ in ids:
             try:
                 self._measures.of(id_)

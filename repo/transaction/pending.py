@@ -309,22 +309,20 @@ class PendingGraph:
         blocks = {raw: new.get(cid, b"") for raw, cid in staged.items() if cid is not None}
         parts = {raw: part for raw, block in blocks.items() if (part := part_in(block)) is not None}
 
-        def parts_of(ids: Sequence[NodeId]) -> Iterator[Part | None]:
+        def parts_of(ids: Sequence[bytes]) -> Iterator[Part | None]:
             with suppress(IbidemError):  # then each is asked for by itself
-                self._read_level(id_.raw for id_ in ids)
-            for id_ in ids:
-                found = parts.get(id_.raw)
-                if id_.raw not in staged:
+                self._read_level(ids)
+            for raw in ids:
+                found = parts.get(raw)
+                if raw not in staged:
                     with suppress(NotFoundError):  # it is lost or erased, and stays as it was
-                        node = self.node(id_.raw)
+                        node = self.node(raw)
                         found = Part.of(node) if node is not None and node.children else None
                 yield found
 
         before = self._stored_parts(parts)
         starts = dict.fromkeys(
-            start
-            for raw, part in parts.items()
-            for start in new_parts(NodeId(raw), part, before.get(raw))
+            start for raw, part in parts.items() for start in new_parts(raw, part, before.get(raw))
         )
         for _, error in KnownParts().problems(list(starts), parts_of):
             raise InvalidInputError(str(error), kind=_kind_of(error)) from error

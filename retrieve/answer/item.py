@@ -26,7 +26,7 @@ from ibidem.retrieve.answer.cbor_writer import (
     real_of,
     text_of,
 )
-from ibidem.retrieve.answer.lane_score import LaneScore, encode_lanes
+from ibidem.retrieve.answer.lane_score import LaneScores
 
 _ID, _CID, _LANES, _SCORE, _TOKENS, _RENDERED = keys_of(
     *("id", "cid", "lanes", "score", "tokens", "rendered")
@@ -51,7 +51,7 @@ class RankedNode(Protocol):
         """The score it was ranked by."""
 
     @property
-    def lanes(self) -> Mapping[str, LaneScore]:
+    def lanes(self) -> LaneScores:
         """What each lane said about it."""
 
 
@@ -90,7 +90,7 @@ class Item:
     score: float
     rendered: str
     tokens: int
-    lanes: Mapping[str, LaneScore]
+    lanes: LaneScores
     paths: Mapping[str, tuple[NodeId, ...]] = field(default_factory=empty, compare=False)
     """By lane that walked edges, a shortest way from a seed to this node. No part of
     `to_bytes()`."""
@@ -109,7 +109,7 @@ class Item:
         """Returns the canonical bytes."""
         return b"".join(
             (
-                *(_ID, self.node.id.raw, _CID, self.cid.raw, _LANES, encode_lanes(self.lanes)),
+                *(_ID, self.node.id.raw, _CID, self.cid.raw, _LANES, self.lanes.encode()),
                 *(_SCORE, real_of(self.score), _TOKENS, count_of(self.tokens)),
                 *(_RENDERED, text_of(self.rendered)),
             )

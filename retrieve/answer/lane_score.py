@@ -5,10 +5,11 @@ Spec: retrieval 9.2.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
+from ibidem.objects.block import EMPTY
 from ibidem.retrieve.answer.cbor_writer import count_of, head_of, ordered, reals_of
 
 
@@ -23,13 +24,39 @@ class LaneScore(NamedTuple):
     """What it added to the fused score."""
 
 
-def encode_lanes(lanes: Mapping[str, LaneScore]) -> bytes:
-    """Returns the canonical bytes of what lanes said: by lane, [rank, score, contribution]."""
-    parts = [head_of(5, len(lanes))]
-    for key, name in _lane_keys(tuple(lanes)):
-        rank, score, share = lanes[name]
-        parts += (key, count_of(rank), reals_of(score, share))
-    return b"".join(parts)
+class LaneScores(Mapping[str, LaneScore]):
+    """What each lane said about a node.
+
+    The canonical bytes are made once: an answer and its receipt both hold them.
+    """
+
+    def __init__(self, scores: Mapping[str, LaneScore] = EMPTY) -> None:
+        """Takes over scores by lane, which must not change afterwards."""
+        self._scores = scores
+        self._encoded = b""
+
+    def __getitem__(self, lane: str) -> LaneScore:
+        return self._scores[lane]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._scores)
+
+    def __len__(self) -> int:
+        return len(self._scores)
+
+    def __repr__(self) -> str:
+        return f"LaneScores({dict(self._scores)!r})"
+
+    def encode(self) -> bytes:
+        """Returns the canonical bytes: by lane, [rank, score, contribution]."""
+        if not self._encoded:
+            scores = self._scores
+            parts = [head_of(5, len(scores))]
+            for key, name in _lane_keys(tuple(scores)):
+                rank, score, share = scores[name]
+                parts += (key, count_of(rank), reals_of(score, share))
+            self._encoded = b"".join(parts)
+        return self._encoded
 
 
 @lru_cache(maxsize=256)

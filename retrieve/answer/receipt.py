@@ -36,7 +36,7 @@ from ibidem.retrieve.answer.cbor_writer import (
     real_of,
     text_of,
 )
-from ibidem.retrieve.answer.lane_score import LaneScore, encode_lanes
+from ibidem.retrieve.answer.lane_score import LaneScore, LaneScores
 from ibidem.retrieve.query.query import SEMANTICS, Query
 from ibidem.retrieve.rerank import RerankRecord
 
@@ -53,7 +53,7 @@ class ReceiptItem:
     score: float
     digest: bytes
     """blake3 of the rendered text, 32 bytes."""
-    lanes: Mapping[str, LaneScore] = field(default_factory=empty)
+    lanes: LaneScores = field(default_factory=LaneScores)
     """What each lane said about it."""
 
     def encode(self) -> bytes:
@@ -61,7 +61,7 @@ class ReceiptItem:
         return b"".join(
             (
                 *(_ROW, self.id.raw, LINK_HEAD, self.cid.raw, real_of(self.score)),
-                *(_DIGEST, self.digest, encode_lanes(self.lanes)),
+                *(_DIGEST, self.digest, self.lanes.encode()),
             )
         )
 
@@ -166,7 +166,7 @@ class Receipt:
         )
 
 
-def _lanes(said: Mapping[str, Any]) -> dict[str, LaneScore]:
+def _lanes(said: Mapping[str, Any]) -> LaneScores:
     """Returns what each lane said of an item."""
     for name, row in said.items():
         is_row = isinstance(row, list) and len(row) == 3
@@ -175,7 +175,7 @@ def _lanes(said: Mapping[str, Any]) -> dict[str, LaneScore]:
                 f"items: got {row!r:.80} of lane {name!r:.40}, "
                 "expected [rank from 1, score, contribution], the last two floats"
             )
-    return {name: LaneScore(*row) for name, row in said.items()}
+    return LaneScores({name: LaneScore(*row) for name, row in said.items()})
 
 
 def _limit(error: IbidemError) -> ErrorKind | None:

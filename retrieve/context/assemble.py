@@ -25,7 +25,7 @@ from ibidem.objects.text import node_text
 from ibidem.retrieve.access.restricted_snapshot import restrict
 from ibidem.retrieve.answer.answer import Answer
 from ibidem.retrieve.answer.drops import DROPS_LISTED_MAX, Drop, DropReason, Drops
-from ibidem.retrieve.answer.lane_score import LaneScore
+from ibidem.retrieve.answer.lane_score import LaneScore, LaneScores
 from ibidem.retrieve.answer.render import render
 from ibidem.retrieve.answer.staleness import count_stale
 from ibidem.retrieve.context.group import Group, grouped, ids_of, in_order
@@ -245,7 +245,7 @@ class _Making:
                 cid,
                 None if hit.spot is None else hit.spot.place,
                 hit.score,
-                MappingProxyType(said),
+                LaneScores(said),
                 self._spans(shown.get(node.id)),
             )
             for hit, (cid, node), said in zip(found, nodes, lanes, strict=True)

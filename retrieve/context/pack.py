@@ -23,7 +23,7 @@ from ibidem.retrieve.answer.cbor_writer import (
     real_of,
     text_of,
 )
-from ibidem.retrieve.answer.lane_score import LaneScore, encode_lanes
+from ibidem.retrieve.answer.lane_score import LaneScores
 
 BETWEEN = "\n\n"
 """What joins the texts of a pack's members."""
@@ -48,7 +48,7 @@ class Hit(NamedTuple):
     cid: NodeCid
     ord: int | None
     score: float
-    lanes: Mapping[str, LaneScore]
+    lanes: LaneScores
     spans: tuple[tuple[int, int], ...]
     """Where its own text matches, in code points; only for members."""
 
@@ -185,7 +185,7 @@ def _hit(hit: Hit) -> bytes:
             link_of(hit.cid),
             count_of(hit.ord),
             real_of(hit.score),
-            encode_lanes(hit.lanes),
+            hit.lanes.encode(),
             array_of(array_of(map(count_of, span)) for span in hit.spans),
         )
     )

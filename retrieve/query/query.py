@@ -42,6 +42,8 @@ SEMANTICS = 1
 """The version of every rule that decides an answer."""
 
 TEXT_BYTES_MAX = 65_536
+_PLAIN = frozenset((type(None), bool, int, float, str, bytes))
+"""The types of fields that are their own canonical form."""
 _FUSION = Fusion()
 _MATCH = Match()
 
@@ -114,11 +116,13 @@ class Query:
 
     def form(self) -> dict[str, Any]:
         """Returns the canonical form: every field, the last four only where they are asked for."""
-        kind = {"kind": "query", "v": 1, "semantics": self.semantics}
-        written = {name: _written(getattr(self, name)) for name in _READERS}
-        optional = {name: _written(getattr(self, name)) for name in _OPTIONAL_READERS}
-        given = {name: value for name, value in optional.items() if value is not None}
-        return {**given, **kind, **written}
+        form = {name: _written(getattr(self, name)) for name in _READERS}
+        for name in _OPTIONAL_READERS:
+            value = getattr(self, name)
+            if value is not None:
+                form[name] = _written(value)
+        form["kind"], form["v"], form["semantics"] = "query", 1, self.semantics
+        return form
 
     def encode(self) -> bytes:
         """Returns the canonical bytes, made once: the answer and its receipt both hold them."""
@@ -173,36 +177,40 @@ def resolve(config: Config, **given: Unpack[QueryOptions]) -> Query:
         names = ", ".join(sorted(OF_QUERY))
         raise InvalidInputError(f"{min(unknown)}: got an unknown option, expected one of {names}")
     recall = _recall({name: value for name, value in given.items() if name in OF_RECALL})
-    asked: dict[str, Any] = {**_DEFAULTS, **given}
-    text, packs = asked["text"], asked["packs"]
+    options: dict[str, Any] = {**_DEFAULTS, **given}
+    text, packs = options["text"], options["packs"]
     lane_text = _query_text(text)
-    condition = _some(predicate.parse)(asked["where"])
+    condition = _some(predicate.parse)(options["where"])
     if condition == predicate.And(()):
         condition = None
-    counter, counter_digest = checked_estimator(asked["estimator"])
-    vectors = {name: _some(each.check)(asked[name]) for name, each in VECTOR_OPTIONS.items()}
-    has_ranker = lane_text is not None or any(one is not None for one in vectors.values())
+    counter, counter_digest = checked_estimator(options["estimator"])
+    vectors = {
+        name: each.check(options[name])
+        for name, each in VECTOR_OPTIONS.items()
+        if options[name] is not None
+    }
+    has_ranker = lane_text is not None or bool(vectors)
     query = Query(
         text=lane_text,
-        labels=_labels(asked["label"]),
+        labels=_labels(options["label"]),
         where=condition,
-        valid=resolve_valid(asked["valid_at"], asked["valid_missing"]),
-        graph=_some(graph_option.graph)(asked["graph"]),
-        community=_some(graph_option.community)(asked["community"]),
-        fusion=resolve_fusion(config, asked["fusion"], asked["rrf_k"], asked["weights"]),
-        match=resolve_match(asked["operator"], asked["phrases"], asked["fuzzy"]),
+        valid=resolve_valid(options["valid_at"], options["valid_missing"]),
+        graph=_some(graph_option.graph)(options["graph"]),
+        community=_some(graph_option.community)(options["community"]),
+        fusion=resolve_fusion(config, options["fusion"], options["rrf_k"], options["weights"]),
+        match=resolve_match(options["operator"], options["phrases"], options["fuzzy"]),
         rerank=resolve_rerank(
-            asked["rerank"], lane_text, asked["rerank_text"], asked["rerank_depth"]
+            options["rerank"], lane_text, options["rerank_text"], options["rerank_depth"]
         ),
-        mmr=resolve_mmr(asked["mmr"], has_ranker=has_ranker),
+        mmr=resolve_mmr(options["mmr"], has_ranker=has_ranker),
         estimator=counter,
         estimator_digest=counter_digest,
         packs=_some(_packs)(packs),
         recall=recall,
-        records=_some(_records)(asked["records"]),
-        trust=checked_trust(policy_of(config), asked["trust"]),
+        records=_some(_records)(options["records"]),
+        trust=checked_trust(policy_of(config), options["trust"]),
         **vectors,
-        **{name: checks.option(name, asked[name]) for name in _SIMPLE},
+        **{name: checks.option(name, options[name]) for name in _SIMPLE if name in given},
     )
     is_blank = packs is not None and text is not None
     if not query.has_ranker and not query.is_narrowed and not is_blank:
@@ -303,9 +311,10 @@ def _some(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 def _written(value: Any) -> Any:
     """Returns the canonical form of a field."""
-    if isinstance(value, tuple):
-        return list(value)
-    return value.form() if hasattr(value, "form") else value
+    kind = type(value)
+    if kind in _PLAIN:
+        return value
+    return list(value) if kind is tuple else value.form()
 
 
 def _packs(given: Mapping[str, object]) -> PackOptions:

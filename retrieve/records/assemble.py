@@ -27,7 +27,7 @@ from ibidem.retrieve.access.policy import Reveal
 from ibidem.retrieve.access.restricted_snapshot import RestrictedSnapshot, restrict
 from ibidem.retrieve.answer.answer import Answer
 from ibidem.retrieve.answer.drops import DropReason, Drops
-from ibidem.retrieve.answer.lane_score import LaneScore
+from ibidem.retrieve.answer.lane_score import LaneScore, LaneScores
 from ibidem.retrieve.answer.render import render
 from ibidem.retrieve.answer.staleness import stale_among
 from ibidem.retrieve.answer.warning import Warning  # noqa: A004
@@ -276,7 +276,7 @@ def _items(
                 scores[ordinal] if hop == 0 else 0.0,
                 rendered,
                 estimator.estimate(rendered),
-                MappingProxyType(lanes),
+                LaneScores(lanes),
             )
         )
     return tuple(sorted(items, key=lambda one: (one.hop, -one.salience, one.id.raw)))

@@ -5,11 +5,10 @@ Spec: memory 4.5.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import field
 from typing import Any
 
-from ibidem.objects.block import empty
 from ibidem.objects.cid import NodeCid
 from ibidem.objects.ids import EdgeId, NodeId
 from ibidem.objects.node import Node
@@ -22,7 +21,7 @@ from ibidem.retrieve.answer.cbor_writer import (
     real_of,
     text_of,
 )
-from ibidem.retrieve.answer.lane_score import LaneScore, encode_lanes
+from ibidem.retrieve.answer.lane_score import LaneScores
 from ibidem.retrieve.records.selector import Selection
 
 
@@ -39,7 +38,7 @@ class RecordItem:
     """Of roots: what the lanes contribute together; 0.0 for what was only reached."""
     rendered: str
     tokens: int
-    lanes: Mapping[str, LaneScore] = field(default_factory=empty)
+    lanes: LaneScores = field(default_factory=LaneScores)
     """Of roots: what each lane that has it said."""
 
     @property
@@ -68,7 +67,7 @@ class RecordItem:
                 "score": real_of(self.score),
                 "rendered": text_of(self.rendered),
                 "tokens": count_of(self.tokens),
-                "lanes": encode_lanes(self.lanes),
+                "lanes": self.lanes.encode(),
             }
         )
 

@@ -66,13 +66,13 @@ def test_a_part_that_two_sections_list_counts_twice():
         passage("same", "né"),
     ]
     assert source_of(*nodes) == "néné."
-    by_id = {node.id: node for node in nodes}
+    by_id = {node.id.raw: node for node in nodes}
 
     def read(id_):
         node = by_id[id_]
         return Part.of(node) if node.children else Part(3)
 
-    assert Measures(read).of(nodes[0].id) == Measure(7, 5, 3)
+    assert Measures(read).of(nodes[0].id.raw) == Measure(7, 5, 3)
 
 
 @pytest.mark.parametrize("extra", [0, 1])

@@ -27,7 +27,7 @@ from ibidem.retrieve.answer.cbor_writer import (
 )
 from ibidem.retrieve.answer.drops import Drop, DropReason, Drops
 from ibidem.retrieve.answer.item import Item
-from ibidem.retrieve.answer.lane_score import LaneScore
+from ibidem.retrieve.answer.lane_score import LaneScore, LaneScores
 from ibidem.retrieve.lane import LaneStatus
 from ibidem.retrieve.query.query import Query
 
@@ -124,7 +124,7 @@ def test_items_of_answers_and_receipts_are_as_the_codec_writes_them(rows):
             score,
             text,
             tokens,
-            {lane: LaneScore(*said) for lane, said in lanes.items()},
+            LaneScores({lane: LaneScore(*said) for lane, said in lanes.items()}),
         )
         for name, score, text, tokens, lanes in rows
     )
