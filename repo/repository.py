@@ -268,7 +268,7 @@ class Repository(Closing):
         """
         from ibidem.repo.viewer.viewer import Viewer
 
-        return Viewer(self, trust, author)
+        return Viewer(self.core, trust, author)
 
     def retrieve(self, text: str | None = None, **options: Unpack[RetrieveOptions]) -> Answer[Item]:
         """Returns the ranked answer at the head; `docs/question-options.md` has the options.

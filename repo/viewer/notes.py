@@ -21,8 +21,8 @@ from ibidem.repo.viewer.exposure import Proxy, not_permitted
 if TYPE_CHECKING:
     from ibidem.objects.cid import Cid, CommitCid
     from ibidem.objects.ids import NodeId
+    from ibidem.repo.api.notes import NoteSpaces
     from ibidem.repo.notes import Notes
-    from ibidem.repo.repository import Repository
     from ibidem.repo.viewer.revision import ViewerRevision
 
 Time = int | datetime | None
@@ -35,18 +35,18 @@ class ViewerNotes(Proxy):
 
     proxy_of = "NoteSpaces"
 
-    def __init__(self, repository: Repository, head: Head, author: str) -> None:
-        self._repository = repository
+    def __init__(self, spaces: NoteSpaces, head: Head, author: str) -> None:
+        self._spaces = spaces
         self._head = head
         self._author = author
 
     def space(self, name: str = SPACE_DEFAULT) -> ViewerSpace:
         """Returns the events of a space, to add to and to read."""
-        return ViewerSpace(self._repository.notes.space(name), self._head, self._author)
+        return ViewerSpace(self._spaces.space(name), self._head, self._author)
 
     def spaces(self) -> dict[str, CommitCid]:
         """Returns the spaces that have events with their notes heads, by name."""
-        return self._repository.notes.spaces()
+        return self._spaces.spaces()
 
 
 class ViewerSpace(Proxy):

@@ -16,6 +16,9 @@ from typing import TYPE_CHECKING, Unpack
 from ibidem.objects.cid import Cid, CommitCid, RootCid
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
+from ibidem.repo.api.notes import NoteSpaces
+from ibidem.repo.arguments import commit_info
+from ibidem.repo.revision import Revision
 from ibidem.repo.revspec import HEAD
 from ibidem.repo.viewer.exposure import Proxy, not_permitted
 from ibidem.repo.viewer.notes import ViewerNotes
@@ -26,8 +29,8 @@ from ibidem.store.closing import Closing
 
 if TYPE_CHECKING:
     from ibidem.objects.node import Node
+    from ibidem.repo.core import Core
     from ibidem.repo.merge.conflicts import OpenConflict
-    from ibidem.repo.repository import Repository
     from ibidem.repo.retrieval.retrieve import Retriever
     from ibidem.repo.retrieval.signature import ListingOptions, PacksOptions, RetrieveOptions
     from ibidem.retrieve.answer.answer import Answer
@@ -44,7 +47,7 @@ class Viewer(Proxy, Closing):
 
     proxy_of = "Repository"
 
-    def __init__(self, repository: Repository, trust: TrustContext, author: str) -> None:
+    def __init__(self, core: Core, trust: TrustContext, author: str) -> None:
         """Takes a repository, its viewer, and the author of what he writes.
 
         Raises:
@@ -56,7 +59,7 @@ class Viewer(Proxy, Closing):
                 "everything",
                 hint="whoever sees everything uses the repository itself",
             )
-        self._repository = repository
+        self._core = core
         self._author = author
         self.trust = trust
         """Who this is for."""
@@ -66,7 +69,7 @@ class Viewer(Proxy, Closing):
 
     def close(self) -> None:
         """Closes the repository."""
-        self._repository.close()
+        self._core.close()
 
     def as_viewer(self, trust: TrustContext, *, author: str = "") -> Viewer:
         """Returns this, for the viewer that it is for.
@@ -76,35 +79,35 @@ class Viewer(Proxy, Closing):
         """
         if trust != self.trust:
             raise not_permitted("another viewer")
-        return Viewer(self._repository, trust, author or self._author)
+        return Viewer(self._core, trust, author or self._author)
 
     # -- names ---------------------------------------------------------------------------------
 
     @property
     def head(self) -> CommitCid | None:
         """The commit of the current branch; None before the first."""
-        return self._repository.head
+        return self._core.head
 
     @property
     def current_branch(self) -> str:
         """The current branch."""
-        return self._repository.current_branch
+        return self._core.current_branch
 
     def branches(self) -> dict[str, CommitCid]:
         """Returns the branches that have commits, by name."""
-        return self._repository.branches()
+        return self._core.branches()
 
     def tags(self) -> dict[str, CommitCid]:
         """Returns the tags, by name."""
-        return self._repository.tags()
+        return self._core.tags()
 
     def resolve(self, rev: object, *, missing_ok: bool = False) -> CommitCid | None:
         """Returns the commit that a revision names; `at` says which a viewer can name."""
-        return self._repository.resolve(self._nameable(rev), missing_ok=missing_ok)
+        return self._core.resolve(self._nameable(rev), missing_ok=missing_ok)
 
     def now(self, time: int | datetime | None = None) -> int:
         """Returns a time in microseconds since 1970 UTC: the one given, else the clock's."""
-        return self._repository.now(time)
+        return self._core.now(time)
 
     # -- reading and asking --------------------------------------------------------------------
 
@@ -123,7 +126,7 @@ class Viewer(Proxy, Closing):
             raise not_permitted("another viewer")
         if allow_erased:
             raise not_permitted("allow_erased")
-        return ViewerRevision(self._repository.at(self._nameable(rev), trust=self.trust))
+        return ViewerRevision(Revision(self._core.graph(self._nameable(rev), trust=self.trust)))
 
     def retrieve(self, text: str | None = None, **options: Unpack[RetrieveOptions]) -> Answer[Item]:
         """Returns the ranked answer at the head; see `Repository.retrieve`."""
@@ -154,7 +157,9 @@ class Viewer(Proxy, Closing):
         """Tells whether a citation is true for this viewer."""
         if trust not in (None, self.trust):
             raise not_permitted("another viewer")
-        return self._repository.verify_citation(citation, trust=self.trust)
+        from ibidem.repo.retrieval import context
+
+        return context.verify(self._core, citation, trust=self.trust)
 
     def query(self, **options: Unpack[ListingOptions]) -> list[Node]:
         """Returns every node at the head with a label and properties, by id."""
@@ -163,10 +168,12 @@ class Viewer(Proxy, Closing):
     def conflicts(self, rev: object = HEAD) -> list[OpenConflict]:
         """Returns the open conflicts of a revision about nodes that are seen, and about edges
         between such nodes, by id."""
-        revision = self.at(rev)
+        from ibidem.repo.merge.conflicts import open_conflicts
+
+        revision, whole = self.at(rev), self._core.graph(self._nameable(rev))
         return [
             one
-            for one in self._repository.conflicts(self._nameable(rev))
+            for one in open_conflicts(self._core.store, whole.root)
             if (
                 revision.is_visible(one.id)
                 if isinstance(one.id, NodeId)
@@ -179,12 +186,12 @@ class Viewer(Proxy, Closing):
     @cached_property
     def notes(self) -> ViewerNotes:
         """Annotations about what is seen."""
-        return ViewerNotes(self._repository, self.at, self._author)
+        return ViewerNotes(NoteSpaces(self._core), self.at, self._author)
 
     @cached_property
     def receipts(self) -> ViewerReceipts:
         """The receipts of this viewer's answers."""
-        return ViewerReceipts(self._repository, self.trust)
+        return ViewerReceipts(self._core, self.trust)
 
     # -- writing -------------------------------------------------------------------------------
 
@@ -203,17 +210,19 @@ class Viewer(Proxy, Closing):
         """
         if self._author and author not in ("", self._author):
             raise not_permitted("another author")
-        tx = self._repository.transaction(
-            author=self._author or author, message=message, time=time, on_conflict=on_conflict
-        )
-        return ViewerTransaction(tx, self._repository.at(tx.base.cid, trust=self.trust))
+        from ibidem.repo.transaction.begin import begin_on
+
+        core, by = self._core, self._author or author
+        signed = commit_info(by, message, time, None, None, core.signing_key)
+        tx = begin_on(core, None, signed, on_conflict=on_conflict)
+        return ViewerTransaction(tx, Revision(core.graph(tx.base.cid, trust=self.trust)))
 
     def _nameable(self, rev: object) -> object:
         """Returns a revision that can be named without knowing the history."""
         if rev == HEAD or isinstance(rev, (CommitCid, RootCid)):
             return rev
         if isinstance(rev, str):
-            if rev in self._repository.branches() or rev in self._repository.tags():
+            if rev in self._core.branches() or rev in self._core.tags():
                 return rev
             try:
                 return CommitCid(Cid.parse(rev).raw)
@@ -227,8 +236,8 @@ class ViewerReceipts(Proxy):
 
     proxy_of = "Receipts"
 
-    def __init__(self, repository: Repository, trust: TrustContext) -> None:
-        self._repository = repository
+    def __init__(self, core: Core, trust: TrustContext) -> None:
+        self._core = core
         self._trust = trust
 
     def replay(
@@ -245,7 +254,7 @@ class ViewerReceipts(Proxy):
             InvalidInputError: kind `not-permitted`: the receipt of another viewer, or a name of one
                 where the receipt itself is needed.
         """
-        from ibidem.repo.receipts.replay import opened
+        from ibidem.repo.receipts.replay import opened, replay
         from ibidem.retrieve.answer.receipt import Receipt
         from ibidem.retrieve.answer.sealed import SealedReceipt
 
@@ -254,4 +263,4 @@ class ViewerReceipts(Proxy):
         own = opened(receipt, text, key)
         if own.query.trust != self._trust:
             raise not_permitted("the receipt of another viewer")
-        return self._repository.receipts.replay(own, estimator=estimator)
+        return replay(self._core, own, estimator=estimator)
