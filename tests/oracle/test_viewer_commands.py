@@ -111,7 +111,7 @@ def check(
     seed: int, folder: Path, monkeypatch: pytest.MonkeyPatch, program: Program, part: float = 1.0
 ) -> None:
     rng = random.Random(seed)
-    world = random_world(rng, lambda name: str(folder / f"{seed}" / name))
+    world = random_world(rng, lambda name: str(folder / f"{seed}" / name), is_authenticated=True)
     for one in (world.whole, world.without):
         one.close()
     monkeypatch.setenv("IBIDEM_AUTHOR", "eve")

@@ -64,15 +64,24 @@ def clock_from(start: int) -> Callable[[], int]:
     return clock
 
 
-def random_world(rng: random.Random, place: Callable[[str], str] = lambda _: "memory:") -> World:
-    """Returns a world; `place` says where each of its two repositories is made."""
+def random_world(
+    rng: random.Random,
+    place: Callable[[str], str] = lambda _: "memory:",
+    *,
+    is_authenticated: bool = False,
+) -> World:
+    """Returns a world; `place` says where each of its two repositories is made.
+
+    Args:
+        is_authenticated: always, as whoever uses the command line is.
+    """
     policy = TrustPolicy(
         default_level=rng.choice((0, 1, 2)), unscoped=rng.choice(("allow", "allow", "deny"))
     )
     trust = TrustContext(
         level=rng.choice((0, 1, 1, 2, 3)),
         scopes=rng.choice(((), ("a",), ("a", "b"), ALL_SCOPES)),
-        authenticated=rng.random() < 0.9,
+        authenticated=rng.random() < 0.9 or is_authenticated,
     )
     whole = ibidem.init(place("whole"), clock=clock_from(EPOCH))
     ids = [NodeId(rng.randbytes(16)) for _ in range(rng.randint(1, 12))]
