@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 
 from ibidem.cli.options import parse
-from ibidem.cli.options.ids import staged_edge, staged_node
 from ibidem.cli.render import output
 from ibidem.cli.session import Session, common_options, pass_session
 
@@ -44,9 +43,9 @@ def add(
     """
     with session.open() as repository, repository.stage.transaction() as tx:
         edge_id = tx.add_edge(
-            staged_node(session, repository, tx, source),
+            tx.node_id(source),
             etype,
-            staged_node(session, repository, tx, target),
+            tx.node_id(target),
             weight=weight,
             props=parse.properties(prop),
             key=None if key is None else parse.value(key),
@@ -71,7 +70,7 @@ def remove(session: Session, *, edges: tuple[str, ...]) -> None:
       repo edge remove 0d6c5a7b9f1e4c0f8a2b3c4d5e6f7081
     """
     with session.open() as repository, repository.stage.transaction() as tx:
-        ids = [staged_edge(session, repository, tx, edge) for edge in edges]
+        ids = [tx.edge_id(edge) for edge in edges]
         for edge in ids:
             tx.remove_edge(edge)
     if session.json:

@@ -8,8 +8,7 @@ from pathlib import Path
 import click
 
 from ibidem.cli.options.copies import include_option, show_report
-from ibidem.cli.options.trust import trust_of, trust_option
-from ibidem.cli.session import Session, at_option, common_options, pass_session
+from ibidem.cli.session import Session, at_option, common_options, pass_session, read_trust
 
 
 @click.command("export")
@@ -21,7 +20,12 @@ from ibidem.cli.session import Session, at_option, common_options, pass_session
     "--full", "is_full", is_flag=True, help="Everything, including the local operation log."
 )
 @include_option
-@trust_option
+@click.option(
+    "--for",
+    "reader",
+    metavar="LEVEL[:SCOPES]",
+    help="Only what a viewer with this level and these scopes may see.",
+)
 @at_option
 @common_options
 @pass_session
@@ -35,31 +39,31 @@ def command(
     is_full: bool,
     include: tuple[str, ...],
     at: str,
+    reader: str | None,
 ) -> None:
     """Export the repository to the new FILE, in CAR format
 
-    The file contains every branch and tag with its history. `-` writes to standard output. --label
-    exports a single commit with the nodes of one type, --trust a single commit with the nodes that
-    a caller may see. A file written with --since can be imported only where REV exists. Indexes are
-    never exported, the local log only with --full.
+    The file holds every branch and tag with its history. `-` writes to standard output. With
+    --label it holds one commit with the nodes of one type, with --for one with what a viewer may
+    see, and nothing of the rest. With --since, whoever imports it must have REV. Indexes are
+    never in it, the local log only with --full.
 
     \b
     Examples:
       repo export all.car
       repo export week.car --branch main --since main@{2026-01-01T00:00:00Z}
       repo export facts.car --label Fact
+      repo export east.car --for low:east
     """
-    is_part = label is not None or session.trust is not None
+    is_part = label is not None or reader is not None
     if is_part and (branch or since or is_full or include):
-        raise click.UsageError(
-            "--label and --trust export a single state and exclude the other options"
-        )
+        raise click.UsageError("--label and --for write one state, without the other options")
     if not is_part and at != "HEAD":
-        raise click.UsageError("--at needs --label or --trust; see --branch and --since")
+        raise click.UsageError("--at goes with --label and --for; see --branch and --since")
     target = sys.stdout.buffer if file == "-" else Path(file)
     with session.open() as repository:
         if is_part:
-            trust = trust_of(session)
+            trust = read_trust(reader)
             report = repository.sync.export_part(target, at=at, label=label, trust=trust)
         else:
             report = repository.sync.export(

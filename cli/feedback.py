@@ -57,7 +57,7 @@ def vote_command(
     with session.open() as repository:
         found = _answer(repository, name, receipt)
         value, actor = -1 if down else 1, session.author(author)
-        wanted = _returned(session, repository, found, node)
+        wanted = _returned(found, node)
         notes = vote(repository, found, wanted, value, actor=actor)
     _say(session, "vote", str(notes))
 
@@ -98,8 +98,8 @@ def not_useful_command(
         notes = not_useful(
             repository,
             found,
-            [_returned(session, repository, found, node) for node in nodes] or None,
-            useful=[_returned(session, repository, found, node) for node in useful] or None,
+            [_returned(found, node) for node in nodes] or None,
+            useful=[_returned(found, node) for node in useful] or None,
             actor=session.author(author),
         )
     _say(session, "not-useful", str(notes))
@@ -147,10 +147,10 @@ def _answer(repository: Repository, name: str | None, receipt: str | None) -> Re
     return found
 
 
-def _returned(session: Session, repository: Repository, found: Receipt, text: str) -> NodeId:
-    """Returns the node of the answer with this id or prefix."""
+def _returned(found: Receipt, text: str) -> NodeId:
+    """Returns the node of an answer that is meant."""
     ids = [item.id for item in found.items]
-    return node_among(session, repository, ids, text, where="of the answer")
+    return node_among(ids, text, where="of the answer")
 
 
 def _say(session: Session, kind: str, notes: str) -> None:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import click
 
 from ibidem.cli.options import parse
-from ibidem.cli.options.ids import staged_node
 from ibidem.cli.render import output
 from ibidem.cli.session import Session, common_options, pass_session
 
@@ -144,7 +143,7 @@ def _stage(
 ) -> None:
     """Stages one change to each of the nodes, all or none, and reports it."""
     with session.open() as repository, repository.stage.transaction() as tx:
-        ids = [staged_node(session, repository, tx, node) for node in nodes]
+        ids = [tx.node_id(node) for node in nodes]
         for node in ids:
             change(tx, node)
     if session.json:

@@ -40,7 +40,7 @@ def command(session: Session, /, *, query: str, explain: bool, at: str, **given:
         found = revision.packs(query, **options)
     receipt = None if found.receipt is None else str(found.receipt.cid)
     if session.json:
-        commit = None if revision.commit is None else str(revision.commit.cid)
+        commit = None if revision.commit_cid is None else str(revision.commit_cid)
         output.emit(
             "packs",
             {

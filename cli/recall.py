@@ -64,7 +64,7 @@ def command(
         result = found.result
         revision = repository.at(at, trust=trust)
         locations = revision.locate_many([item.node.id for item in result.items])
-    commit = None if revision.commit is None else str(revision.commit.cid)
+    commit = None if revision.commit_cid is None else str(revision.commit_cid)
     receipt = None if result.receipt is None else str(result.receipt.cid)
     if session.json:
         output.emit(

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ibidem.cli.options import parse
-from ibidem.cli.options.trust import check_owner
 from ibidem.cli.render import output, shapes
 from ibidem.cli.session import Session, author_option, common_options, pass_session
 from ibidem.objects.errors import InvalidInputError, NotFoundError
@@ -62,7 +61,7 @@ def command(
             hint="run 'repo status' to see the conflicting values",
         )
     with session.open() as repository:
-        found = _conflict_id(session, repository, id_)
+        found = _conflict_id(repository, id_)
         commit = repository.resolve_conflict(
             found,
             take or "value",
@@ -79,12 +78,10 @@ def command(
         output.say(f"{output.plural(left, 'conflict')} left" if left else "no conflicts left")
 
 
-def _conflict_id(session: Session, repository: Repository, text: str) -> NodeId | EdgeId:
-    """Returns the id of the conflicting node or edge with this id or prefix."""
-    from ibidem.repo.id_prefix import is_prefix, resolve_prefix, sorted_from
+def _conflict_id(repository: Repository, text: str) -> NodeId | EdgeId:
+    """Returns the id of the node or edge in conflict that is meant."""
+    from ibidem.repo.id_prefix import resolve_prefix, sorted_from
 
-    if is_prefix(text):
-        check_owner(session, "a conflict")
     open_ids = [each.id for each in repository.conflicts()]
 
     def whole(digits: str) -> NodeId | EdgeId:

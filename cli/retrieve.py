@@ -58,7 +58,7 @@ def command(
         # No receipt: nothing keeps a root from which erased nodes were left out.
         made = None if erased else result.receipt
         receipt = None if made is None else str(made.cid)
-        commit = None if revision.commit is None else str(revision.commit.cid)
+        commit = None if revision.commit_cid is None else str(revision.commit_cid)
     if session.json:
         output.emit(
             "retrieve",

@@ -10,8 +10,9 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import update_wrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TextIO, TypeVar, cast
 
 import click
 
@@ -19,6 +20,7 @@ from ibidem.objects.errors import ErrorKind, IbidemError, InvalidInputError, Not
 
 if TYPE_CHECKING:
     from ibidem.repo.repository import Repository
+    from ibidem.retrieve.access.policy import TrustContext
 
 FOLDER = ".ibidem"
 Color = Literal["auto", "always", "never"]
@@ -56,11 +58,25 @@ class Session:
         raise _no_repository(f"repository: no {FOLDER}/ in {here} or any folder above it")
 
     def open(self, *, finish_erasing: bool = True) -> Repository:
-        """Opens the repository of this run, as `ibidem.open`; use it as a context manager."""
+        """Opens the repository of this run, as `ibidem.open`, for who asks; use it as a context
+        manager."""
         folder = self.folder()
         import ibidem
 
-        return ibidem.open(folder, clock=self.clock(), finish_erasing=finish_erasing)
+        found = ibidem.open(folder, clock=self.clock(), finish_erasing=finish_erasing)
+        trust = self.caller()
+        if trust is None or trust.everything:
+            return found
+        # A viewer refuses by itself what he may not.
+        return cast("Repository", found.as_viewer(trust, author=self.author()))
+
+    def caller(self) -> TrustContext | None:
+        """Returns who asks: `--trust`, else `IBIDEM_TRUST`; None where neither says.
+
+        Raises:
+            InvalidInputError: no such level.
+        """
+        return read_trust(self.trust or self.environment.get("IBIDEM_TRUST"))
 
     def clock(self) -> Callable[[], int]:
         """Returns the clock that dates commits, in microseconds; `SOURCE_DATE_EPOCH` stops it."""
@@ -102,7 +118,52 @@ class Session:
         return stream.isatty() and self.environment.get("TERM") != "dumb"
 
 
-pass_session = click.make_pass_decorator(Session, ensure=True)
+def pass_session(function: Function) -> Function:
+    """Passes the session on as the first argument; a restricted viewer is refused what
+    `repo/viewer/exposure.py` refuses."""
+
+    @click.pass_context
+    def checked(context: click.Context, /, *args: Any, **options: Any) -> Any:
+        session = context.ensure_object(Session)
+        caller = session.caller()
+        if caller is not None and not caller.everything:
+            from ibidem.repo.viewer.exposure import check_exposed
+
+            check_exposed(command_name(context))
+        return context.invoke(function, session, *args, **options)
+
+    return cast("Function", update_wrapper(checked, function))
+
+
+def command_name(context: click.Context) -> str:
+    """Returns `repo` and the name of the command that runs."""
+    names: list[str] = []
+    at: click.Context | None = context
+    while at is not None and at.parent is not None:
+        names.append(str(at.command.name))
+        at = at.parent
+    return " ".join(["repo", *reversed(names)])
+
+
+def read_trust(text: str | None) -> TrustContext | None:
+    """Returns the context that a person writes, None for no text.
+
+    Raises:
+        InvalidInputError: no such level.
+    """
+    if not text:
+        return None
+    from ibidem.retrieve.access.policy import ALL, ALL_SCOPES, TrustContext, level_of
+
+    if text == "all":
+        return ALL
+    level, _, scopes = text.partition(":")
+    named = [one for one in scopes.split(",") if one]
+    number = int(level) if level.isascii() and level.isdigit() else level
+    return TrustContext(
+        level=level_of("trust", number),
+        scopes=ALL_SCOPES if scopes == ALL_SCOPES else tuple(named),
+    )
 
 
 def repository_option(function: Function) -> Function:

@@ -104,7 +104,7 @@ def show_command(session: Session, *, at: str) -> None:
         policy = policy_of(revision.config)
         trust = trust_of(session)
         count = None if trust is None else revision.seen_by(trust).count()
-        commit = None if revision.commit is None else str(revision.commit.cid)
+        commit = None if revision.commit_cid is None else str(revision.commit_cid)
     _show(session, policy, commit, count)
 
 

@@ -45,6 +45,7 @@ class ErrorKind(StrEnum):
     REMOTE = "remote"
     TRUST_REQUIRED = "trust-required"
     UNSIGNED = "unsigned"
+    NOT_PERMITTED = "not-permitted"
 
 
 class IbidemError(Exception):

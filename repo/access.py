@@ -84,6 +84,8 @@ class UnrestrictedGraph(Graph):
 class RestrictedGraph(UnrestrictedGraph):
     """The part of a graph that a caller may know of."""
 
+    is_restricted = True
+
     def node(self, id: NodeId, *, include_tombstoned: bool = False) -> Node:  # noqa: A002
         """Returns a node, without the parts that are not seen; as `Graph.node` otherwise."""
         found = self._found(id)
@@ -150,10 +152,11 @@ class RestrictedGraph(UnrestrictedGraph):
             hint="messages and changes of commits have no level; ask with trust=ALL",
         )
 
-    def _is_seen(self, id: NodeId) -> bool:  # noqa: A002
+    def is_visible(self, id: NodeId) -> bool:  # noqa: A002
+        """Tells whether a node is seen, forgotten or not."""
         return self._ordinal(id) is not None
 
-    def _is_edge_seen(self, id: EdgeId) -> bool:  # noqa: A002
+    def _is_edge_visible(self, id: EdgeId) -> bool:  # noqa: A002
         return self._joins(Graph.edge(self, id))
 
     def _ordinal(self, id: NodeId) -> int | None:  # noqa: A002

@@ -44,6 +44,8 @@ class Graph:
     If the root has a trust policy, nothing can be read before `seen_by` names the caller.
     """
 
+    is_restricted = False
+    """Whether there may be more than is shown here."""
     trust: TrustContext | None = None
     """The caller; None if not given."""
     erasures: tuple[Erasure, ...] = ()
@@ -135,7 +137,7 @@ class Graph:
         def ids_from(first: bytes) -> Iterator[NodeId]:
             self._check_open()
             ids = (NodeId(key) for key, _ in self._tree(NODES).range(first))
-            return filter(self._is_seen, ids)
+            return filter(self.is_visible, ids)
 
         return resolve_prefix(prefix, NodeId.parse, ids_from)
 
@@ -145,7 +147,7 @@ class Graph:
         def ids_from(first: bytes) -> Iterator[EdgeId]:
             self._check_open()
             ids = (EdgeId(key) for key, _ in self._tree(EDGES).range(first))
-            return filter(self._is_edge_seen, ids)
+            return filter(self._is_edge_visible, ids)
 
         return resolve_prefix(prefix, EdgeId.parse, ids_from, noun="edge")
 
@@ -245,12 +247,13 @@ class Graph:
 
             checked_trust(policy_of(self.config), None)
 
-    def _is_seen(self, id: NodeId) -> bool:  # noqa: A002
-        """Returns whether the caller may see a node of the tree."""
-        return True
+    def is_visible(self, id: NodeId) -> bool:  # noqa: A002
+        """Tells whether there is a node that whoever asks may know of, forgotten or not."""
+        self._check_open()
+        return self._tree(NODES).get(check_id("id", id, NodeId).raw) is not None
 
-    def _is_edge_seen(self, id: EdgeId) -> bool:  # noqa: A002
-        """Returns whether the caller may see an edge of the tree."""
+    def _is_edge_visible(self, id: EdgeId) -> bool:  # noqa: A002
+        """Tells whether whoever asks may know of an edge in the tree."""
         return True
 
     def _tree(self, tree_name: TreeName) -> Tree:

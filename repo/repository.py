@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from ibidem.repo.retrieval.retrieve import Retriever
     from ibidem.repo.retrieval.signature import ListingOptions, PacksOptions, RetrieveOptions
     from ibidem.repo.transaction.transaction import Transaction
+    from ibidem.repo.viewer.viewer import Viewer
     from ibidem.retrieve.access.policy import TrustContext
     from ibidem.retrieve.answer.answer import Answer
     from ibidem.retrieve.answer.item import Item
@@ -255,6 +256,17 @@ class Repository(Closing):
             return Revision(self.core.graph(rev, trust=trust))
         partial = without_erased(self.core.graph(rev))
         return Revision(partial if trust is None else partial.seen_by(trust))
+
+    def as_viewer(self, trust: TrustContext, *, author: str = "") -> Viewer:
+        """Returns the repository as a viewer who may not see everything uses it: what
+        `repo/viewer/exposure.py` lists, computed over what he sees, and an error for the rest.
+
+        Args:
+            author: of what he writes; he can give no other one.
+        """
+        from ibidem.repo.viewer.viewer import Viewer
+
+        return Viewer(self.core, trust, author)
 
     def retrieve(self, text: str | None = None, **options: Unpack[RetrieveOptions]) -> Answer[Item]:
         """Returns the ranked answer at the head; `docs/question-options.md` has the options.

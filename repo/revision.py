@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar, Unpack
 from ibidem.repo.graph import Graph
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from ibidem.index.snapshot import Snapshot
     from ibidem.objects.cid import CommitCid, RootCid
     from ibidem.objects.commit import Commit
@@ -106,6 +108,11 @@ class Revision:
         return self.graph.trust
 
     @property
+    def is_restricted(self) -> bool:
+        """Whether there may be more than is shown here."""
+        return self.graph.is_restricted
+
+    @property
     def erasures(self) -> tuple[Erasure, ...]:
         """Erasures whose entries are left out; see `Repository.at(allow_erased=True)`."""
         return self.graph.erasures
@@ -147,8 +154,26 @@ class Revision:
     document = _read(Graph.document)
     locate = _read(Graph.locate)
     locate_many = _read(Graph.locate_many)
+    is_visible = _read(Graph.is_visible)
     log = _read(Graph.log)
     snapshot = _read(Graph.snapshot)
+
+    def newest(self, name: str) -> int | None:
+        """Returns the time of the commit, None where a root is asked; for a restricted caller the
+        greatest time, in the property `name`, of a node that he sees."""
+        from ibidem.repo.retrieval.newest import newest_time
+
+        return newest_time(self.graph, name)
+
+    def moment(self, as_of: int | datetime | None = None, *, notes: CommitCid | None = None) -> int:
+        """Returns the time of a question about records, in microseconds since 1970 UTC.
+
+        Args:
+            as_of: that time, where it is known. notes: the notes head whose events count.
+        """
+        from ibidem.repo.retrieval.records import moment_of
+
+        return moment_of(self.graph.core, self.graph, as_of, notes)
 
     def asked(self, question: Callable[[Snapshot], T]) -> T:
         """Runs a question against the snapshot; damaged index files are rebuilt."""

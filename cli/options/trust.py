@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from ibidem.retrieve.access.policy import TrustContext
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-EVERYTHING = "all"
 
 
 def trust_option(function: Function) -> Function:
@@ -63,22 +62,5 @@ def is_restricted(session: Session) -> bool:
 
 
 def trust_of(session: Session) -> TrustContext | None:
-    """Returns the caller given by the option, else by the environment; None without either.
-
-    Raises:
-        InvalidInputError: no such level.
-    """
-    text = session.trust or session.environment.get("IBIDEM_TRUST")
-    if not text:
-        return None
-    from ibidem.retrieve.access.policy import ALL, ALL_SCOPES, TrustContext, level_of
-
-    if text == EVERYTHING:
-        return ALL
-    level, _, scopes = text.partition(":")
-    named = [one for one in scopes.split(",") if one]
-    number = int(level) if level.isascii() and level.isdigit() else level
-    return TrustContext(
-        level=level_of("trust", number),
-        scopes=ALL_SCOPES if scopes == ALL_SCOPES else tuple(named),
-    )
+    """Returns who asks; None where nobody is said."""
+    return session.caller()

@@ -170,8 +170,8 @@ def unsaved(
     for position in range(first, min(stop, first + len(messages))):
         node = tx.find_node(message_id(thread, position))
         if node is None:
-            continue  # erased: its text is no longer known
-        kept, given = stored(node, repository.core), messages[position - first]
+            continue  # erased: what it said is not known any more
+        kept, given = stored(node, repository.core.content_of), messages[position - first]
         if (kept.role, kept.text) != (given.role, given.text):
             raise InvalidInputError(
                 f"messages[{position - first}]: thread {thread!r} has another one at {position}",
@@ -190,7 +190,7 @@ def hide(
     end = stop if before is None else min(before, stop)
     where = {"thread": thread, "ord": {"lt": end}}
     found = repository.at(tx.base.cid, trust=ALL).query(label=MESSAGE, where=where, order_by="ord")
-    gone = list(stored_of(found, repository.core))
+    gone = list(stored_of(found, repository.core.content_of))
     for one in gone:
         tx.tombstone(one.id, reason=reason)
     if before is None:
@@ -271,7 +271,7 @@ def known_ids(
     revision = repository.at(tx.base.cid, trust=ALL)
     where = {"thread": thread, "message_id": {"in": sorted(set(wanted))}}
     nodes = revision.query(label=MESSAGE, where=where, include_tombstoned=True)
-    for one in stored_of(nodes, repository.core):
+    for one in stored_of(nodes, repository.core.content_of):
         assert one.message_id is not None, "BUG: it was found by its id"
         found[one.message_id] = one.ord
     return found

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ibidem.memory.conversation import changes
 from ibidem.memory.conversation.changes import Written
@@ -22,6 +22,7 @@ from ibidem.memory.conversation.message import (
     message_id,
     messages_of,
     not_there,
+    reader_of,
     stored_of,
     thread_id,
     thread_info,
@@ -32,15 +33,18 @@ from ibidem.objects.config import Model
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
 from ibidem.objects.text import text_digest
 from ibidem.repo.retrieval.token_estimators import estimator_of
+from ibidem.repo.viewer.exposure import guarded_methods
 from ibidem.retrieve.query import checks
 from ibidem.retrieve.query.predicate import VALUES_MAX
 from ibidem.retrieve.tokens import HEURISTIC, TokenEstimator
 
 if TYPE_CHECKING:
     from ibidem.embed.protocol import Embedder
+    from ibidem.objects.node import Node
     from ibidem.repo.repository import Repository
     from ibidem.repo.revision import Revision
     from ibidem.repo.transaction.transaction import Transaction
+    from ibidem.repo.viewer.viewer import Viewer
     from ibidem.retrieve.access.policy import TrustContext
     from ibidem.retrieve.answer.answer import Answer
     from ibidem.retrieve.answer.item import Item
@@ -48,12 +52,13 @@ if TYPE_CHECKING:
 RECENT_WEIGHT, SIMILAR_WEIGHT = 4, 6
 
 
+@guarded_methods
 class Conversations:
     """Threads of messages in a repository."""
 
     def __init__(
         self,
-        repository: Repository,
+        repository: Repository | Viewer,
         *,
         embedder: Embedder | None = None,
         author: str = "",
@@ -66,7 +71,8 @@ class Conversations:
             once, even across processes. author: of the commits. trust: the caller, if the root has
             a trust policy.
         """
-        self._repository = repository
+        # A viewer refuses by itself what he may not.
+        self.repository = cast("Repository", repository)
         self._embedder = embedder
         self._author = author
         self._trust = trust
@@ -85,10 +91,10 @@ class Conversations:
             skipped. time: of the commit, and of messages without a time.
         """
         given = messages_of(messages)
-        name, now = checked_name(thread), self._repository.now(time)
+        name, now = checked_name(thread), self.repository.now(time)
 
         def change(tx: Transaction) -> tuple[int, ...]:
-            known = changes.known_ids(self._repository, tx, name, given)
+            known = changes.known_ids(self.repository, tx, name, given)
             ords = changes.append(tx, name, given, now, known)
             self._set_vectors(tx, name, ords, given)
             return ords
@@ -104,10 +110,10 @@ class Conversations:
             InvalidInputError: kind `id-collision`: it does not start with the stored messages.
         """
         given = messages_of(messages)
-        name, now = checked_name(thread), self._repository.now(time)
+        name, now = checked_name(thread), self.repository.now(time)
 
         def change(tx: Transaction) -> tuple[int, ...]:
-            fresh = changes.unsaved(self._repository, tx, name, given)
+            fresh = changes.unsaved(self.repository, tx, name, given)
             if not fresh:
                 return ()
             ords = changes.append(tx, name, fresh, now, {})
@@ -137,7 +143,7 @@ class Conversations:
             InvalidInputError: not a range of messages, or messages of several scopes of a trust
                 policy; kind `id-collision`: it overlaps another.
         """
-        name, now = checked_name(thread), self._repository.now(time)
+        name, now = checked_name(thread), self.repository.now(time)
         checks.count("first", first)
         checks.count("last", last)
         said = checks.name("text", text)
@@ -159,15 +165,15 @@ class Conversations:
     # -- reading ---------------------------------------------------------------------------------
 
     def at(self, rev: object = "HEAD") -> Revision:
-        """Returns the graph at a revision."""
-        return self._repository.at(rev, trust=self._trust)
+        """Returns the graph that is read."""
+        return self.repository.at(rev, trust=self._trust)
 
     def threads(self, rev: object = "HEAD") -> list[ThreadInfo]:
         """Returns the threads, by name."""
-        found = []
-        for node in self.at(rev).query(label=THREAD):
-            with suppress(InvalidInputError):  # an invalid one does not hide the others
-                found.append(thread_info(node))
+        found, revision = [], self.at(rev)
+        for node in revision.query(label=THREAD):
+            with suppress(InvalidInputError):  # one that is none does not hide the others
+                found.append(_info(revision, node))
         return sorted(found, key=lambda info: info.name)
 
     def thread(self, thread: str, rev: object = "HEAD") -> ThreadInfo:
@@ -177,13 +183,14 @@ class Conversations:
             InvalidInputError: the node with its id is no thread.
         """
         name = checked_name(thread)
+        revision = self.at(rev)
         try:
-            found = self.at(rev).node(thread_id(name))
+            found = revision.node(thread_id(name))
         except NotFoundError as error:
             if error.kind is not ErrorKind.NOT_FOUND:
                 raise
             raise not_there(name) from error
-        return thread_info(found)
+        return _info(revision, found)
 
     def messages(
         self,
@@ -210,7 +217,7 @@ class Conversations:
         nodes = revision.query(
             label=MESSAGE, where=where, order_by="ord", limit=limit, **conditions
         )
-        return list(stored_of(nodes, self._repository.core))
+        return list(stored_of(nodes, reader_of(revision)))
 
     def view(
         self, thread: str, *, as_of: int | datetime | None = None, rev: object = "HEAD"
@@ -218,8 +225,8 @@ class Conversations:
         """Returns a thread in order, with summaries instead of the messages they cover."""
         revision = self.at(rev)
         nodes = revision.query(label=SUMMARY, where={"thread": checked_name(thread)})
-        summaries = list(stored_of(nodes, self._repository.core))
-        covered = {position for one in summaries for position in range(one.ord, one.last + 1)}
+        summaries = list(stored_of(nodes, reader_of(revision)))
+        covered = {place for one in summaries for place in range(one.ord, one.last + 1)}
         raw = self.messages(thread, as_of=as_of, rev=rev)
         rest = [one for one in raw if one.ord not in covered]
         return sorted([*summaries, *rest], key=lambda one: one.ord)
@@ -310,16 +317,16 @@ class Conversations:
     def _written(self, change: Any, message: str, now: int) -> Written:
         ords, commit = changes.in_turn(
             lambda: changes.changed(
-                self._repository, change, author=self._author, message=message, time=now
+                self.repository, change, author=self._author, message=message, time=now
             )
         )
         return Written(ords, commit)
 
     def _hide(self, thread: str, before: int | None, time: int | datetime | None) -> Written:
-        name, now = checked_name(thread), self._repository.now(time)
+        name, now = checked_name(thread), self.repository.now(time)
         what = "cleared" if before is None else f"purged before {before}"
         return self._written(
-            lambda tx: changes.hide(self._repository, tx, name, before, reason=what),
+            lambda tx: changes.hide(self.repository, tx, name, before, reason=what),
             f"{what}: {name}",
             now,
         )
@@ -340,9 +347,24 @@ class Conversations:
         from ibidem.embed.cache import CachedEmbedder
 
         texts = list(dict.fromkeys(pairs.values()))
-        source = CachedEmbedder(self._embedder, self._repository.core.vector_cache)
+        source = CachedEmbedder(self._embedder, self.repository.core.vector_cache)
         vectors = dict(zip(texts, source.embed(texts), strict=True))
         name = self._embedder.name
         tx.register_model(name, Model(self._embedder.dim, digest=self._embedder.digest))
         for id, text in pairs.items():  # noqa: A001
             tx.set_vector(id, model=name, vector=vectors[text], of=text_digest(text))
+
+
+def _info(revision: Revision, node: Node) -> ThreadInfo:
+    """Returns what a thread's node says; for a restricted caller, only what the messages and
+    summaries that he sees bear out."""
+    info = thread_info(node)
+    if not revision.is_restricted:
+        return info
+    of_thread: Any = {"thread": info.name}
+    last = revision.page(label=MESSAGE, where=of_thread, order_by="-ord", limit=1).nodes
+    summaries = stored_of(revision.query(label=SUMMARY, where=of_thread), reader_of(revision))
+    next_ord = 1 + max((one.ord for one in stored_of(last, reader_of(revision))), default=-1)
+    return ThreadInfo(
+        info.name, next_ord, 0, tuple(sorted((one.ord, one.last) for one in summaries))
+    )

@@ -9,7 +9,7 @@ Messages never change; a tombstone retracts one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self, cast
@@ -26,7 +26,10 @@ from ibidem.retrieve.query import checks
 
 if TYPE_CHECKING:
     from ibidem.objects.node import Node
-    from ibidem.repo.core import Core
+    from ibidem.repo.revision import Revision
+
+Reader = Callable[["Node"], bytes | None]
+"""Returns the whole content of a node."""
 
 THREAD, PART, MESSAGE, SUMMARY = "Thread", "ThreadPart", "Message", "Summary"
 """Node types."""
@@ -122,8 +125,13 @@ class ThreadInfo:
     """First and last ord covered by each summary."""
 
 
-def stored(node: Node, reader: Core) -> Stored:
-    """Decodes the message or summary in a node.
+def reader_of(revision: Revision) -> Reader:
+    """Returns what reads the content of nodes of a revision, as its caller sees them."""
+    return lambda node: revision.content(node.id)
+
+
+def stored(node: Node, reader: Reader) -> Stored:
+    """Returns the message or summary that a node keeps.
 
     Raises:
         InvalidInputError: it is none; the message names the node.
@@ -135,7 +143,7 @@ def stored(node: Node, reader: Core) -> Stored:
     if not first <= last < first + SOURCES_MAX:
         raise props.wrong("last", f"a place of {first} to {first + SOURCES_MAX - 1}")
     known = _PROPS | {_CALLS, _ANSWERS, "first", "last", "model", "sources"}
-    content = None if node.content is None else content_text(reader.content_of(node))
+    content = None if node.content is None else content_text(reader(node))
     return Stored(
         node.id,
         props.text("thread"),
@@ -152,8 +160,8 @@ def stored(node: Node, reader: Core) -> Stored:
     )
 
 
-def stored_of(nodes: Iterable[Node], reader: Core) -> Iterator[Stored]:
-    """Yields the messages and summaries among nodes, skipping invalid ones."""
+def stored_of(nodes: Iterable[Node], reader: Reader) -> Iterator[Stored]:
+    """Yields the messages and summaries among nodes: one that is none does not hide the others."""
     for node in nodes:
         try:
             yield stored(node, reader)

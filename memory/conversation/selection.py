@@ -10,7 +10,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from ibidem.memory.conversation.message import MESSAGE, Stored, checked_name, stored_of
+from ibidem.memory.conversation.message import (
+    MESSAGE,
+    Stored,
+    checked_name,
+    reader_of,
+    stored_of,
+)
 from ibidem.memory.conversation.units import USER, Unit, calls_of, check_kind
 from ibidem.objects.block import EMPTY
 from ibidem.objects.errors import InvalidInputError
@@ -125,7 +131,7 @@ class Scope:
         ttl: int | None,
         as_of: int | datetime | None,
     ) -> None:
-        self.reader = revision.core
+        self.reader = reader_of(revision)
         self._revision = revision
         self._as_of = now_of(revision, as_of)
         self._where: dict[str, Any] = {}
@@ -253,9 +259,10 @@ class Scope:
 
 
 def now_of(revision: Revision, as_of: int | datetime | None) -> int:
-    """Returns a time in microseconds: the one given, else that of the commit."""
+    """Returns a time in microseconds: the one given, else that of the commit; for a restricted
+    caller, that of the newest message that he sees."""
     if as_of is None:
-        return 0 if revision.commit is None else revision.commit.time
+        return revision.newest("created_at") or 0
     if isinstance(as_of, datetime):
         return microseconds(as_of)
     if isinstance(as_of, bool) or not isinstance(as_of, int):

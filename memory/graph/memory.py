@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ibidem.memory.graph import revise
 from ibidem.memory.graph.read import Records, read_records
@@ -17,8 +17,9 @@ from ibidem.objects.config import Config
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.repo.notes import SPACE_DEFAULT
-from ibidem.repo.retrieval.records import commit_time, moment_of
+from ibidem.repo.retrieval.records import TIME
 from ibidem.repo.revspec import HEAD
+from ibidem.repo.viewer.exposure import guarded_methods
 from ibidem.retrieve.access.policy import ALL, TrustContext, TrustPolicy
 from ibidem.retrieve.records.record import Record, record_policy
 from ibidem.retrieve.records.salience import salience
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from ibidem.repo.notes import Notes
     from ibidem.repo.repository import Repository
     from ibidem.repo.transaction.transaction import Transaction
+    from ibidem.repo.viewer.viewer import Viewer
     from ibidem.retrieve.answer.answer import Answer
     from ibidem.retrieve.records.item import RecordItem
 
@@ -36,14 +38,16 @@ if TYPE_CHECKING:
 Time = int | datetime | None
 
 
+@guarded_methods
 class GraphMemory:
     """The memory records of one repository, and one space of notes about them."""
 
     def __init__(
-        self, repository: Repository, *, space: str = SPACE_DEFAULT, author: str = ""
+        self, repository: Repository | Viewer, *, space: str = SPACE_DEFAULT, author: str = ""
     ) -> None:
-        """Opens the memory; `author` is that of all writes."""
-        self.repository = repository
+        """Opens the memory; `author` signs what is written here."""
+        # A viewer refuses by itself what he may not.
+        self.repository = cast("Repository", repository)
         self.space = space
         self.author = author
 
@@ -183,16 +187,15 @@ class GraphMemory:
         found = self.record(record, trust=trust, rev=rev)
         head = self.notes.head if notes is None else notes
         log = self.notes.at(head)
-        graph = revision.graph
-        moment = moment_of(graph.core, graph, as_of, head)
-        return salience(found, log.about(record), moment, undated=commit_time(graph))
+        moment = revision.moment(as_of, notes=head)
+        return salience(found, log.about(record), moment, undated=revision.newest(TIME))
 
     def metrics(self, *, rev: object = HEAD, as_of: Time = None) -> Metrics:
         """Returns statistics of all records, visible or not."""
         from ibidem.memory.graph import metrics
 
         revision, log = self.repository.at(rev).seen_by(ALL), self.notes.log()
-        moment = moment_of(revision.graph.core, revision.graph, as_of, log.head)
+        moment = revision.moment(as_of, notes=log.head)
         return metrics.metrics(revision, log, moment)
 
     def records(self, rev: object = HEAD) -> list[Record]:

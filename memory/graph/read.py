@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.record import record
-from ibidem.repo.retrieval.records import commit_time
+from ibidem.repo.retrieval.records import TIME
 from ibidem.retrieve.access.policy import ALL
 from ibidem.retrieve.records.record import LAYERS, Record, record_policy
 
@@ -40,4 +40,4 @@ def read_records(revision: Revision) -> Records:
             found.append(Record.of(node, policy))
         except InvalidInputError as error:
             unreadable[node.id] = str(error)
-    return Records(tuple(found), MappingProxyType(unreadable), commit_time(whole.graph))
+    return Records(tuple(found), MappingProxyType(unreadable), whole.newest(TIME))

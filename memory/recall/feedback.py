@@ -18,19 +18,22 @@ from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.repo.notes import SPACE_DEFAULT
 from ibidem.repo.retrieval.feedback import not_useful_event, vote_detail
+from ibidem.repo.viewer.exposure import guarded
 from ibidem.retrieve.answer.answer import Answer
 from ibidem.retrieve.answer.item import AnswerItem
 from ibidem.retrieve.answer.receipt import Receipt
 
 if TYPE_CHECKING:
     from ibidem.repo.repository import Repository
+    from ibidem.repo.viewer.viewer import Viewer
 
 Voted = Answer[AnswerItem] | Receipt
 """An answer of nodes or of packs, or the receipt of one."""
 
 
+@guarded
 def vote(
-    repository: Repository,
+    repository: Repository | Viewer,
     answer: Voted,
     node: NodeId,
     value: int,
@@ -56,8 +59,9 @@ def vote(
     )
 
 
+@guarded
 def not_useful(
-    repository: Repository,
+    repository: Repository | Viewer,
     answer: Voted,
     nodes: Iterable[NodeId] | None = None,
     *,

@@ -19,6 +19,7 @@ from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.record import record
+from ibidem.repo.viewer.exposure import guarded
 from ibidem.retrieve.access.derived import derived_labels, scopes_of
 from ibidem.retrieve.access.policy import TrustPolicy, policy_of
 from ibidem.retrieve.recall.words import shared, words
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from ibidem.repo.repository import Repository
     from ibidem.repo.revision import Revision
     from ibidem.repo.transaction.transaction import Transaction
+    from ibidem.repo.viewer.revision import ViewerRevision
 
 PROCEDURE, STEP = "Procedure", "Step"
 ACTIVE, PENDING, RETIRED = "active", "pending_review", "retired"
@@ -90,8 +92,13 @@ def procedure_score(asked: str, text: str, intent: float) -> float:
     return WORDS_SHARE * likeness + INTENT_SHARE * intent
 
 
+@guarded
 def offers(
-    revision: Revision, text: str, *, intent: str | None = None, limit: int = LIMIT_DEFAULT
+    revision: Revision | ViewerRevision,
+    text: str,
+    *,
+    intent: str | None = None,
+    limit: int = LIMIT_DEFAULT,
 ) -> list[Offer]:
     """Returns the active procedures that fit a task best, by score, then id.
 
@@ -118,6 +125,7 @@ def offers(
     return found[:limit]
 
 
+@guarded
 def add_procedure(
     repository: Repository,
     goal: str,
@@ -138,6 +146,7 @@ def add_procedure(
         )
 
 
+@guarded
 def set_status(repository: Repository, node: NodeId, status: str, *, author: str = "") -> None:
     """Makes a procedure active, pending or retired."""
     _check_status(status)
@@ -147,6 +156,7 @@ def set_status(repository: Repository, node: NodeId, status: str, *, author: str
         tx.update_node(node, set_props={"status": status})
 
 
+@guarded
 def mine(
     repository: Repository,
     attempts: Iterable[Attempt],

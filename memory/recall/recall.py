@@ -19,11 +19,14 @@ from ibidem.objects.constants import DOCUMENT_BYTES_MAX
 from ibidem.objects.errors import CorruptError, InvalidInputError, NotFoundError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.record import record
+from ibidem.repo.viewer.exposure import Proxy, guarded
 from ibidem.retrieve.recall.words import words
 
 if TYPE_CHECKING:
     from ibidem.repo.repository import Repository
     from ibidem.repo.revision import Revision
+    from ibidem.repo.viewer.revision import ViewerRevision
+    from ibidem.repo.viewer.viewer import Viewer
     from ibidem.retrieve.answer.answer import Answer
     from ibidem.retrieve.answer.item import Item
 
@@ -58,8 +61,9 @@ class Recollection:
     """What is shown, best first, none twice."""
 
 
+@guarded
 def recall(
-    repository: Repository,
+    repository: Repository | Viewer,
     text: str,
     *,
     revision: object = "HEAD",
@@ -93,8 +97,11 @@ def recall(
     shown = level or (Disclosure.SECTION if escalated else Disclosure.CHUNK)
     texts = tuple(_texts(at, text, result, shown, options))
     took = int((clock.perf_counter() - begun) * 1000)
-    sidecar = QueryLog(repository.folder)
     now = repository.now(time)
+    if isinstance(repository, Proxy):
+        # The sidecar is of all who ask here: what a viewer asks is not remembered.
+        return Recollection(result, shown, escalated, texts)
+    sidecar = QueryLog(repository.folder)
     sidecar.remember(_entry(sidecar, session, now, text, result))
     if took >= (SLOW_MILLISECONDS if slow_milliseconds is None else slow_milliseconds):
         counts = {"items": len(result.items), "candidates": result.candidates_seen}
@@ -124,7 +131,11 @@ def _overlap(text: str, result: Answer[Item]) -> int:
 
 
 def _texts(
-    at: Revision, text: str, result: Answer[Item], level: Disclosure, options: Mapping[str, Any]
+    at: Revision | ViewerRevision,
+    text: str,
+    result: Answer[Item],
+    level: Disclosure,
+    options: Mapping[str, Any],
 ) -> list[str]:
     if level is Disclosure.CHUNK:
         return [item.rendered for item in result.items]

@@ -19,6 +19,8 @@ from ibidem.repo import refs
 from ibidem.repo.arguments import microseconds
 from ibidem.repo.events import NOT_USEFUL, QUESTION, VOTE, WORDS, Event, Log
 from ibidem.repo.notes import NOTES, SPACE_DEFAULT, read_log
+from ibidem.repo.retrieval.newest import newest_time
+from ibidem.retrieve.query.options import default
 from ibidem.retrieve.query.query import Query
 from ibidem.retrieve.recall.factors import Opinions
 from ibidem.retrieve.recall.feedback import (
@@ -116,6 +118,19 @@ def notes_head(repository: Core, notes: object) -> CommitCid | None:
     )
 
 
+def notes_time(core: Core, graph: Graph, notes: CommitCid | None) -> int:
+    """Returns the time of a notes head, 0 without one; for a restricted caller, that of the newest
+    event about a node that he sees."""
+    if notes is None:
+        return 0
+    if not graph.is_restricted:
+        return core.commit_at(notes).time
+    log = read_log(core, notes, core.note_logs.setdefault("", {}))
+    return max(
+        (one.time for one in log.events if any(map(graph.is_visible, one.targets))), default=0
+    )
+
+
 def resolve_as_of(repository: Core, revision: Graph, options: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the options of a question with the time and the notes that it counts.
 
@@ -128,13 +143,16 @@ def resolve_as_of(repository: Core, revision: Graph, options: Mapping[str, Any])
         InvalidInputError: the notes are neither.
     """
     given = options.get("as_of")
-    counts = options.get("feedback") or options.get("worth")
+    recency, worth = options.get("recency"), options.get("worth")
+    counts = options.get("feedback") or worth
     notes = notes_head(repository, options.get("notes", SPACE_DEFAULT if counts else None))
     if isinstance(given, datetime):
         given = microseconds(given)
-    if given is None and (options.get("recency") or options.get("worth")):
-        given = 0 if revision.commit is None else revision.commit.time
-        if options.get("worth") and notes is not None:
+    if given is None and (recency or worth):
+        named = recency if isinstance(recency, Mapping) else {}
+        graph = revision if revision.trust is not None else revision.seen_by(options.get("trust"))
+        given = newest_time(graph, named.get("property", default("recency.property"))) or 0
+        if worth:
             # What was noted after the commit is to count, as votes do.
-            given = max(given, repository.commit_at(notes).time)
+            given = max(given, notes_time(repository, graph, notes))
     return {**options, "as_of": given, "notes": notes}

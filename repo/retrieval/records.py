@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from ibidem.objects.cid import CommitCid
 from ibidem.objects.errors import InvalidInputError
-from ibidem.objects.node import Node
 from ibidem.repo.arguments import checked_time
 from ibidem.repo.notes import SPACE_DEFAULT
-from ibidem.repo.retrieval.feedback import notes_head
+from ibidem.repo.retrieval.feedback import notes_head, notes_time
+from ibidem.repo.retrieval.newest import newest_time
 from ibidem.repo.retrieval.retrieve import answered, ask
-from ibidem.retrieve.access.restricted_snapshot import restrict
 from ibidem.retrieve.answer.answer import Answer, AnswerKind
 from ibidem.retrieve.query.options import members
 from ibidem.retrieve.records.item import RecordItem
@@ -30,6 +29,8 @@ if TYPE_CHECKING:
     from ibidem.repo.retrieval.retrieve import PreparedQuery
     from ibidem.retrieve.access.policy import TrustContext
 
+TIME = "time"
+"""The property with the time of a record."""
 DEPTH_DEFAULT = 200
 """Records that each lane of the question puts forward."""
 _OTHER_NAMES = {"label": "types", "limit": "root_limit or node_limit", "valid_at": "as_of"}
@@ -83,8 +84,9 @@ def ask_records(
         InvalidInputError: an option is wrong, or would have no effect; kind `trust-required`.
     """
     _check_options(options)
+    graph = revision if revision.trust is not None else revision.seen_by(trust)
     head = notes_head(core, notes)
-    moment = moment_of(core, revision, as_of, head)
+    moment = moment_of(core, graph, as_of, head)
     own = {one.key for one in members("records")}
     given = {name: options.pop(name) for name in sorted(own & options.keys())}
     given = {name: value for name, value in given.items() if value is not None}
@@ -94,7 +96,7 @@ def ask_records(
         options["notes"] = head
     return ask(
         core,
-        revision,
+        graph,
         text=text,
         label=_types(types),
         where=_standing(include_status, options.pop("where", None)),
@@ -105,7 +107,7 @@ def ask_records(
         records={
             **given,
             "as_of": moment,
-            "undated": _undated(revision, trust),
+            "undated": _undated(graph),
             "notes": head,
         },
         **options,
@@ -116,34 +118,25 @@ def moment_of(
     core: Core, graph: Graph, as_of: int | datetime | None, notes: CommitCid | None
 ) -> int:
     """Returns the time of a question: the one given, else that of the last thing that it can know
-    of, be it the commit or the notes; never the clock's."""
+    of, be it the commit or the notes; never the clock's. For a restricted caller these are the
+    records and the events that he sees."""
     given = checked_time(as_of)
     if given is not None:
         return given
-    times = [commit_time(graph) or 0]
-    if notes is not None:
-        times.append(core.commit_at(notes).time)
-    return max(times)
+    return max(newest_time(graph, TIME) or 0, notes_time(core, graph, notes))
 
 
-def commit_time(graph: Graph) -> int | None:
-    """Returns the time of the commit that is asked; None where a root is asked."""
-    return None if graph.commit is None else graph.commit.time
-
-
-def _undated(graph: Graph, trust: TrustContext | None) -> int | None:
+def _undated(graph: Graph) -> int | None:
     """Returns the time of the records that have none, None where all that are seen have one.
 
     So an answer about dated records alone does not say when the commit was made.
     """
-    get, trust = graph.core.store.get, graph.trust or trust
 
     def lacks(snapshot: Snapshot) -> bool:
-        view = restrict(snapshot, trust, lambda cid: Node.decode(get(cid)))
-        dated = view.exists("time")
-        return any((view.label(one) & view.live) - dated for one in LAYERS)
+        dated = snapshot.exists(TIME)
+        return any((snapshot.label(one) & snapshot.live) - dated for one in LAYERS)
 
-    return commit_time(graph) if graph.asked(lacks) else None
+    return newest_time(graph, TIME) if graph.asked(lacks) else None
 
 
 def _types(types: Iterable[RecordType | str] | None) -> list[str]:

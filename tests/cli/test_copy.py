@@ -83,7 +83,7 @@ def test_a_part_as_a_caller_sees_it_has_nothing_of_the_rest(notes: Run, tmp_path
     notes("node", "add", "Fact", "--summary", "open to all", "--prop", "level=0")
     notes("node", "add", "Fact", "--summary", "for few", "--prop", "level=4")
     notes("commit", "-m", "facts")
-    notes("export", "open.car", "--trust", "public")
+    notes("export", "open.car", "--for", "public")
     assert b"open to all" in (tmp_path / "open.car").read_bytes()
     assert b"for few" not in (tmp_path / "open.car").read_bytes()
 

@@ -124,7 +124,8 @@ def test_nobody_is_told_of_what_they_may_not_see(run, ids, command, monkeypatch)
     run("trust", "enable")
     monkeypatch.setenv("IBIDEM_TRUST", "low")
     other = "0123456789"
+    code = 3 if command[0] in ("get", "show", "traverse") else 2
     for text in (secret[:10], hidden[:10]):
-        told = run(*(word.format(text) for word in command), code=3).stderr
-        same = run(*(word.format(other) for word in command), code=3).stderr
+        told = run(*(word.format(text) for word in command), code=code).stderr
+        same = run(*(word.format(other) for word in command), code=code).stderr
         assert told.replace(text, other) == same

@@ -93,7 +93,7 @@ def test_history_and_blocks_are_for_who_may_see_everything(run):
     run("stats")
 
 
-def test_answers_of_two_revisions_are_compared_as_a_caller_gets_them(run, tmp_path):
+def test_answers_of_two_revisions_are_compared_by_the_owner(run, tmp_path):
     run("init")
     run("trust", "enable")
     plain = json.loads(run("node", "add", "Note", "--summary", "plain tea", "--json").stdout)["id"]
@@ -102,11 +102,12 @@ def test_answers_of_two_revisions_are_compared_as_a_caller_gets_them(run, tmp_pa
     run("commit", "-m", "secret")
     compare = ("diff", "--query", "tea", "HEAD~1", "HEAD", "--exit-code")
     run(*compare, code=2)
-    run(*compare, "--trust", "low")
+    assert "refused" in run(*compare, "--trust", "low", code=2).stderr
     run(*compare, "--trust", "all", code=1)
     bisect = ("bisect", "--query", "tea", "--expect", plain, "--rank-max", "1")
     run(*bisect, code=2)
-    run(*bisect, "--trust", "low", code=1)
+    assert "refused" in run(*bisect, "--trust", "low", code=2).stderr
+    run(*bisect, "--trust", "all", code=1)
     file = str(tmp_path / "tea.golden")
     run("snapshot", "record", file, "tea", code=2)
     run("snapshot", "record", file, "tea", "--trust", "low")

@@ -1,0 +1,28 @@
+"""The time of what is seen at a revision, for questions that do not say one; never the clock's.
+
+Spec: trust 6.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ibidem.repo.retrieval import listing
+from ibidem.retrieve.access.policy import members
+
+if TYPE_CHECKING:
+    from ibidem.repo.graph import Graph
+
+
+def newest_time(graph: Graph, name: str) -> int | None:
+    """Returns the time of the commit, None where a root is asked; for a restricted caller the
+    greatest time of a node that he sees, 0 without one: the commit may be about what he does not.
+
+    Args:
+        name: the property with the time of a node.
+    """
+    if not graph.is_restricted:
+        return None if graph.commit is None else graph.commit.time
+    page = listing.page(graph, where={name: {"gte": 0}}, order_by=f"-{name}", limit=1)
+    times = [value for node in page.nodes for value in members(node.props, name, 0)]
+    return max((value for value in times if type(value) is int), default=0)

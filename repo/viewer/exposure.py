@@ -1,0 +1,198 @@
+"""The allow-list of a restricted viewer: what each public way into a repository gives him.
+
+Every public method of the repository, of its namespaces, of revisions, transactions and the memory
+layers, every command and every route of a server has one row here. What has none is refused, so a
+new method tells a restricted viewer nothing before somebody has decided that it may, and a test
+that finds them by reflection fails until then.
+
+Spec: trust 6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from functools import wraps
+from typing import Any, Final, ParamSpec, TypeVar
+
+from ibidem.objects.errors import ErrorKind, InvalidInputError
+
+P = ParamSpec("P")
+T = TypeVar("T")
+C = TypeVar("C", bound=type[Any])
+
+
+class Exposure(StrEnum):
+    """What a restricted viewer gets."""
+
+    VISIBLE = "visible"
+    """What a repository without the rest would give."""
+    EXEMPT = "exempt"
+    """Names and CIDs, the configuration or the clock; nothing of any node."""
+    REFUSED = "refused"
+    """A `not-permitted` error that depends on nothing but the name."""
+
+
+def _rows(group: str, exposure: Exposure, names: str) -> dict[str, Exposure]:
+    return {f"{group}.{name}" if group else name: exposure for name in names.split()}
+
+
+def _commands(exposure: Exposure, *names: str) -> dict[str, Exposure]:
+    return {f"repo {name}": exposure for name in names}
+
+
+EXPOSURES: Final[Mapping[str, Exposure]] = {
+    # -- the repository ------------------------------------------------------------------------
+    **_rows("Repository", Exposure.VISIBLE, "at as_viewer conflicts retrieve retriever packs"),
+    **_rows(
+        "Repository", Exposure.VISIBLE, "prompt verify_citation query transaction notes receipts"
+    ),
+    **_rows(
+        "Repository", Exposure.EXEMPT, "head current_branch branches tags resolve now close trust"
+    ),
+    **_rows("Repository", Exposure.REFUSED, "core folder history stage sync runs keys maintenance"),
+    **_rows("Repository", Exposure.REFUSED, "commit_at use_embedder embed branch tag switch"),
+    **_rows("Repository", Exposure.REFUSED, "delete_branch delete_tag merge rebase cherry_pick"),
+    **_rows("Repository", Exposure.REFUSED, "revert resolve_conflict"),
+    # -- its namespaces ------------------------------------------------------------------------
+    **_rows("History", Exposure.REFUSED, "log diff compare bisect touching blame squash prune"),
+    **_rows("History", Exposure.REFUSED, "merge_bases operations undo redo"),
+    **_rows("Stage", Exposure.REFUSED, "transaction commit_with commit changes clear"),
+    **_rows("Sync", Exposure.REFUSED, "remotes export export_part load fetch pull push"),
+    **_rows("Receipts", Exposure.VISIBLE, "replay"),
+    **_rows("Receipts", Exposure.REFUSED, "keep list find drop"),
+    **_rows("Runs", Exposure.REFUSED, "start open list load drop"),
+    **_rows("NoteSpaces", Exposure.VISIBLE, "space"),
+    **_rows("NoteSpaces", Exposure.EXEMPT, "spaces"),
+    **_rows("Notes", Exposure.VISIBLE, "at log add reinforce penalize vote outcome"),
+    **_rows("Notes", Exposure.EXEMPT, "head"),
+    **_rows("Keys", Exposure.REFUSED, "ring sign_with verify revoke require_signed"),
+    **_rows("Maintenance", Exposure.REFUSED, "fsck repair gc stats log_stats index_counts"),
+    **_rows("Maintenance", Exposure.REFUSED, "reindex erase erasures is_erased accept_erasures"),
+    **_rows("Maintenance", Exposure.REFUSED, "finish_erasing"),
+    # -- revisions and transactions ------------------------------------------------------------
+    **_rows("Revision", Exposure.VISIBLE, "seen_by node find_nodes node_id edge_id edge nodes"),
+    **_rows("Revision", Exposure.VISIBLE, "edges edges_of vector sparse tombstone content text"),
+    **_rows("Revision", Exposure.VISIBLE, "document locate locate_many newest moment paths"),
+    **_rows("Revision", Exposure.VISIBLE, "is_visible retrieve retrieve_many packs records"),
+    **_rows("Revision", Exposure.VISIBLE, "prompt verify_citation query page count"),
+    **_rows("Revision", Exposure.EXEMPT, "root_cid commit_cid config trust is_restricted erasures"),
+    **_rows("Revision", Exposure.REFUSED, "core root commit log snapshot asked"),
+    **_rows("Transaction", Exposure.VISIBLE, "add_node update_node node find_node"),
+    **_rows("Transaction", Exposure.VISIBLE, "add_edge update_edge remove_edge edge edges_of"),
+    **_rows("Transaction", Exposure.VISIBLE, "tombstone untombstone publish rollback"),
+    **_rows("Transaction", Exposure.EXEMPT, "base commit"),
+    **_rows("Transaction", Exposure.VISIBLE, "is_tombstoned"),
+    **_rows("Transaction", Exposure.REFUSED, "conflicts nodes node_id edge_id read_ahead settle"),
+    **_rows("Transaction", Exposure.REFUSED, "set_vector set_sparse remove_vector remove_sparse"),
+    **_rows("Transaction", Exposure.REFUSED, "register_model set_trust_policy remove_node"),
+    # -- the memory layers ---------------------------------------------------------------------
+    **_rows("Conversations", Exposure.VISIBLE, "at threads thread messages view select context"),
+    **_rows("Conversations", Exposure.REFUSED, "append save compact clear purge"),
+    **_rows("GraphMemory", Exposure.VISIBLE, "add relate supersede fork retract merge contest"),
+    **_rows("GraphMemory", Exposure.VISIBLE, "retrieve_graph record salience notes"),
+    **_rows("GraphMemory", Exposure.EXEMPT, "policy"),
+    **_rows("GraphMemory", Exposure.REFUSED, "consolidate prune metrics records read"),
+    **_rows("recall", Exposure.VISIBLE, "recall"),
+    **_rows("feedback", Exposure.VISIBLE, "vote not_useful"),
+    **_rows("procedures", Exposure.VISIBLE, "offers"),
+    **_rows("procedures", Exposure.REFUSED, "add_procedure set_status mine"),
+    # -- the commands --------------------------------------------------------------------------
+    **_commands(Exposure.VISIBLE, "retrieve", "packs", "prompt", "query", "get", "show"),
+    **_commands(Exposure.VISIBLE, "traverse"),
+    **_commands(Exposure.VISIBLE, "recall", "memory graph", "memory salience", "trust show"),
+    **_commands(Exposure.VISIBLE, "thread list", "thread show", "thread select"),
+    **_commands(Exposure.VISIBLE, "snapshot record"),
+    **_commands(Exposure.EXEMPT, "init", "demo", "completion"),
+    **_commands(Exposure.REFUSED, "add", "node add", "node remove", "node tombstone"),
+    **_commands(Exposure.REFUSED, "node untombstone", "edge add", "edge remove", "commit"),
+    **_commands(Exposure.REFUSED, "status", "unstage", "embed", "embed install", "stats"),
+    **_commands(Exposure.REFUSED, "feedback vote", "feedback not-useful", "feedback outcome"),
+    **_commands(Exposure.REFUSED, "thread append", "thread clear", "thread compact"),
+    **_commands(Exposure.REFUSED, "memory add", "memory consolidate", "memory contest"),
+    **_commands(Exposure.REFUSED, "memory fork", "memory merge", "memory supersede"),
+    **_commands(Exposure.REFUSED, "memory penalize", "memory prune", "memory reinforce"),
+    **_commands(Exposure.REFUSED, "memory retract", "trust enable", "trust disable", "replay"),
+    **_commands(Exposure.REFUSED, "receipt drop", "receipt keep", "receipt list", "receipt show"),
+    **_commands(Exposure.REFUSED, "run diff", "run drop", "run export", "run list", "run replay"),
+    **_commands(Exposure.REFUSED, "run show", "snapshot check", "log", "diff", "blame", "bisect"),
+    **_commands(Exposure.REFUSED, "bisect run", "branch", "switch", "tag", "merge", "resolve"),
+    **_commands(Exposure.REFUSED, "rebase", "cherry-pick", "revert", "undo", "redo", "squash"),
+    **_commands(Exposure.REFUSED, "prune", "clone", "remote add", "remote list", "remote remove"),
+    **_commands(Exposure.REFUSED, "fetch", "pull", "push", "export", "import", "serve", "fsck"),
+    **_commands(Exposure.REFUSED, "gc", "erase", "key generate", "key list", "key require"),
+    **_commands(Exposure.REFUSED, "key revoke", "key trust", "verify", "reindex", "doctor"),
+    # -- the routes of a server ----------------------------------------------------------------
+    **_rows("", Exposure.REFUSED, "/v1/refs /v1/known /v1/fetch /v1/push"),
+}
+"""By the name of the class or module and of the method, `repo` and the command, or the path of a
+route."""
+
+
+def exposure_of(name: str) -> Exposure:
+    """Returns what a restricted viewer gets of something; `REFUSED` for what has no row."""
+    return EXPOSURES.get(name, Exposure.REFUSED)
+
+
+def not_permitted(name: str) -> InvalidInputError:
+    """Returns the error for what is refused; it says nothing but the name."""
+    return InvalidInputError(
+        f"trust: {name} is refused to a viewer who may not see everything",
+        kind=ErrorKind.NOT_PERMITTED,
+        hint="it is for the owner: trust=ALL, or --trust all",
+    )
+
+
+def check_exposed(name: str) -> None:
+    """Raises for what a restricted viewer is refused.
+
+    Raises:
+        InvalidInputError: kind `not-permitted`.
+    """
+    if exposure_of(name) is Exposure.REFUSED:
+        raise not_permitted(name)
+
+
+class Proxy:
+    """What a restricted viewer holds of something; what it does not define, it refuses."""
+
+    proxy_of = ""
+    """The name of the class that it stands for, as the table has it."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise not_permitted(f"{self.proxy_of}.{name}")
+
+
+def guarded(function: Callable[P, T]) -> Callable[P, T]:
+    """Returns a function over a repository or a revision, its first argument, that refuses a
+    restricted viewer what the table does; named there by its module and its name."""
+    name = f"{function.__module__.rpartition('.')[2]}.{function.__name__}"
+
+    @wraps(function)
+    def checked(*args: P.args, **options: P.kwargs) -> T:
+        if args and isinstance(args[0], Proxy):
+            check_exposed(name)
+        return function(*args, **options)
+
+    return checked
+
+
+def guarded_methods(cls: C) -> C:
+    """Returns a class over the repository in its attribute `repository`, whose public methods
+    refuse a restricted viewer what the table does."""
+    for name, method in list(vars(cls).items()):
+        if callable(method) and not name.startswith("_"):
+            setattr(cls, name, _guarded_method(f"{cls.__name__}.{name}", method))
+    return cls
+
+
+def _guarded_method(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(method)
+    def checked(self: Any, *args: Any, **options: Any) -> Any:
+        if isinstance(self.repository, Proxy):
+            check_exposed(name)
+        return method(self, *args, **options)
+
+    return checked

@@ -1,0 +1,145 @@
+"""Annotations as a restricted viewer holds them: events about nodes that he sees.
+
+An event is told with those of its nodes that he sees, and without its id, which begins with the
+place of the event among all. He adds events about nodes that he sees, and no others.
+
+Spec: trust 6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from ibidem.objects.errors import NotFoundError
+from ibidem.repo.events import Event, Log
+from ibidem.repo.notes import SPACE_DEFAULT
+from ibidem.repo.viewer.exposure import Proxy, not_permitted
+
+if TYPE_CHECKING:
+    from ibidem.objects.cid import Cid, CommitCid
+    from ibidem.objects.ids import NodeId
+    from ibidem.repo.api.notes import NoteSpaces
+    from ibidem.repo.notes import Notes
+    from ibidem.repo.viewer.revision import ViewerRevision
+
+Time = int | datetime | None
+Head = Callable[[], "ViewerRevision"]
+"""Returns the graph at the head, as the viewer sees it."""
+
+
+class ViewerNotes(Proxy):
+    """The spaces of annotations."""
+
+    proxy_of = "NoteSpaces"
+
+    def __init__(self, spaces: NoteSpaces, head: Head, author: str) -> None:
+        self._spaces = spaces
+        self._head = head
+        self._author = author
+
+    def space(self, name: str = SPACE_DEFAULT) -> ViewerSpace:
+        """Returns the events of a space, to add to and to read."""
+        return ViewerSpace(self._spaces.space(name), self._head, self._author)
+
+    def spaces(self) -> dict[str, CommitCid]:
+        """Returns the spaces that have events with their notes heads, by name."""
+        return self._spaces.spaces()
+
+
+class ViewerSpace(Proxy):
+    """The events of one space about nodes that a viewer sees."""
+
+    proxy_of = "Notes"
+
+    def __init__(self, notes: Notes, head: Head, author: str) -> None:
+        self._notes = notes
+        self._graph = head
+        self._author = author
+
+    @property
+    def head(self) -> CommitCid | None:
+        """The newest commit of the space; None before the first event."""
+        return self._notes.head
+
+    def at(self, head: CommitCid | None) -> Log:
+        """Returns the events at a notes head about nodes that are seen at the head of the graph."""
+        return self._visible(self._notes.at(head))
+
+    def log(self) -> Log:
+        """Returns the events as they stand now; as `at`."""
+        return self._visible(self._notes.log())
+
+    def add(
+        self, events: Iterable[Event], *, author: str = "", message: str = "", time: Time = None
+    ) -> CommitCid:
+        """Adds events in one commit and returns the notes head that has them.
+
+        Raises:
+            NotFoundError: an event is about a node that is not seen, or not there.
+        """
+        found = list(events)
+        graph = self._graph()
+        for one in found:
+            for target in one.targets:
+                if not graph.is_visible(target):
+                    raise NotFoundError(f"node {target} is not in the graph at this revision")
+        by = self._by(author)
+        signed = [replace(one, actor=self._by(one.actor) or by) for one in found]
+        return self._notes.add(signed, author=by, message=message, time=time)
+
+    def reinforce(
+        self, target: NodeId, *, gain: float | None = None, actor: str = "", time: Time = None
+    ) -> CommitCid:
+        """Says that a node was of use; as `Notes.reinforce`."""
+        self._graph().node(target, include_tombstoned=True)
+        return self._notes.reinforce(target, gain=gain, actor=self._by(actor), time=time)
+
+    def penalize(
+        self, target: NodeId, amount: float, *, actor: str = "", time: Time = None
+    ) -> CommitCid:
+        """Says that a node should count less; as `Notes.penalize`."""
+        self._graph().node(target, include_tombstoned=True)
+        return self._notes.penalize(target, amount, actor=self._by(actor), time=time)
+
+    def vote(
+        self,
+        target: NodeId,
+        value: int,
+        *,
+        actor: str,
+        about: Cid | None = None,
+        detail: Mapping[str, Any] | None = None,
+        time: Time = None,
+    ) -> CommitCid:
+        """Says that a node was right, 1, or wrong, -1; as `Notes.vote`."""
+        self._graph().node(target, include_tombstoned=True)
+        by = self._by(actor)
+        return self._notes.vote(target, value, actor=by, about=about, detail=detail, time=time)
+
+    def outcome(self, target: NodeId, ok: bool, *, actor: str = "", time: Time = None) -> CommitCid:
+        """Says that doing what a node says went well, or did not; as `Notes.outcome`."""
+        self._graph().node(target, include_tombstoned=True)
+        return self._notes.outcome(target, ok, actor=self._by(actor), time=time)
+
+    def _by(self, actor: str) -> str:
+        """Returns who says it: nobody speaks for another where the viewer has an author."""
+        if self._author and actor not in ("", self._author):
+            raise not_permitted("another actor")
+        return self._author or actor
+
+    def _visible(self, log: Log) -> Log:
+        graph = self._graph()
+        events: list[Event] = []
+        by_target: dict[NodeId, list[Event]] = {}
+        for one in log.events:
+            targets = tuple(target for target in one.targets if graph.is_visible(target))
+            if targets:
+                event = replace(one, targets=targets, id=None)
+                events.append(event)
+                for target in targets:
+                    by_target.setdefault(target, []).append(event)
+        about = {target: tuple(found) for target, found in by_target.items()}
+        return Log(log.head, tuple(events), (), about)

@@ -1,0 +1,135 @@
+"""A revision as a restricted viewer holds it.
+
+What it reads and asks goes to the revision that was opened for him, which knows of nothing else;
+the commit, the trees and the index are not his.
+
+Spec: trust 6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import update_wrapper
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar, Unpack
+
+from ibidem.repo.revision import Revision
+from ibidem.repo.viewer.exposure import Proxy, not_permitted
+
+if TYPE_CHECKING:
+    from ibidem.objects.cid import CommitCid, RootCid
+    from ibidem.objects.config import Config
+    from ibidem.objects.erasure import Erasure
+    from ibidem.objects.ids import EdgeId
+    from ibidem.repo.retrieval.signature import PacksOptions
+    from ibidem.retrieve.access.policy import TrustContext
+    from ibidem.retrieve.answer.answer import Answer
+    from ibidem.retrieve.context.pack import Pack
+    from ibidem.retrieve.context.prompt import Prompt
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+
+def _read(
+    method: Callable[Concatenate[Revision, P], T],
+) -> Callable[Concatenate[ViewerRevision, P], T]:
+    """Returns a method of `Revision` as one of `ViewerRevision`, which asks its revision."""
+
+    def read(self: ViewerRevision, /, *args: P.args, **options: P.kwargs) -> T:
+        return method(self._revision, *args, **options)
+
+    update_wrapper(read, method)
+    return read
+
+
+class ViewerRevision(Proxy):
+    """The graph of one root as a viewer sees it, read-only."""
+
+    proxy_of = "Revision"
+
+    def __init__(self, revision: Revision) -> None:
+        self._revision = revision
+
+    def __repr__(self) -> str:
+        return f"<ViewerRevision root {self.root_cid}>"
+
+    @property
+    def root_cid(self) -> RootCid:
+        """The CID of the root."""
+        return self._revision.root_cid
+
+    @property
+    def commit_cid(self) -> CommitCid | None:
+        """The CID of the commit; None where there is none."""
+        return self._revision.commit_cid
+
+    @property
+    def config(self) -> Config:
+        """What answers over this root depend on."""
+        return self._revision.config
+
+    @property
+    def trust(self) -> TrustContext | None:
+        """The viewer."""
+        return self._revision.trust
+
+    is_restricted = True
+    erasures: tuple[Erasure, ...] = ()
+
+    def seen_by(self, trust: TrustContext | None) -> ViewerRevision:
+        """Returns this, for the viewer that it is for.
+
+        Raises:
+            InvalidInputError: kind `not-permitted`: another viewer.
+        """
+        if trust not in (None, self.trust):
+            raise not_permitted("another viewer")
+        return self
+
+    node = _read(Revision.node)
+    find_nodes = _read(Revision.find_nodes)
+    node_id = _read(Revision.node_id)
+    edge_id = _read(Revision.edge_id)
+    edge = _read(Revision.edge)
+    nodes = _read(Revision.nodes)
+    edges = _read(Revision.edges)
+    edges_of = _read(Revision.edges_of)
+    vector = _read(Revision.vector)
+    sparse = _read(Revision.sparse)
+    tombstone = _read(Revision.tombstone)
+    content = _read(Revision.content)
+    document = _read(Revision.document)
+    text = document
+    locate = _read(Revision.locate)
+    locate_many = _read(Revision.locate_many)
+    newest = _read(Revision.newest)
+    moment = _read(Revision.moment)
+    is_visible = _read(Revision.is_visible)
+    retrieve = _read(Revision.retrieve)
+    retrieve_many = _read(Revision.retrieve_many)
+    packs = _read(Revision.packs)
+    records = _read(Revision.records)
+    verify_citation = _read(Revision.verify_citation)
+    query = _read(Revision.query)
+    page = _read(Revision.page)
+    count = _read(Revision.count)
+    paths = _read(Revision.paths)
+
+    def prompt(
+        self,
+        question: str,
+        packs: Answer[Pack] | None = None,
+        *,
+        style: str = "qa",
+        **options: Unpack[PacksOptions],
+    ) -> Prompt:
+        """Returns a prompt with numbered sources; see `Repository.prompt`."""
+        return self._revision.prompt(question, packs, style=style, **options)
+
+    def is_edge_visible(self, id: EdgeId) -> bool:  # noqa: A002
+        """Tells whether both ends of an edge are seen."""
+        try:
+            self.edge(id)
+        except LookupError:
+            return False
+        return True

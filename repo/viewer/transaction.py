@@ -1,0 +1,211 @@
+"""A transaction as a restricted viewer holds it: he changes what he sees and adds what is new.
+
+What is hidden is as good as missing: it is neither read nor changed nor tied to. A node that he
+adds gets an id of its own, never one from a key or from its content, for under such an id something
+hidden could stand, and whether it does would show.
+
+Spec: trust 6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace as changed
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from ibidem.objects.errors import NotFoundError
+from ibidem.objects.ids import EdgeId, NodeId
+from ibidem.repo.argument_checks import check_id
+from ibidem.repo.viewer.exposure import Proxy, not_permitted
+
+if TYPE_CHECKING:
+    from ibidem.objects.commit import Commit
+    from ibidem.objects.edge import Edge
+    from ibidem.objects.node import Node
+    from ibidem.objects.root import Root
+    from ibidem.repo.revision import Revision
+    from ibidem.repo.transaction.transaction import Transaction
+
+_FIELDS = {"summary", "context_sentence", "content", "props", "set_props", "unset_props"}
+"""Fields of a node that tell of no other one."""
+
+
+class ViewerTransaction(Proxy):
+    """Stages what a viewer changes; a context manager, as `Transaction`."""
+
+    proxy_of = "Transaction"
+
+    def __init__(self, transaction: Transaction, graph: Revision) -> None:
+        """Takes a transaction, and the root that it began on as its viewer sees it."""
+        self._tx = transaction
+        self._graph = graph
+        self._fresh: set[NodeId] = set()
+
+    def __enter__(self) -> Self:
+        self._tx.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._tx.__exit__(kind, error, trace)
+
+    @property
+    def base(self) -> Root:
+        """The root that the transaction began on: its configuration, and CIDs."""
+        return self._tx.base
+
+    @property
+    def commit(self) -> Commit | None:
+        """What was published; None before, and when nothing changed."""
+        return self._tx.commit
+
+    def publish(self) -> Commit | None:
+        """Publishes what was staged and ends the transaction."""
+        return self._tx.publish()
+
+    def rollback(self) -> None:
+        """Drops everything that was staged and ends the transaction."""
+        self._tx.rollback()
+
+    # -- nodes ---------------------------------------------------------------------------------
+
+    def add_node(
+        self,
+        ntype: str,
+        *,
+        summary: str | None = None,
+        context_sentence: str | None = None,
+        content: bytes | str | None = None,
+        props: Mapping[str, Any] | None = None,
+        unique: bool = True,
+    ) -> NodeId:
+        """Stages a new node and returns its id.
+
+        Raises:
+            InvalidInputError: kind `not-permitted`: `unique` is False.
+        """
+        if not unique:
+            raise not_permitted("a node whose id is not new")
+        made = self._tx.add_node(
+            ntype,
+            summary=summary,
+            context_sentence=context_sentence,
+            content=content,
+            props=props,
+            unique=True,
+        )
+        self._fresh.add(made)
+        return made
+
+    def update_node(
+        self,
+        id: NodeId,  # noqa: A002
+        **fields: Any,
+    ) -> None:
+        """Stages new values of fields of a node that is seen; as `Transaction.update_node`.
+
+        Raises:
+            InvalidInputError: kind `not-permitted`: `children` and what else tells of other nodes.
+        """
+        self.node(id)
+        for name in fields.keys() - _FIELDS:
+            raise not_permitted(f"Transaction.update_node({name}=…)")
+        self._tx.update_node(id, **fields)
+
+    def node(self, id: NodeId) -> Node:  # noqa: A002
+        """Returns a node as it is staged, tombstoned or not.
+
+        Raises:
+            NotFoundError: it is not seen, or not there.
+        """
+        found = self.find_node(id)
+        if found is None:
+            raise NotFoundError(f"node {id} is not in the graph")
+        return found
+
+    def find_node(self, id: NodeId) -> Node | None:  # noqa: A002
+        """Returns a node as it is staged, None for one that is not seen, or not there."""
+        found = self._tx.find_node(id)
+        if id in self._fresh or found is None:
+            return found
+        if not self._graph.is_visible(id):
+            return None
+        children = self._graph.node(id, include_tombstoned=True).children
+        return found if found.children == children else changed(found, children=children)
+
+    def tombstone(self, id: NodeId, *, reason: str = "") -> None:  # noqa: A002
+        """Stages a tombstone on a node that is seen."""
+        self.node(id)
+        self._tx.tombstone(id, reason=reason)
+
+    def untombstone(self, id: NodeId) -> None:  # noqa: A002
+        """Stages that a node is shown again; raises `NotFoundError` where nothing hides it."""
+        if not self.is_tombstoned(id):
+            raise NotFoundError(f"node {id} has no tombstone")
+        self._tx.untombstone(id)
+
+    def is_tombstoned(self, id: NodeId) -> bool:  # noqa: A002
+        """Tells whether a tombstone is on a node that is seen."""
+        return self.find_node(id) is not None and self._tx.is_tombstoned(id)
+
+    # -- edges ---------------------------------------------------------------------------------
+
+    def add_edge(
+        self,
+        src: NodeId,
+        etype: str,
+        dst: NodeId,
+        *,
+        weight: float = 1.0,
+        props: Mapping[str, Any] | None = None,
+        key: Any = None,
+        replace: bool = False,
+    ) -> EdgeId:
+        """Stages an edge between nodes that are seen, and returns its id.
+
+        Raises:
+            NotFoundError: an end is not seen, or not there.
+        """
+        self.node(check_id("src", src, NodeId))
+        self.node(check_id("dst", dst, NodeId))
+        return self._tx.add_edge(
+            src, etype, dst, weight=weight, props=props, key=key, replace=replace
+        )
+
+    def update_edge(
+        self,
+        id: EdgeId,  # noqa: A002
+        **fields: Any,
+    ) -> None:
+        """Stages another weight or other properties of an edge; as `Transaction.update_edge`."""
+        self.edge(id)
+        self._tx.update_edge(id, **fields)
+
+    def remove_edge(self, id: EdgeId) -> None:  # noqa: A002
+        """Stages the removal of an edge that is seen."""
+        self.edge(id)
+        self._tx.remove_edge(id)
+
+    def edge(self, id: EdgeId) -> Edge:  # noqa: A002
+        """Returns an edge as it is staged; `NotFoundError` for one that is not seen, or not
+        there."""
+        try:
+            found = self._tx.edge(id)
+        except NotFoundError:
+            found = None
+        if found is None or not self._joins(found):
+            raise NotFoundError(f"edge {id} is not in the graph")
+        return found
+
+    def edges_of(self, id: NodeId) -> list[Edge]:  # noqa: A002
+        """Returns the edges at a node to and from nodes that are seen, as staged, by id."""
+        self.node(id)
+        return [edge for edge in self._tx.edges_of(id) if self._joins(edge)]
+
+    def _joins(self, edge: Edge) -> bool:
+        return all(self.find_node(end) is not None for end in (edge.src, edge.dst))

@@ -1,0 +1,267 @@
+"""A repository as a restricted viewer holds it: what the table gives him, and nothing else.
+
+He asks revisions that he can name without knowing the history: the head, a branch, a tag, or a CID
+that an answer has told him. What he writes, he writes about what he sees, so a write says no more
+of what is hidden than a read does.
+
+Spec: trust 6.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Unpack
+
+from ibidem.objects.cid import Cid, CommitCid, RootCid
+from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.ids import NodeId
+from ibidem.repo.api.notes import NoteSpaces
+from ibidem.repo.arguments import commit_info
+from ibidem.repo.revision import Revision
+from ibidem.repo.revspec import HEAD
+from ibidem.repo.viewer.exposure import Proxy, not_permitted
+from ibidem.repo.viewer.notes import ViewerNotes
+from ibidem.repo.viewer.revision import ViewerRevision
+from ibidem.repo.viewer.transaction import ViewerTransaction
+from ibidem.retrieve.access.policy import TrustContext
+from ibidem.store.closing import Closing
+
+if TYPE_CHECKING:
+    from ibidem.objects.node import Node
+    from ibidem.repo.core import Core
+    from ibidem.repo.merge.conflicts import OpenConflict
+    from ibidem.repo.retrieval.retrieve import Retriever
+    from ibidem.repo.retrieval.signature import ListingOptions, PacksOptions, RetrieveOptions
+    from ibidem.retrieve.answer.answer import Answer
+    from ibidem.retrieve.answer.item import Item
+    from ibidem.retrieve.answer.receipt import Receipt
+    from ibidem.retrieve.answer.sealed import SealedReceipt
+    from ibidem.retrieve.context.pack import Pack
+    from ibidem.retrieve.context.prompt import Citation, Prompt
+    from ibidem.retrieve.tokens import TokenEstimator
+
+
+class Viewer(Proxy, Closing):
+    """A repository as a viewer who may not see everything uses it."""
+
+    proxy_of = "Repository"
+
+    def __init__(self, core: Core, trust: TrustContext, author: str) -> None:
+        """Takes a repository, its viewer, and the author of what he writes.
+
+        Raises:
+            InvalidInputError: no context, or one that sees everything.
+        """
+        if type(trust) is not TrustContext or trust.everything:
+            raise InvalidInputError(
+                f"trust: got {trust!r:.80}, expected the TrustContext of a viewer who may not see "
+                "everything",
+                hint="whoever sees everything uses the repository itself",
+            )
+        self._core = core
+        self._author = author
+        self.trust = trust
+        """Who this is for."""
+
+    def __repr__(self) -> str:
+        return f"<Viewer level {self.trust.level}>"
+
+    def close(self) -> None:
+        """Closes the repository."""
+        self._core.close()
+
+    def as_viewer(self, trust: TrustContext, *, author: str = "") -> Viewer:
+        """Returns this, for the viewer that it is for.
+
+        Raises:
+            InvalidInputError: kind `not-permitted`: another viewer.
+        """
+        if trust != self.trust:
+            raise not_permitted("another viewer")
+        return Viewer(self._core, trust, author or self._author)
+
+    # -- names ---------------------------------------------------------------------------------
+
+    @property
+    def head(self) -> CommitCid | None:
+        """The commit of the current branch; None before the first."""
+        return self._core.head
+
+    @property
+    def current_branch(self) -> str:
+        """The current branch."""
+        return self._core.current_branch
+
+    def branches(self) -> dict[str, CommitCid]:
+        """Returns the branches that have commits, by name."""
+        return self._core.branches()
+
+    def tags(self) -> dict[str, CommitCid]:
+        """Returns the tags, by name."""
+        return self._core.tags()
+
+    def resolve(self, rev: object, *, missing_ok: bool = False) -> CommitCid | None:
+        """Returns the commit that a revision names; `at` says which a viewer can name."""
+        return self._core.resolve(self._nameable(rev), missing_ok=missing_ok)
+
+    def now(self, time: int | datetime | None = None) -> int:
+        """Returns a time in microseconds since 1970 UTC: the one given, else the clock's."""
+        return self._core.now(time)
+
+    # -- reading and asking --------------------------------------------------------------------
+
+    def at(
+        self, rev: object = HEAD, *, trust: TrustContext | None = None, allow_erased: bool = False
+    ) -> ViewerRevision:
+        """Returns the graph at a revision as this viewer sees it.
+
+        Args:
+            rev: HEAD, the name of a branch or a tag, or a whole CID of a commit or a root.
+
+        Raises:
+            InvalidInputError: kind `not-permitted`: another revision, or another viewer.
+        """
+        if trust not in (None, self.trust):
+            raise not_permitted("another viewer")
+        if allow_erased:
+            raise not_permitted("allow_erased")
+        return ViewerRevision(Revision(self._core.graph(self._nameable(rev), trust=self.trust)))
+
+    def retrieve(self, text: str | None = None, **options: Unpack[RetrieveOptions]) -> Answer[Item]:
+        """Returns the ranked answer at the head; see `Repository.retrieve`."""
+        return self.at().retrieve(text, **options)
+
+    def retriever(self, rev: object = HEAD) -> Retriever:
+        """Returns a question to put together step by step."""
+        from ibidem.repo.retrieval.retrieve import Retriever
+
+        return Retriever(self.at(rev).retrieve)
+
+    def packs(self, text: str | None = None, **options: Unpack[PacksOptions]) -> Answer[Pack]:
+        """Returns hits at the head with what stands around them; see `Repository.packs`."""
+        return self.at().packs(text, **options)
+
+    def prompt(
+        self,
+        question: str,
+        packs: Answer[Pack] | None = None,
+        *,
+        style: str = "qa",
+        **options: Unpack[PacksOptions],
+    ) -> Prompt:
+        """Returns a prompt with numbered sources; see `Repository.prompt`."""
+        return self.at().prompt(question, packs, style=style, **options)
+
+    def verify_citation(self, citation: Citation, *, trust: TrustContext | None = None) -> bool:
+        """Tells whether a citation is true for this viewer."""
+        if trust not in (None, self.trust):
+            raise not_permitted("another viewer")
+        from ibidem.repo.retrieval import context
+
+        return context.verify(self._core, citation, trust=self.trust)
+
+    def query(self, **options: Unpack[ListingOptions]) -> list[Node]:
+        """Returns every node at the head with a label and properties, by id."""
+        return self.at().query(**options)
+
+    def conflicts(self, rev: object = HEAD) -> list[OpenConflict]:
+        """Returns the open conflicts of a revision about nodes that are seen, and about edges
+        between such nodes, by id."""
+        from ibidem.repo.merge.conflicts import open_conflicts
+
+        revision, whole = self.at(rev), self._core.graph(self._nameable(rev))
+        return [
+            one
+            for one in open_conflicts(self._core.store, whole.root)
+            if (
+                revision.is_visible(one.id)
+                if isinstance(one.id, NodeId)
+                else revision.is_edge_visible(one.id)
+            )
+        ]
+
+    # -- namespaces ----------------------------------------------------------------------------
+
+    @cached_property
+    def notes(self) -> ViewerNotes:
+        """Annotations about what is seen."""
+        return ViewerNotes(NoteSpaces(self._core), self.at, self._author)
+
+    @cached_property
+    def receipts(self) -> ViewerReceipts:
+        """The receipts of this viewer's answers."""
+        return ViewerReceipts(self._core, self.trust)
+
+    # -- writing -------------------------------------------------------------------------------
+
+    def transaction(
+        self,
+        *,
+        author: str = "",
+        message: str = "",
+        time: int | datetime | None = None,
+        on_conflict: str = "record",
+    ) -> ViewerTransaction:
+        """Begins a transaction on the current branch about what this viewer sees.
+
+        Args:
+            author: that of the viewer, where he has one; another one is refused.
+        """
+        if self._author and author not in ("", self._author):
+            raise not_permitted("another author")
+        from ibidem.repo.transaction.begin import begin, branch_publisher
+
+        core, by = self._core, self._author or author
+        signed = commit_info(by, message, time, None, None, core.signing_key)
+        publisher = branch_publisher(core, None, signed, on_conflict=on_conflict)
+        tx = begin(core, publisher, signed)
+        return ViewerTransaction(tx, Revision(core.graph(tx.base.cid, trust=self.trust)))
+
+    def _nameable(self, rev: object) -> object:
+        """Returns a revision that can be named without knowing the history."""
+        if rev == HEAD or isinstance(rev, (CommitCid, RootCid)):
+            return rev
+        if isinstance(rev, str):
+            if rev in self._core.branches() or rev in self._core.tags():
+                return rev
+            try:
+                return CommitCid(Cid.parse(rev).raw)
+            except InvalidInputError:
+                pass
+        raise not_permitted("this revision")
+
+
+class ViewerReceipts(Proxy):
+    """The receipts of a viewer's answers: to replay."""
+
+    proxy_of = "Receipts"
+
+    def __init__(self, core: Core, trust: TrustContext) -> None:
+        self._core = core
+        self._trust = trust
+
+    def replay(
+        self,
+        receipt: Receipt | SealedReceipt,
+        *,
+        estimator: str | TokenEstimator | None = None,
+        text: str | None = None,
+        key: bytes | None = None,
+    ) -> Answer[Item]:
+        """Asks again what a receipt says was asked; as `Receipts.replay`.
+
+        Raises:
+            InvalidInputError: kind `not-permitted`: the receipt of another viewer, or a name of one
+                where the receipt itself is needed.
+        """
+        from ibidem.repo.receipts.replay import opened, replay
+        from ibidem.retrieve.answer.receipt import Receipt
+        from ibidem.retrieve.answer.sealed import SealedReceipt
+
+        if not isinstance(receipt, (Receipt, SealedReceipt)):
+            raise not_permitted("a receipt by its name")
+        own = opened(receipt, text, key)
+        if own.query.trust != self._trust:
+            raise not_permitted("the receipt of another viewer")
+        return replay(self._core, own, estimator=estimator)
