@@ -162,10 +162,8 @@ class Core(Closing):
             trust: the caller; a root with a trust policy is not read without.
             state: what the revision is looked for in; by default the newest.
         """
-        if state is None:
-            self.finish_erasing()
         found = self.operation_log.retry_if_collected(
-            lambda state: self._graph_in(state, rev), state=state
+            lambda state: self._graph_in(self.without_interrupted(state), rev), state=state
         )
         return found if trust is None else found.seen_by(trust)
 
@@ -339,16 +337,16 @@ class Core(Closing):
         parents = () if commit is None else commit.parents
         return [Commit.decode(self.store.get(parent)).root for parent in parents]
 
-    def finish_erasing(self) -> None:
-        """Destroys what an erasure has left whose process is gone, before anything is read: as
-        opening does, for a process that was open already. Asked at the start of a call, it costs a
-        look at one cell."""
+    def without_interrupted(self, state: State) -> State:
+        """Returns a state, or a newer one after finishing an erasure that an interrupted process
+        left: as opening does, for a process that was open already. Otherwise nothing is read."""
         finish = self.erasing_finisher
-        if finish is None or self.store.cell(ERASING_CELL) is None:
-            return
-        erasures = self.view.erasures
-        if erasures != self._unfinished:
-            self._unfinished = None if finish(self) else erasures
+        if ERASING_CELL not in state.cells or finish is None:
+            return state
+        if state.view.erasures == self._unfinished:
+            return state
+        self._unfinished = None if finish(self) else state.view.erasures
+        return self.operation_log.state()
 
     def _forget_logs(self) -> None:
         """Drops the notes that were read before an erasure: they may quote what it erased."""

@@ -11,6 +11,7 @@ from ibidem.objects.errors import CorruptError, ErrorKind, NotFoundError, unknow
 from ibidem.repo.arguments import checked_path
 from ibidem.repo.core import Clock, Core
 from ibidem.repo.erasure.quarantines import sweep
+from ibidem.repo.state import ERASING_CELL
 from ibidem.store.files import medium_error, write_file
 
 FOLDER = ".ibidem"
@@ -37,7 +38,8 @@ def open_core(
     opened = Core(LmdbStore.open(folder / "blocks"), folder, clock)
     if finish_erasing:
         opened.erasing_finisher = _finish_erasing
-        opened.finish_erasing()
+        if opened.store.cell(ERASING_CELL) is not None:
+            opened.without_interrupted(opened.operation_log.state())
         sweep(folder)
     return opened
 

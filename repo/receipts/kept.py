@@ -146,9 +146,8 @@ def find(repository: Core, text: str) -> bytes:
         NotFoundError: kind `not-found`, or `ambiguous`.
     """
 
-    repository.finish_erasing()
-
     def read(state: State) -> bytes:
+        state = repository.without_interrupted(state)
         found = named(repository, state.view, text)
         return repository.receipts.find(text) if found is None else repository.store.get(found[1])
 

@@ -1,5 +1,6 @@
 """A version that this program does not have is refused by one error at every door: it names the
-field, the value and the versions that are known, and says to upgrade. [8-a; retrieval 10-d, 10-f]
+field, the value and the versions that are known, and says to upgrade. [8-a; retrieval 10-d,
+10-f] [10-f]
 """
 
 from __future__ import annotations

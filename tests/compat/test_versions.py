@@ -1,5 +1,5 @@
 """Two versions of the format and of the semantics in one history: each block and each receipt is
-read by its own. [8-c, 8-d; retrieval 10-e; merge 3-f, 7-f]
+read by its own. [8-c, 8-d; retrieval 10-e; merge 3-f, 7-f] [10-e]
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ def test_every_statement_of_the_spec_is_tested():
     spec = (ROOT / "spec" / "retrieval.md").read_text("utf-8")
     anchors = set(re.findall(r"\[(\d+(?:\.\d+)*-[a-z])\]", spec))
     cited = set()
-    for folder in ("tests/retrieve", "tests/oracle", "tests/repo"):
+    for folder in ("tests/retrieve", "tests/oracle", "tests/repo", "tests/compat"):
         for path in sorted((ROOT / folder).glob("*.py")):
             cited |= set(re.findall(r"\[(\d+(?:\.\d+)*-[a-z])\]", path.read_text("utf-8")))
     for path in sorted(FOLDER.glob("*.json")):
