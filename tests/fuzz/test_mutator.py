@@ -103,7 +103,7 @@ def test_a_limit_that_is_broken_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> N
 
     def large(child: limits.Child) -> None:
         with child.limited("large"):
-            assert len(bytearray(b"x" * (limits.MEGABYTES_MAX + 100 << 20)))
+            assert len(b"x" * (limits.MEGABYTES_MAX + 100 << 20))
 
     def dead(child: limits.Child) -> None:
         limits.os.abort()
