@@ -99,7 +99,6 @@ class ViewerRevision(Proxy):
     tombstone = _read(Revision.tombstone)
     content = _read(Revision.content)
     document = _read(Revision.document)
-    text = document
     locate = _read(Revision.locate)
     locate_many = _read(Revision.locate_many)
     newest = _read(Revision.newest)
