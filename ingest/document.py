@@ -18,7 +18,6 @@ from ibidem.ingest.formats import MARKDOWN, RST, Format, format_of
 from ibidem.ingest.front_matter import FrontMatter, read_front_matter
 from ibidem.ingest.mark import BOM, Heading, Mark, introduced, with_gaps
 from ibidem.ingest.outline import outline
-from ibidem.ingest.rst import rst_title
 from ibidem.ingest.sandbox import Sandbox
 from ibidem.ingest.split import PASSAGE_CHARS_MAX
 from ibidem.objects.codec import Value
@@ -132,6 +131,8 @@ def _text(
         marks = list(source_format.read(source, body))
     title = None
     if source_format.media_type == RST:
+        from ibidem.ingest.rst import rst_title
+
         title = rst_title(source, body, marks)
     elif source_format.language is None:
         title = _title(front, marks)

@@ -7,14 +7,12 @@ child process (`sandbox.py`), and what is stored is the text that its extractor 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import PurePosixPath
 
 from ibidem.ingest.mark import Mark
 from ibidem.ingest.markdown import markdown_marks
 from ibidem.ingest.plain import code_marks, plain_marks
 from ibidem.ingest.python import python_marks
-from ibidem.ingest.rst import rst_marks
 from ibidem.objects.errors import ErrorKind, InvalidInputError
 from ibidem.objects.record import record
 
@@ -61,6 +59,8 @@ class Format:
         """
         if not self.packages:
             return f"ibidem-{self.name.lower().replace(' ', '-')}", EXTRACTOR_VERSION
+        from importlib.metadata import PackageNotFoundError, version
+
         try:
             versions = [version(package) for package in self.packages]
         except PackageNotFoundError as error:
@@ -85,6 +85,13 @@ class Format:
         return f"pip install 'ibidem[{self.extra}]'"
 
 
+def _rst_marks(source: str, start: int) -> Iterator[Mark]:
+    # Its expressions take longer to compile than most documents take to read.
+    from ibidem.ingest.rst import rst_marks
+
+    return rst_marks(source, start)
+
+
 def _code(name: str, language: str, suffixes: str, package: str = "") -> Format:
     """Program source; where `package` has a grammar for it and is installed, cut by that."""
     return Format(
@@ -101,7 +108,7 @@ def _code(name: str, language: str, suffixes: str, package: str = "") -> Format:
 
 FORMATS = (
     Format("Markdown", MARKDOWN, (".md", ".markdown"), markdown_marks),
-    Format("reStructuredText", RST, (".rst", ".rest"), rst_marks),
+    Format("reStructuredText", RST, (".rst", ".rest"), _rst_marks),
     Format("Python", PLAIN, (".py", ".pyi"), python_marks, None, "python"),
     Format("plain text", PLAIN, (".txt", ".text"), plain_marks),
     Format("JSON lines", NDJSON, (".ndjson", ".jsonl")),

@@ -1,13 +1,13 @@
 """The table of formats: what it says is what ingest does and what the documentation lists."""
 
 import importlib
+import importlib.metadata
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
 
 from ibidem.cli import commit
-from ibidem.ingest import formats
 from ibidem.ingest.formats import FORMATS, MEDIA_TYPES, TEXT, format_of
 from ibidem.ingest.ingest import ingest_text
 from ibidem.objects.errors import ErrorKind, InvalidInputError
@@ -70,7 +70,7 @@ def without_extras(monkeypatch):
     def version(package):
         raise PackageNotFoundError(package)
 
-    monkeypatch.setattr(formats, "version", version)
+    monkeypatch.setattr(importlib.metadata, "version", version)
 
 
 def test_a_format_that_is_not_installed_is_an_error_with_the_command(without_extras, tmp_path):
