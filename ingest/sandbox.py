@@ -14,8 +14,6 @@ import sys
 from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Timer
-from types import TracebackType
-from typing import Self
 
 from ibidem.ingest.extraction import Extraction
 from ibidem.ingest.formats import Format
@@ -23,6 +21,7 @@ from ibidem.ingest.worker import HEADER_BYTES, decoded
 from ibidem.objects.constants import DOCUMENT_BYTES_MAX
 from ibidem.objects.errors import ErrorKind, InvalidInputError
 from ibidem.objects.record import record
+from ibidem.store.closing import Closing
 
 _START = (
     "import sys, json; sys.path[:] = json.loads(sys.argv[1]); "
@@ -42,23 +41,12 @@ class Limits:
 
 
 @dataclass
-class Sandbox:
+class Sandbox(Closing):
     """A child process that extracts; close it."""
 
     limits: Limits = field(default_factory=Limits)
     _child: subprocess.Popen[bytes] | None = None
     _is_late: bool = False
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Ends the child, if there is one."""

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace as changed
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from ibidem.objects.errors import NotFoundError
 from ibidem.objects.ids import EdgeId, NodeId
 from ibidem.repo.argument_checks import check_id
 from ibidem.repo.viewer.exposure import Proxy, not_permitted
+from ibidem.store.closing import Ending
 
 if TYPE_CHECKING:
     from ibidem.objects.commit import Commit
@@ -31,7 +31,7 @@ _FIELDS = {"summary", "context_sentence", "content", "props", "set_props", "unse
 """Fields of a node that tell of no other one."""
 
 
-class ViewerTransaction(Proxy):
+class ViewerTransaction(Proxy, Ending):
     """Stages what a viewer changes; a context manager, as `Transaction`."""
 
     proxy_of = "Transaction"
@@ -42,17 +42,8 @@ class ViewerTransaction(Proxy):
         self._graph = graph
         self._fresh: set[NodeId] = set()
 
-    def __enter__(self) -> Self:
-        self._tx.__enter__()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._tx.__exit__(kind, error, trace)
+    def _end(self, error: BaseException | None) -> None:
+        self._tx.__exit__(None if error is None else type(error), error, None)
 
     @property
     def base(self) -> Root:
