@@ -236,7 +236,7 @@ def test_an_init_that_fails_can_be_repeated_or_says_what_is_there(
     places = list(failures(INIT, call, tmp_path))
     assert places or call == "link"
     for place, error in places:
-        is_there = "the repository was made and is whole" in error
+        is_there = "the repository was created and is complete" in error
         assert (place / "new" / ".ibidem").exists() == is_there
         assert strays(place / "new") == []
         make = ibidem.open if is_there else ibidem.init
