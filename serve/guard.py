@@ -66,7 +66,8 @@ def hosts_of(host: str, port: int, more: tuple[str, ...]) -> frozenset[str]:
     """Returns the accepted values of `Host`, in lower case.
 
     Args:
-        host: the address it is bound to. more: further host names, with or without a port.
+        host: the address it is bound to.
+        more: further host names, with or without a port.
     """
     names = {f"[{host}]" if ":" in host else host, *more}
     if host in ("127.0.0.1", "::1", "localhost"):

@@ -198,11 +198,11 @@ class _Timed(io.RawIOBase):
         self.limit(FIRST_HEAD_SECONDS)
 
     def allow(self, seconds: float) -> None:
-        """Gives what is read from now on so long, and as long as is idle anyway."""
+        """Sets the deadline of further reads to some seconds plus the idle limit from now."""
         self._deadline = time.monotonic() + self._idle_seconds + seconds
 
     def limit(self, seconds: float) -> None:
-        """Gives what is read from now on so long and no longer."""
+        """Sets the deadline of further reads to some seconds from now, at most the idle limit."""
         self._deadline = time.monotonic() + min(seconds, self._idle_seconds)
 
     def readable(self) -> bool:

@@ -124,9 +124,10 @@ class RemoteServer(Closing):
         """Starts to listen; no request is answered before `serve_forever` or `start`.
 
         Args:
-            host: a number or name of this machine. port: 0 for any free one. hosts: further host
-            names to accept, such as those of a proxy. is_network_allowed: whether to accept
-            unencrypted connections from other machines.
+            host: a number or name of this machine.
+            port: 0 for any free one.
+            hosts: further host names to accept, such as those of a proxy.
+            is_network_allowed: whether to accept unencrypted connections from other machines.
 
         Raises:
             InvalidInputError: other machines could connect, and that is not allowed.

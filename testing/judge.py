@@ -133,9 +133,12 @@ def failure(
     """Returns lines on what changed, in which commit, and which bytes differ.
 
     Args:
-        check: the recorded answer. result: the new answer. mode: the mode that rejects it.
-        repository: the source of the answer. at: its revision. ask: returns the answer at a
-        revision.
+        check: the recorded answer.
+        result: the new answer.
+        mode: the mode that rejects it.
+        repository: the source of the answer.
+        at: its revision.
+        ask: returns the answer at a revision.
     """
     lines = [f"  {line}" for line in move_lines(compare(check.items, placed(result)))]
     lines += [f"  {line}" for line in _facts(check, result)]

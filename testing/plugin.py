@@ -1,7 +1,7 @@
 """The pytest plugin: the fixture `retrieval`, `--retrieval-update`, and stale goldens.
 
-pytest imports this module at every start of every project that has Ibidem installed, so it imports
-nothing but pytest and the standard library; the rest comes when a test asks for the fixture.
+pytest imports this module at every start in every project that has Ibidem installed, so it imports
+only pytest and the standard library; the rest is imported when a test uses the fixture.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def retrieval_repository(request: pytest.FixtureRequest) -> Iterator[Any]:
         with found:
             yield found
         return
-    # Outside the handler: what the error came from is of no help to who reads the test's report.
+    # Outside the handler: the cause of the error would not help the reader of the test report.
     _fail(message)
 
 

@@ -142,8 +142,9 @@ def measure(
     """Runs all judged questions at a revision and returns the measures.
 
     Args:
-        at: where.
-        judgements: see `read_judgements`. queries: likewise.
+        at: the revision to query.
+        judgements: see `read_judgements`.
+        queries: see `read_judgements`.
         gates: the thresholds; they determine the number of documents considered.
         identify: names an item as the judgements do: `id`, `source`, `props.NAME` or a function.
         options: those of `Revision.retrieve`; `limit` is set here, unless given.

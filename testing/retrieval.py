@@ -30,7 +30,7 @@ _QUESTIONS: Mapping[str, Callable[..., Answer[Any]]] = {
     "nodes": lambda at, text, **options: at.retrieve(text, **options),
     "records": lambda at, text, **options: at.records(text, **options),
 }
-"""By kind, what asks a revision."""
+"""The method of a revision that runs the query, by kind of item."""
 
 
 class Retrieval:
@@ -119,11 +119,13 @@ class Retrieval:
         Args:
             judgements: a file of JSON lines or of TREC qrels; see `judgement.read_judgements`. A
                 relative path begins at the test's folder.
-            subject: a repository or a revision; by default `retrieval_repository`. queries: with
-            qrels, the file of the questions. recall_at: minimal recall by depth. ndcg_at: minimal
-            nDCG by depth. mrr: minimal mean reciprocal rank. bound: `mean`, or `lower` for the
-            lower end of the 95 % interval to reach the gate. identify: what names an item in the
-            judgements: `id`, `source` for the path of its
+            subject: a repository or a revision; by default `retrieval_repository`.
+            queries: with qrels, the file of the questions.
+            recall_at: minimal recall by depth.
+            ndcg_at: minimal nDCG by depth.
+            mrr: minimal mean reciprocal rank.
+            bound: `mean`, or `lower` for the lower end of the 95 % interval to reach the gate.
+            identify: what names an item in the judgements: `id`, `source` for the path of its
                 document, `props.NAME`, or a function of the item.
             options: those of `Revision.retrieve`.
         """

@@ -30,7 +30,7 @@ class Ledger:
     collected: dict[str, dict[str, str]] = field(default_factory=dict)
     """By module, by test, its golden file."""
     partial: set[str] = field(default_factory=set)
-    """Modules of which not every test was asked for."""
+    """Modules of which not every test was selected."""
     finished: set[str] = field(default_factory=set)
     passed: set[str] = field(default_factory=set)
     used: dict[str, list[str]] = field(default_factory=dict)

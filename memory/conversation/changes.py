@@ -160,7 +160,7 @@ def unsaved(
 
     Raises:
         InvalidInputError: kind `id-collision`: the stored messages are not a prefix of the
-        conversation.
+            conversation.
     """
     state = tx.find_node(thread_id(thread))
     if state is None:

@@ -74,9 +74,10 @@ def compose(
     """Returns the context of some sources.
 
     Args:
-        sources: the first one to have a message shows it. budget: tokens, divided by the weights;
-        None for no limit. estimator: counts the tokens of each rendered message. tool_chars:
-        characters to show of the answer of a tool.
+        sources: the first one to have a message shows it.
+        budget: tokens, divided by the weights; None for no limit.
+        estimator: counts the tokens of each rendered message.
+        tool_chars: characters to show of the answer of a tool.
 
     Raises:
         InvalidInputError: kind `limit-exceeded`: the required units of a source exceed its share.

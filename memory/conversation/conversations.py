@@ -68,8 +68,9 @@ class Conversations:
 
         Args:
             embedder: computes vectors of stored messages and of queries; equal texts are embedded
-            once, even across processes. author: of the commits. trust: the caller, if the root has
-            a trust policy.
+                once, even across processes.
+            author: of the commits.
+            trust: the caller, if the root has a trust policy.
         """
         # A viewer refuses by itself what he may not.
         self.repository = cast("Repository", repository)
@@ -88,7 +89,8 @@ class Conversations:
 
         Args:
             messages: `Message`, (role, text) or maps. One whose `id` the thread already has is
-            skipped. time: of the commit, and of messages without a time.
+                skipped.
+            time: of the commit, and of messages without a time.
         """
         given = messages_of(messages)
         name, now = checked_name(thread), self.repository.now(time)
@@ -204,8 +206,9 @@ class Conversations:
         """Returns the messages of a thread in order, without summaries.
 
         Args:
-            first: the first ord to return. limit: maximal number of messages, None for all. as_of:
-            leaves out messages after this time or expired by then; None for all.
+            first: the first ord to return.
+            limit: maximal number of messages, None for all.
+            as_of: leaves out messages after this time or expired by then; None for all.
         """
         revision = self.at(rev)
         self.thread(thread, rev)
@@ -268,12 +271,14 @@ class Conversations:
         query.
 
         Args:
-            query: the current question. budget: total tokens, None for no limit. recent: units from
-            the end of the thread's view, summaries among them, newest first. similar: number of
-            units relevant to the query. weights: shares of the budget of the two. require_last:
-            units from the end that must fit; otherwise it is an error. stops: whether the first
-            unit that does not fit ends its part; otherwise it is skipped. unit: as for `select`, as
-            are the other options.
+            query: the current question.
+            budget: total tokens, None for no limit.
+            recent: units from the end of the thread's view, summaries among them, newest first.
+            similar: number of units relevant to the query.
+            weights: shares of the budget of the two.
+            require_last: units from the end that must fit; otherwise it is an error.
+            stops: whether the first unit that does not fit ends its part; otherwise it is skipped.
+            unit: as for `select`, as are the other options.
         """
         checks.count("require_last", require_last)
         view = self.view(thread, as_of=options.get("as_of"), rev=rev)
@@ -356,8 +361,9 @@ class Conversations:
 
 
 def _info(revision: Revision, node: Node) -> ThreadInfo:
-    """Returns what a thread's node says; for a restricted caller, only what the messages and
-    summaries that he sees bear out."""
+    """Returns the metadata of a thread; for a restricted caller, only what follows from visible
+    messages and summaries.
+    """
     info = thread_info(node)
     if not revision.is_restricted:
         return info

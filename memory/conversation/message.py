@@ -126,7 +126,7 @@ class ThreadInfo:
 
 
 def reader_of(revision: Revision) -> Reader:
-    """Returns what reads the content of nodes of a revision, as its caller sees them."""
+    """Returns a function that reads the content of nodes of a revision, as its caller sees them."""
     return lambda node: revision.content(node.id)
 
 
@@ -161,7 +161,7 @@ def stored(node: Node, reader: Reader) -> Stored:
 
 
 def stored_of(nodes: Iterable[Node], reader: Reader) -> Iterator[Stored]:
-    """Yields the messages and summaries among nodes: one that is none does not hide the others."""
+    """Yields the messages and summaries among nodes, skipping invalid ones."""
     for node in nodes:
         try:
             yield stored(node, reader)

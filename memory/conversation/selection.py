@@ -70,16 +70,19 @@ def select(
     """Returns the messages most relevant to a query, or without one the last.
 
     Args:
-        revision: the graph to read. query: ranks by its words, and with a model by vector
-        similarity; blank or None for the last ones. thread: selects from one thread; None from all
-        visible ones. k: number of units. order: `similarity`, best first; or `chronological`.
-        Without a query always the latter. unit: `message`, where a tool call and its answers are
-        one; or `exchange`, a user's message
+        revision: the graph to read.
+        query: ranks by its words, and with a model by vector similarity; blank or None for the last
+            ones.
+        thread: selects from one thread; None from all visible ones.
+        k: number of units.
+        order: `similarity`, best first; or `chronological`. Without a query always the latter.
+        unit: `message`, where a tool call and its answers are one; or `exchange`, a user's message
             and what follows it.
-        window: selects from the newest `window` messages of the thread. ttl: selects from messages
-        of the last `ttl` microseconds before `as_of`. as_of: later and expired messages are left
-        out; by default the time of the commit. depth: number of messages that each lane ranks; by
-        default 4 * k, at least 100. options: of `Revision.retrieve`.
+        window: selects from the newest `window` messages of the thread.
+        ttl: selects from messages of the last `ttl` microseconds before `as_of`.
+        as_of: later and expired messages are left out; by default the time of the commit.
+        depth: number of messages that each lane ranks; by default 4 * k, at least 100.
+        options: of `Revision.retrieve`.
 
     Raises:
         InvalidInputError: an option is of the wrong form; it is named.

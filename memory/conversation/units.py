@@ -33,8 +33,9 @@ def units(messages: Sequence[Stored], kind: str = "message") -> list[Unit]:
     """Returns the units of messages in thread order.
 
     Args:
-        messages: of one thread, by ord. kind: `message`: a message, or those connected by ids of
-        tool calls; `exchange`: a user's message and all that follows up to the next one.
+        messages: of one thread, by ord.
+        kind: `message`: a message, or those connected by ids of tool calls; `exchange`: a user's
+            message and all that follows up to the next one.
     """
     check_kind(kind)
     if kind == "exchange":
@@ -82,7 +83,9 @@ def effective_budget(window: int, *, output: int = 0, overhead: int = 0) -> int:
     """Returns the tokens available for context, at least 0.
 
     Args:
-        window: of the model. output: reserved for its answer. overhead: instructions and the like.
+        window: of the model.
+        output: reserved for its answer.
+        overhead: instructions and the like.
     """
     checks.count("window", window)
     return max(0, window - checks.count("output", output) - checks.count("overhead", overhead))

@@ -70,7 +70,8 @@ class GraphMemory:
 
         Args:
             relations: (source, type, target) each; an end is the id of a record, or the index of a
-            new one in `records`. time: of the commit, and of records without their own.
+                new one in `records`.
+            time: of the commit, and of records without their own.
         """
         given = [records] if isinstance(records, Record) else list(records)
         now = self.repository.now(time)
@@ -91,7 +92,7 @@ class GraphMemory:
 
         Raises:
             InvalidInputError: the old one is an episode, or is superseded or retracted; or the new
-            one is semantic and has no provenance.
+                one is semantic and has no provenance.
         """
         now = self.repository.now(time)
         with self._transaction("supersede a record", now) as tx:
@@ -157,10 +158,13 @@ class GraphMemory:
         notes: CommitCid | None = None,
         **options: Any,
     ) -> Answer[RecordItem]:
-        """Returns the records relevant to a question, with their relations and a receipt. Args:
-        text: the question; without one, and without a vector, all records by salience. trust: the
-        caller; required if there is a trust policy. rev: the revision to read. notes: the notes
-        head whose events are used, by default the newest of this memory's.
+        """Returns the records relevant to a question, with their relations and a receipt.
+
+        Args:
+            text: the question; without one, and without a vector, all records by salience.
+            trust: the caller; required if there is a trust policy.
+            rev: the revision to read.
+            notes: the notes head whose events are used, by default the newest of this memory's.
             options: see `repo.retrieval.records.ask_records`.
         """
         counted = self.space if notes is None else notes

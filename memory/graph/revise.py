@@ -36,9 +36,9 @@ def supersede(tx: Transaction, old: NodeId, new: Record, policy: TrustPolicy, no
     """Stages a record that supersedes an active one.
 
     Raises:
-        NotFoundError: there is no such record. InvalidInputError: it may not be revised, or is no
-        longer active; or `new` is semantic and has
-            no provenance.
+        NotFoundError: there is no such record.
+        InvalidInputError: it may not be revised, or is no longer active; or `new` is semantic and
+            has no provenance.
     """
     _revisable(tx, old, policy)
     if new.type is RecordType.SEMANTIC and not new.provenance:

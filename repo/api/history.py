@@ -71,7 +71,8 @@ class History:
 
         Args:
             text: the query; `options` as for `retrieve`.
-            expect: the node. rank_max: the lowest acceptable rank, None for any.
+            expect: the node.
+            rank_max: the lowest acceptable rank, None for any.
             good: a revision whose answer has it; None for the commit that added the node.
             bad: the last revision to consider.
         """
@@ -95,9 +96,12 @@ class History:
     ) -> Iterator[Commit]:
         """Yields the commits of a revision's history that touched a matching node, newest first.
 
+        A single node must match all given conditions.
+
         Args:
-            node: that node. label: a node of that label. path: a part of the document that was
-                ingested from there. A single node must match all given conditions.
+            node: that node.
+            label: a node of that label.
+            path: a part of the document that was ingested from there.
         """
         start = self._core.resolve(rev, missing_ok=True)
         return touching(self._core.store, start, Touched(node, label, path))

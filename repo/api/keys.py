@@ -43,8 +43,9 @@ class Keys:
         """Revokes a key, except for signatures up to the given good revisions.
 
         Args:
-            name: of the key. good: revisions from before it could be misused; only these and their
-            ancestors stay trusted, whatever time a commit claims.
+            name: of the key.
+            good: revisions from before it could be misused; only these and their ancestors stay
+                trusted, whatever time a commit claims.
 
         Raises:
             NotFoundError: no such key is trusted, or no such revision.

@@ -34,7 +34,7 @@ class Maintenance:
 
         Args:
             is_deep: also reads every block with an independent library, `dag-cbor`, and compares.
-            progress: called with how many blocks are done, and of how many.
+            progress: called with the number of blocks done and the total.
         """
         from ibidem.repo.maintenance.fsck import fsck
 
@@ -47,7 +47,7 @@ class Maintenance:
         *,
         progress: Progress | None = None,
     ) -> FsckReport:
-        """Mends what a report of `fsck` names, and returns a new report.
+        """Repairs the damage in a report of `fsck`, and returns a new report.
 
         Args:
             source: has the missing and damaged blocks, such as the store of another copy.
@@ -67,8 +67,8 @@ class Maintenance:
         """Deletes the blocks that no ref, operation, kept receipt, run or stage needs.
 
         Args:
-            keep_operations: how many of the newest operations can still be undone; None: all. What
-                only those before them held goes.
+            keep_operations: number of the newest operations that can still be undone; None for all.
+                Blocks needed only by older operations are deleted.
             is_dry_run: only counts.
 
         Raises:
@@ -86,15 +86,15 @@ class Maintenance:
         )
 
     def stats(self, rev: object = HEAD) -> RepositoryStats:
-        """Returns what the repository and one of its revisions hold, in numbers."""
+        """Returns statistics of the repository and one of its revisions."""
         return statistics.repository_stats(self._core, rev)
 
     def log_stats(self) -> LogStats:
-        """Returns how large the logs of receipts and of operations are, and what bounds them."""
+        """Returns the sizes of the logs of receipts and of operations, and their limits."""
         return statistics.log_stats(self._core)
 
     def index_counts(self) -> tuple[int, int]:
-        """Returns how many nodes the index answers for at the head, and how many there are."""
+        """Returns the number of nodes at the head that are indexed, and of all."""
         answered = self._core.graph().asked(lambda snapshot: len(snapshot.live))
         stats = self.stats()
         return answered, stats.node_count - stats.tombstone_count
@@ -124,7 +124,7 @@ class Maintenance:
 
         Args:
             ids: of the nodes; every version of them goes, their vectors, and the edges at them.
-            reason: stands in the tombstones and the erasures, for all to read.
+            reason: recorded in the tombstones and the erasures, readable by everyone.
             sign: the name of the private key that signs, True for the only one; None: that one
                 where there is exactly one, else nothing is signed. Other copies carry out an
                 erasure only if a key that they authorise has signed it.
@@ -140,23 +140,23 @@ class Maintenance:
         return erase(self._core, wanted, reason=reason, author=author, time=time, key=key)
 
     def erasures(self) -> tuple[Erasure, ...]:
-        """Returns what was erased here, by the keys of the view: to be sent to other copies."""
+        """Returns the erasures recorded here, to be sent to other copies."""
         return self._core.guard.erased().erasures
 
     def is_erased(self, cid: Cid) -> bool:
-        """Tells whether a block was erased here: it is not missing, and must not come back."""
+        """Returns whether a block was erased here: it is not missing, and must not come back."""
         return cid.raw in self._core.guard.erased().cids
 
     def accept_erasures(
         self, erasures: Iterable[Erasure], *, author: str = "", time: int | None = None
     ) -> AcceptReport:
-        """Carries out erasures from elsewhere, those that a key authorised here has signed."""
+        """Carries out erasures received from elsewhere, if signed by a key authorised here."""
         from ibidem.repo.erasure.accept import accept
 
         return accept(self._core, erasures, author=author, time=time)
 
     def finish_erasing(self) -> bool:
-        """Destroys what an erasure that was cut short has left; tells whether there was any."""
+        """Finishes an interrupted erasure; returns whether there was one."""
         from ibidem.repo.erasure.destroy import finish
 
         return finish(self._core)

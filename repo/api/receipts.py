@@ -37,10 +37,11 @@ class Receipts:
         """Recomputes the answer of a receipt; raises `ReplayError` unless the bytes agree.
 
         Args:
-            receipt: of an answer, or the CID of a kept one, or a unique prefix. estimator: the one
-            that counted tokens, if its recorded name does not resolve. text: the query text, if the
-            receipt is sealed. key: the key of the seal. at: another revision to query instead; a
-            different answer is then the error.
+            receipt: of an answer, or the CID of a kept one, or a unique prefix.
+            estimator: the one that counted tokens, if its recorded name does not resolve.
+            text: the query text, if the receipt is sealed.
+            key: the key of the seal.
+            at: another revision to query instead; a different answer is then the error.
         """
         from ibidem.repo.receipts.replay import replay
 

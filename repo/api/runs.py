@@ -23,12 +23,14 @@ class Runs:
         self._core = core
 
     def start(self, name: str, *, agent: str = "", task: str = "", author: str = "") -> Run:
-        """Begins to record a run, and returns a repository for agent code that writes down, in
-        order, what the code asks, commits and is told; leaving `with` ends the run.
+        """Starts recording a run and returns a repository for agent code, which records in order
+        the code's queries and commits and their results; leaving `with` ends the run.
 
         Args:
             name: several runs may have it; each gets a number, such as `nightly/2`.
-            agent: who runs. task: what for. author: of the operations that record it.
+            agent: the name of the agent.
+            task: the task of the run.
+            author: the author of the operations that record the run.
         """
         from ibidem.repo.runs.recorder import Run
 
@@ -39,14 +41,15 @@ class Runs:
         return recording.Recording(self._core, name)
 
     def list(self) -> Sequence[RunSummary]:
-        """Returns what runs are recorded here, by name."""
+        """Returns the summaries of the recorded runs, by name."""
         return recording.summaries(self._core)
 
     def load(self, file: str | os.PathLike[str], *, author: str = "") -> Recording:
-        """Takes in a run that `Recording.export` wrote, and returns it.
+        """Imports a run that `Recording.export` wrote, and returns it.
 
         Raises:
-            CorruptError: a byte of the file was changed. InvalidInputError: it holds no run.
+            CorruptError: a byte of the file was changed.
+            InvalidInputError: it holds no run.
         """
         return bundle.read_run(self._core, file, author=author)
 

@@ -49,14 +49,16 @@ class Sync:
         bytes.
 
         Args:
-            file: a path of a new file, or a file open for writing. branches: short names; if given,
-            only these, and no tags. since: a revision; its history is left out, and importing needs
-            it. include: out of `notes`, `runs`, `receipts`. is_full: includes the operation log and
-            everything it can undo to; for a backup to restore with `ibidem.clone`.
+            file: a path of a new file, or a file open for writing.
+            branches: short names; if given, only these, and no tags.
+            since: a revision; its history is left out, and importing needs it.
+            include: out of `notes`, `runs`, `receipts`.
+            is_full: includes the operation log and everything it can undo to; for a backup to
+                restore with `ibidem.clone`.
 
         Raises:
-            InvalidInputError: the file exists already. StorageError: a disk error; no file is left
-            under the name.
+            InvalidInputError: the file exists already.
+            StorageError: a disk error; no file is left under the name.
         """
         with _written(file) as stream:
             return export.export(
@@ -81,9 +83,10 @@ class Sync:
         vectors.
 
         Args:
-            at: the revision whose state is written; its history is not. label: only nodes of this
-            type. trust: the caller who will read it, if the state has a trust policy. branch: the
-            branch of the commit in the file; by default the current one.
+            at: the revision whose state is written; its history is not.
+            label: only nodes of this type.
+            trust: the caller who will read it, if the state has a trust policy.
+            branch: the branch of the commit in the file; by default the current one.
         """
         with _written(file) as stream:
             return export.export_part(
@@ -131,9 +134,9 @@ class Sync:
         """Copies the refs of a remote; its branches become `remotes/NAME/heads/…` here.
 
         Args:
-            include: out of `notes`, `runs`, `receipts`. is_forced: also accepts branches that the
-            remote rolled back or rewrote. token: for a URL; by default the one in the remote's
-            token file.
+            include: out of `notes`, `runs`, `receipts`.
+            is_forced: also accepts branches that the remote rolled back or rewrote.
+            token: for a URL; by default the one in the remote's token file.
 
         Raises:
             ConflictError: kind `not-fast-forward`.
@@ -193,10 +196,10 @@ class Sync:
         """Updates refs of a remote to their state here, all or none.
 
         Args:
-            names: branches, or full names such as `tags/v1`; by default the current branch. delete:
-            refs to delete on the remote; needs `is_forced`. is_forced: allows a ref to lose
-            commits, if it is still at the commit last known here. expect: the expected commits, by
-            full name, of refs never fetched here.
+            names: branches, or full names such as `tags/v1`; by default the current branch.
+            delete: refs to delete on the remote; needs `is_forced`.
+            is_forced: allows a ref to lose commits, if it is still at the commit last known here.
+            expect: the expected commits, by full name, of refs never fetched here.
 
         Raises:
             ConflictError: kind `not-fast-forward`, or `head-moved` when somebody else was first.

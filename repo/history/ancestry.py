@@ -1,9 +1,9 @@
-"""What lies behind commits: one walk back along parents, and the questions that it answers.
+"""The ancestors of commits: one walk along parents, and the queries that it answers.
 
-A walk spreads colours: a start has one, and what is behind a commit has its colours too. Nothing
-is stored for it beside the commits, and their times are what an author says. Where an answer or
-its cost must not depend on them, one generation is read after the other; where they only say in
-which order commits come, or how many are read, the latest is read first.
+A walk spreads colours: each start has one, and the ancestors of a commit have its colours too.
+Nothing is stored for it besides the commits, and their times are set by authors. If an answer or
+its cost must not depend on times, one generation is read after the other; if they only affect the
+order of commits, or how many are read, the latest is read first.
 
 Spec: merge 8, sync 7.
 """
@@ -33,7 +33,7 @@ _BOTH = _OURS | _THEIRS
 
 
 class CommitEnds(NamedTuple):
-    """What a commit hangs on, for those who walk over many and need no more."""
+    """The root, parents and time of a commit, for walks that need no more."""
 
     root: RootCid
     parents: tuple[CommitCid, ...]
@@ -41,7 +41,7 @@ class CommitEnds(NamedTuple):
 
 
 class _Linked(Protocol):
-    """What a walk asks of a commit."""
+    """The attributes of a commit that a walk reads."""
 
     @property
     def parents(self) -> tuple[CommitCid, ...]: ...
@@ -80,9 +80,9 @@ def read_ends(source: BlockReader, cid: CommitCid) -> CommitEnds:
 
 
 class _Walk(Generic[C]):
-    """Spreads colours, the bits of a number, from some commits to all that is behind them.
+    """Spreads colours, the bits of a number, from some commits to all their ancestors.
 
-    Commits are told apart by the bytes of their CIDs, which is twice as fast.
+    Commits are compared by the bytes of their CIDs, which is twice as fast.
     """
 
     def __init__(self, read: Read[C], *, by_time: bool) -> None:
@@ -90,11 +90,11 @@ class _Walk(Generic[C]):
         self._by_time = by_time
         self._waiting: list[tuple[int, bytes, CommitCid, C | None]] = []
         self.colours: dict[bytes, int] = {}
-        """Of every commit that was found."""
+        """The colours of every commit that was found."""
         self.parents: dict[bytes, tuple[CommitCid, ...]] = {}
-        """Of every commit that was taken."""
+        """The parents of every commit that was taken."""
         self.waiting_counts = [0] * (1 + _BOTH)
-        """By colours, how many commits wait to be taken."""
+        """The number of commits that wait to be taken, by colours."""
 
     def __len__(self) -> int:
         """Counts the commits that wait to be taken."""
@@ -106,7 +106,7 @@ class _Walk(Generic[C]):
         return -self._waiting[0][0]
 
     def paint(self, cids: Iterable[CommitCid], colour: int) -> None:
-        """Adds a colour to commits, and to what is known to be behind them."""
+        """Adds a colour to commits, and to their known ancestors."""
         colours = self.colours
         stack = list(cids)[::-1]
         while stack:
@@ -129,7 +129,7 @@ class _Walk(Generic[C]):
                 self.waiting_counts[before] -= 1
 
     def take(self) -> tuple[CommitCid, C]:
-        """Returns the next commit; nothing is spread to its parents yet."""
+        """Returns the next commit, without spreading its colours to its parents."""
         _, raw, cid, commit = heappop(self._waiting)
         found = self._read(cid) if commit is None else commit
         self.waiting_counts[self.colours[raw]] -= 1
@@ -145,10 +145,10 @@ class _Walk(Generic[C]):
 
 
 def newest_first(read: Read[C], starts: Iterable[CommitCid]) -> Iterator[tuple[CommitCid, C]]:
-    """Yields some commits and everything behind them, each once, reading one after the other.
+    """Yields some commits and all their ancestors, each once, read one at a time.
 
-    Of the commits whose child was yielded, the one with the latest time comes next, then the
-    smaller CID; so a straight history comes in its own order, whatever its clocks said.
+    Of the commits whose child was yielded, the one with the latest time is next, then the one with
+    the smaller CID; so a linear history is in its own order, whatever its times are.
     """
     walk = _Walk(read, by_time=True)
     walk.paint(starts, _WANTED)
@@ -161,11 +161,11 @@ def newest_first(read: Read[C], starts: Iterable[CommitCid]) -> Iterator[tuple[C
 def children_first(
     source: BlockReader, start: CommitCid | None
 ) -> Iterator[tuple[CommitCid, CommitEnds]]:
-    """Yields a commit and everything behind it, no commit before one of its children.
+    """Yields a commit and all its ancestors, no commit before one of its children.
 
-    Of those that may come, the latest does. Where all ways back lead through one commit, no child
-    of what was found can be behind it, and it is read no further: the newest commits cost what
-    they are, and the branches beside them up to where these meet.
+    Of the commits that may be next, the latest is. Where all paths back lead through one commit, no
+    child of the found commits can be an ancestor of it, and it is read no further: the cost of the
+    newest commits is their number, plus parallel branches up to where they meet.
     """
     known: dict[CommitCid, CommitEnds] = {}
 
@@ -177,9 +177,9 @@ def children_first(
     walk.paint(() if start is None else (start,), _WANTED)
     ready = [(-ends.time, cid.raw) for cid, ends in known.items()]
     children: Counter[CommitCid] = Counter()
-    """Of what was found, how many children were not yielded."""
+    """The number of children not yielded yet, by found commit."""
     dead_ends = 0
-    """Commits without parents that were not yielded: not all ways lead on."""
+    """The number of commits without parents not yielded yet: not all paths lead on."""
     while ready:
         cid = CommitCid(heappop(ready)[1])
         ends = known.pop(cid)
@@ -198,9 +198,9 @@ def children_first(
 
 
 def parents_first(commits: Mapping[CommitCid, C]) -> dict[CommitCid, C]:
-    """Returns the commits so that each comes after those of its parents that are among them.
+    """Returns the commits sorted so that each follows those of its parents that are among them.
 
-    The order follows from the set alone.
+    The order depends only on the set.
     """
     children: dict[CommitCid, list[CommitCid]] = {}
     missing: dict[CommitCid, int] = {}
@@ -237,10 +237,10 @@ def first_parents(read: Read[C], start: CommitCid) -> Iterator[tuple[CommitCid, 
 
 
 def merge_bases(source: BlockReader, ours: CommitCid, theirs: CommitCid) -> tuple[CommitCid, ...]:
-    """Returns the common ancestors that are behind no other common ancestor, ascending.
+    """Returns the common ancestors that are ancestors of no other common ancestor, ascending.
 
-    A commit counts among its ancestors. There is none where the histories have nothing in common,
-    and more than one where each side has merged from the other.
+    A commit counts as its own ancestor. There are none if the histories are unrelated, and several
+    if each side has merged from the other.
 
     Raises:
         NotFoundError: a commit on the way is missing.
@@ -253,7 +253,7 @@ def merge_bases(source: BlockReader, ours: CommitCid, theirs: CommitCid) -> tupl
 def lowest_common(
     source: BlockReader, ours: Iterable[CommitCid], theirs: Iterable[CommitCid]
 ) -> tuple[CommitCid, ...]:
-    """Returns the merge bases of what some commits have behind them and what others have."""
+    """Returns the merge bases of the histories of two sets of commits."""
     met = _met(source, ours, theirs)
     best = [
         one
@@ -264,17 +264,17 @@ def lowest_common(
 
 
 def is_ancestor(source: BlockReader, commit: CommitCid, of: CommitCid) -> bool:
-    """Returns whether a commit is `of`, or behind it."""
+    """Returns whether a commit is `of` or an ancestor of it."""
     return commit == of or commit in _met(source, (commit,), (of,))
 
 
 def _met(
     source: BlockReader, ours: Iterable[CommitCid], theirs: Iterable[CommitCid]
 ) -> set[CommitCid]:
-    """Returns the common commits that a side reaches without passing another common one.
+    """Returns the common ancestors that a side reaches without passing another one.
 
-    No clock is asked, so a wrong one cannot cost anything: where histories went apart at one point,
-    what is read is at most twice what differs.
+    Times are not used, so wrong ones cannot increase the cost: if the histories diverged at one
+    point, at most twice their difference is read.
     """
     walk = _Walk(partial(read_ends, source), by_time=False)
     starts = {_OURS: tuple(ours), _THEIRS: tuple(theirs)}
@@ -293,23 +293,23 @@ def _met(
 def commits_between(
     source: BlockReader, wanted: Iterable[CommitCid], had: Iterable[CommitCid]
 ) -> dict[CommitCid, Commit]:
-    """Returns the commits behind `wanted`, these included, that are not behind `had`.
+    """Returns the commits `wanted` and their ancestors, without `had` and the ancestors of those.
 
-    Times decide when to stop: where they are wrong, there may be some of `had` among them, and
-    none is left out.
+    Times decide when to stop: if they are wrong, some ancestors of `had` may be included, but none
+    of the others is left out.
 
     Returns:
-        parents before children.
+        The commits, parents before children.
 
     Raises:
-        NotFoundError: a commit behind one of them is missing.
+        NotFoundError: an ancestor of one of them is missing.
     """
     walk = _Walk(partial(read_commit, source), by_time=True)
     walk.paint(had, _HAD)
     walk.paint(wanted, _WANTED)
     found: dict[CommitCid, Commit] = {}
     oldest: int | None = None
-    # What is had may lead to something wanted that is not older than it.
+    # A commit in `had` may have a wanted ancestor that is not older than it.
     while walk.waiting_counts[_WANTED] or (walk and oldest is not None and walk.newest >= oldest):
         cid, commit = walk.take()
         if walk.colours[cid.raw] == _WANTED:
@@ -322,7 +322,7 @@ def commits_between(
 
 
 class Reachable:
-    """The commits behind some, asked one by one; reads back only until it has found the one."""
+    """The ancestors of some commits, queried one by one; reads only as much history as needed."""
 
     def __init__(self, source: BlockReader, starts: Iterable[CommitCid]) -> None:
         self._source = source

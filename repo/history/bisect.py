@@ -1,9 +1,8 @@
-"""Bisection along first parents: the first commit at which a question or a test has another
-outcome.
+"""Bisection along first parents: the first commit at which a query or a test has another result.
 
-Of n commits at most ceil(log2(n + 1)) are tried. The expectation is taken to hold up to some commit
-and to fail from there on; where it changes more than once, one place where it fails is found. A
-commit that cannot be tested is skipped; the answer is then the few commits that it can be.
+Of n commits at most ceil(log2(n + 1)) are tried. The expectation is assumed to hold up to some
+commit and to fail from there on; if it changes more than once, one of the places is found. A commit
+that cannot be tested is skipped; the result may then be several candidates.
 """
 
 from __future__ import annotations
@@ -36,34 +35,36 @@ class Step:
 
     commit: Commit
     holds: bool | None
-    """None where it could not be tested."""
+    """None if it could not be tested."""
 
 
 @record
 class Bisection:
-    """Where something began to fail."""
+    """The first commit at which something fails."""
 
     suspects: tuple[Commit, ...]
-    """The first commit that fails, alone unless some could not be tested; oldest first. Empty where
-    none fails."""
+    """The first commit that fails; several candidates if some could not be tested, oldest first.
+    Empty if none fails.
+    """
     last_holding: Commit | None
     """The last commit where it holds, before any that fails; None if there is none."""
     steps: tuple[Step, ...]
     """In the order in which they were tried."""
     commits_count: int
-    """Commits that it could have been."""
+    """The number of commits that were searched."""
     cause: Cause | None = None
-    """What the first bad commit did to an answer; None where nothing was found, no commit is before
-    it, or no question was asked."""
+    """How the first bad commit changed an answer; None if nothing was found, it has no commit
+    before it, or no query was given.
+    """
 
     @property
     def first_bad(self) -> Commit | None:
-        """The first commit that fails, where it is known."""
+        """The first commit that fails, None if it is not known."""
         return self.suspects[0] if len(self.suspects) == 1 else None
 
     @property
     def last_good(self) -> Commit | None:
-        """The commit before those that it can be; None where none fails, or all do."""
+        """The commit before the candidates; None if no commit fails, or all do."""
         return self.last_holding if self.suspects else None
 
     @property
@@ -82,9 +83,10 @@ def bisect(
     """Returns the first commit at which a test fails.
 
     Args:
-        holds: tests a commit; None if it cannot be tested. good: a revision where it holds, on the
-        line of first parents of `bad`; None for before the
-            first commit. bad: the last revision to consider.
+        holds: tests a commit; None if it cannot be tested.
+        good: a revision where it holds, on the line of first parents of `bad`; None for before the
+            first commit.
+        bad: the last revision to consider.
 
     Raises:
         InvalidInputError: `good` is not on that line.
@@ -110,7 +112,8 @@ def bisect_node(
         ask: returns the answer at a revision.
         expect: the node.
         rank_max: the lowest acceptable rank, None for any.
-        good: see `bisect`. bad: likewise.
+        good: see `bisect`.
+        bad: see `bisect`.
     """
     check_id("expect", expect, NodeId)
     if rank_max is not None and (type(rank_max) is not int or rank_max < 1):
@@ -146,7 +149,9 @@ def search_answers(
         repository: where the commits are.
         ask: returns the answer at a revision.
         holds: whether an answer is as expected.
-        candidates: see `search`. known_good: likewise. is_last_bad: likewise.
+        candidates: see `search`.
+        known_good: see `search`.
+        is_last_bad: see `search`.
     """
     answers = Answers(repository, ask)
     found = search(
@@ -172,7 +177,7 @@ def search(
     """Returns the first of the candidates at which a test fails.
 
     Args:
-        holds: whether it holds at a commit; None where that cannot be told.
+        holds: tests a commit; None if it cannot be tested.
         candidates: oldest first, each the first parent of the next.
         known_good: the first parent of the first of them, if it is known to hold there.
         is_last_bad: whether it is known to fail at the last of them, which then is not tested.
@@ -191,7 +196,7 @@ def search(
         else:
             stop = middle
     last = candidates[start - 1] if start else known_good
-    # If no commit failed, those that could not be tested are no suspects.
+    # If no commit failed, skipped commits are not candidates.
     suspects = candidates[start : stop + 1] if stop < len(candidates) else ()
     return Bisection(
         tuple(read_commit(source, cid) for cid in suspects),

@@ -168,10 +168,12 @@ def compare_revisions(
     """Returns how an answer differs between two revisions, and the commits that changed it.
 
     Args:
-        repository: contains both. before: a revision. after: a revision; it may be older or newer
-        than `before`. ask: returns the answer at a revision; must run the same query each time.
+        repository: contains both revisions.
+        before: a revision.
+        after: a revision; it may be older or newer than `before`.
+        ask: returns the answer at a revision; must run the same query each time.
         evaluations_max: maximal number of commits to query in search of the causes, in addition to
-        the two.
+            the two.
     """
     ends = repository.graph(before), repository.graph(after)
     old, new = ask(ends[0]), ask(ends[1])
@@ -234,7 +236,8 @@ class Answers:
         """Returns how a commit, or a range of commits, changed the answer and the graph.
 
         Args:
-            before: the commit before it. after: the commit, or the last of them.
+            before: the parent of the commit or of the first one of the range.
+            after: the commit, or the last of them.
         """
         source = self.repository.store
         one, other = read_commit(source, before), read_commit(source, after)

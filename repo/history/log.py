@@ -1,7 +1,7 @@
-"""What happened: the commits behind a revision, and what lies between two of them.
+"""The log: the commits behind a revision, and the changes between two of them.
 
-A difference is read off the trees, so its cost follows what changed. A changed node or edge names
-the fields and properties that differ.
+A difference is computed from the trees, so its cost is proportional to the changes. A changed node
+or edge lists the fields and properties that differ.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Change:
 
 
 def commits(source: Source, start: CommitCid | None) -> Iterator[Commit]:
-    """Yields a commit and everything behind it, each once, in the order of `newest_first`."""
+    """Yields a commit and all its ancestors, each once, in the order of `newest_first`."""
     starts = () if start is None else (start,)
     for _, commit in newest_first(partial(read_commit, source), starts):
         yield commit

@@ -99,7 +99,7 @@ def prune(
 
     Args:
         drop_signatures: drop signatures, which are not valid for the new commits; otherwise a
-        signed commit is an error.
+            signed commit is an error.
 
     Raises:
         InvalidInputError: no branch or tag descends from the commit, or a commit is signed.

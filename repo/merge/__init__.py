@@ -1,4 +1,5 @@
-"""Merging: three ways over roots, the base of two commits, and what is built on the two.
+"""Merging: the three-way merge of roots, the merge base of two commits, and operations built on
+them.
 
 Spec: merge.
 """

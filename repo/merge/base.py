@@ -47,7 +47,9 @@ def merged_root(
     *,
     erased: Erased = NOTHING_ERASED,
 ) -> RootCid | None:
-    """Returns the root of a commit, or of several as `common_root` merges them; None of none."""
+    """Returns the root of a commit; of several, their merge, as in `common_root`; None if there are
+    none.
+    """
     if not bases:
         return None
     root = read_commit(source, bases[0]).root

@@ -1,7 +1,7 @@
-"""Merges what is not a tree: configuration, trust policy, requirements, unknown fields.
+"""Merges the parts of a root that are not trees: configuration, trust policy, requirements, unknown
+fields.
 
-Where two sides change the trust policy differently, the stricter value wins, or the merge is
-refused.
+If both sides change the trust policy differently, the stricter value wins, or the merge fails.
 
 Spec: merge 7, trust 1.
 """
@@ -24,19 +24,19 @@ _STRICTER: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
     "anonymous_level": min,
     "unscoped": max,
 }
-"""Of two values that hides more; `deny` comes after `allow`."""
+"""Of two values, the one that hides more; `deny` comes after `allow`."""
 
 
 def merge_policy(base: object, ours: object, theirs: object) -> dict[str, Any]:
-    """Returns the policy made of two that differ from each other and from the base.
+    """Returns the merge of two policies that differ from each other and from the base.
 
     Args:
-        base: the map in `Root.config`, or None where there was no policy.
+        base: the map in `Root.config`, or None if there was no policy.
 
     Raises:
-        ConflictError: each side gave the property with the level, or with the scope, another name;
-            or what comes out has one name for both.
-        CorruptError: a policy is not of the form.
+        ConflictError: both sides renamed the property for the level, or for the scope, differently;
+            or the result has one name for both.
+        CorruptError: a policy is malformed.
     """
     one, other = (TrustPolicy.from_form(side).form() for side in (ours, theirs))
     was = {} if base is None else TrustPolicy.from_form(base).form()
@@ -75,7 +75,7 @@ _ABSENT: Any = object()
 
 @dataclass(slots=True)
 class Names:
-    """Other names that models of each side get, by the name that they have there."""
+    """The new names of renamed models, for each side, by their old name."""
 
     ours: dict[str, str] = field(default_factory=dict)
     theirs: dict[str, str] = field(default_factory=dict)
@@ -84,13 +84,13 @@ class Names:
 def merge_config(
     base: Map, ours: Map, theirs: Map, *, is_base: bool = False
 ) -> tuple[dict[str, Any], Names]:
-    """Returns the merged configuration, and which models it calls otherwise.
+    """Returns the merged configuration, and the models that it renames.
 
     Args:
-        is_base: it is for nothing but to be the base of another merge.
+        is_base: the result is only the base of another merge.
 
     Raises:
-        ConflictError: the trust policies cannot be merged; where `is_base` is set there is none.
+        ConflictError: the trust policies cannot be merged; never raised with `is_base`.
 
     Spec: merge 7.
     """
@@ -114,9 +114,10 @@ def merge_config(
 def keep_models(
     config: dict[str, Any], vectors: Iterable[str], sides: Iterable[Map]
 ) -> dict[str, Any]:
-    """Returns the merged configuration with every model of which there are vectors.
+    """Returns the merged configuration with every model that has vectors.
 
-    A model that one side let go stays where the other has new vectors of it, as that side has it.
+    A model that one side removed stays if the other side has new vectors of it, with the metadata
+    of that side.
 
     Spec: merge 7-e.
     """
@@ -131,9 +132,9 @@ def keep_models(
 
 
 def merge_map(base: Map, ours: Map, theirs: Map) -> dict[str, Any]:
-    """Returns two maps with a base merged by name: of two changes, the one of the lower bytes.
+    """Merges two maps with a base, by name; of two changes, the one with the lower bytes wins.
 
-    A value wins over none.
+    A value wins over a removal.
     """
     merged = {}
     for name in base.keys() | ours.keys() | theirs.keys():
@@ -186,7 +187,7 @@ def _merge_model(base: Any, ours: Any, theirs: Any) -> Any:
 
 
 def _are_apart(base: Any, ours: Any, theirs: Any) -> bool:
-    """Returns whether both sides changed a model so that their vectors cannot be compared."""
+    """Returns whether both sides changed a model so that their vectors are not comparable."""
     known = _bytes(base)
     if _bytes(ours) == _bytes(theirs) or known in (_bytes(ours), _bytes(theirs)):
         return False

@@ -1,6 +1,6 @@
 """The parts of a document when a conflict about its structure is resolved.
 
-Sizes that a document and its sections record are computed again from the parts that are left.
+The sizes that a document and its sections record are recomputed from the remaining parts.
 
 Spec: merge 5, format 5.1.
 """
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 
 
 def with_sizes(node: Node, part: Callable[[NodeId], Node | None]) -> Node:
-    """Returns a node that says of the sections among its children what they come to.
+    """Returns a node with the recorded sizes of its child sections recomputed.
 
     Args:
-        part: returns a child; None where what is said of it shall stay.
+        part: returns a child; None to keep its recorded size.
     """
     children = tuple(_sized(child, part(child.id)) for child in node.children)
     return node if children == node.children else replace(node, children=children)
@@ -49,8 +49,9 @@ def with_sizes(node: Node, part: Callable[[NodeId], Node | None]) -> Node:
 def resized_above(
     node: Node, part: Callable[[NodeId], Node | None], parent: Callable[[NodeId], NodeId | None]
 ) -> Iterator[Node]:
-    """Yields what becomes of the parents of a section whose size has changed, from the nearest on
-    up, as far as anything changes."""
+    """Yields the updated parents of a section whose size has changed, nearest first, as long as
+    anything changes.
+    """
     seen = {node.id}
     while True:
         above = parent(node.id)
@@ -75,33 +76,33 @@ def _sized(child: Child, node: Node | None) -> Child:
 Since = Callable[[], "CommitCid"]
 
 COMMITS_MAX = 1000
-"""In so many commits a part that is missing is looked for, the newest first."""
+"""Maximal number of commits searched for a missing part, newest first."""
 
 
 @dataclass(slots=True)
 class Parts:
-    """What settling does to the parts of a document."""
+    """The effects of resolving a conflict on the parts of a document."""
 
     settled: Node | None
-    """The value that shall stand, with the sizes that its parts have."""
+    """The resolved value, with the sizes of its parts."""
     edits: ChangeSet = field(default_factory=ChangeSet)
-    """Puts parts back, with their edges and vectors, and sizes right."""
+    """Edits that restore parts with their edges and vectors, and correct sizes."""
     blocks: dict[Cid, bytes] = field(default_factory=dict)
-    """What these need and is not stored."""
+    """New blocks that these edits need."""
     removed: tuple[NodeId, ...] = ()
-    """Parts to take away with theirs, ascending."""
+    """Parts to remove with everything attached to them, ascending."""
 
 
 def settled_parts(
     source: Source, at: Graph, found: OpenConflict, settled: Node | None, *, since: Since
 ) -> Parts:
-    """Returns what becomes of the parts of the document or section that a conflict is about.
+    """Returns the effects on the parts of the document or section of a conflict.
 
     Args:
-        at: the state that the conflict stands in.
-        settled: the value that shall stand; None where the node is taken away.
-        since: returns a commit; a part that is missing is put back as the newest one from there on
-            back has it.
+        at: the state that contains the conflict.
+        settled: the resolved value; None if the node is removed.
+        since: returns a commit; a missing part is restored to its newest version in the history of
+            this commit.
 
     Spec: merge 5.
     """
@@ -131,7 +132,7 @@ def settled_parts(
 
 
 class _Graph:
-    """The nodes of one root, and which of them are parts of one document."""
+    """The nodes of one root, and whether they are parts of one document."""
 
     def __init__(self, source: Source, root: Root, owner: NodeId) -> None:
         self.root = root
@@ -140,18 +141,18 @@ class _Graph:
         self._nodes = Tree(source, root.nodes)
 
     def has(self, raw: bytes) -> bool:
-        """Returns whether there is a node under an id."""
+        """Returns whether there is a node with an id."""
         return self._nodes.get(raw) is not None
 
     def part(self, raw: bytes) -> Node | None:
-        """Returns a part, None where no part is there under the id."""
+        """Returns the part with an id, None if there is none."""
         cid = self._nodes.get(raw)
         node = None if cid is None else Node.decode(self._source.get(cid))
         return node if node is not None and document_of(node) == self._owner else None
 
 
 class _Settling:
-    """Collects what is put back, and finds what is taken away."""
+    """Collects the parts to restore and to remove."""
 
     def __init__(self, source: Source, at: Graph, node_id: NodeId, owner: NodeId) -> None:
         self.edits = ChangeSet()
@@ -163,13 +164,13 @@ class _Settling:
         self._tombstones = Tree(source, at.root.tombstones)
         self._conflicts = Tree(source, at.root.conflicts)
         self._back: dict[bytes, Root] = {}
-        """What is put back, with the root that it comes from."""
+        """Nodes to restore, with the root from which each comes."""
 
     def put_back(self, listed: Iterable[bytes], since: Since) -> set[bytes]:
-        """Puts back what the graph lacks of some parts and of those below them.
+        """Restores those listed parts and their descendants that the graph lacks.
 
         Returns:
-            All that is listed, whether it is to be had or not.
+            All listed ids, whether they could be restored or not.
         """
         known: set[bytes] = set()
         missing = set(listed)
@@ -195,7 +196,7 @@ class _Settling:
         return known | missing
 
     def removed(self, listed: set[bytes], kept: set[bytes]) -> set[bytes]:
-        """Returns those of some parts, and of those below them, that nothing lists any more."""
+        """Returns the listed parts and their descendants that nothing lists any more."""
         found = {raw for raw in _below(listed, self._graph.part) - kept if self._graph.part(raw)}
         if not found:
             return found
@@ -204,7 +205,7 @@ class _Settling:
         return found - stays - _below(stays, self._graph.part)
 
     def put_back_attached(self, removed: set[bytes]) -> None:
-        """Puts back the vectors and the edges of what is put back."""
+        """Restores the vectors and edges of restored nodes."""
         models = Config.from_map(self._at.root.config).models
         for raw, root in self._back.items():
             before = Config.from_map(root.config).models
@@ -224,12 +225,12 @@ class _Settling:
                         self.edits.of(EDGES)[key] = there
 
     def part(self, id: NodeId) -> Node | None:  # noqa: A002
-        """Returns a part as it is once the conflict is settled."""
+        """Returns a part as it will be after the conflict is resolved."""
         back = self.edits.of(NODES).get(id.raw)
         return self._graph.part(id.raw) if back is None else Node.decode(self._source.get(back))
 
     def parent(self, id: NodeId) -> NodeId | None:  # noqa: A002
-        """Returns the node that lists another one in the graph as it is."""
+        """Returns the node that lists another one as a child, in the current graph."""
 
         def above(snapshot: Snapshot) -> NodeId | None:
             ordinal = snapshot.ordinal(id)
@@ -244,7 +245,9 @@ class _Settling:
         return self._tombstones.get(raw) is not None
 
     def _listed_elsewhere(self, parts: set[bytes]) -> set[bytes]:
-        """Returns those that a node lists which is none of them and not what the conflict is of."""
+        """Returns the parts listed by a node that is neither one of them nor the subject of the
+        conflict.
+        """
 
         def listed(snapshot: Snapshot) -> set[bytes]:
             ordinals = {raw: snapshot.ordinal(NodeId(raw)) for raw in (*parts, self._id.raw)}
@@ -260,7 +263,7 @@ class _Settling:
         return self._at.asked(listed)
 
     def _in_question(self) -> set[bytes]:
-        """Returns what sides of other conflicts list: where that belongs is not decided yet."""
+        """Returns the parts listed by sides of other conflicts, which are not decided yet."""
         found: set[bytes] = set()
         for each in open_conflicts(self._source, self._at.root):
             if each.what == NODE and each.id != self._id:
@@ -269,7 +272,7 @@ class _Settling:
         return found
 
     def _graphs(self, since: Since) -> Iterator[_Graph]:
-        """Yields the graph as it is, then as it was; a history may end where it was cut off."""
+        """Yields the current graph, then earlier ones; the history may have been pruned."""
         yield self._graph
         try:
             for commit in islice(log.commits(self._source, since()), COMMITS_MAX):
@@ -280,7 +283,7 @@ class _Settling:
 
 
 def _below(listed: Iterable[bytes], part: Callable[[bytes], Node | None]) -> set[bytes]:
-    """Returns some ids, and those that the parts among them list, at any depth."""
+    """Returns some ids and those of all their descendants."""
     found: set[bytes] = set()
     stack = list(listed)
     while stack:
@@ -297,7 +300,7 @@ def _listed(node: Node) -> list[bytes]:
 
 
 def _part_once(graph: _Graph, raw: bytes) -> Node | None:
-    """Returns a part as it was, None too where its block has been given up since."""
+    """Returns a part in an earlier graph, None also if its block has been deleted since."""
     try:
         return graph.part(raw)
     except NotFoundError:

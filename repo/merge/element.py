@@ -1,7 +1,7 @@
 """Merges one node or edge three ways: its value, and the conflict that may be recorded about it.
 
-Everything here depends on the set of the two sides and never on which is ours: whoever merges gets
-the same bytes.
+Everything here depends on the set of the two sides and never on which is ours: every merge of the
+same sides gives the same bytes.
 
 Spec: merge 2, 3, 5.
 """
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @record
 class Element:
-    """What one side has under one id."""
+    """The value and the conflict that one side has under one id."""
 
     value: Cid | None
     conflict: Cid | None = None
@@ -54,7 +54,7 @@ def merge_element(
 
     Args:
         what: NODE or EDGE.
-        sensitivity: of a node where the merged root has a trust policy.
+        sensitivity: for a node, if the merged root has a trust policy.
 
     Spec: merge 2.
     """
@@ -79,7 +79,7 @@ def merge_element(
 
 
 def union(one: Conflict, other: Conflict | None) -> Conflict:
-    """Returns the conflict of all sides of two; the base is that of `one`.
+    """Returns the conflict with all sides of two; the base is that of `one`.
 
     Spec: merge 5.
     """
@@ -106,7 +106,9 @@ def _merged_value(
     buffer: WriteBatch,
     sensitivity: Sensitivity | None,
 ) -> tuple[Cid, tuple[str, ...] | None]:
-    """Returns the value made of two that differ, and the fields in conflict; None without one."""
+    """Returns the merge of two different values, and the fields in conflict; None if there are
+    none.
+    """
     assert ours.value is not None, "BUG: a side without a value"
     assert theirs.value is not None, "BUG: a side without a value"
     block, other = buffer.get(ours.value), buffer.get(theirs.value)
@@ -122,7 +124,7 @@ def _merged_value(
     try:
         merged = block_of(block, fields, version)
     except InvalidInputError:
-        # Each fits a block and both together do not: then one stands for both.
+        # Each fits a block and both together do not: then the value of one side is used.
         stricter = None if sensitivity is None else sensitivity.stricter(one.fields, two.fields)
         is_ours = is_ours_first if stricter is None else stricter is one.fields
         return (ours.value if is_ours else theirs.value), ()
@@ -135,8 +137,8 @@ def _merged_value(
 def _merged_record(
     base: Cid | None, ours: Cid | None, theirs: Cid | None, buffer: WriteBatch
 ) -> Conflict | None:
-    """Returns what stays of the recorded conflicts: one that a side settled goes, unless the other
-    has added to it.
+    """Returns the merge of the recorded conflicts: one that a side resolved is removed, unless the
+    other side has added to it.
     """
     if ours == theirs or theirs == base:
         cid = ours
@@ -155,14 +157,16 @@ def _is_settled(base: Element, side: Element) -> bool:
 
 
 def _settled(base: Element, side: Element, buffer: WriteBatch) -> frozenset[str]:
-    """Returns the fields that a side has decided on, or put in question anew, whatever it says."""
+    """Returns the fields of the base conflict that a side has resolved, or put into a new conflict;
+    they count as changed, whatever their value.
+    """
     if base.conflict is None or side.conflict == base.conflict:
         return frozenset()
     return frozenset(read(buffer, base.conflict).fields)
 
 
 def _sides(base: Element, side: Element, buffer: WriteBatch) -> tuple[Cid, ...]:
-    """Returns the values that a side stands for: its own, or those of its conflict if it is new."""
+    """Returns the values that a side contributes: its own, or those of its conflict if new."""
     if side.conflict is not None and side.conflict != base.conflict:
         return read(buffer, side.conflict).sides
     assert side.value is not None, "BUG: a side without a value"
@@ -170,7 +174,9 @@ def _sides(base: Element, side: Element, buffer: WriteBatch) -> tuple[Cid, ...]:
 
 
 def _first(base: Element, side: Element, buffer: WriteBatch) -> tuple[Cid, Cid]:
-    """Returns what decides whose fields stand in the meantime: the lower comes first."""
+    """Returns the sort key of a side: the fields of the lower one are used until a conflict is
+    resolved.
+    """
     assert side.value is not None, "BUG: a side without a value"
     return _sides(base, side, buffer)[0], side.value
 

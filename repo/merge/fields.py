@@ -1,8 +1,8 @@
-"""The fields of a node or an edge as merging sees them, and the three-way rule for them.
+"""The fields of a node or an edge in a merge, and the three-way rule for them.
 
 A property is a field of its own, and so is every field that this version does not know. `children`
-and `tail` are one field, `layout`: they say how one source is put together, and halves of two
-sources make none. Values are compared by their bytes.
+and `tail` are one field, `layout`: together they describe how one source is put together, so they
+cannot be mixed from two sources. Values are compared by their bytes.
 
 Spec: merge 3.
 """
@@ -27,7 +27,7 @@ _FIXED = ("kind", "v", "id")
 _WEIGHT_DEFAULT = 1.0
 
 Fields = dict[str, bytes]
-"""By name, `props.NAME` for a property, the canonical bytes of each field that is there."""
+"""The canonical bytes of each present field, by name; `props.NAME` for a property."""
 
 
 @record
@@ -36,12 +36,12 @@ class Side:
 
     fields: Fields
     settled: frozenset[str] = frozenset()
-    """Fields that count as changed here: a conflict about them was settled, or is another."""
+    """Fields that count as changed here, since a conflict about them was resolved or replaced."""
 
 
 @record
 class Sensitivity:
-    """The property of a node by which a trust policy has its level: of two, the stricter stands."""
+    """The property with the level of a node under a trust policy: the stricter of two wins."""
 
     policy: TrustPolicy
 
@@ -51,7 +51,7 @@ class Sensitivity:
         return _PROPERTY + self.policy.level
 
     def stricter(self, one: Fields, other: Fields) -> Fields | None:
-        """Returns the side whose level hides more; None where both are alike."""
+        """Returns the side whose level hides more; None if they are equal."""
         levels = self._level(one), self._level(other)
         if levels[0] == levels[1]:
             return None
@@ -64,12 +64,12 @@ class Sensitivity:
 
 
 def version_of(*blocks: bytes) -> int:
-    """Returns the version that a value made of some node or edge blocks has: their highest."""
+    """Returns the format version of a value merged from some node or edge blocks: their highest."""
     return max(int(codec.decode(block)["v"]) for block in blocks)
 
 
 def fields_of(block: bytes, version: int = FORMAT_VERSION) -> Fields:
-    """Returns the fields of a node or edge block, in the form of a version."""
+    """Returns the fields of a node or edge block, converted to a version."""
     found = dict(in_version(codec.decode(block), version))
     if found["kind"] == EDGE:
         found.setdefault("weight", _WEIGHT_DEFAULT)
@@ -85,11 +85,10 @@ def fields_of(block: bytes, version: int = FORMAT_VERSION) -> Fields:
 
 
 def block_of(block: bytes, fields: Fields, version: int = FORMAT_VERSION) -> bytes:
-    """Returns `block`, that of a node or an edge, in a version and with these fields in place of
-    its own.
+    """Returns the block of a node or edge, in a version and with its fields replaced by these.
 
     Raises:
-        InvalidInputError: kind `limit-exceeded`: together they are too large for a block.
+        InvalidInputError: kind `limit-exceeded`: they are too large for one block.
     """
     before = in_version(codec.decode(block), version)
     after = {name: before[name] for name in _FIXED}
@@ -119,12 +118,12 @@ def merge_fields(
 ) -> tuple[Fields, frozenset[str]]:
     """Returns the merged fields, and the names of those that both sides changed differently.
 
-    A value that a side has wins over none; of two, that of the first side. Two levels are settled:
-    the stricter stands. The order of the fields means nothing.
+    A value wins over a removal; of two values, that of the first side. Levels never conflict: the
+    stricter wins. The order of the fields has no effect.
 
     Args:
-        base: nothing where there was no node or edge before.
-        sensitivity: of nodes under a trust policy.
+        base: empty if the node or edge did not exist.
+        sensitivity: for nodes under a trust policy.
 
     Spec: merge 3.
     """
@@ -136,7 +135,7 @@ def merge_fields(
         is_theirs_changed = other != was or name in theirs.settled
         stricter = None
         if sensitivity is not None and name == sensitivity.name:
-            # Who puts a node where there was none decides on its level, by saying nothing too.
+            # A side that adds a node decides on its level, also by leaving it out.
             is_by_both = not base or (is_ours_changed and is_theirs_changed)
             stricter = sensitivity.stricter(ours.fields, theirs.fields) if is_by_both else None
         if stricter is not None:
@@ -160,7 +159,9 @@ def class_of(what: str) -> type[Block]:
 
 
 def with_value(fields: Fields, name: str, values: Mapping[str, bytes]) -> Fields:
-    """Returns the fields with one of them as it is in `values`, absent where it is absent there."""
+    """Returns the fields with one of them set to its value in `values`, or removed if it is absent
+    there.
+    """
     changed = {other: value for other, value in fields.items() if other != name}
     if name in values:
         changed[name] = values[name]

@@ -1,8 +1,8 @@
 """Merges the graph: nodes, tombstones and edges, with the conflicts about them.
 
-Nodes come first. What else a side took away together with a node (its edges, vectors, tombstone)
-counts as taken away only where the merged graph is without that node. What a node lists as a child
-because of one side is there, where that side has it.
+Nodes are merged first. What a side removed together with a node (its edges, vectors, tombstone)
+counts as removed only if the merged graph does not have the node. A child that a node lists because
+of one side is kept in the graph if that side has it.
 
 Spec: merge 2, 4.
 """
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 Values = dict[bytes, Cid | None]
 Elements = tuple[Element, Element, Element]
 _CHILDREN = b"children"
-"""In the block of a node that has any."""
+"""A byte string in the block of every node that has children."""
 
 
 class GraphMerge:
-    """The merge of three graphs; `run` fills what is merged by key."""
+    """The merge of three graphs; `run` computes the merged values by key."""
 
     def __init__(
         self,
@@ -57,11 +57,11 @@ class GraphMerge:
         self.tombstones: Values = {}
         self.conflicts: Values = {}
         self.removed: set[bytes] = set()
-        """Nodes that a side has or had and the merged graph has not."""
+        """Nodes that some side has or had and the merged graph does not have."""
         self.erased: set[bytes] = set()
         """Nodes that a side removed and left a tombstone for."""
         self.kept: tuple[set[bytes], set[bytes]] = set(), set()
-        """Nodes that ours, and that theirs, removed and that the merged graph has."""
+        """Nodes that ours, and that theirs, removed although the merged graph has them."""
 
     def run(self) -> None:
         """Merges nodes, tombstones and edges."""
@@ -84,7 +84,7 @@ class GraphMerge:
     def attached(
         self, key: bytes, triple: tuple[Cid | None, Cid | None, Cid | None]
     ) -> tuple[Cid | None, Cid | None, Cid | None]:
-        """Returns what is attached to a node, where a removal that does not count is undone."""
+        """Returns the values attached to a node, with removals that do not count undone."""
         base, ours, theirs = triple
         if key in self.kept[0]:
             return base, base, theirs
@@ -93,7 +93,7 @@ class GraphMerge:
         return triple
 
     def node(self, key: bytes) -> Cid | None:
-        """Returns the merged node under a key."""
+        """Returns the merged node with a key."""
         return self.nodes[key] if key in self.nodes else self.node_triples.at(key)[1]
 
     def _conflict_keys(self) -> tuple[set[bytes], set[bytes]]:
@@ -133,8 +133,9 @@ class GraphMerge:
         self.nodes[key], self.conflicts[key] = merged.value, merged.conflict
 
     def _keep_listed(self) -> None:
-        """Leaves a node in the graph that one side took away and the other did not change where a
-        merged node lists it as a child, and not because of the side that took it away."""
+        """Keeps a node that one side removed and the other did not change, if a merged node lists
+        it as a child and not because of the side that removed it.
+        """
         gone = {
             key
             for key in self.removed - self.erased
@@ -169,12 +170,12 @@ class GraphMerge:
         return merge_element(NODE, base, ours, theirs, self._buffer, sensitivity=sensitivity)
 
     def _stones(self, key: bytes) -> list[Cid]:
-        """Returns the tombstones that sides have where they have no node."""
+        """Returns the tombstones of sides that do not have the node."""
         sides = zip(self.node_triples.at(key)[1:], self.tombstone_triples.at(key)[1:], strict=True)
         return [stone for node, stone in sides if node is None and stone is not None]
 
     def _is_newly_hidden(self, key: bytes) -> bool:
-        """Returns whether a side has put a tombstone on a node."""
+        """Returns whether a side has added a tombstone to a node."""
         base, ours, theirs = self.tombstone_triples.changed.get(key, (None, None, None))
         return any(side not in (None, base) for side in (ours, theirs))
 
@@ -187,15 +188,18 @@ class GraphMerge:
         self.edges[key], self.conflicts[key] = merged.value, merged.conflict
 
     def _unless_with_node(self, base: Element, side: Element, kept: set[bytes]) -> Element:
-        """Returns a side of an edge, as the base where it went with a node that is kept."""
+        """Returns a side of an edge; the base, if that side removed it only with a node that is
+        kept.
+        """
         if not kept or side.value is not None or base.value is None:
             return side
         return side if kept.isdisjoint(_ends(self._buffer, base.value)) else base
 
     def _where_it_stands(self, base: Element, merged: Element) -> Element:
-        """Returns an edge out of the graph, into its conflict, where a node that it needs is gone.
+        """Moves an edge out of the graph into its conflict if one of its nodes is gone.
 
-        One that nobody changed goes with the node, and so does any at an erased one.
+        An edge that neither side changed is removed with the node, and so is any edge of an erased
+        node.
         """
         if merged.value is None:
             return merged if self._lacks_nodes(merged) else ABSENT
@@ -224,7 +228,7 @@ class GraphMerge:
         return merged.conflict is not None and bool(read(self._buffer, merged.conflict).nodes)
 
     def _back_in_graph(self, merged: Element) -> Element:
-        """Returns an edge that is in the graph, without the nodes that it once lacked."""
+        """Returns an edge that is in the graph; its conflict no longer lists missing nodes."""
         if merged.conflict is None:
             return merged
         record = read(self._buffer, merged.conflict)

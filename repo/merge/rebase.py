@@ -58,16 +58,16 @@ class Replanted:
 
 @dataclass(slots=True)
 class _Plan:
-    """Where a branch shall stand, and how it got there."""
+    """The planned state of a branch, and how it was reached."""
 
     outcome: Outcome
     tip: CommitCid | None
     root: RootCid
     erased: Erased
     tombstones: TreeCid
-    """Those that no change takes away."""
+    """Tombstones that no change removes."""
     base: TreeCid | None = None
-    """Of these, those that one may take away all the same; None for none."""
+    """Those of them that a change may remove nevertheless; None for none."""
     commits: list[Commit] = field(default_factory=list)
     dropped: list[Commit] = field(default_factory=list)
     kept: set[NodeId] = field(default_factory=set)
@@ -161,12 +161,12 @@ def revert(
 
 
 def _unmoved(outcome: Outcome, now: Tip, erased: Erased) -> _Plan:
-    """Returns the plan to leave a branch where it is, to add to; it keeps all its tombstones."""
+    """Returns the plan that leaves a branch unchanged, to be added to; it keeps all tombstones."""
     return _Plan(outcome, now.commit, now.root_cid, erased, now.root.tombstones)
 
 
 def _own(source: WriteBatch, head: CommitCid | None, bases: tuple[CommitCid, ...]) -> list[Commit]:
-    """Returns the commits from after a base to the head, the oldest first."""
+    """Returns the commits after a base up to the head, oldest first."""
     found: list[Commit] = []
     line = () if head is None else first_parents(partial(read_commit, source), head)
     for cid, commit in line:

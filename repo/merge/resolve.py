@@ -133,7 +133,7 @@ class _Case:
 
     @property
     def current(self) -> Cid | None:
-        """What the graph holds in the meantime."""
+        """The value in the graph until the conflict is resolved."""
         return self._value_in(self.root)
 
     def chosen(self, take: str) -> Cid | None:
@@ -160,7 +160,7 @@ class _Case:
         return recorded_in(self.source, self.commit.cid, self.id.raw)
 
     def since(self, take: str) -> CommitCid:
-        """Returns the commit from which on back a choice is found as it was."""
+        """Returns the commit from which to search the history for the chosen state."""
         recorded = self.recorded()
         if take == THEIRS and len(recorded.parents) == 2:
             return recorded.parents[1]

@@ -47,9 +47,11 @@ def merge_roots(
     """Returns the merge of two roots, the same whichever of them is called ours.
 
     Args:
-        source: has the blocks of all three. base: that of the common ancestor; None if there is
-        none. buffer: receives exactly the new blocks that the merged root needs. is_base: the
-        result is only the base of another merge, and is computed whatever the sides contain.
+        source: contains the blocks of all three roots.
+        base: the root of the common ancestor; None if there is none.
+        buffer: receives exactly the new blocks that the merged root needs.
+        is_base: the result is only the base of another merge, and is computed whatever the sides
+            contain.
         erased: erased nodes, replaced by tombstones in the roots first.
 
     Raises:
@@ -87,10 +89,11 @@ def merge_to_commit(
     *,
     erased: Erased = NOTHING_ERASED,
 ) -> RootCid:
-    """Returns the merge of two roots, once it is known to be one that a commit may have.
+    """Returns the merge of two roots, after checking that a commit may have it.
 
     Raises:
-        ConflictError: as `merge_roots`; or lists that are well on each side are not so together.
+        ConflictError: as `merge_roots`; or child lists that are valid on each side are invalid
+            together.
 
     Spec: merge 1-d.
     """
@@ -111,9 +114,7 @@ def merge_to_commit(
 
 
 def reachable(root: RootCid, blocks: Mapping[Cid, bytes]) -> dict[Cid, bytes]:
-    """Returns those of some new blocks that a root needs: what was tried and left is not among
-    them.
-    """
+    """Returns the new blocks that a root needs; blocks of discarded attempts are left out."""
     found: dict[Cid, bytes] = {}
     waiting: list[Cid] = [root]
     while waiting:
@@ -171,7 +172,7 @@ def _renamed(trees: Mapping[str, TreeCid], names: Mapping[str, str]) -> Mapping[
 
 
 class _Both:
-    """Reads what is not stored yet, else what is."""
+    """Reads blocks that are not stored yet, else from the store."""
 
     def __init__(self, buffer: WriteBatch, source: Source) -> None:
         self._new = buffer.new

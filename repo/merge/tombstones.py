@@ -1,15 +1,15 @@
-"""What was forgotten stays forgotten, wherever a history operation moves a branch.
+"""Keeps tombstones when a history operation moves a branch.
 
-A branch that goes on from its head keeps the tombstones in it, and a merge keeps those of both
-sides, by the rules of merging. Undo, revert, cherry-pick and rebase put a branch on a state that
-was made without regard to one of its sides, and a tombstone could get lost on the way. For these
-there is one rule: the new state gets every tombstone of the other side that it lacks, whether it
-has the node or not. Only `untombstone` takes a tombstone away. A redo needs no rule: it returns to
-where the branch was before an undo that nothing has followed.
+A new commit keeps the tombstones of its parent, and a merge keeps those of both sides, by the rules
+of merging. Undo, revert, cherry-pick and rebase move a branch to a state that was made without one
+of its sides, which could lose a tombstone. For these there is one rule: the new state gets every
+tombstone of the other side that it lacks, whether it has the node or not. Only `untombstone`
+removes a tombstone. A redo needs no rule: it returns to where the branch was before an undo that no
+other operation has followed.
 
-The other side is the head of the branch; for a rebase, it is the commit that the branch is put on,
-and the tombstones that the common ancestor has as well are left to the branch, which may have taken
-one away with `untombstone`.
+The other side is the head of the branch. For a rebase, it is the commit onto which the branch is
+moved; tombstones that the common ancestor also has are decided by the branch, which may have
+removed one with `untombstone`.
 
 Spec: merge 9.
 """
@@ -35,14 +35,15 @@ if TYPE_CHECKING:
 def with_tombstones(
     root_cid: RootCid, tombstones: TreeCid, buffer: WriteBatch, *, base: TreeCid | None = None
 ) -> tuple[RootCid, tuple[NodeId, ...]]:
-    """Returns a root with those tombstones that it lacks, and the nodes that these are of, by id.
+    """Returns a root with the tombstones that it lacks added, and the ids of their nodes,
+    ascending.
 
-    A tombstone that the root has on a node stays, whatever its reason.
+    A tombstone that the root already has is kept, whatever its reason.
 
     Args:
-        tombstones: the tree of those that it must have.
-        base: the tree of those that it need not have; None for none.
-        buffer: reads all three, and gets the blocks of a new root.
+        tombstones: the tree of the required tombstones.
+        base: the tree of those that are not required; None for none.
+        buffer: reads all three, and receives the blocks of the new root.
     """
     root = Root.decode(buffer.get(root_cid))
     optional = None if base is None else Tree(buffer, base)
@@ -67,18 +68,19 @@ def branches_with_tombstones(
     time: int,
     buffer: WriteBatch,
 ) -> tuple[dict[str, CommitCid], tuple[NodeId, ...]]:
-    """Returns commits for the branches that would lose a tombstone by going back, and the nodes.
+    """Returns new commits for the branches that would otherwise lose a tombstone when restored, and
+    the nodes.
 
-    Such a commit is made on the one that the branch goes back to, with its state and the
-    tombstones. A branch that is deleted by going back needs none.
+    Such a commit has the restored commit as its parent, with its state and the tombstones. A branch
+    that is deleted needs none.
 
     Args:
-        now: the refs as they stand.
-        restored: the refs that the branches go back to.
-        unborn: the full name of the branch that is then the current one, and the root that it has
-            before its first commit.
+        now: the current refs.
+        restored: the refs to restore.
+        unborn: the full name of the branch that is current afterwards, and its root before its
+            first commit.
         signature: of the commits.
-        buffer: reads the refs, and gets the commits with all that is new in them.
+        buffer: reads the refs, and receives the commits and their new blocks.
     """
     commits: dict[str, CommitCid] = {}
     nodes: set[NodeId] = set()

@@ -16,7 +16,7 @@ Triple = tuple[Cid | None, Cid | None, Cid | None]
 
 
 class Triples:
-    """One tree on three sides; only differences are read, and keys that are asked for."""
+    """One tree on three sides; only differences and requested keys are read."""
 
     def __init__(self, buffer: WriteBatch, base: TreeCid, ours: TreeCid, theirs: TreeCid) -> None:
         self._buffer = buffer
@@ -27,13 +27,13 @@ class Triples:
         self.changed: dict[bytes, Triple] = {
             key: (before, after, before) for key, before, after in diff(buffer, base, ours)
         }
-        """What is under the keys that a side changed."""
+        """The values under the keys that a side changed."""
         for key, before, after in diff(buffer, base, theirs):
             known = self.changed.get(key)
             self.changed[key] = (before, before if known is None else known[1], after)
 
     def at(self, key: bytes) -> Triple:
-        """Returns what is under any key."""
+        """Returns the values under any key."""
         found = self.changed.get(key)
         if found is not None:
             return found
@@ -41,7 +41,7 @@ class Triples:
         return cid, cid, cid
 
     def merged(self, values: Mapping[bytes, Cid | None]) -> TreeCid:
-        """Returns the tree with these values, and what is the same on all sides elsewhere."""
+        """Returns the tree with these values; all other keys are the same on all sides."""
         edits = {key: value for key, value in values.items() if self.at(key)[1] != value}
         if not edits:
             return self._ours
@@ -52,7 +52,9 @@ class Triples:
 
 
 def three_way(triple: Triple) -> tuple[Cid | None, bool]:
-    """Returns what follows from who changed it; or any, and True, where both did, differently."""
+    """Returns (value, False), or (one of the two values, True) if both sides changed it
+    differently.
+    """
     base, ours, theirs = triple
     if ours == theirs or theirs == base:
         return ours, False
@@ -62,5 +64,5 @@ def three_way(triple: Triple) -> tuple[Cid | None, bool]:
 
 
 def lowest(cids: Iterable[Cid | None]) -> Cid | None:
-    """Returns the lowest of the CIDs that are there."""
+    """Returns the lowest of the CIDs, ignoring None."""
     return min((cid for cid in cids if cid is not None), default=None)

@@ -34,7 +34,7 @@ class VectorMerge:
         """Returns the merged tree of one model or vocabulary.
 
         Args:
-            kind: of its values.
+            kind: the kind of its values.
         """
         triples = Triples(self._buffer, base, ours, theirs)
         values: dict[bytes, Cid | None] = {}

@@ -1,1 +1,1 @@
-"""Receipts: the log of them, those that are kept, and their replay."""
+"""Receipts: the receipt log, kept receipts, and replay."""

@@ -1,6 +1,6 @@
-"""Kept receipts: refs under `receipts/`, which last, travel, and hold what their replay reads.
+"""Kept receipts: refs under `receipts/`, durable, synced, and with all that a replay needs.
 
-The log beside the history forgets; a kept receipt does not, and garbage collection keeps its root.
+The receipt log drops old receipts; a kept receipt stays, and garbage collection keeps its root.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class KeptReceipt:
 
     cid: ReceiptCid
     receipt: Receipt | SealedReceipt | None
-    """None for one that cannot be read."""
+    """None if the receipt cannot be read."""
     failure: str | None = None
-    """Why it cannot be read."""
+    """Why it cannot be read, else None."""
 
 
 def keep(
@@ -45,14 +45,15 @@ def keep(
     author: str,
     time: int | datetime | None,
 ) -> ReceiptCid:
-    """Keeps a receipt and returns the CID that it is kept under; keeping it again changes nothing.
+    """Keeps a receipt and returns its CID; keeping it again changes nothing.
 
     Args:
-        receipt: a receipt, its CID in the log, or the beginning of that.
-        key: 32 bytes; the text of the question is then left out, see `retrieve.answer.sealed`.
+        receipt: a receipt, the CID of one in the log, or a unique prefix.
+        key: 32 bytes; seals the receipt, so that the query text is left out; see
+            `retrieve.answer.sealed`.
 
     Raises:
-        NotFoundError: no such receipt, or its root is not in this repository.
+        NotFoundError: there is no such receipt, or its root is not in this repository.
     """
     given = receipt
     check_receipt(given)
@@ -84,7 +85,7 @@ def keep(
 
 
 def check_receipt(receipt: object) -> None:
-    """Raises `InvalidInputError` for what is no receipt, nor names one."""
+    """Raises `InvalidInputError` unless the value is a receipt or can name one."""
     if not isinstance(receipt, (Receipt, SealedReceipt, Cid, str)):
         raise InvalidInputError(
             f"receipt: got {type(receipt).__name__}, expected that of an answer, its CID, or the "
@@ -99,10 +100,10 @@ def drop(
     author: str,
     time: int | datetime | None,
 ) -> ReceiptCid:
-    """Stops keeping a receipt, given by its CID or the beginning of that; returns the CID.
+    """Stops keeping a receipt, given by its CID or a unique prefix; returns the CID.
 
     Raises:
-        NotFoundError: kind `not-found`: no such receipt is kept; or `ambiguous`.
+        NotFoundError: kind `not-found`: no such receipt is kept; kind `ambiguous`: several are.
     """
     found = repository.operation_log.retry_if_collected(
         lambda state: named(repository, state.view, str(receipt))
@@ -122,7 +123,7 @@ def drop(
 
 
 def listed(repository: Core, view: View) -> Iterator[KeptReceipt]:
-    """Yields the receipts that are kept, by CID text; one that cannot be read says why."""
+    """Yields the kept receipts, by CID text; an unreadable one comes with the reason."""
     for cid in refs.listed(repository.store, view, RECEIPTS).values():
         kept = ReceiptCid(cid.raw)
         block = repository.store.get(kept)
@@ -133,14 +134,14 @@ def listed(repository: Core, view: View) -> Iterator[KeptReceipt]:
 
 
 def found(repository: Core, receipt: Cid | str) -> tuple[ReceiptCid, Receipt | SealedReceipt]:
-    """Returns a receipt by its CID or the beginning of that, with the CID."""
+    """Returns a receipt, given by its CID or a unique prefix, with its CID."""
     block = find(repository, str(receipt))
     return ReceiptCid.of(block), read_receipt(block)
 
 
 def find(repository: Core, text: str) -> bytes:
-    """Returns the block of a receipt by its CID or the beginning of that: a kept one, else one of
-    the log.
+    """Returns the block of a receipt, given by its CID or a unique prefix: of a kept one, else of
+    one in the log.
 
     Raises:
         NotFoundError: kind `not-found`, or `ambiguous`.
@@ -155,11 +156,11 @@ def find(repository: Core, text: str) -> bytes:
 
 
 def named(repository: Core, view: View, text: str) -> tuple[str, ReceiptCid] | None:
-    """Returns the name that a receipt is kept under, which is its CID, and what is kept there; None
-    where no name begins with the text.
+    """Returns the name of a kept receipt, which is its CID, and the receipt's CID; None if no name
+    has this prefix.
 
     Raises:
-        InvalidInputError: it is too short.
+        InvalidInputError: the prefix is too short.
         NotFoundError: kind `ambiguous`.
     """
     check_beginning(text)

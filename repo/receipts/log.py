@@ -1,16 +1,17 @@
-"""The receipt log: every answer's receipt, appended beside the history, found again by its CID.
+"""The receipt log: the receipt of every answer, stored outside the history, found by its CID.
 
-A frame is a mark, the length, the blake3 of the block, the block. Two files hold the newest frames,
-neither of them above its bound: where the next frame has no room, the log takes the place of the
-older one, whose frames are dropped. A receipt that cannot be written does not make an answer fail.
+A frame is a mark, a length, the blake3 hash of the block, and the block. Two files hold the newest
+frames, each up to a maximal size. When the next frame does not fit, the current file replaces the
+older one, whose frames are dropped. If a receipt cannot be written, the answer is returned without
+it.
 
-The log pins nothing and is not synced. A frame is with the operating system before the answer is
-returned, so a process that is killed afterwards loses none; a power cut loses those that the system
-has not written out yet, of the last half a minute by the defaults of Linux. A kept receipt is a
-block of the repository and is durable.
+The log keeps no block from garbage collection and is not synced. A frame is written to the
+operating system before the answer is returned, so a killed process loses none; a power failure
+loses frames that the system has not yet written to disk, up to half a minute's with the defaults of
+Linux. A kept receipt is a block of the repository and is durable.
 
-Writers append one after the other, under a lock. Each leaves whole frames: what does not fit on the
-disk is taken back, and what a writer that was killed left at the end is cut off by the next one.
+Writers append one at a time, under a lock, and leave only whole frames: a frame that does not fit
+on the disk is truncated, and a partial frame of a killed writer is truncated by the next writer.
 """
 
 from __future__ import annotations
@@ -35,18 +36,18 @@ from ibidem.store.lock import try_lock, unlock
 LOG_FILE = "log"
 OLDER_FILE = "log.older"
 LOG_BYTES_MAX = 16 << 20
-"""Of one of the two files; so twice this is kept at most."""
+"""Maximal size of one of the two files; the log holds at most twice this."""
 MARK = b"\x00IbR"
 HEAD_BYTES = len(MARK) + 4 + 32
-"""Of a frame: the mark, the length, the digest."""
+"""Size of the header of a frame: mark, length, digest."""
 PREFIX_CHARACTERS_MIN = 8
 _PATIENCE_SECONDS = 0.5
-"""How long an answer waits for the lock, which others hold for microseconds."""
+"""Seconds that an answer waits for the lock, which other writers hold for microseconds."""
 _PAUSE_SECONDS = 0.0001
 
 
 class ReceiptLog:
-    """Receipt blocks, in files or, for a repository in memory, in a list; for any threads."""
+    """The receipt blocks, in files, or in a list for a repository in memory; thread-safe."""
 
     def __init__(self, folder: Path | None, *, log_bytes_max: int = LOG_BYTES_MAX) -> None:
         self._path = None if folder is None else folder / LOG_FILE
@@ -62,25 +63,25 @@ class ReceiptLog:
         self._log: int | None = None
         self._lock: int | None = None
         self._end = 0
-        """Size that the log had after our last frame; of another size, its end is looked at."""
+        """Size of the log after our last frame; if it differs, the end of the log is checked."""
 
     @property
     def bound_bytes(self) -> int:
-        """How many bytes are kept at most."""
+        """The maximal number of bytes in the log."""
         return 2 * self._log_bytes_max
 
     def size(self) -> tuple[int, int]:
-        """Returns how many receipts there are, and how many bytes the files have."""
+        """Returns the number of receipts and the total size of the files in bytes."""
         parts = self._parts()
         return sum(1 for part in parts for _ in _frames(part)), sum(map(len, parts))
 
     def close(self) -> None:
-        """Lets go of the files; the next receipt opens them again."""
+        """Closes the files; the next receipt opens them again."""
         with self._threads:
             self._close()
 
     def append(self, block: bytes) -> None:
-        """Appends a block, not synced; a repeat of the last one is left out."""
+        """Appends a block without fsync; a repetition of the last block is skipped."""
         digest = blake3(block).digest()
         with self._threads:
             if digest == self._last:
@@ -92,7 +93,8 @@ class ReceiptLog:
                 self._kept += frame
                 self._last = digest
                 return
-            # A full or read-only disk must not take the answer away with the receipt.
+            # A receipt that cannot be written, on a full or read-only disk, must not fail the
+            # answer.
             with suppress(OSError):
                 self._append(self._path, frame)
                 self._last = digest
@@ -111,11 +113,11 @@ class ReceiptLog:
             unlock(lock)
 
     def _locked(self, path: Path) -> int:
-        """Locks the folder and returns the descriptor to unlock; its file stays open, as opening
-        costs more than a frame.
+        """Locks the folder and returns the descriptor to unlock. The lock file stays open, since
+        opening it costs more than writing a frame.
 
         Raises:
-            OSError: another process has it for longer than a receipt is worth waiting for.
+            OSError: another process has held the lock for too long.
         """
         if self._lock is None:
             path.parent.mkdir(exist_ok=True)
@@ -135,8 +137,9 @@ class ReceiptLog:
                 return self._lock
 
     def _ready(self, path: Path) -> int:
-        """Opens the log where it is not open, or was removed, and cuts off a torn end; returns its
-        size."""
+        """Opens the log if it is closed or was removed, and truncates a partial frame at its end;
+        returns its size.
+        """
         status = None if self._log is None else os.fstat(self._log)
         if self._log is None or status is None or not status.st_nlink:
             self._close_log()
@@ -153,7 +156,7 @@ class ReceiptLog:
         return whole
 
     def _turn(self, path: Path) -> None:
-        """Puts a full log in the place of the older one, unless another process did already."""
+        """Replaces the older file by the full one, unless another process has done so."""
         assert self._log is not None, "BUG: a log that is not open was turned"
         if os.path.samestat(os.fstat(self._log), path.stat()):
             path.replace(path.with_name(OLDER_FILE))
@@ -171,12 +174,14 @@ class ReceiptLog:
             self._lock = None
 
     def after_fork(self) -> None:
-        """Lets go of what a child process has of its parent: a lock of both would lock neither."""
+        """Drops file handles inherited from the parent process: they share its lock, so it would
+        exclude neither.
+        """
         self._close()
         self._reset()
 
     def forget(self, concerns: Callable[[bytes], bool]) -> None:
-        """Drops receipts that are held in memory; those in files are overwritten in place."""
+        """Drops matching receipts held in memory; those in files are overwritten in place."""
         with self._threads:
             if self._path is None:
                 kept = [_frame(*found) for found in self.blocks() if not concerns(found[1])]
@@ -184,7 +189,7 @@ class ReceiptLog:
             self._last = None
 
     def find(self, text: str) -> bytes:
-        """Returns the block whose CID begins with the text, of 8 characters or more.
+        """Returns the block whose CID has this prefix of 8 characters or more.
 
         Raises:
             NotFoundError: kind `not-found`, or `ambiguous`.
@@ -211,8 +216,9 @@ class ReceiptLog:
                 yield part[start + 8 : start + HEAD_BYTES], block
 
     def _parts(self) -> list[bytes]:
-        """Returns the bytes of the logs, the older one first; not mapped, as a writer may cut off
-        an end meanwhile."""
+        """Returns the bytes of the files, the older one first; read, not mapped, since a writer may
+        truncate a file meanwhile.
+        """
         if self._path is None:
             return [self._older, bytes(self._kept)]
         paths = (self._path.with_name(OLDER_FILE), self._path)
@@ -220,7 +226,7 @@ class ReceiptLog:
 
 
 def check_beginning(text: object) -> None:
-    """Raises `InvalidInputError` for what is too short to name a receipt."""
+    """Raises `InvalidInputError` for a prefix that is too short to name a receipt."""
     if not isinstance(text, str) or len(text) < PREFIX_CHARACTERS_MIN:
         raise InvalidInputError(
             f"receipt: got {text!r:.80}, "
@@ -229,7 +235,7 @@ def check_beginning(text: object) -> None:
 
 
 def ambiguous(text: str, cids: Iterable[ReceiptCid]) -> NotFoundError:
-    """Returns the error that several receipts begin so."""
+    """Returns the error for a prefix that several receipts have."""
     first, second, *more = sorted(map(str, cids))
     others = f" and {len(more)} more" if more else ""
     return NotFoundError(
@@ -244,7 +250,7 @@ def _frame(digest: bytes, block: bytes) -> bytes:
 
 
 def frame_at(data: bytes | mmap, at: int) -> bytes | None:
-    """Returns the block of the whole frame that begins at a byte, None where none does."""
+    """Returns the block of the whole frame at an offset, None if there is none."""
     if data[at : at + len(MARK)] != MARK:
         return None
     size = int.from_bytes(data[at + 4 : at + 8], "little")
@@ -254,7 +260,7 @@ def frame_at(data: bytes | mmap, at: int) -> bytes | None:
 
 
 def _frames(data: bytes | mmap) -> Iterator[tuple[int, bytes]]:
-    """Yields where each whole frame begins, and its block."""
+    """Yields the offset of each whole frame, and its block."""
     at = data.find(MARK)
     while at >= 0:
         block = frame_at(data, at)
@@ -264,9 +270,10 @@ def _frames(data: bytes | mmap) -> Iterator[tuple[int, bytes]]:
 
 
 def _whole_bytes(data: bytes | mmap) -> int:
-    """Returns the size of a log without what is torn at its end; zeros, which stand where a receipt
-    was erased, are not."""
-    # Nearly always the last mark begins a frame that ends with the file.
+    """Returns the size of a log without a partial frame at its end. Zeros, which replace an erased
+    receipt, count as whole.
+    """
+    # Nearly always the last mark starts a frame that ends with the file.
     at = data.rfind(MARK)
     block = frame_at(data, at) if at >= 0 else None
     if block is not None and not data[at + HEAD_BYTES + len(block) :].strip(b"\0"):

@@ -1,7 +1,7 @@
-"""Replaying a receipt: the same question of the same root, and the bytes compared.
+"""Replays a receipt: runs the same query on the same root and compares the bytes.
 
-Either the answer is the same to the byte, or an error says which item, lane and number moved, and
-why: another root, a missing block or model, something erased, rules of another version.
+Either the answer is the same to the byte, or the error names the item, lane and number that
+changed, and why: another root, a missing block or model, erased data, rules of another version.
 
 Spec: replay 2.
 """
@@ -52,21 +52,23 @@ def replay(
     key: bytes | None = None,
     at: object = None,
 ) -> Answer[Item]:
-    """Asks again what a receipt says was asked, and returns the answer when it is the same.
+    """Runs the query of a receipt again and returns the answer if it is the same.
 
-    What a reranker said and the vector of the question are in the receipt; no model is asked again.
+    The receipt contains the reranker's scores and the query's vector, so no model is called.
 
     Args:
-        receipt: the receipt, its CID, or the beginning of that of 8 characters or more.
-        estimator: the one that counted tokens, where the receipt's name does not find it.
-        text: what was asked, where the receipt is sealed. key: the key that it was sealed with.
-        at: another revision to ask instead; that its answer differs is then the error.
+        receipt: the receipt, its CID, or a unique prefix of 8 characters or more.
+        estimator: the one that counted tokens, if the recorded name does not resolve.
+        text: the query text, if the receipt is sealed.
+        key: the key that it was sealed with.
+        at: another revision to query instead; a different answer is then the error.
 
     Raises:
-        NotFoundError: no such receipt is kept here.
-        ReplayError: kind `replay-mismatch`, naming what moved; `not-found`: the root is not in this
-            repository; `block-not-found`: a part of it is not; `erased`; `unknown-model`.
-        FormatError: kind `unsupported-semantics`: of rules that this program does not have.
+        NotFoundError: there is no such receipt here.
+        ReplayError: kind `replay-mismatch`, naming what changed; `not-found`: the root is not in
+            this repository; `block-not-found`: a block of it is missing; `erased`; `unknown-model`.
+        FormatError: kind `unsupported-semantics`: its rules are of a version that this program does
+            not have.
     """
     asked = opened(_found(repository, receipt), text, key)
     revision = _revision(repository, asked, at)
@@ -82,11 +84,12 @@ def replay(
 def opened(
     receipt: Receipt | SealedReceipt, text: str | None = None, key: bytes | None = None
 ) -> Receipt:
-    """Returns a receipt that can be asked, opened with its text and key where it is sealed.
+    """Returns a receipt with its query; a sealed one is opened with its text and key.
 
     Raises:
-        InvalidInputError: it is sealed and text or key is missing, or it is open and got some.
-        ReplayError: not the text, or not the key.
+        InvalidInputError: it is sealed and text or key is missing, or it is not sealed and one was
+            given.
+        ReplayError: the text or the key is wrong.
     """
     if isinstance(receipt, SealedReceipt):
         if text is None or key is None:
@@ -103,14 +106,14 @@ def opened(
 
 
 def ask_again(repository: Core, revision: Graph, asked: PreparedQuery) -> Any:
-    """Returns the answer to a question, with no model asked; raises as `explained` does."""
+    """Returns the answer to a query without calling a model; raises as `explained` does."""
     return explained(lambda: execute_asked(repository, revision, asked))
 
 
 def check_same(repository: Core, asked: Receipt, result: Answer[Item]) -> None:
-    """Raises `ReplayError` unless a receipt is, to the byte, the one of an answer to its query."""
+    """Raises `ReplayError` unless an answer's receipt equals the recorded one to the byte."""
     found = receipt_of(result, commit=asked.commit, notes_head=asked.notes_head)
-    # The digests of models stand in the root's configuration, so they are checked against it.
+    # The digests of models are in the root's config, so they are checked against it.
     config = repository.graph(result.root).config
     models = {
         name: config.models[name].digest if name in config.models else None for name in asked.models
@@ -130,7 +133,7 @@ def check_same(repository: Core, asked: Receipt, result: Answer[Item]) -> None:
 
 
 def mismatch(asked: Receipt, found: Receipt, moved: list[str]) -> ReplayError:
-    """Returns the error for answers that differ: what moved, and why it can have."""
+    """Returns the error for answers that differ: what changed, and the possible reason."""
     lines = moved[:_NAMED_MAX]
     if len(moved) > _NAMED_MAX:
         lines.append(f"and {len(moved) - _NAMED_MAX} more")
@@ -144,7 +147,7 @@ def mismatch(asked: Receipt, found: Receipt, moved: list[str]) -> ReplayError:
 
 
 def differences(before: Receipt, after: Receipt) -> Iterator[str]:
-    """Yields, in words, each item, lane and number in which two receipts differ."""
+    """Yields, as text, each item, lane and number in which two receipts differ."""
     if before.query != after.query:
         yield "the question is another"
     for index in range(max(len(before.items), len(after.items))):
@@ -162,7 +165,7 @@ def differences(before: Receipt, after: Receipt) -> Iterator[str]:
 
 
 def explained(ask: Callable[[], T]) -> T:
-    """Returns what `ask` returns; why it cannot be asked becomes a `ReplayError` with the reason.
+    """Returns the result of `ask`; an error that prevents the query becomes a `ReplayError`.
 
     Raises:
         ReplayError: kind `block-not-found`, `erased`, `unknown-model` or `not-found`.

@@ -1,1 +1,1 @@
-"""Asking a revision: defaults resolved, models and feedback looked up, the answer receipted."""
+"""Retrieval from a revision: resolves defaults, models and feedback, and records receipts."""

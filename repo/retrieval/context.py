@@ -1,4 +1,4 @@
-"""Packs and prompts of a revision, and whether a citation is true of what is kept here."""
+"""Packs and prompts of a revision, and verification of citations."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NAMES = frozenset(PackOptions().form()) - {EDGES} | frozenset(EdgeWalk().form()
 def packs(
     repository: Core, revision: Graph, text: str | None = None, **options: Unpack[PacksOptions]
 ) -> Answer[Pack]:
-    """Returns the packs that answer a question, with their receipt; `ask_packs` has the options."""
+    """Returns the packs that answer a query, with their receipt; options as in `ask_packs`."""
     result = answered(repository, revision, ask_packs(repository, revision, text, **options))
     assert result.kind is AnswerKind.PACKS, "BUG: a question for packs"
     return result
@@ -45,18 +45,19 @@ def ask_packs(
     rank: str = SCORE,
     **options: Any,
 ) -> PreparedQuery:
-    """Returns a question for packs resolved.
+    """Resolves a query for packs.
 
     Args:
         text: blank text finds nothing.
-        limit: how many packs, None for any number; how many hits there are says `depth`.
-        rank: `score`; `none` for every score 0 and document order; `hybrid` for 0.7 of the lexical
-            and 0.3 of the dense lane, each scaled to between 0 and 1, or `weights` of them, which
-            add up to 1 at most.
+        limit: maximal number of packs, None for any; `depth` sets the number of hits.
+        rank: `score`; `none` for a score of 0 for all and document order; `hybrid` for 0.7 of the
+            lexical and 0.3 of the dense lane, each scaled to between 0 and 1, or `weights` instead,
+            with a sum of at most 1.
         options: those of packs (`retrieve.context.option`) and of `retrieving.ask`.
 
     Raises:
-        InvalidInputError: an option is unknown, of the wrong form, or has no effect; it is named.
+        InvalidInputError: an option is unknown, of the wrong form, or has no effect; the message
+            names it.
     """
     given = {name: options.pop(name) for name in sorted(_NAMES) if name in options}
     if rank == HYBRID:
@@ -70,10 +71,10 @@ def ask_packs(
 
 
 class Packer(Protocol):
-    """What finds packs: a revision, or a run."""
+    """Retrieves packs: a revision, or a run."""
 
     def packs(self, text: str | None = None, **options: Unpack[PacksOptions]) -> Answer[Pack]:
-        """Returns hits with what stands around them."""
+        """Returns hits with the text around them."""
         ...
 
 
@@ -85,7 +86,7 @@ def prompt(
     style: str,
     **options: Unpack[PacksOptions],
 ) -> Prompt:
-    """Returns the prompt of a question; without packs, those that `packer` finds for it."""
+    """Returns the prompt for a question; if no packs are given, `packer` retrieves them."""
     counter = options.get("estimator", HEURISTIC.name)
     if found is None:
         found = packer.packs(question, **options)
@@ -104,15 +105,15 @@ def prompt(
 
 
 def verify(repository: Core, citation: Citation, *, trust: TrustContext | None = None) -> bool:
-    """Returns whether what a citation says is true for whoever asks: the commit has the root, the
-    root has the nodes, their texts have the hashes, and the pack is made of them.
+    """Returns whether a citation is true for the caller: the commit has the root, the root has the
+    nodes, their texts have the hashes, and the pack consists of them.
 
-    The nodes are read as the caller sees them, so a citation tells nobody whether a guess of a
-    hidden text is right, and what was cited to a caller is true for the same caller. The marker,
-    the path and the headings are for people and not checked.
+    The nodes are read as the caller sees them, so a citation cannot be used to test guesses of a
+    hidden text, and a citation given to a caller verifies for that caller. The marker, the path and
+    the headings are informative and are not checked.
 
     Args:
-        trust: who asks; required where the root has a trust policy.
+        trust: the caller; required if the root has a trust policy.
 
     Raises:
         InvalidInputError: kind `trust-required`.
@@ -133,7 +134,7 @@ def verify(repository: Core, citation: Citation, *, trust: TrustContext | None =
 
 
 def _is_cited(repository: Core, revision: Graph, span: CitedSpan) -> bool:
-    """Returns whether a node of a revision has the value and the text that a citation says."""
+    """Returns whether a node of the revision has the value and the text of the citation."""
     node = revision.node(span.id, include_tombstoned=True)
     if node.cid != span.cid:
         return False

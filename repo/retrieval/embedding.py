@@ -1,8 +1,8 @@
-"""Vectors for the nodes of a repository: which are missing or stale, and filling them in.
+"""Vectors of the nodes of a repository: finds those missing or stale, and computes them.
 
-A node wants a vector when it has a text and its vector under the model is of another text, or is
-not there. Batches are embedded and committed one by one, so that a process that ends in the middle
-loses one batch at most, and not even that: what was embedded is in the cache.
+A node needs a vector if it has a text and has no vector under the model, or that of another text.
+Each batch is embedded and committed on its own, so an interrupted run loses at most one commit, and
+no vectors: these are in the cache.
 """
 
 from __future__ import annotations
@@ -29,28 +29,28 @@ if TYPE_CHECKING:
     from ibidem.repo.transaction.transaction import Transaction
 
 BATCH_CHARS = 8 << 20
-"""A batch ends with the text that brings it to so many characters."""
+"""Maximal characters of a batch; the text that reaches this ends it."""
 _HINT_FILL = "run 'repo embed' to make its vectors"
 
 Progress = Callable[[int, int], None]
-"""Called with how many nodes are done, and of how many."""
+"""Called with the number of nodes done and the total."""
 
 
 @record
 class EmbedReport:
-    """What `embed` found and did."""
+    """The result of `embed`."""
 
     model: str
     digest: bytes
     dim: int
     node_count: int
-    """Nodes looked at: of the label, not hidden."""
+    """Nodes considered: of the label, not hidden."""
     textless_count: int
-    """Of those, nodes without a text, which get no vector."""
+    """Number of these without a text, which get no vector."""
     wanting_count: int
-    """Of those, nodes whose vector was missing or of another text."""
+    """Number of these whose vector was missing or of another text."""
     embedded_count: int
-    """Vectors that were committed."""
+    """Number of committed vectors."""
     commits: tuple[CommitCid, ...]
 
 
@@ -67,7 +67,7 @@ def embed(
     message: str,
     progress: Progress | None,
 ) -> EmbedReport:
-    """Fills and refreshes the vectors of the current branch; see `Repository.embed`."""
+    """Computes missing and stale vectors of the current branch; see `Repository.embed`."""
     name = check_text("model", model if model is not None else embedder.name)
     if type(batch_nodes) is not int or batch_nodes < 1:
         raise InvalidInputError(f"batch_nodes: got {batch_nodes!r}, expected 1 or more")
@@ -103,7 +103,8 @@ def embed(
                     tx.register_model(name, Model(embedder.dim, digest=embedder.digest))
                 made = 0
                 for node, text, vector in zip(nodes, texts, vectors, strict=True):
-                    # Another writer may have changed it since the scan: the next run sees to it.
+                    # Another writer may have changed it since the scan: the next run will handle
+                    # it.
                     if tx.find_node(node.id) == node:
                         tx.set_vector(node.id, model=name, vector=vector, of=text_digest(text))
                         made += 1
@@ -125,8 +126,9 @@ def embed(
 
 
 def _forget_erased(repository: Core, nodes: list[Node], texts: list[str]) -> None:
-    """Takes the vectors of nodes out of the cache that were erased since they were read: the
-    erasure may have looked for them before they were put there."""
+    """Removes from the cache the vectors of nodes erased since they were read: the erasure may have
+    searched the cache before they were added.
+    """
     erased = repository.guard.erased().nodes
     pairs = zip(nodes, texts, strict=True)
     gone = [text_digest(text) for node, text in pairs if node.id.raw in erased]
@@ -142,16 +144,16 @@ def query_vector(
     model: str | None,
     embedder: Embedder | None,
 ) -> tuple[str, Any]:
-    """Returns (model, vector) of a question's text, for the dense lane.
+    """Returns (model, vector) of a query text, for the dense lane.
 
     Args:
-        model: the name that the vectors are kept under; by default the embedder's.
-        embedder: by default the one that `Repository.use_embedder` was given for the model.
+        model: the name under which the vectors are stored; by default the embedder's.
+        embedder: by default the one registered with `Repository.use_embedder` for the model.
 
     Raises:
         InvalidInputError: there is no text; kind `unknown-model`: this revision has no vectors of
-            the model, or there is no embedder for it; kind `model-mismatch`: the embedder is not
-            the one that made them; kind `dimension-mismatch`.
+            the model, or there is no embedder for it; kind `model-mismatch`: the vectors were
+            computed by another embedder; kind `dimension-mismatch`.
     """
     if not isinstance(text, str) or not text.strip():
         raise InvalidInputError(f"text: got {text!r:.40}, expected a text for the model to embed")
@@ -173,10 +175,9 @@ def query_vector(
 
 
 def check_model(config: Config, name: str, embedder: Embedder, *, must_be_known: bool) -> None:
-    """Refuses an embedder that is not the one that made the vectors of a model.
+    """Raises `InvalidInputError` if the vectors of a model were computed by another embedder.
 
-    Vectors that were registered without a digest can be asked, as far as the dimension fits, but
-    not be added to.
+    Vectors registered without a digest can be queried if the dimension fits, but none can be added.
     """
     known = config.models.get(name)
     if known is None:
@@ -208,7 +209,7 @@ def check_model(config: Config, name: str, embedder: Embedder, *, must_be_known:
 
 
 def _digests(revision: Graph, model: str) -> dict[bytes, bytes]:
-    """Returns the digest of the text of every vector, by node id."""
+    """Returns the digest of each vector's text, by node id."""
     if model not in revision.root.vectors:
         return {}
     return revision.asked(lambda snapshot: dict(_digests_of(snapshot, model)))
@@ -230,7 +231,7 @@ def _text(repository: Core, config: Config, node: Node) -> str:
 def _batches(
     revision: Graph, ids: list[NodeId], batch_nodes: int
 ) -> Iterator[tuple[list[Node], list[str]]]:
-    """Yields nodes with their texts, as many at once as asked for and as memory allows."""
+    """Yields batches of nodes with their texts, limited by `batch_nodes` and by memory."""
     nodes: list[Node] = []
     texts: list[str] = []
     for id_ in ids:

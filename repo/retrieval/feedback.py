@@ -1,7 +1,6 @@
-"""What the notes say about nodes, as factors of a question: votes, outcomes, what was not useful.
+"""Feedback from the notes as factors of a query: votes, outcomes, reports of items not useful.
 
-Events are read at the one notes head that the query names, so an answer that they changed is
-repeated whatever is said later.
+Events are read at the notes head that the query names, so later events do not change a replay.
 
 Spec: recall 4.
 """
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
 
 
 def opinions(repository: Core, query: Query) -> Opinions:
-    """Returns what the notes that a query names say, for its question.
+    """Returns the feedback for a query from the notes that it names.
 
     Raises:
         NotFoundError: the notes are not in this repository.
@@ -64,12 +63,12 @@ def opinions(repository: Core, query: Query) -> Opinions:
 
 
 def vote_detail(text: str, node: NodeId) -> dict[str, bytes]:
-    """Returns what a vote says about the question, without its words."""
+    """Returns the detail of a vote about its query, without the query's words."""
     return {QUESTION: question_digest(text, node)}
 
 
 def not_useful_event(text: str, node: NodeId, actor: str, about: Cid | None = None) -> Event:
-    """Returns the event that a node did not help with a question."""
+    """Returns the event which records that a node did not help with a question."""
     detail = {WORDS: sorted(word_digests(text, node))}
     return Event(NOT_USEFUL, (node,), actor, about=about, detail=detail)
 
@@ -103,7 +102,7 @@ def _id(event: Event) -> bytes:
 
 
 def notes_head(repository: Core, notes: object) -> CommitCid | None:
-    """Returns the state of the notes that is given, or the newest of the space that is named.
+    """Returns the given notes head, or the newest one of the named space.
 
     Raises:
         InvalidInputError: the notes are neither.
@@ -119,8 +118,9 @@ def notes_head(repository: Core, notes: object) -> CommitCid | None:
 
 
 def notes_time(core: Core, graph: Graph, notes: CommitCid | None) -> int:
-    """Returns the time of a notes head, 0 without one; for a restricted caller, that of the newest
-    event about a node that he sees."""
+    """Returns the time of a notes head, 0 without one; for a restricted caller, the time of the
+    newest event about a visible node.
+    """
     if notes is None:
         return 0
     if not graph.is_restricted:
@@ -132,12 +132,12 @@ def notes_time(core: Core, graph: Graph, notes: CommitCid | None) -> int:
 
 
 def resolve_as_of(repository: Core, revision: Graph, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the options of a question with the time and the notes that it counts.
+    """Returns the options of a query with `as_of` and `notes` resolved.
 
     Args:
-        options: `as_of` may be a datetime, `notes` a commit or the name of a space. Without
-            `as_of` the time is that of the commit, or of the notes if outcomes count and they are
-            newer; never the clock's.
+        options: `as_of` may be a datetime, `notes` a commit or the name of a space. Without `as_of`
+            the time is that of the commit, or of the notes if outcomes count and they are newer;
+            never the clock's.
 
     Raises:
         InvalidInputError: the notes are neither.
@@ -153,6 +153,6 @@ def resolve_as_of(repository: Core, revision: Graph, options: Mapping[str, Any])
         graph = revision if revision.trust is not None else revision.seen_by(options.get("trust"))
         given = newest_time(graph, named.get("property", default("recency.property"))) or 0
         if worth:
-            # What was noted after the commit is to count, as votes do.
+            # Outcomes noted after the commit are to count, as votes do.
             given = max(given, notes_time(repository, graph, notes))
     return {**options, "as_of": given, "notes": notes}

@@ -1,6 +1,7 @@
-"""Structured questions to a revision: nodes by conditions, ordered, counted and paged; paths.
+"""Structured queries: nodes by conditions, ordered, counted and paged; paths.
 
-No ranking and no receipt: the answer is all that holds, in an order that is defined.
+Nothing is ranked and there is no receipt: the result is everything that matches, in a defined
+order.
 """
 
 from __future__ import annotations
@@ -33,13 +34,13 @@ T = TypeVar("T")
 
 @record
 class Page(TupleSequence[Node]):
-    """Some nodes of an answer, a sequence of them."""
+    """One page of the matching nodes, as a sequence."""
 
     nodes: tuple[Node, ...]
     count: int
-    """How many there are on all pages."""
+    """The number of matching nodes on all pages."""
     next: str | None
-    """What `after` takes for the next page; None on the last one."""
+    """The value of `after` for the next page; None on the last one."""
 
     @property
     def _listed(self) -> tuple[Node, ...]:
@@ -55,15 +56,15 @@ def page(
     after: str | None = None,
     **conditions: Any,
 ) -> Page:
-    """Returns the nodes that meet all conditions, in an order.
+    """Returns one page of the nodes that meet all conditions, in the given order.
 
     Args:
-        revision: what is asked.
+        revision: the graph to query.
         order_by: a property, `-` and a property for descending, or (property, "ascending" |
             "descending"); nodes with equal values by id, those without a value last. None: by id.
-        limit: nodes at most, None for all.
-        offset: nodes that are skipped.
-        after: `next` of the page before, at any revision.
+        limit: maximal number of nodes, None for all.
+        offset: number of nodes to skip.
+        after: `next` of the previous page, which may be of any revision.
         conditions: `label`, `where`, `valid_at`, `valid_missing`, `include_tombstoned`.
 
     Raises:
@@ -88,7 +89,7 @@ def page(
 
 
 def count(revision: Graph, **conditions: Any) -> int:
-    """Returns how many nodes meet all conditions; no node is read."""
+    """Returns the number of nodes that meet all conditions; no node is read."""
     return _answer(revision, lambda snapshot: len(_scope(revision, snapshot, **conditions).members))
 
 
@@ -101,20 +102,21 @@ def paths(
     repeats: str = "none",
     include_tombstoned: bool = False,
 ) -> list[Path]:
-    """Returns every way from some nodes along edges of given types.
+    """Returns every path from some nodes along edges of the given types.
 
     Args:
-        revision: what is walked.
+        revision: the graph to walk.
         starts: a node, or several.
         path: steps, each an edge type or (edge type, "out" | "in" | "both"); `*` is any type.
-        limit: paths at most, up to 100,000; None for all, where they are no more than that.
-        repeats: what may come twice in one path: `none`, no node; `nodes`, a node but no edge;
-            `all`.
-        include_tombstoned: whether hidden nodes are walked too.
+        limit: maximal number of paths, up to 100,000; None for all, an error if there are more than
+            that.
+        repeats: what may occur twice in a path: `none`, no node; `nodes`, a node but no edge;
+            `all`, both.
+        include_tombstoned: whether paths may pass hidden nodes.
 
     Raises:
-        NotFoundError: a start is not there, or a tombstone hides it.
-        InvalidInputError: an option is wrong; kind `limit-exceeded`: the graph is too wide here.
+        NotFoundError: a start does not exist, or has a tombstone.
+        InvalidInputError: an option is wrong; kind `limit-exceeded`: there are too many paths.
     """
     nodes = [starts] if isinstance(starts, NodeId) else list(starts)
     hidden = checks.flag("include_tombstoned", include_tombstoned)

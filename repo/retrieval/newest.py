@@ -1,4 +1,5 @@
-"""The time of what is seen at a revision, for questions that do not say one; never the clock's.
+"""The default time of a query: that of the commit, or of the newest visible node; never the
+clock's.
 
 Spec: trust 6.
 """
@@ -15,8 +16,9 @@ if TYPE_CHECKING:
 
 
 def newest_time(graph: Graph, name: str) -> int | None:
-    """Returns the time of the commit, None where a root is asked; for a restricted caller the
-    greatest time of a node that he sees, 0 without one: the commit may be about what he does not.
+    """Returns the time of the commit, None if the graph is a root without one. For a restricted
+    caller, returns the greatest time of a visible node, 0 without one: the commit may be about
+    hidden nodes.
 
     Args:
         name: the property with the time of a node.

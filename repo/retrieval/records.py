@@ -1,5 +1,5 @@
-"""Questions about the records of a revision: what is not said of a question is decided here, from
-the commit and the notes, never from the clock.
+"""Queries for the records of a revision. Options that are not given are resolved from the commit
+and the notes, never from the clock.
 
 Spec: memory 4.
 """
@@ -32,20 +32,21 @@ if TYPE_CHECKING:
 TIME = "time"
 """The property with the time of a record."""
 DEPTH_DEFAULT = 200
-"""Records that each lane of the question puts forward."""
+"""Number of records that each lane ranks."""
 _OTHER_NAMES = {"label": "types", "limit": "root_limit or node_limit", "valid_at": "as_of"}
-"""Options of `retrieve` that go by another name here."""
+"""Options of `retrieve` that have another name here."""
 _WITHOUT_EFFECT = frozenset(
     ("adjacency", "content_chars", "direct", "estimator", "packs", "strict", "token_budget")
 )
-"""Options that shape an answer of nodes."""
+"""Options that apply only to answers with nodes."""
 
 
 def records(
     core: Core, revision: Graph, text: str | None = None, **options: Any
 ) -> Answer[RecordItem]:
-    """Returns the records that a question is about, and what they are tied to, with the receipt;
-    `ask_records` has the options."""
+    """Returns the records that a question is about, and the records related to them, with the
+    receipt; see `ask_records` for the options.
+    """
     result = answered(core, revision, ask_records(core, revision, text, **options))
     assert result.kind is AnswerKind.RECORDS, "BUG: a question for records"
     return result
@@ -64,21 +65,21 @@ def ask_records(
     depth: int = DEPTH_DEFAULT,
     **options: Any,
 ) -> PreparedQuery:
-    """Returns a question about records resolved.
+    """Resolves a query for records.
 
     Args:
         text: the question; without one, and without a vector, every record by its salience.
-        trust: who asks; required where there is a trust policy.
-        types: of the records that are returned, all six unless given.
-        as_of: the time of salience and validity; that of the commit, or of the notes if that is
-            later, unless given.
-        notes: the notes head whose events count, or the name of their space; None for none.
-        include_status: statuses beside `active` and `contested`.
-        depth: records that each lane puts forward.
+        trust: the caller; required if there is a trust policy.
+        types: the types of the returned records; by default all six.
+        as_of: the time for salience and validity; by default that of the commit, or of the notes if
+            that is later.
+        notes: the notes head whose events count, or the name of the space; None for no events.
+        include_status: statuses to include in addition to `active` and `contested`.
+        depth: number of records that each lane ranks.
         options: those of records (`retrieve.query.options`), and those of `Revision.retrieve` that
-            rank or narrow, such as `vector`, `embedder`, `where`, `graph`, `feedback`, `recency` or
-            `rerank`. Ages are those at `as_of`, and opinions those of `notes`. Options that shape
-            an answer of nodes are refused.
+            rank or filter, such as `vector`, `embedder`, `where`, `graph`, `feedback`, `recency` or
+            `rerank`. Ages are computed at `as_of`, and feedback from `notes`. Options that apply
+            only to answers with nodes are an error.
 
     Raises:
         InvalidInputError: an option is wrong, or would have no effect; kind `trust-required`.
@@ -117,9 +118,9 @@ def ask_records(
 def moment_of(
     core: Core, graph: Graph, as_of: int | datetime | None, notes: CommitCid | None
 ) -> int:
-    """Returns the time of a question: the one given, else that of the last thing that it can know
-    of, be it the commit or the notes; never the clock's. For a restricted caller these are the
-    records and the events that he sees."""
+    """Returns the time of a query: the given one, else the later of the commit and the notes; never
+    the clock's. For a restricted caller, only visible records and events count.
+    """
     given = checked_time(as_of)
     if given is not None:
         return given
@@ -127,9 +128,9 @@ def moment_of(
 
 
 def _undated(graph: Graph) -> int | None:
-    """Returns the time of the records that have none, None where all that are seen have one.
+    """Returns the time used for records without one; None if all visible records have one.
 
-    So an answer about dated records alone does not say when the commit was made.
+    So an answer with dated records alone does not reveal the time of the commit.
     """
 
     def lacks(snapshot: Snapshot) -> bool:

@@ -1,6 +1,4 @@
-"""Rerankers that may take too long: a call with a limit of time, which only this floor and those
-above it may know.
-"""
+"""Rerankers with a timeout. Only this layer and those above it may depend on elapsed time."""
 
 from __future__ import annotations
 
@@ -15,10 +13,10 @@ TIMEOUT_SECONDS_MAX = 3600.0
 
 
 class Limited:
-    """A reranker whose call ends with `TimeoutError` after some seconds.
+    """A reranker whose call raises `TimeoutError` after some seconds.
 
-    The call goes on in its own thread, which does not keep the process alive; what it says later is
-    not heard.
+    The call continues in its own thread, which does not keep the process alive; its result is
+    discarded.
     """
 
     def __init__(self, reranker: Reranker, seconds: float) -> None:
@@ -28,7 +26,7 @@ class Limited:
         self.digest = reranker.digest
 
     def rerank(self, text: str, rendered: Sequence[str]) -> Sequence[float | None]:
-        """Returns what the reranker says, or raises what it raises, or `TimeoutError`."""
+        """Returns the reranker's scores, or raises its error or `TimeoutError`."""
         answers: list[Sequence[float | None]] = []
         errors: list[BaseException] = []
 
@@ -49,14 +47,14 @@ class Limited:
 
 
 def limited(reranker: Reranker | None, seconds: object) -> Limited | None:
-    """Returns a reranker under a limit of time; None if there is none.
+    """Returns a reranker with a timeout; None if there is no reranker.
 
     Args:
-        reranker: what was given.
-        seconds: how long a call may take; None for 8.
+        reranker: the reranker, or None.
+        seconds: the timeout; None for 8.
 
     Raises:
-        InvalidInputError: the limit is no positive number, or there is nothing to limit.
+        InvalidInputError: the timeout is not a positive number in range, or there is no reranker.
     """
     if reranker is None:
         if seconds is not None:

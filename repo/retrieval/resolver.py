@@ -1,4 +1,4 @@
-"""What resolves a question, by the kind of its answer."""
+"""The function that resolves a query, by the kind of its answer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def resolver(kind: AnswerKind) -> Callable[..., PreparedQuery]:
-    """Returns what resolves a question whose answer is of a kind, from a revision and options."""
+    """Returns the function that resolves a query, from a revision and options, by kind."""
     if kind is AnswerKind.PACKS:
         from ibidem.repo.retrieval.context import ask_packs
 

@@ -1,7 +1,7 @@
-"""Asking a revision: defaults are resolved here, the answer is computed below, the receipt is
-kept.
+"""Queries a revision: resolves defaults here, computes the answer in `retrieve`, and keeps the
+receipt.
 
-Asking again what a receipt says is done in `repo/receipts/replay.py`.
+Replay of a receipt is in `repo/receipts/replay.py`.
 """
 
 from __future__ import annotations
@@ -41,22 +41,22 @@ AnyAnswer = TypeVar("AnyAnswer", bound=Answer[Any])
 
 @record
 class PreparedQuery:
-    """A question with nothing left to assume."""
+    """A query with all options resolved."""
 
     query: Query
     estimator: TokenEstimator
     reranker: Reranker | RerankRecord | None
     is_strict: bool = False
-    """Whether a warning is an error."""
+    """Whether warnings are raised as errors."""
 
 
 def retrieve(repository: Core, revision: Graph, **options: Unpack[QuestionOptions]) -> Answer[Item]:
-    """Returns the answer to a question over a revision, with its receipt; `ask` has the options."""
+    """Returns the answer to a query over a revision, with its receipt; `ask` has the options."""
     return _of_nodes(answered(repository, revision, ask_nodes(repository, revision, **options)))
 
 
 def answered(repository: Core, revision: Graph, asked: PreparedQuery) -> Answer[Any]:
-    """Returns the answer to a resolved question, of nodes or of packs, with its receipt."""
+    """Returns the answer to a resolved query, for nodes or for packs, with its receipt."""
     result = _checked(asked, execute_asked(repository, revision, asked))
     return _with_receipt(repository, revision, result)
 
@@ -64,13 +64,13 @@ def answered(repository: Core, revision: Graph, asked: PreparedQuery) -> Answer[
 def retrieve_many(
     repository: Core, revision: Graph, questions: Iterable[Mapping[str, Any]]
 ) -> list[Answer[Item]]:
-    """Returns the answers to several questions, each as `retrieve` gives it.
+    """Returns the answers to several queries, each the same as `retrieve` returns.
 
-    Questions whose vectors are of one model and that rank the same nodes share one scan of the
+    Queries whose vectors are of one model and that rank the same nodes share one scan of the
     vectors, which costs little more than a scan for one of them.
 
     Args:
-        questions: the options of each.
+        questions: the options of each query.
     """
     prepared = [ask_nodes(repository, revision, **options) for options in questions]
     queries = [one.query for one in prepared]
@@ -93,11 +93,11 @@ def ask(
     revision: Graph,
     **given: Unpack[QuestionOptions],
 ) -> PreparedQuery:
-    """Returns a question resolved.
+    """Resolves a query.
 
     Args:
-        given: some of `retrieve.query.options`, without those of packs. The vector that a `model`
-            or `embedder` made is in the receipt, so a replay needs no model.
+        given: some of `retrieve.query.options`, without those of packs. A vector computed by
+            `model` or `embedder` is in the receipt, so a replay needs no model.
     """
     options: dict[str, Any] = {**given}
     model, embedder = options.pop("model", None), options.pop("embedder", None)
@@ -133,7 +133,7 @@ def ask(
 def ask_nodes(
     repository: Core, revision: Graph, **options: Unpack[QuestionOptions]
 ) -> PreparedQuery:
-    """Returns a question for nodes resolved; `ask` has the options."""
+    """Resolves a query for nodes; see `ask` for the options."""
     for name in ("packs", "records"):
         if options.get(name) is not None:
             raise InvalidInputError(f"{name}: got options of {name}, expected a call of {name!r}")
@@ -146,7 +146,7 @@ def _of_nodes(result: Answer[Any]) -> Answer[Item]:
 
 
 def _with_receipt(repository: Core, revision: Graph, result: AnyAnswer) -> AnyAnswer:
-    """Returns the answer with its receipt, which is kept."""
+    """Returns the answer with its receipt, which is appended to the log."""
     query, config = result.query, revision.config
     digests = {name: model.digest for name, model in config.models.items() if model.digest}
     used = {} if query.vector is None else {query.vector.model}
@@ -155,14 +155,14 @@ def _with_receipt(repository: Core, revision: Graph, result: AnyAnswer) -> AnyAn
     try:
         block = receipt.encode()
     except InvalidInputError:
-        # An answer of many thousand items has a receipt larger than a block: it gets none.
+        # The receipt of an answer with many thousand items is larger than a block: it gets none.
         return result
     repository.receipts.append(block)
     return replace(result, receipt=receipt)
 
 
 def _checked(asked: PreparedQuery, result: AnyAnswer) -> AnyAnswer:
-    """Returns the answer, unless it has warnings that are errors."""
+    """Returns the answer; raises if it has warnings that are errors."""
     if asked.is_strict and result.warnings:
         raise InvalidInputError(
             "; ".join(map(_said, result.warnings)),
@@ -184,11 +184,11 @@ def execute_asked(
     *,
     dense: tuple[Snapshot, LaneTop | None] | None = None,
 ) -> Answer[Any]:
-    """Returns the answer to a resolved question, by the rules of its version, without a receipt.
+    """Returns the answer to a resolved query by the rules of its version, without a receipt.
 
     Args:
-        dense: the top of the dense lane, and the snapshot that it was asked of; another one, made
-            since because files were damaged, is asked again.
+        dense: the top of the dense lane, and the snapshot from which it was computed; if the
+            snapshot has been rebuilt since because files were damaged, the lane is computed again.
     """
     store = repository.store
     result: Answer[Any] = revision.asked(
@@ -210,7 +210,7 @@ def execute_asked(
 
 
 def _noted(repository: Core, query: Query) -> dict[str, Any]:
-    """Returns what the notes say that a query counts, as arguments, where it counts some."""
+    """Returns the feedback that a query uses, as arguments; empty if it uses none."""
     notes: dict[str, Any] = {}
     if query.recall is not None and query.recall.counts_notes:
         from ibidem.repo.retrieval.feedback import opinions
@@ -225,7 +225,7 @@ def _noted(repository: Core, query: Query) -> dict[str, Any]:
 
 
 class Retriever:
-    """A question put together step by step; every step returns a new one and changes nothing."""
+    """A query built step by step; every step returns a new object and changes nothing."""
 
     def __init__(
         self, ask: Callable[..., Answer[Item]], options: Mapping[str, Any] | None = None
@@ -242,17 +242,18 @@ class Retriever:
         return self._with(label=list(labels))
 
     def where(self, conditions: Mapping[str, Any] | None = None, **equal: Any) -> Self:
-        """Keeps nodes whose properties meet the conditions, which add up over several calls."""
+        """Keeps nodes whose properties meet the conditions; several calls add up."""
         known = self._options.get("where") or {}
         return self._with(where={**known, **(conditions or {}), **equal})
 
     def vector(self, model: str, vector: Any) -> Self:
-        """Ranks by closeness to a vector of a model."""
+        """Ranks by similarity to a vector of a model."""
         return self._with(vector=(model, vector))
 
     def model(self, name: str) -> Self:
-        """Ranks by closeness to the vector that the embedder in use for a model makes of the
-        text."""
+        """Ranks by similarity to the vector that the registered embedder of a model computes from
+        the text.
+        """
         return self._with(model=name)
 
     def sparse(self, vocab: str, indices: Any, weights: Any) -> Self:
@@ -260,23 +261,23 @@ class Retriever:
         return self._with(sparse=(vocab, indices, weights))
 
     def graph(self, mode: str = "ppr", **options: Any) -> Self:
-        """Ranks by what edges lead to from the best nodes, by `ppr` or `decay`."""
+        """Ranks nodes reached along edges from the best ones, by `ppr` or `decay`."""
         return self._with(graph={"mode": mode, **options})
 
     def community(self, **options: Any) -> Self:
-        """Ranks by what belongs together with the best nodes."""
+        """Ranks nodes in one community with the best ones."""
         return self._with(community=options)
 
     def limit(self, limit: int | None) -> Self:
-        """Returns so many items at most."""
+        """Sets the maximal number of items."""
         return self._with(limit=limit)
 
     def token_budget(self, tokens: int | None) -> Self:
-        """Spends so many tokens at most."""
+        """Sets the token budget."""
         return self._with(token_budget=tokens)
 
     def depth(self, depth: int) -> Self:
-        """Takes so many nodes from each lane."""
+        """Sets the number of nodes that each lane ranks."""
         return self._with(depth=depth)
 
     def fusion(self, name: str, **options: Any) -> Self:
@@ -284,27 +285,29 @@ class Retriever:
         return self._with(fusion=name, **options)
 
     def valid_at(self, moment: int | datetime, *, missing: str = default("valid_missing")) -> Self:
-        """Keeps nodes that hold at a moment; see `retrieve.query.validity` for those that say
-        nothing.
+        """Keeps nodes that are valid at a moment; see `retrieve.query.validity` for nodes without a
+        validity.
         """
         return self._with(valid_at=moment, valid_missing=missing)
 
     def rerank(self, reranker: Reranker, **options: Any) -> Self:
-        """Has the first of the order scored, with `rerank_depth`, `_text` and `_timeout`."""
+        """Reranks the first items, with `rerank_depth`, `_text` and `_timeout`."""
         return self._with(rerank=reranker, **options)
 
     def mmr(
         self, *, share: float = default("mmr.lambda"), depth: int = default("mmr.depth")
     ) -> Self:
-        """Takes the first of the order again, each unlike those before it; `share` is lambda."""
+        """Reorders the first items by maximal marginal relevance, each unlike those before; `share`
+        is lambda.
+        """
         return self._with(mmr={"lambda": share, "depth": depth})
 
     def option(self, **options: Any) -> Self:
-        """Sets options that have no step of their own."""
+        """Sets options without a step of their own."""
         return self._with(**options)
 
     def execute(self) -> Answer[Item]:
-        """Asks."""
+        """Runs the query and returns its answer."""
         return self._ask(**self._options)
 
     def _with(self, **options: Any) -> Self:

@@ -1,4 +1,4 @@
-"""The options of a question to a repository as type checkers see them; see `query/signature.py`."""
+"""The options of a query as type checkers see them; see `query/signature.py`."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from ibidem.retrieve.records.record import RecordType, Status
 
 
 class RetrieveOptions(SharedOptions, total=False):
-    """What `retrieve` takes beside the text."""
+    """The options of `retrieve`, without the text."""
 
     valid_at: int | datetime | None
     """A moment with an offset, or microseconds since 1970 UTC, as `as_of`."""
     as_of: int | datetime | None
     notes: CommitCid | str | None
-    """A state of the notes, or the name of their space."""
+    """A notes head, or the name of a space."""
     model: str | None
     embedder: Embedder | None
     rerank_timeout: float | None
@@ -28,7 +28,7 @@ class RetrieveOptions(SharedOptions, total=False):
 
 
 class QuestionOptions(RetrieveOptions, total=False):
-    """What a question consists of."""
+    """The options of a query, with its text."""
 
     text: str | None
     packs: Mapping[str, object] | None
@@ -36,7 +36,7 @@ class QuestionOptions(RetrieveOptions, total=False):
 
 
 class PacksOptions(RetrieveOptions, total=False):
-    """What `packs` takes beside the text."""
+    """The options of `packs`, without the text."""
 
     expand: str
     per_hit_neighbors: int
@@ -52,7 +52,7 @@ class PacksOptions(RetrieveOptions, total=False):
 
 
 class RecordsOptions(RetrieveOptions, total=False):
-    """What `records` takes beside the text."""
+    """The options of `records`, without the text."""
 
     types: Iterable[RecordType | str] | None
     include_status: Iterable[Status | str]
@@ -67,7 +67,7 @@ class RecordsOptions(RetrieveOptions, total=False):
 
 
 class ListingConditions(TypedDict, total=False):
-    """What `count` takes."""
+    """The options of `count`."""
 
     label: str | Iterable[str] | None
     where: Mapping[str, object] | Predicate | None
@@ -77,7 +77,7 @@ class ListingConditions(TypedDict, total=False):
 
 
 class ListingOptions(ListingConditions, total=False):
-    """What `query` and `page` take."""
+    """The options of `query` and `page`."""
 
     order_by: str | tuple[str, str] | None
     limit: int | None
@@ -86,7 +86,7 @@ class ListingOptions(ListingConditions, total=False):
 
 
 class PathOptions(TypedDict, total=False):
-    """What `paths` takes beside starts and steps."""
+    """The options of `paths`, without starts and steps."""
 
     limit: int | None
     repeats: str

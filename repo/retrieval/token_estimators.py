@@ -1,12 +1,11 @@
-"""Token estimators by name: the heuristic, and exact ones from packages that are installed on
-demand.
+"""Token estimators by name: the heuristic, and exact ones from optional packages.
 
     heuristic              always there
     tiktoken:ENCODING      the package `tiktoken`, such as tiktoken:cl100k_base
     tokenizers:FILE        the package `tokenizers` and a `tokenizer.json`
 
-A query records the name and a digest of the data that is counted with, never a path: the same file
-elsewhere is the same estimator, another file under the same path is another.
+A query records the name and a digest of the estimator's data, never a path: the same file elsewhere
+is the same estimator, and another file under the same path is another.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ class TiktokenEstimator:
 
 
 class TokenizersEstimator:
-    """Counts with a `tokenizer.json`; nothing is added to the text, cut off it or filled up."""
+    """Counts with a `tokenizer.json`, without special tokens, truncation or padding."""
 
     name = "tokenizers"
 
@@ -54,11 +53,11 @@ class TokenizersEstimator:
 
 
 def estimator_of(estimator: object) -> TokenEstimator:
-    """Returns the estimator that a person means by a name, or gave as itself.
+    """Returns the estimator with a given name, or the given estimator itself.
 
     Raises:
         InvalidInputError: it is neither.
-        NotFoundError: the package or the file is not there; the message names it.
+        NotFoundError: the package or the file is missing; the message names it.
         StorageError: the encoding's data cannot be fetched.
     """
     if not isinstance(estimator, str):
@@ -119,7 +118,7 @@ def _tokenizers(path: Path) -> TokenEstimator:
 def _digest_of(encoding: Any) -> bytes:
     """Returns the identity of an encoding: its pattern and its tokens in order of rank.
 
-    Everything is preceded by its length, so that no two encodings are written alike.
+    Each part is preceded by its length, so that different encodings have different identities.
     """
     digest = blake3()
     pattern = encoding._pat_str.encode()

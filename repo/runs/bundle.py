@@ -1,4 +1,4 @@
-"""Runs and kept receipts as one file: a bundle with a few refs and what only they need.
+"""Runs and kept receipts as one file: a bundle with their refs and the blocks that they need.
 
 Spec: replay 5, sync 3.
 """
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 
 def read_run(repository: Core, file: str | os.PathLike[str], *, author: str) -> Recording:
-    """Takes in the run in a file, and returns it.
+    """Imports the run in a file and returns it.
 
     Raises:
-        InvalidInputError: the file is no export of a run.
-        ConflictError: another run of that name and number is here.
+        InvalidInputError: the file is not an exported run.
+        ConflictError: another run with this name and number exists here.
     """
     with existing_file(checked_path("file", file)) as stream:
         report = import_car(repository, stream, author=author)

@@ -1,7 +1,7 @@
-"""The chain of a run: steps put on the ref `runs/NAME`, several at once, in the order they came.
+"""The chain of a run: steps appended to the ref `runs/NAME` in batches, in order.
 
 A run called "nightly" gets the next free number: `runs/nightly/1`, `runs/nightly/2`. Steps are
-durable once they are published; those since the last time are lost with the process.
+durable once published; unpublished steps are lost if the process is killed.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from ibidem.store.protocol import Store
 
 PENDING_MAX = 64
-"""Steps that wait to be published together at most."""
+"""Maximal number of steps published together."""
 
 
 class Chain:
-    """The steps of a run that is being recorded."""
+    """The chain of a run that is being recorded."""
 
     def __init__(self, operations: OperationLog, name: str, request: Any, *, author: str) -> None:
         self._operations = operations
@@ -38,9 +38,9 @@ class Chain:
         self._pending = 0
         self._published: StepCid | None = None
         self._last: tuple[StepCid | None, int] = (None, 0)
-        """The newest step, and how many there are."""
+        """The newest step, and the number of steps."""
         self.lock = ForkLock()
-        """Held while a step is made, so that steps of several threads follow one another."""
+        """Held while a step is created, so that steps of several threads are in order."""
         refs.check_name("run", name)
         self._base_name = name
         self.name = name
@@ -64,7 +64,7 @@ class Chain:
         """Appends a step; `fields` are those of `Step`.
 
         Raises:
-            InvalidInputError: a request or answer that cannot be recorded; nothing is appended.
+            InvalidInputError: the request or answer cannot be recorded; nothing is appended.
         """
         with self.lock:
             asked, parts = (None, {}) if request is None else pack(action, request)
@@ -88,10 +88,11 @@ class Chain:
                 self.publish()
 
     def publish(self) -> None:
-        """Makes the steps so far durable.
+        """Makes all steps so far durable.
 
         Raises:
-            ConflictError: something else moved the run's ref, which nothing but dropping it does.
+            ConflictError: the run's ref was changed by another writer, which only happens when it
+                is dropped.
         """
         with self.lock:
             if not self._pending:
@@ -122,7 +123,7 @@ class Chain:
 
 
 def full_name(source: Store, view: View, name: str) -> str:
-    """Returns the name of a run with its number; without one, that of the newest.
+    """Returns the name of a run with its number; if none is given, that of the newest.
 
     Raises:
         NotFoundError: there is no such run.

@@ -1,4 +1,4 @@
-"""A recorded run looked at without its agent: does it still hold, and how do two runs differ."""
+"""Checks a recorded run without its agent, and compares two runs."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
 
 @record
 class StepDifference:
-    """A step that is not the same in two runs; None where a run is over by then."""
+    """A step that differs between two runs; None for a run that has ended before it."""
 
     index: int
     before: str | None
     after: str | None
     is_asked: bool
-    """Whether something else was asked; otherwise the same was asked and answered differently."""
+    """Whether the requests differ; otherwise the same request got different answers."""
 
 
 def check(recording: Recording) -> Counter[str]:
-    """Does every recorded retrieval again, reads every root, and counts the steps by action.
+    """Replays every recorded retrieval, reads every root, and counts the steps by action.
 
     Raises:
-        ReplayError: an answer is another, or cannot be given; the message names the step.
+        ReplayError: an answer differs or cannot be computed; the message names the step.
     """
     repository = recording.repository
     for found in recording.read():
@@ -48,7 +48,7 @@ def check(recording: Recording) -> Counter[str]:
 
 
 def differences(before: Recording, after: Recording) -> list[StepDifference]:
-    """Returns the steps in which two runs differ, by index; times and names of commits aside."""
+    """Returns the steps that differ between two runs, by index; ignores times and commit CIDs."""
     found = []
     for index, (one, other) in enumerate(zip_longest(before.read(), after.read())):
         asked = (_asked(before, one), _asked(after, other))

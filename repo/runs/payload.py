@@ -1,6 +1,6 @@
-"""Payloads of steps: what an agent asked and was answered, as any value that DAG-CBOR can hold.
+"""Payloads of steps: the requests and answers of an agent, as any value that DAG-CBOR can encode.
 
-The outcome of a call is a payload too: a value, or an error that a replay raises again.
+The outcome of a call is also a payload: a value, or an error that a replay raises again.
 """
 
 from __future__ import annotations
@@ -32,23 +32,24 @@ DIFFERENCES_MAX = 8
 
 
 def pack(field: str, value: Any) -> tuple[Content, dict[Cid, bytes]]:
-    """Returns a value as the content of a step, and the raw blocks that go with it.
+    """Returns a value as the content of a step, and the raw blocks that it refers to.
 
     Raises:
-        InvalidInputError: the value has no canonical form, or one of more than 1 MiB.
+        InvalidInputError: the value has no canonical encoding, or one of more than 1 MiB.
     """
     content, parts = split_content(_encoded(field, value))
     return content, {Cid(cid.raw): part for cid, part in parts.items()}
 
 
 def unpack(source: Source, content: Content, where: str) -> Any:
-    """Returns the value in the content of a step, None where there is none.
+    """Returns the value in the content of a step, None if there is none.
 
     Args:
-        where: what the content is of, for the error.
+        where: names the content in an error.
 
     Raises:
-        CorruptError: it is not the canonical bytes of a value; a step may come from anywhere.
+        CorruptError: the bytes are not the canonical encoding of a value; steps are untrusted
+            input.
     """
     if content is None:
         return None
@@ -60,7 +61,7 @@ def unpack(source: Source, content: Content, where: str) -> Any:
 
 
 def settled(field: str, value: Any) -> Any:
-    """Returns a value as a replay will give it: a copy, with lists for tuples.
+    """Returns a value as a replay returns it: a copy, with lists for tuples.
 
     Raises:
         InvalidInputError: it cannot be recorded.
@@ -81,12 +82,12 @@ def _encoded(field: str, value: Any) -> bytes:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Tells whether two values are the same when they are recorded; `True`, 1 and 1.0 are not."""
+    """Returns whether two values are recorded alike; `True`, 1 and 1.0 are not."""
     return codec.encode(one) == codec.encode(other)
 
 
 def difference_lines(then: Any, now: Any) -> list[str]:
-    """Returns in which parts two values differ, each with both, by path."""
+    """Returns the differing parts of two values, by path, with both values of each."""
     return [
         f"differs{f' in {path}' if path else ''}: {shown(one)} then, {shown(other)} now"
         for path, one, other in islice(_differences("", then, now), DIFFERENCES_MAX)
@@ -108,7 +109,7 @@ def _differences(path: str, then: Any, now: Any) -> Iterator[tuple[str, Any, Any
 
 
 def shown(value: Any) -> str:
-    """Returns a value for a person, on one line and not too long."""
+    """Returns a value as text on one line, truncated."""
     text = repr(value)
     return text if len(text) <= SHOWN_CHARACTERS else f"{text[: SHOWN_CHARACTERS - 1]}…"
 
@@ -117,11 +118,11 @@ VALUE, ERROR = "value", "error"
 
 
 class RecordedError(ReplayError):
-    """A tool failed when the run was recorded, with an error whose class is not known here."""
+    """The recorded failure of a tool whose error class is unknown here."""
 
 
 def failed(error: Exception) -> dict[str, Any]:
-    """Returns an error as it is recorded: class, message, and the kind and hint of ours."""
+    """Returns an error as recorded: class, message, and for our errors the kind and hint."""
     kind = type(error)
     row: list[Any] = [f"{kind.__module__}.{kind.__qualname__}", str(error)]
     if isinstance(error, IbidemError):
@@ -130,28 +131,28 @@ def failed(error: Exception) -> dict[str, Any]:
 
 
 def is_failed(outcome: Any) -> bool:
-    """Tells whether an answer is a recorded error."""
+    """Returns whether an answer is a recorded error."""
     return isinstance(outcome, dict) and set(outcome) == {ERROR}
 
 
 def raised(outcome: Any, known: Iterable[type[Exception]] = ()) -> Exception:
-    """Returns the error of an outcome, ready to be raised again.
+    """Returns the recorded error of an outcome, to be raised again.
 
     Args:
-        known: classes beside those of Python and of this project.
+        known: error classes in addition to those of Python and of this project.
     """
     name, message, *ours = outcome[ERROR]
     for cls in known:
         if f"{cls.__module__}.{cls.__qualname__}" == name:
             return cls(message)
     module, _, short = name.rpartition(".")
-    # A kind that this version does not know has a class that it does not know either.
+    # The class of a kind that this version does not know is also unknown.
     own = getattr(errors, short, None) if ours and ours[0] in tuple(ErrorKind) else None
     if isinstance(own, type) and issubclass(own, IbidemError):
         return own(message, kind=ErrorKind(ours[0]), hint=ours[1])
     plain = getattr(builtins, short, None) if module == "builtins" else None
     if isinstance(plain, type) and issubclass(plain, Exception):
-        # Some, such as UnicodeDecodeError, cannot be made of a message alone.
+        # Some, such as UnicodeDecodeError, cannot be created from a message alone.
         with suppress(TypeError):
             return plain(message)
     return RecordedError(
@@ -161,6 +162,6 @@ def raised(outcome: Any, known: Iterable[type[Exception]] = ()) -> Exception:
 
 
 def summary(outcome: Any) -> str:
-    """Returns a recorded error for a person."""
+    """Returns a recorded error as text."""
     name, message = outcome[ERROR][:2]
     return f"{name.removeprefix('builtins.')}: {message}"

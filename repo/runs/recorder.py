@@ -1,8 +1,8 @@
-"""Recording a run: the live repository, with every step written down in order.
+"""Records a run: the live repository, with every step recorded in order.
 
-What has an effect outside (a commit, an event) is durable before the agent goes on. What can be
-asked again may wait; the last retrievals are lost when the process is killed. An agent that fails
-leaves a whole run that ends with its error, which a replay can repeat.
+A step with an effect outside the run (a commit, an event) is durable before the agent continues. A
+retrieval can be repeated, so it is published later, and the last ones are lost if the process is
+killed. If the agent fails, the run is complete and ends with the error, which a replay repeats.
 
 Spec: replay 3.
 """
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class Run(Session):
-    """A run that is being recorded; a context manager whose end is the end of the run."""
+    """A run that is being recorded; leaving the context manager ends the run."""
 
     def __init__(self, repository: Core, name: str, *, agent: str, task: str, author: str) -> None:
         signed = commit_info(author, "", None, agent, task)
@@ -133,7 +133,7 @@ class Run(Session):
         return begin(self._live, publisher, signed, recorded=self._recorded)
 
     def _recorded(self, ids: UniqueIds) -> NewId:
-        """Returns what gives ids and records them: a replay has another clock."""
+        """Returns a function that generates ids and records them: a replay has another clock."""
 
         def made(fields: Mapping[str, Any]) -> NodeId:
             found = ids(fields)
@@ -151,7 +151,7 @@ class Run(Session):
     ) -> Any:
         if type(name) is not str or not name:
             raise InvalidInputError(f"event: got name {name!r:.80}, expected text")
-        # What is asked must be recordable before anything is done.
+        # A request that cannot be recorded must fail before anything is done.
         request = settled(name, request)
         answer: Any = None
         if call is not None:
@@ -182,7 +182,7 @@ _SIGNED = ("author", "message", "time", "agent", "task")
 
 
 class _Recording:
-    """Publishes the edits of a transaction on its branch, and records what came of it."""
+    """Publishes the edits of a transaction on its branch, and records the result."""
 
     def __init__(self, run: Run, inner: BranchPublisher, begun: Tip) -> None:
         self._run = run
@@ -194,7 +194,7 @@ class _Recording:
         return self._inner.base()
 
     def publish(self, edits: ChangeSet, blocks: Mapping[Cid, bytes]) -> Commit | None:
-        """Publishes; what the edits make of the root they began on is what a replay checks."""
+        """Publishes the edits. A replay checks the root that they make from their base."""
         run = self._run
         try:
             commit = self._inner.publish(edits, blocks)
@@ -222,7 +222,7 @@ class _Recording:
         begun = () if self._begun.commit is None else (self._begun.commit,)
         if commit is not None and commit.parents == begun:
             return commit.root
-        # Somebody else was first: the commit is on another root than the edits were made on.
+        # Another writer was first: the parent of the commit is not the root the edits were made on.
         buffer.new.update(blocks)
         block = laid_on(self._begun.root, edits, buffer).encode()
         root_cid = RootCid.of(block)

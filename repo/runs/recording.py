@@ -1,4 +1,4 @@
-"""A recorded run: its steps, what became of it, and its replay.
+"""A recorded run: its steps, its summary, and its replay.
 
 Spec: replay 3.
 """
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @record
 class RunSummary:
-    """What a recorded run was, in short."""
+    """The summary of a recorded run."""
 
     name: str
     tip: StepCid
@@ -47,22 +47,23 @@ class RunSummary:
     begun: int | None
     """Microseconds since 1970 UTC; None for a run that cannot be read."""
     ended: int | None
-    """None for a run whose process ended before it did."""
+    """None if the process ended before the run did."""
     failure: str | None
-    """The error that ended it, or why it can not be read to its beginning, or at all."""
+    """The error that ended the run, or the reason why it cannot be read, or not to its beginning.
+    """
     is_readable: bool = True
-    """Whether its first and its last step are what they must be."""
+    """Whether it has a valid first and last step."""
 
 
 class Recording:
-    """A recorded run, of a repository that holds its steps."""
+    """A recorded run in a repository that has its steps."""
 
     def __init__(self, repository: Core, name: str, *, tip: StepCid | None = None) -> None:
         """Finds a run.
 
         Args:
-            name: without a number, the newest of that name.
-            tip: its last step, where the caller has found it under its whole name.
+            name: the name of the run; without a number, the newest one of that name.
+            tip: its last step, if the caller has looked up the full name.
 
         Raises:
             NotFoundError: there is no such run.
@@ -77,7 +78,7 @@ class Recording:
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
-        """The steps in the order they came; the first one is the beginning of the run.
+        """The steps in order; the first one is the beginning of the run.
 
         Raises:
             CorruptError: the chain is broken.
@@ -95,15 +96,15 @@ class Recording:
         return tuple(reversed(found))
 
     def read(self) -> Iterator[ReadStep]:
-        """Yields the steps with what they hold, in the order they came; raises as `read_step`."""
+        """Yields the steps with their values, in order; raises as `read_step`."""
         for step in self.steps:
             yield self.read_step(step)
 
     def read_step(self, step: Step) -> ReadStep:
-        """Returns one of the steps with what it holds.
+        """Returns one step with its values.
 
         Raises:
-            CorruptError: a value in it has another shape than its action demands.
+            CorruptError: a value does not have the shape that its action requires.
         """
         try:
             return read_step(self.repository.store, step)
@@ -111,7 +112,7 @@ class Recording:
             raise CorruptError(f"run {self.name!r}: {error}", kind=error.kind) from error
 
     def lines(self) -> list[str]:
-        """Returns what was done in each step, in words; of a step that cannot be read, why not."""
+        """Returns one line of text for each step; for an unreadable one, the reason."""
         return [self._line(step) for step in self.steps]
 
     def _line(self, step: Step) -> str:
@@ -121,13 +122,13 @@ class Recording:
             return one_line(f"cannot be read: {error}")
 
     def summary(self) -> RunSummary:
-        """Returns what the run was, in short."""
+        """Returns the summary of the run."""
         last = Step.decode(self.repository.store.get(self.tip))
         first, failure = last, None
         try:
             first = self.steps[0]
         except IbidemError as error:
-            # A step was erased or lost, and with it the way to those before.
+            # A step was erased or lost, so the earlier ones cannot be reached.
             failure = str(error)
         begun = self.read_step(first).request if first.action == "begin" else {}
         ended = self.read_step(last).answer if last.action == "end" else None
@@ -152,18 +153,19 @@ class Recording:
         return Replay(self.repository, self.name, self.steps, self.read_step)
 
     def export(self, file: str | os.PathLike[str]) -> int:
-        """Writes the run into a file with everything that its replay needs, and returns the size
-        in bytes; the file is there whole or not at all.
+        """Writes the run with everything that its replay needs to a file, atomically, and returns
+        the size in bytes.
 
-        It is one CAR, a bundle with one ref, which importing takes into any repository.
+        The file is a bundle (a CAR) with one ref; any repository can import it.
         """
         path = checked_path("file", file)
         return write_refs(self.repository, {RUNS + self.name: self.tip}, path)
 
 
 def summaries(repository: Core) -> list[RunSummary]:
-    """Returns the recorded runs in short, by name and number; one that cannot be read is among them
-    and says why."""
+    """Returns the summaries of all recorded runs, by name and number; an unreadable run is
+    included, with the reason.
+    """
 
     def read(state: State) -> list[RunSummary]:
         tips = refs.listed(repository.store, state.view, RUNS)
@@ -174,7 +176,7 @@ def summaries(repository: Core) -> list[RunSummary]:
 
 
 def _summary(recording: Recording, state: State) -> RunSummary:
-    """Returns a run in short, which was found in a state."""
+    """Returns the summary of a run that was found in a given state."""
     try:
         return recording.summary()
     except IbidemError as error:
@@ -187,7 +189,7 @@ def _summary(recording: Recording, state: State) -> RunSummary:
 
 
 def drop(repository: Core, name: str, *, author: str, time: int | datetime | None) -> StepCid:
-    """Drops a recorded run, and returns its last step; `NotFoundError` when there is none."""
+    """Drops a recorded run and returns its last step; raises `NotFoundError` if there is none."""
     found = Recording(repository, name)
 
     def make(state: State, buffer: WriteBatch) -> View:
@@ -201,7 +203,7 @@ def drop(repository: Core, name: str, *, author: str, time: int | datetime | Non
 
 
 def _found(store: Store, view: View, name: str) -> tuple[str, StepCid]:
-    """Returns the whole name of a run and its last step."""
+    """Returns the full name of a run, and its last step."""
     whole = full_name(store, view, name)
     ref = refs.read(store, view, RUNS + whole)
     assert ref is not None, "BUG: the run was just found"

@@ -1,4 +1,4 @@
-"""Checks steps and receipts as they come in, and as `repo fsck` finds them: by what reads them.
+"""Checks steps and receipts on import and in `repo fsck`, with the code that reads them.
 
 Spec: sync 5, replay 3, retrieval 10.
 """
@@ -24,18 +24,18 @@ _KINDS: Mapping[type[Block], Mapping[str, str]] = {
     Step: {"previous": "step", "receipt": "receipt", "root": "root"},
     ReceiptBlock: {"root": "root", "notes_head": "commit"},
 }
-"""The kinds of the blocks that the links of a step and of a receipt lead to, by field."""
+"""The expected kinds of linked blocks, by field of a step or receipt."""
 
 
 def check_record(source: Source, block: bytes, value: Block | None) -> None:
-    """Raises `CorruptError` for a step or a receipt whose values nobody could read, or that leads
-    to a block of another kind than its field says; other blocks pass.
+    """Raises `CorruptError` for a step or receipt with unreadable values, or with a link to a block
+    of another kind than its field requires. Other blocks pass.
 
-    A receipt of rules that this program does not have passes, as it may be well; and so does a step
-    with a part that is missing, which is told of where it is missed.
+    A receipt under rules that this program does not have passes, since it may be valid. So does a
+    step with a missing part, which is reported where that part is read.
 
     Args:
-        value: what the block holds.
+        value: the decoded block.
     """
     if isinstance(value, Step | ReceiptBlock):
         _check_links(source, value)

@@ -1,9 +1,9 @@
-"""Replaying a run: a repository for agent code that gives the recorded answers back.
+"""Replays a run: a repository for agent code that returns the recorded answers.
 
-Nothing outside is asked: tools are not called, models embed and rerank nothing, and nothing is
-published. Retrievals are asked again of the recorded roots and compared to the byte; a commit is
-made again in memory, and its root compared. At the first step that asks something else than the
-recording, the replay fails and says both.
+Nothing outside is called: no tools, no models for embedding or reranking, and nothing is published.
+Retrievals run again on the recorded roots and are compared to the byte; a commit is created again
+in memory, and its root is compared. At the first step whose request differs from the recorded one,
+the replay fails and reports both.
 
 Spec: replay 4.
 """
@@ -45,15 +45,15 @@ _CHANGES_SHOWN = 5
 
 
 class RunMismatchError(ReplayError):
-    """A replayed agent did something else than it did when the run was recorded."""
+    """A replayed agent did something other than what was recorded."""
 
     def __init__(self, run: str, index: int, recorded: str, asked: str, details: list[str]) -> None:
         self.step_index = index
-        """Which step of the run it is; 0 is its beginning."""
+        """The index of the step in the run; 0 is its beginning."""
         self.recorded = recorded
         """What the agent did when the run was recorded."""
         self.asked = asked
-        """What it did now."""
+        """What the agent did in the replay."""
         lines = [
             f"run {run!r} no longer does what was recorded, from step {index} on",
             f"  recorded: {recorded}",
@@ -68,7 +68,9 @@ class RunMismatchError(ReplayError):
 
 
 class Replay(Session):
-    """A recorded run as a repository; a context manager that checks that all of it was asked."""
+    """A recorded run as a repository; a context manager that checks at its end that every step was
+    replayed.
+    """
 
     def __init__(
         self,
@@ -80,16 +82,16 @@ class Replay(Session):
         """Begins a replay.
 
         Args:
-            repository: holds what the steps name.
-            name: of the run, with its number.
+            repository: contains the blocks that the steps name.
+            name: the name of the run with its number.
             steps: all of them, the beginning of the run first.
-            read_step: reads one of them with what it holds.
+            read_step: returns a step with its values.
         """
         super().__init__(repository, name)
         self._steps = steps
         self._read_step = read_step
         self._next = 1
-        """The step that comes next; step 0 is the beginning of the run."""
+        """The index of the next step; step 0 is the beginning of the run."""
 
     def _end(self, error: BaseException | None) -> None:
         if error is None:
@@ -97,11 +99,11 @@ class Replay(Session):
 
     @property
     def remaining_count(self) -> int:
-        """How many steps have not been asked for yet."""
+        """The number of steps that were not replayed yet."""
         return len(self._steps) - self._next
 
     def finish(self) -> None:
-        """Raises `RunMismatchError` unless the agent has done all that was recorded."""
+        """Raises `RunMismatchError` unless the agent has replayed every recorded step."""
         found = self._peek()
         if found is None:
             return
@@ -156,7 +158,7 @@ class Replay(Session):
     def _question(
         self, at: Graph, receipt: Receipt, options: Mapping[str, Any], kind: AnswerKind
     ) -> PreparedQuery:
-        """Returns the question resolved, its vector taken from the recording and not a model."""
+        """Resolves a query with its vector from the recording, not from a model."""
         given = dict(options)
         model, embedder = given.pop("model", None), given.pop("embedder", None)
         name = model if model is not None or embedder is None else embedder.name
@@ -165,7 +167,7 @@ class Replay(Session):
             given["vector"] = (name, np.frombuffer(vector.data, "<f4"))
         counts = kind is AnswerKind.RECORDS or given.get("feedback") or given.get("worth")
         if counts and not isinstance(given.get("notes"), CommitCid):
-            # What the notes were is in the receipt; their space may have moved on.
+            # The notes head is in the receipt; the head of the space may have moved since.
             given["notes"] = receipt.notes_head
         return resolver(kind)(self._repository, at, **given)
 
@@ -215,14 +217,14 @@ class Replay(Session):
         return self._read_step(self._steps[self._next])
 
     def _expect(self, action: str, said: str, name: str = "") -> ReadStep:
-        """Returns the next step, which must be of an action; it is not taken yet."""
+        """Returns the next step, which must have the given action, without consuming it."""
         found = self._peek()
         if found is None or (found.step.action, found.step.name) != (action, name):
             self._refuse(said)
         return found
 
     def _take(self, action: str, said: str, *, name: str = "", request: Any = None) -> ReadStep:
-        """Takes the next step, which must be of an action and ask the same."""
+        """Consumes the next step, which must have the given action and the same request."""
         found = self._expect(action, said, name)
         recorded, now = found.request, settled(action, request)
         if not same(now, recorded):
@@ -250,7 +252,9 @@ class Replay(Session):
 
 
 class _Comparing:
-    """Takes the edits of a transaction, publishes nothing, and compares the root they make."""
+    """Receives the edits of a transaction and compares their root with the recorded one; publishes
+    nothing.
+    """
 
     def __init__(self, replay: Replay, root_cid: RootCid) -> None:
         self._replay = replay
@@ -261,7 +265,7 @@ class _Comparing:
         return self._root
 
     def publish(self, edits: ChangeSet, blocks: Mapping[Cid, bytes]) -> Commit | None:
-        """Returns the recorded commit, once the edits are known to be the same."""
+        """Returns the recorded commit, after checking that the edits are the same."""
         replay = self._replay
         found = replay._expect("commit", "committed")
         step = found.step
@@ -280,7 +284,7 @@ class _Comparing:
 
 
 def _changes(source: WriteBatch, recorded: Root, now: Root) -> list[str]:
-    """Returns what the graph has now where the recording has something else."""
+    """Returns the changes in which the graph differs from the recorded one."""
     changes = list(log.changes(source, recorded, now))
     lines = [
         f"now, against the recording: {change_line(source, change)}"

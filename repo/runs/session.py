@@ -1,9 +1,9 @@
-"""What agent code is given: a repository as far as a run can record and repeat it.
+"""The repository for agent code: the part of its interface that a run can record and replay.
 
 Both the recorder and the replay are sessions, so agent code runs on either and cannot tell them
-apart. Whatever an agent learns from the outside passes through one of a few doors: reading a
-revision, a retrieval, a commit, the id of a new node, an event, a call. Everything else is not
-offered, so that nothing unrecorded can slip into a run.
+apart. All external input of an agent passes through a few methods: reading a revision, a retrieval,
+a commit, the id of a new node, an event, a call. Nothing else is offered, so that nothing
+unrecorded can get into a run.
 """
 
 from __future__ import annotations
@@ -57,20 +57,21 @@ RECORDED: Mapping[str, Callable[..., Any]] = {
     "tag": lambda core, **request: branches.create(core, TAGS, **request),
     "switch": branches.switch,
 }
-"""What a run records as a call, by its name in `Repository` and in the step. `shape.py` says what
-form the answer has, where it is not any value."""
+"""The calls that a run records, by name in `Repository` and in the step. `shape.py` defines the
+form of an answer that is not an arbitrary value.
+"""
 
 
 class UnrecordedError(InvalidInputError, AttributeError):
-    """What was asked of a run is nothing that it records: a replay could not give it back."""
+    """The requested operation is not recorded by runs, so a replay could not return its result."""
 
 
 class Session(Ending):
-    """A repository for agent code; subclasses record what it does, or repeat it."""
+    """A repository for agent code; subclasses record its calls or replay them."""
 
     def __init__(self, repository: Core, name: str) -> None:
         self.name = name
-        """Of the run, with its number, such as "nightly/3"."""
+        """The name of the run with its number, such as "nightly/3"."""
         self._repository = repository
 
     # -- asking --------------------------------------------------------------------------------
@@ -83,18 +84,18 @@ class Session(Ending):
 
     @property
     def folder(self) -> None:
-        """None: nothing is kept of a run but its steps."""
+        """None: a run has no data but its steps."""
         return
 
     def now(self, time: int | datetime | None = None) -> int:
-        """Returns a time in microseconds since 1970 UTC: the one given, else the clock's."""
+        """Returns a time in microseconds since 1970 UTC: the given one, else the clock's."""
         return int(self._call("now", {"time": checked_time(time)}))
 
     def at(self, rev: object = HEAD, *, trust: TrustContext | None = None) -> RunRevision:
-        """Returns the graph at a revision; what is read from it is the same in a replay.
+        """Returns the graph at a revision; a replay reads the same values from it.
 
         Raises:
-            InvalidInputError: `trust` is another view than that of all there is.
+            InvalidInputError: `trust` is a restricted view.
         """
         found = self._read(rev)
         if trust is not None:
@@ -114,7 +115,7 @@ class Session(Ending):
         return found
 
     def packs(self, text: str | None = None, **options: Unpack[PacksOptions]) -> Answer[Pack]:
-        """Returns hits with what stands around them, as `Repository.packs` does."""
+        """Returns hits with the text around them, as `Repository.packs` does."""
         question = {"text": text, **options}
         found: Answer[Pack] = self._retrieve(HEAD, None, question, AnswerKind.PACKS)
         return found
@@ -131,7 +132,7 @@ class Session(Ending):
         return context.prompt(self, question, packs, style=style, **options)
 
     def retriever(self, rev: object = HEAD) -> Retriever:
-        """Returns a question to put together step by step."""
+        """Returns a builder for a query."""
         return Retriever(self.retrieve if rev == HEAD else self.at(rev).retrieve)
 
     def query(self, **options: Unpack[ListingOptions]) -> list[Node]:
@@ -140,7 +141,7 @@ class Session(Ending):
 
     @cached_property
     def history(self) -> RunHistory:
-        """What differs between revisions; nothing else of the history is recorded."""
+        """The changes between revisions; no other part of the history is recorded."""
         return RunHistory(self)
 
     # -- writing -------------------------------------------------------------------------------
@@ -175,12 +176,13 @@ class Session(Ending):
     # -- the rest of the world -----------------------------------------------------------------
 
     def event(self, name: str, request: Any = None, call: Callable[[], Any] | None = None) -> Any:
-        """Does something that is not of the repository, and returns what came of it.
+        """Does something outside the repository, and returns the result.
 
         Args:
-            name: says what it is, such as "model".
-            request: what is asked: text, bytes, numbers, lists and maps. A replay compares it.
-            call: asks, and returns such a value. A replay does not call it and returns what it
+            name: the kind of event, such as "model".
+            request: the request, made of text, bytes, numbers, lists and maps. A replay compares
+                it.
+            call: does it, and returns such a value. A replay does not call it, and returns what it
                 returned when the run was recorded, or raises what it raised. Without it the event
                 is a note in the run.
         """
@@ -189,12 +191,13 @@ class Session(Ending):
     def tool(
         self, name: str, function: Callable[..., Any], *, errors: Iterable[type[Exception]] = ()
     ) -> Callable[..., Any]:
-        """Returns a function that is recorded whenever it is called, and not called in a replay.
+        """Returns a function whose calls are recorded; a replay returns the recorded results
+        without calling it.
 
         Args:
-            name: says what it is, such as "search".
+            name: the name of the tool, such as "search".
             function: takes and returns text, bytes, numbers, lists and maps.
-            errors: classes beside Python's own that it may raise.
+            errors: error classes, in addition to Python's own, that it may raise.
         """
         known = tuple(errors)
 
@@ -267,13 +270,13 @@ class Session(Ending):
 
 
 class RunHistory:
-    """What a run offers of `Repository.history`."""
+    """The part of `Repository.history` that a run offers."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
     def diff(self, before: object, after: object = HEAD) -> Iterator[log.Change]:
-        """Yields what differs between two revisions."""
+        """Yields the changes between two revisions."""
         roots = self._session.at(before).root, self._session.at(after).root
         return log.changes(self._session._repository.store, *roots)
 
@@ -282,7 +285,7 @@ class RunHistory:
 
 
 class RunRevision(Revision):
-    """The graph at one revision, whose retrievals are part of a run."""
+    """The graph at one revision, whose retrievals are recorded."""
 
     def __init__(
         self, session: Session, rev: str, root_cid: RootCid, commit: Commit | None
@@ -299,7 +302,7 @@ class RunRevision(Revision):
         return found
 
     def packs(self, text: str | None = None, **options: Unpack[PacksOptions]) -> Answer[Pack]:
-        """Returns hits with what stands around them."""
+        """Returns hits with the text around them."""
         question = {"text": text, **options}
         found: Answer[Pack] = self._session._retrieve(
             self._rev, self.graph, question, AnswerKind.PACKS
@@ -307,7 +310,7 @@ class RunRevision(Revision):
         return found
 
     def records(self, text: str | None = None, **options: Any) -> Answer[RecordItem]:
-        """Returns records and what they are tied to."""
+        """Returns records and the records related to them."""
         question = {"text": text, **options}
         found: Answer[RecordItem] = self._session._retrieve(
             self._rev, self.graph, question, AnswerKind.RECORDS
@@ -315,7 +318,7 @@ class RunRevision(Revision):
         return found
 
     def retrieve_many(self, questions: Iterable[QuestionOptions]) -> list[Answer[Item]]:
-        """Returns the answers to several questions, each recorded by itself."""
+        """Returns the answers to several queries, each recorded as its own step."""
         ask = self._session._retrieve
         return [ask(self._rev, self.graph, {"text": None, **question}) for question in questions]
 
@@ -327,14 +330,14 @@ class RunGraph(Graph):
         """Returns the index snapshot of this root."""
         if self._snapshot is None:
             commit, has = self.commit, self._store.has
-            # A run that was copied has no history, so nothing behind its commits is near.
+            # A run that was copied has no history, so there is no near snapshot to build on.
             is_whole = commit is not None and all(map(has, commit.parents))
             found = self.core.snapshot(self.root_cid, commit if is_whole else None)
             self._snapshot = found
         return self._snapshot
 
     def seen_by(self, trust: TrustContext | None) -> Graph:
-        """Refused where it is another view: the view of a retrieval is an option of it."""
+        """Raises unless it is the same view; the view of a retrieval is one of its options."""
         seen = super().seen_by(trust)
         if seen is not self:
             raise InvalidInputError(
@@ -344,7 +347,7 @@ class RunGraph(Graph):
         return seen
 
     def log(self) -> Iterator[Commit]:
-        """Refused: a run holds what it read, and not the history behind it."""
+        """Raises: a run contains what it read, and not the history behind it."""
         raise InvalidInputError(
             "log: a run does not record the history behind a commit",
             hint="read it in run.event, or from the repository, unrecorded",
@@ -352,7 +355,7 @@ class RunGraph(Graph):
 
 
 def unrecorded(name: str) -> UnrecordedError:
-    """Returns the error for what a run does not offer."""
+    """Returns the error for a method that a run does not offer."""
     return UnrecordedError(
         f"a run has no {name!r}: it offers what can be recorded and repeated "
         f"({', '.join(offered())})",
@@ -361,14 +364,14 @@ def unrecorded(name: str) -> UnrecordedError:
 
 
 def offered() -> list[str]:
-    """Returns the names of what a run offers of a repository, and of its own."""
+    """Returns the names of the methods that a run offers, those of a repository and its own."""
     own = [name for name in vars(Session) if not name.startswith("_") and name != "history"]
     behind = [f"history.{name}" for name in vars(RunHistory) if not name.startswith("_")]
     return [*own, *behind]
 
 
 def rev_text(rev: object) -> str:
-    """Returns a revision as it is recorded."""
+    """Returns a revision as recorded."""
     if isinstance(rev, datetime):
         return rev.isoformat()
     if isinstance(rev, (str, Cid)):
@@ -377,7 +380,7 @@ def rev_text(rev: object) -> str:
 
 
 def retrieve_request(rev: str, options: Mapping[str, Any], kind: AnswerKind) -> dict[str, Any]:
-    """Returns what is recorded of a retrieval beside its receipt."""
+    """Returns the recorded request of a retrieval, without its receipt."""
     request = {"rev": rev, "text": options.get("text")}
     if kind is not AnswerKind.NODES:
         request[kind.value] = True

@@ -1,9 +1,9 @@
-"""What the values in a step must be, by action: read here, so that nobody else has to doubt them.
+"""The required shapes of the values in a step, by action. Steps are checked here when they are
+read, so other code can rely on them.
 
-A step may come from anywhere, and what stands in its request and answer was written by whoever
-recorded the run. The recorder, the gate of `import` and `push`, and `repo fsck` all read a step by
-`read_step`, so what passes one of them passes all. Actions that this version does not know may
-have any values.
+A step may come from anywhere, with any request and answer. The recorder, the checks of `import` and
+`push`, and `repo fsck` all read a step with `read_step`, so all of them accept the same steps.
+Actions that this version does not know may have any values.
 
 Spec: format 5.12, replay 3.
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
 
 _Check = tuple[str, Callable[[Any], bool]]
-"""What is expected, in words and as a test."""
+"""The expectation, as text and as a test."""
 
 _ANY: _Check = ("any value", lambda value: True)
 _TEXT: _Check = ("text", lambda value: type(value) is str)
@@ -73,7 +73,7 @@ _REQUESTS: Mapping[str, Mapping[str, _Check]] = {
     },
     "call": {},
 }
-"""By action, the fields that its request has at least; of other actions it is any value."""
+"""The required fields of a request, by action; for other actions it is any value."""
 _ANSWERS: Mapping[str, _Check] = {
     "read": _NOTHING_OR_ERROR,
     "retrieve": _NOTHING_OR_ERROR,
@@ -92,12 +92,12 @@ _CALLS: Mapping[str, _Check] = {
     "branches": _LINKS,
     "tags": _LINKS,
 }
-"""By method, what a call that did not fail returned; of other methods it is any value."""
+"""The required result of a successful call, by method; for other methods it is any value."""
 
 
 @record
 class ReadStep:
-    """A step with the values that it holds, each of the shape that its action demands."""
+    """A step with its values, each of the shape that its action requires."""
 
     step: Step
     request: Any
@@ -106,13 +106,13 @@ class ReadStep:
 
 
 def read_step(source: Source, step: Step) -> ReadStep:
-    """Returns a step and its values.
+    """Returns a step with its values.
 
     Raises:
-        CorruptError: kind `non-canonical` or `limit-exceeded`: bytes that are no value; otherwise a
-            value of another shape; the message names the step and the field.
-        FormatError: the commit in it is of a version that this program does not know.
-        NotFoundError: a raw block of the step is not there.
+        CorruptError: kind `non-canonical` or `limit-exceeded`: bytes that are not a value;
+            otherwise a value of another shape; the message names the step and the field.
+        FormatError: its commit is of a version that this program does not know.
+        NotFoundError: a raw block of the step is missing.
     """
     where = f"step {step.index}, {step.action!r:.40}"
     request = unpack(source, step.request, f"{where}: request")

@@ -1,4 +1,4 @@
-"""Steps in words that need no knowledge of how a run is kept."""
+"""Steps as text for people who do not know how a run is stored."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PLAIN = Query().form()
 
 
 def step_line(store: Store, found: ReadStep) -> str:
-    """Returns what was done in a step, on one line."""
+    """Returns one line of text on a step."""
     asked, answer = _asked(store, found.step, found.request), found.answer
     if payload.is_failed(answer) and found.step.action not in ("event", "end"):
         return one_line(f"{asked}, which failed with {payload.summary(answer)}")
@@ -28,7 +28,7 @@ def step_line(store: Store, found: ReadStep) -> str:
 
 
 def question(rev: str, form: Mapping[str, Any]) -> str:
-    """Returns a retrieval by its resolved query, with every option that is not the default's."""
+    """Returns a retrieval as text: its resolved query, with every option that is not a default."""
     text = form.get("text")
     said = "retrieved" if text is None else f"retrieved for {shown(text)}"
     options = {
@@ -41,13 +41,13 @@ def question(rev: str, form: Mapping[str, Any]) -> str:
 
 
 def retrieval(request: Mapping[str, Any]) -> str:
-    """Returns a question as far as its request says it."""
+    """Returns a retrieval as text, as far as its request describes it."""
     kind = {name: True for name in ("packs", "records") if request.get(name)}
     return question(request["rev"], {"text": request["text"], **kind})
 
 
 def event(name: str, request: Any) -> str:
-    """Returns a call of a tool, or a note."""
+    """Returns a call of a tool, or a note, as text."""
     if _is_call(request):
         given = [shown(value) for value in request["arguments"]]
         given += [f"{option}={shown(value)}" for option, value in request["options"].items()]
@@ -56,19 +56,19 @@ def event(name: str, request: Any) -> str:
 
 
 def transaction(request: Mapping[str, Any]) -> str:
-    """Returns the beginning of a transaction."""
+    """Returns the beginning of a transaction as text."""
     given = [f"{name} {shown(value)}" for name, value in sorted(request.items()) if value]
     return "began a transaction" + (f" ({', '.join(given)})" if given else "")
 
 
 def call(name: str, request: Mapping[str, Any]) -> str:
-    """Returns a call of the repository."""
+    """Returns a call of the repository as text."""
     given = ", ".join(f"{key}={shown(value)}" for key, value in sorted(request.items()) if value)
     return f"called {name}({given})"
 
 
 def _is_call(request: Any) -> bool:
-    """Tells whether what was asked in an event is what `Session.tool` asks."""
+    """Returns whether the request of an event is one of `Session.tool`."""
     return (
         isinstance(request, dict)
         and set(request) == {"arguments", "options"}

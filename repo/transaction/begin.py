@@ -1,4 +1,4 @@
-"""Beginning a transaction on an open repository."""
+"""Starts a transaction on an open repository."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def branch_publisher(
     core: Core, branch: str | None, signed: CommitInfo, *, on_conflict: str
 ) -> BranchPublisher:
-    """Returns what publishes on a branch, the current one without a name."""
+    """Returns the publisher for a branch, by default the current one."""
     choice = checked_choice(on_conflict)
     log = core.operation_log
 
@@ -40,10 +40,10 @@ def begin(
     *,
     recorded: Callable[[UniqueIds], NewId] | None = None,
 ) -> Transaction:
-    """Returns a transaction over the root of a publisher, which takes its changes at the end.
+    """Returns a transaction on the root of a publisher, which publishes its changes at the end.
 
     Args:
-        recorded: wraps what names new nodes.
+        recorded: wraps the function that generates ids of new nodes.
     """
     ids = UniqueIds(publisher.base(), signed, lambda: core.operation_log.time(signed.time))
     return Transaction(

@@ -1,7 +1,7 @@
-"""A set of changes to a root, by tree and key, and how to apply, compare and rebase it.
+"""Changes to a root, by tree and key, and how to apply, compare and rebase them.
 
-Edits refer to value blocks by CID, so that applying them is nothing but mutating trees, comparing
-two sets is comparing CIDs, and the same edits can be laid on another root after a lost race.
+Edits refer to value blocks by CID, so applying them only changes trees, comparing two sets compares
+CIDs, and the same edits can be applied to another root after a lost race.
 """
 
 from __future__ import annotations
@@ -40,39 +40,39 @@ class ChangeSet:
     trees: dict[TreeName, dict[bytes, Cid | None]] = field(default_factory=dict)
     models: dict[str, Model] = field(default_factory=dict)
     fresh: set[bytes] = field(default_factory=set)
-    """Ids of nodes that must not be there before, whatever they are."""
+    """Ids of nodes that must not exist before, even with the same value."""
     trust: dict[str, Any] | None = None
-    """The form of the trust policy that is set, empty for none; None where it stays as it is."""
+    """The form of the new trust policy, empty for none; None if it is unchanged."""
 
     def of(self, tree_name: TreeName) -> dict[bytes, Cid | None]:
-        """Returns the changes of one tree, to read and to write."""
+        """Returns the changes of one tree; the map is mutable."""
         return self.trees.setdefault(tree_name, {})
 
 
 class Publisher(Protocol):
-    """Where the edits of a transaction go: a branch, or the stage."""
+    """Publishes the edits of a transaction: to a branch, or to the stage."""
 
     def base(self) -> Root:
         """Returns the root that the transaction begins on."""
         ...
 
     def publish(self, edits: ChangeSet, blocks: Mapping[Cid, bytes]) -> Commit | None:
-        """Publishes the edits with their value blocks; None when they change nothing."""
+        """Publishes the edits with their value blocks; returns None if they change nothing."""
         ...
 
 
 def tree_of(root: Root, tree_name: TreeName) -> TreeCid:
-    """Returns a tree of a root, the empty one where the root has none of that name."""
+    """Returns a tree of a root; the empty tree if the root has none of that name."""
     return root.tree(*tree_name)
 
 
 def tree_names(*roots: Root) -> list[TreeName]:
-    """Returns every tree that one of the roots has, but for conflicts."""
+    """Returns the names of all trees of some roots, except conflicts."""
     return sorted({tree_name for root in roots for tree_name in root.trees()} - {CONFLICTS})
 
 
 def between(source: Source, before: Root, after: Root) -> ChangeSet:
-    """Returns the edits that make `after` out of `before`."""
+    """Returns the edits that turn `before` into `after`."""
     edits = ChangeSet()
     for tree_name in (*tree_names(before, after), CONFLICTS):
         old, new = tree_of(before, tree_name), tree_of(after, tree_name)
@@ -87,10 +87,11 @@ def between(source: Source, before: Root, after: Root) -> ChangeSet:
 
 
 def applied(root: Root, edits: ChangeSet, buffer: WriteBatch) -> Root:
-    """Returns the root with the edits in it; new tree blocks go into the buffer.
+    """Returns the root with the edits applied; new tree blocks go into the buffer.
 
     Raises:
-        InvalidInputError: kind `dimension-mismatch`: a model is registered with another dimension.
+        InvalidInputError: kind `dimension-mismatch`: the model is registered with another
+            dimension.
     """
     trees: dict[TreeName, TreeCid] = {}
     for tree_name, entries in sorted(edits.trees.items()):
@@ -110,7 +111,7 @@ def applied(root: Root, edits: ChangeSet, buffer: WriteBatch) -> Root:
 
 
 def laid_on(begun: Root, edits: ChangeSet, buffer: WriteBatch) -> Root:
-    """Returns the root that the edits were made on with them applied, their references checked.
+    """Returns the base root of the edits with them applied, and checks their references.
 
     Raises:
         InvalidInputError: kind `dangling-reference`.
@@ -121,13 +122,13 @@ def laid_on(begun: Root, edits: ChangeSet, buffer: WriteBatch) -> Root:
 
 
 def check_references(source: Source, root: Root, edits: ChangeSet) -> None:
-    """Refuses edits that leave an edge, vector or tombstone without its node.
+    """Raises if the edits leave an edge, vector or tombstone without its node.
 
     Raises:
-        InvalidInputError: kind `dangling-reference`, naming what refers and the node it misses.
+        InvalidInputError: kind `dangling-reference`, naming what refers and the missing node.
     """
     staged = edits.of(NODES)
-    # A node that was staged is there; the others are looked up together, in the order of their ids.
+    # A staged node exists; the others are looked up together, in the order of their ids.
     referred = [found for found in _references(source, edits) if staged.get(found[1]) is None]
     nodes = Tree(source, root.nodes).get_many([node for _, node, _ in referred])
     for (raw, missing, what), cid in zip(referred, nodes, strict=True):
@@ -140,9 +141,9 @@ def check_references(source: Source, root: Root, edits: ChangeSet) -> None:
 
 
 def check_rebase(source: Source, base: Root, theirs: Root, ours: ChangeSet) -> None:
-    """Refuses to lay our edits on their root where both touched the same thing.
+    """Raises if our edits and the change to their root concern the same thing.
 
-    So it is too where one side removed the node that the other's new edge or vector stands on.
+    This includes a node that one side removed while the other added an edge or vector to it.
 
     Raises:
         ConflictError: kind `conflict`, listing the ids.
@@ -188,7 +189,7 @@ def edge_at(source: Source, cid: Cid) -> Edge:
 
 
 def _references(source: Source, edits: ChangeSet) -> Iterator[tuple[bytes, bytes, str]]:
-    """Yields (referring id, node id, what refers) for everything that the edits put in place."""
+    """Yields (referring id, node id, what refers) for everything that the edits set."""
     for (name, _), entries in sorted(edits.trees.items()):
         for key, cid in entries.items():
             if cid is None:

@@ -1,6 +1,6 @@
-"""What a transaction has staged over its root: blocks, edits, vectors still without a digest.
+"""The staged changes of a transaction: blocks, edits, and vectors whose digest is not known yet.
 
-Everything asked here sees the staged state: an edit where there is one, else the tree of the base.
+Reads see the staged state: an edit if there is one, else the tree of the base.
 """
 
 from __future__ import annotations
@@ -51,9 +51,11 @@ Staged = Node | Edge | Tombstone | NodeVector
 Incident = Callable[["Root", NodeId], Iterable[EdgeId]]
 _ABSENT: Any = object()
 _LEAVES_KEPT = 16_384
-"""Of each tree, some 4 kB each, 13 kB at most: keys are asked for in no order."""
+"""Maximal number of cached leaves of each tree, about 4 kB each, 13 kB at most: keys are read in no
+order.
+"""
 _AHEAD_NODES_MAX = 16_384
-"""Nodes that are read ahead, some 2 kB each."""
+"""Maximal number of prefetched nodes, about 2 kB each."""
 _NO_DIGEST = bytes(32)
 
 
@@ -71,20 +73,21 @@ class PendingGraph:
         self._labels = _policy_of(self._config)
         self._incident = incident
         self._pending: dict[TreeName, dict[bytes, NodeVector]] = {}
-        """Vectors that are encoded at commit, with the digest of the text as it is then."""
+        """Vectors that are encoded at commit, with the digest of the node's text at that time."""
         self._dated: set[tuple[TreeName, bytes]] = set()
-        """Those of them whose digest was given."""
+        """Digests that were given for some of these vectors."""
         self._touching: dict[bytes, set[bytes]] = {}
         self._trees: dict[TreeName, Tree] = {}
         self._nodes: dict[bytes, Node] = {}
-        """Staged nodes by id, as they are in `edits`, so that their texts need no decoding."""
+        """Staged nodes by id, the same as in `edits`, so that their texts need no decoding."""
         self._digests: dict[bytes, bytes] = {}
-        """Of the texts of those with vectors, in place of the node: a load keeps many."""
+        """Digests of the texts of nodes with vectors, kept instead of the nodes: a load has many.
+        """
         self._ahead: dict[bytes, Node] = {}
-        """Nodes of the base by id, read ahead; `edits` goes before them."""
+        """Prefetched nodes of the base, by id; `edits` takes precedence."""
 
     def cid(self, tree_name: TreeName, raw: bytes) -> Cid | None:
-        """Returns the CID at a key, None when there is none."""
+        """Returns the CID at a key, None if there is none."""
         staged: Cid | None = self.edits.of(tree_name).get(raw, _ABSENT)
         if staged is not _ABSENT:
             return staged
@@ -103,8 +106,9 @@ class PendingGraph:
         return None if cid is None else Node.decode(self._buffer.get(cid))
 
     def read_ahead(self, ids: Iterable[NodeId]) -> None:
-        """Reads stored nodes and all that stands below them, one level in one batch, and keeps them
-        until the next call; what cannot be read is left for whoever asks for it."""
+        """Prefetches stored nodes and their descendants, one level per batch, and keeps them until
+        the next call; an unreadable node raises only when it is read itself.
+        """
         self._ahead.clear()
         level, visited = {id_.raw for id_ in ids}, set[bytes]()
         while level:
@@ -116,7 +120,7 @@ class PendingGraph:
             level = {child.id.raw for node in nodes for child in node.children} - visited
 
     def _read_level(self, ids: Iterable[bytes]) -> list[Node]:
-        """Reads those of some stored nodes ahead that are not, in one batch; returns them."""
+        """Prefetches stored nodes that are not cached yet, in one batch; returns them."""
         keys = sorted(set(ids) - self.edits.of(NODES).keys() - self._ahead.keys())
         keys = keys[: _AHEAD_NODES_MAX - len(self._ahead)]
         found = zip(keys, self._tree(NODES).get_many(keys), strict=True)
@@ -126,13 +130,13 @@ class PendingGraph:
         return nodes
 
     def stage(self, tree_name: TreeName, raw: bytes, value: Staged) -> None:
-        """Puts a value at a key, whatever is there."""
+        """Sets the value at a key, replacing any other."""
         if (
             tree_name == EDGES
             and self.base.conflicts != EMPTY_TREE
             and not self.cid(tree_name, raw)
         ):
-            # A conflict about an edge that is not in the graph: putting it back settles it.
+            # A conflict about an edge that is not in the graph: restoring the edge resolves it.
             self.settle(raw)
         if self._labels is not None and isinstance(value, Node):
             self._labels.check_labels(value.props)
@@ -150,7 +154,7 @@ class PendingGraph:
     def stage_new(
         self, tree_name: TreeName, raw: bytes, value: Node | Edge, *, may_replace: bool
     ) -> None:
-        """Puts a value at a key that is free, or holds the same value, or may be replaced.
+        """Sets a value at a key that is free, has the same value, or may be replaced.
 
         Raises:
             InvalidInputError: kind `id-collision`.
@@ -165,7 +169,7 @@ class PendingGraph:
         self.stage(tree_name, raw, value)
 
     def remove(self, tree_name: TreeName, raw: bytes) -> None:
-        """Takes away what is at a key."""
+        """Removes the value at a key."""
         self._pending.get(tree_name, {}).pop(raw, None)
         if tree_name == NODES:
             self._nodes.pop(raw, None)
@@ -175,7 +179,7 @@ class PendingGraph:
         self.edits.of(tree_name)[raw] = None
 
     def settle(self, raw: bytes) -> None:
-        """Takes away the conflict about a node or edge, where there is one."""
+        """Removes the conflict about a node or edge, if there is one."""
         if self.base.conflicts != EMPTY_TREE and self.cid(CONFLICTS, raw) is not None:
             self.edits.of(CONFLICTS)[raw] = None
 
@@ -194,7 +198,7 @@ class PendingGraph:
                     yield block
 
     def node_id(self, prefix: str) -> NodeId:
-        """Returns the id of the one node whose id begins so; as `beginning.resolve_prefix`."""
+        """Returns the id of the only node with this prefix; as `beginning.resolve_prefix`."""
         return resolve_prefix(
             prefix,
             NodeId.parse,
@@ -203,7 +207,7 @@ class PendingGraph:
         )
 
     def edge_id(self, prefix: str) -> EdgeId:
-        """Returns the id of the one edge whose id begins so; as `beginning.resolve_prefix`."""
+        """Returns the id of the only edge with this prefix; as `beginning.resolve_prefix`."""
         return resolve_prefix(
             prefix,
             EdgeId.parse,
@@ -222,7 +226,7 @@ class PendingGraph:
     # -- vectors -------------------------------------------------------------------------------
 
     def register_model(self, name: str, model: Model) -> None:
-        """Puts what the vectors of a model have in common; equal to what is there, nothing happens.
+        """Sets the metadata of a model; does nothing if it is registered with equal metadata.
 
         Raises:
             InvalidInputError: kind `model-mismatch`.
@@ -238,7 +242,7 @@ class PendingGraph:
             )
 
     def set_trust(self, policy: TrustPolicy | None) -> None:
-        """Puts a trust policy, None for none; nodes are held to it from now on."""
+        """Sets a trust policy, None for none; nodes staged from now on are checked against it."""
         if policy is not None:
             for cid in self.edits.of(NODES).values():
                 if cid is not None:
@@ -247,7 +251,7 @@ class PendingGraph:
         self.edits.trust = {} if policy is None else policy.form()
 
     def set_vector(self, model: str, raw: bytes, value: Vector, of: bytes | None) -> None:
-        """Puts a vector under a model, which the first use registers.
+        """Sets a vector under a model, which the first use registers.
 
         Raises:
             InvalidInputError: kind `dimension-mismatch`.
@@ -260,7 +264,7 @@ class PendingGraph:
         self.attach(("vectors", model), raw, value, of)
 
     def attach(self, tree_name: TreeName, raw: bytes, value: NodeVector, of: bytes | None) -> None:
-        """Puts a vector of any family; `of` is None where the text at commit is to be meant."""
+        """Sets a vector of any family; `of` is None for a vector of the text at commit."""
         self._pending.setdefault(tree_name, {})[raw] = value
         if of is not None:
             self._dated.add((tree_name, raw))
@@ -272,18 +276,18 @@ class PendingGraph:
             del self._nodes[raw]
 
     def has_vector(self, tree_name: TreeName, raw: bytes) -> bool:
-        """Tells whether a node has a vector in a family."""
+        """Returns whether a node has a vector in a family."""
         return raw in self._pending.get(tree_name, ()) or self.cid(tree_name, raw) is not None
 
     def vector_trees(self) -> list[TreeName]:
-        """Returns every model and vocabulary, of the base and staged."""
+        """Returns the trees of every model and vocabulary, of the base and staged."""
         found = {*self._pending, *self.edits.trees, *self.base.trees()}
         return sorted(tree_name for tree_name in found if tree_name[1])
 
     # -- commit --------------------------------------------------------------------------------
 
     def finish(self) -> tuple[ChangeSet, Mapping[Cid, bytes]]:
-        """Returns the edits and the blocks that they refer to, digests of texts filled in."""
+        """Returns the edits and the blocks that they refer to, with digests of texts filled in."""
         for tree_name, vectors in self._pending.items():
             for raw, value in vectors.items():
                 if (tree_name, raw) not in self._dated:
@@ -305,15 +309,16 @@ class PendingGraph:
         return self.edits, blocks
 
     def _check_sources(self) -> None:
-        """Refuses documents and sections whose source would be over the limits, and nodes that
-        contain themselves."""
+        """Raises if the source of a document or section exceeds the limits, or a node contains
+        itself.
+        """
         new = self._buffer.new
         staged = self.edits.of(NODES)
         blocks = {raw: new.get(cid, b"") for raw, cid in staged.items() if cid is not None}
         parts = {raw: part for raw, block in blocks.items() if (part := part_in(block)) is not None}
 
         def parts_of(ids: Sequence[bytes]) -> Iterator[Part | None]:
-            with suppress(IbidemError):  # then each is asked for by itself
+            with suppress(IbidemError):  # then each is read on its own
                 self._read_level(ids)
             for raw in ids:
                 found = parts.get(raw)
@@ -331,7 +336,7 @@ class PendingGraph:
             raise InvalidInputError(str(error), kind=_kind_of(error)) from error
 
     def _stored_parts(self, ids: Iterable[bytes]) -> dict[bytes, Part | None]:
-        """What the base has of some nodes; what it lost or erased lists nothing."""
+        """Returns the parts of stored nodes; lost or erased ones have no children."""
         wanted = list(ids)
         stored = self._tree(NODES).get_many(wanted) if wanted else []
         there = {raw: cid for raw, cid in zip(wanted, stored, strict=True) if cid is not None}
@@ -355,7 +360,7 @@ class PendingGraph:
         if node is None:
             cid = self.cid(NODES, raw)
             if cid is None:
-                # The check of references refuses it and names the node.
+                # The check of references rejects it and names the node.
                 return _NO_DIGEST
             node = Node.decode(self._buffer.get(cid))
         content = node.content
@@ -366,7 +371,7 @@ class PendingGraph:
         return text_digest(node_text(node, self._config.fields, content))
 
     def _keys_from(self, tree_name: TreeName, first: bytes) -> Iterator[bytes]:
-        """Yields the keys from one on, ascending."""
+        """Yields the keys from a given one on, ascending."""
         staged = self.edits.of(tree_name)
         stored = (key for key, _ in self._tree(tree_name).range(first))
         new = sorted(key for key in staged if key >= first)
@@ -385,7 +390,7 @@ class PendingGraph:
 
 
 def _kind_of(error: CorruptError) -> ErrorKind | None:
-    """Returns the kind of a refusal where it says more than that something is wrong."""
+    """Returns the kind of an error if it is more specific than the general one."""
     return error.kind if error.kind is ErrorKind.LIMIT_EXCEEDED else None
 
 

@@ -1,4 +1,4 @@
-"""Publishing a change set: a commit on a branch by compare-and-swap, reconciled where the branch
+"""Publishes a change set: a commit on a branch by compare-and-swap, reconciled if the branch has
 moved.
 """
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @record
 class Tip:
-    """Where a branch stands: its commit, None before the first one, and the root."""
+    """The state of a branch: its commit, None before the first one, and its root."""
 
     commit: CommitCid | None
     root_cid: RootCid
@@ -36,7 +36,7 @@ class Tip:
 
 
 def tip(source: Source, state: State, full_name: str) -> Tip:
-    """Returns where a branch stands in a state."""
+    """Returns the tip of a branch in a state of the refs."""
     ref = refs.read(source, state.view, full_name)
     if ref is None:
         target, root_cid = None, state.origin
@@ -59,7 +59,7 @@ def move(
     time: int,
     cells: Mapping[str, Swap] | None = None,
 ) -> None:
-    """Puts a commit at the tip of a branch, with the buffer's blocks, in one durable step.
+    """Sets the tip of a branch to a commit and stores the buffer's blocks, in one durable step.
 
     Raises:
         ConflictError: kind `head-moved`: another operation came first, or a cell has moved.
@@ -92,12 +92,12 @@ class BranchPublisher:
         cells: Mapping[str, Swap] | None = None,
         on_conflict: str = RECORD,
     ) -> None:
-        """Begins.
+        """Prepares to publish on a branch.
 
         Args:
-            state: what is published on where nobody else comes first.
-            begun: what the edits are made on; by default the tip of the branch in `state`.
-            cells: swapped with the commit.
+            state: the state to publish on, unless another writer is first.
+            begun: the base of the edits; by default the tip of the branch in `state`.
+            cells: cells to swap in the same step as the commit.
         """
         self.state = state
         self._operations = operations
@@ -116,7 +116,7 @@ class BranchPublisher:
 
         Raises:
             InvalidInputError: kind `dangling-reference`.
-            ConflictError: the branch was deleted; or what `Reconciliation.on` refuses.
+            ConflictError: the branch was deleted; or as `Reconciliation.on`.
         """
         reconciliation = Reconciliation(self._operations.store, self.begun.root_cid, edits, blocks)
         return self._operations.retry(
@@ -159,5 +159,7 @@ class BranchPublisher:
         return commit
 
     def _is_cell_lost(self, state: State) -> bool:
-        """Returns whether a cell that goes with the commit has moved, which no retry can mend."""
+        """Returns whether a cell to be swapped with the commit has moved, so that retrying is
+        useless.
+        """
         return any(state.cells.get(name) != old for name, (old, _) in self._cells.items())

@@ -1,8 +1,7 @@
-"""Edits on their way to a root that has moved on: they are merged with what came in between.
+"""Reconciles edits with a root that has moved: they are merged with the changes made in between.
 
-The edits make a root of their own out of the one that they were made on. Where that one is still
-the newest, it is the result; otherwise the two are merged three ways, as branches are, so a writer
-that was not first loses nothing.
+The edits are applied to their base root. If that is still the newest root, the result is final;
+otherwise the two are merged three ways, as branches are, so that a later writer loses nothing.
 """
 
 from __future__ import annotations
@@ -41,16 +40,16 @@ class Reconciled:
 
     root_cid: RootCid
     blocks: Mapping[Cid, bytes]
-    """What the root needs and its source has not."""
+    """Blocks that the root needs and the source does not have."""
 
 
 class Reconciliation:
-    """The edits of one transaction, checked, and laid on the root that they were made on."""
+    """The edits of one transaction, checked and applied to their base root."""
 
     def __init__(
         self, source: Source, begun: RootCid, edits: ChangeSet, blocks: Mapping[Cid, bytes]
     ) -> None:
-        """Lays the edits on the root that they were made on.
+        """Applies the edits to their base root.
 
         Raises:
             InvalidInputError: kind `dangling-reference`.
@@ -70,12 +69,12 @@ class Reconciliation:
         """Returns the edits merged with a root.
 
         Args:
-            now: what the root that the edits were made on has become.
-            on_conflict: RECORD, or RAISE to refuse where both sides touched the same thing.
+            now: the current root of the branch or stage.
+            on_conflict: RECORD, or RAISE to fail if both sides changed the same thing.
 
         Raises:
             ConflictError: both sides gave one name to models whose vectors cannot be compared, or
-                both added the same node as a new one; or what RAISE refuses.
+                both added the same node as a new one; or, with RAISE, both changed the same thing.
         """
         if now == self._begun:
             return Reconciled(self._root_cid, self._buffer.new)
@@ -92,7 +91,7 @@ class Reconciliation:
         return Reconciled(root_cid, reachable(root_cid, {**self._buffer.new, **merged.new}))
 
     def _check_fresh(self, now: Root) -> None:
-        """Refuses to let a node that is to be new become one with a node that is there."""
+        """Raises if a node added as new exists already."""
         fresh = sorted(self._edits.fresh)
         for raw, cid in zip(fresh, Tree(self._source, now.nodes).get_many(fresh), strict=True):
             if cid is not None:

@@ -1,7 +1,8 @@
-"""The stage: what was added and is not committed yet, kept across processes in one cell.
+"""The stage: added but uncommitted changes, kept across processes in one cell.
 
-The cell names the staged root and the commit it was begun on. Staging moves no ref and writes no
-operation; a commit publishes the difference of the two roots, merged with what the branch is then.
+The cell names the staged root and the commit it was based on. Staging moves no ref and writes no
+operation; a commit publishes the difference of the two roots, merged with the branch's current
+state.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ if TYPE_CHECKING:
 
 @record
 class Staged:
-    """What the cell says: the staged root, and where it was begun."""
+    """The contents of the cell: the staged root, and its base."""
 
     value: bytes | None
-    """The cell as it was read."""
+    """The value of the cell as read."""
     root_cid: RootCid
     root: Root
     begun: Tip
@@ -43,7 +44,7 @@ class Staged:
 
 
 def read(source: Source, state: State) -> Staged:
-    """Returns what is staged in a state; on an empty stage, the root of the current branch."""
+    """Returns the stage in a state; if it is empty, with the root of the current branch."""
     value = state.cells.get(STAGE_CELL)
     if value is None:
         begun = tip(source, state, state.view.head)
@@ -67,8 +68,8 @@ def read(source: Source, state: State) -> Staged:
 
 
 def commit(operations: OperationLog, signature: CommitInfo) -> Commit | None:
-    """Commits what is staged on the current branch and empties the stage in the same step; None
-    where nothing is staged.
+    """Commits the staged changes on the current branch and empties the stage in the same step;
+    returns None if nothing is staged.
 
     Raises:
         ConflictError: the stage itself moved, or the branch was deleted.
@@ -91,7 +92,7 @@ def commit(operations: OperationLog, signature: CommitInfo) -> Commit | None:
 
 
 def clear(operations: OperationLog) -> None:
-    """Drops what is staged."""
+    """Discards the staged changes."""
 
     def attempt(state: State) -> None:
         operations.store.publish({}, {STAGE_CELL: (state.cells.get(STAGE_CELL), None)})
@@ -100,7 +101,7 @@ def clear(operations: OperationLog) -> None:
 
 
 class StagePublisher:
-    """Puts the edits of a transaction on the stage; they make no commit yet."""
+    """Adds the edits of a transaction to the stage, without a commit."""
 
     def __init__(self, operations: OperationLog, state: State) -> None:
         self.state = state
@@ -112,7 +113,7 @@ class StagePublisher:
         return self._begun.root
 
     def publish(self, edits: ChangeSet, blocks: Mapping[Cid, bytes]) -> Commit | None:
-        """Stages the edits in one durable step; always None.
+        """Stages the edits in one durable step; always returns None.
 
         Raises:
             InvalidInputError: kind `dangling-reference`.
@@ -134,19 +135,19 @@ class StagePublisher:
         if root_cid == now.root_cid:
             return
         value = None if root_cid == now.begun.root_cid else _value(root_cid, now.begun)
-        # The head stays: what is erased meanwhile must not come back.
+        # The recorded head is unchanged: data erased in the meantime must not come back.
         store.publish(landed.blocks, {STAGE_CELL: (now.value, value), HEAD_CELL: (head, head)})
 
 
 class StageCommitPublisher(StagePublisher):
-    """Puts the edits of a transaction on the stage and commits the stage."""
+    """Adds the edits of a transaction to the stage and commits the stage."""
 
     def __init__(self, operations: OperationLog, state: State, signature: CommitInfo) -> None:
         super().__init__(operations, state)
         self._signature = signature
 
     def publish(self, edits: ChangeSet, blocks: Mapping[Cid, bytes]) -> Commit | None:
-        """Stages the edits, and then commits what is staged, as `commit` does."""
+        """Stages the edits, then commits the stage, as `commit` does."""
         super().publish(edits, blocks)
         return commit(self._operations, self._signature)
 

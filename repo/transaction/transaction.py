@@ -47,11 +47,11 @@ _PLACEHOLDER = NodeId(bytes(ID_BYTES))
 
 
 NewId = Callable[[Mapping[str, Any]], NodeId]
-"""Gives the id of a node that is to be new, from its map."""
+"""Generates the id of a node added as new, from its map."""
 
 
 class _Unchanged:
-    """Stands for a field that an update leaves alone, where None means to clear it."""
+    """Marks a field that an update leaves unchanged, since None means to clear it."""
 
     def __repr__(self) -> str:
         return "UNCHANGED"
@@ -102,9 +102,9 @@ class Transaction(Ending):
         """Publishes what was staged and ends the transaction; called on leaving the `with` block.
 
         Raises:
-            InvalidInputError: kind `dangling-reference`; nothing was changed. ConflictError: the
-            branch was deleted; or another writer changed the same thing first and the transaction
-            was started with `on_conflict="raise"`; nothing was changed.
+            InvalidInputError: kind `dangling-reference`; nothing was changed.
+            ConflictError: the branch was deleted; or another writer changed the same thing first
+                and the transaction was started with `on_conflict="raise"`; nothing was changed.
         """
         self._check_open()
         self._is_open = False
@@ -152,14 +152,16 @@ class Transaction(Ending):
         derived from the content. Adding an equal node again changes nothing.
 
         Args:
-            ntype: the label, such as "Document". content: bytes, or text that is kept as UTF-8.
-            key: any value of the codec; kept in the node. unique: adds a new node even if an equal
-            one exists: the id then also depends on the transaction's base root, author and time.
+            ntype: the label, such as "Document".
+            content: bytes, or text that is kept as UTF-8.
+            key: any value of the codec; kept in the node.
+            unique: adds a new node even if an equal one exists: the id then also depends on the
+                transaction's base root, author and time.
             replace: allows replacing another value under the same id.
 
         Raises:
             InvalidInputError: a field is of the wrong form; kind `id-collision`: the id exists with
-            another value and `replace` is not set, or with another key; kind `forgotten`: the
+                another value and `replace` is not set, or with another key; kind `forgotten`: the
                 node has a tombstone.
         """
         self._check_open()
@@ -309,7 +311,7 @@ class Transaction(Ending):
 
         Raises:
             InvalidInputError: a field is of the wrong form; kind `id-collision`: the edge exists
-            with other values and `replace` is not set.
+                with other values and `replace` is not set.
         """
         self._check_open()
         check_id("src", src, NodeId)
@@ -400,7 +402,7 @@ class Transaction(Ending):
                     kind=ErrorKind.ID_COLLISION,
                 )
             if node.key is None and content_node_id(node.to_map()) == node.id and not may_replace:
-                # It was added with this content and edited since: the edited value stays.
+                # It was added with this content and edited since: the edited value is kept.
                 return node.id
             draft.stage_new(NODES, raw, node, may_replace=may_replace)
         else:
@@ -450,17 +452,18 @@ class Transaction(Ending):
         """Stages what the vectors of a model have in common; recorded with its first vector.
 
         Raises:
-            InvalidInputError: kind `model-mismatch`: it is registered, and otherwise.
+            InvalidInputError: kind `model-mismatch`: it is registered with other values.
         """
         self._check_open()
         self._draft.register_model(check_text("model", name), model)
 
     def set_trust_policy(self, policy: TrustPolicy | None) -> None:
-        """Stages the trust policy of the graph, None for none: from this commit on nobody is told
-        of a node without saying who asks.
+        """Stages the trust policy of the graph, None for none. From this commit on, reading a node
+        requires a trust context.
 
         Raises:
-            InvalidInputError: it is none; or a node that was staged before has no such labels.
+            InvalidInputError: it is not a policy; or a node that was staged before lacks the labels
+                it needs.
         """
         self._check_open()
         if policy is not None and type(policy) is not TrustPolicy:
@@ -479,7 +482,8 @@ class Transaction(Ending):
         """Stages the sparse vector of a node under a vocabulary.
 
         Args:
-            indices: (n,) token ids below 2^32, each once. weights: (n,) finite numbers.
+            indices: (n,) token ids below 2^32, each once.
+            weights: (n,) finite numbers.
             of: as in `set_vector`.
         """
         self._check_open()

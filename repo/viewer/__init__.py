@@ -1,1 +1,1 @@
-"""What a restricted viewer may do with a repository: one table, and the proxies that enforce it."""
+"""Restricted viewers: the table of what they may do, and the proxies that enforce it."""

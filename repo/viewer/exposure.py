@@ -1,9 +1,9 @@
-"""The allow-list of a restricted viewer: what each public way into a repository gives him.
+"""The allow-list for restricted viewers: what each public entry point gives them.
 
 Every public method of the repository, of its namespaces, of revisions, transactions and the memory
-layers, every command and every route of a server has one row here. What has none is refused, so a
-new method tells a restricted viewer nothing before somebody has decided that it may, and a test
-that finds them by reflection fails until then.
+layers, every command and every route of a server has one row here. Anything without a row is
+refused, so a new method reveals nothing to a restricted viewer until its exposure is decided; until
+then, a test that finds methods by reflection fails.
 
 Spec: trust 6.
 """
@@ -26,11 +26,11 @@ class Exposure(StrEnum):
     """What a restricted viewer gets."""
 
     VISIBLE = "visible"
-    """What a repository without the rest would give."""
+    """The same as a repository that has only the visible nodes."""
     EXEMPT = "exempt"
     """Names and CIDs, the configuration or the clock; nothing of any node."""
     REFUSED = "refused"
-    """A `not-permitted` error that depends on nothing but the name."""
+    """A `not-permitted` error that depends only on the name."""
 
 
 def _rows(group: str, exposure: Exposure, names: str) -> dict[str, Exposure]:
@@ -125,17 +125,18 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     # -- the routes of a server ----------------------------------------------------------------
     **_rows("", Exposure.REFUSED, "/v1/refs /v1/known /v1/fetch /v1/push"),
 }
-"""By the name of the class or module and of the method, `repo` and the command, or the path of a
-route."""
+"""Exposure by name: the class or module and the method, `repo` and the command, or the path of a
+route.
+"""
 
 
 def exposure_of(name: str) -> Exposure:
-    """Returns what a restricted viewer gets of something; `REFUSED` for what has no row."""
+    """Returns the exposure of an entry point; `REFUSED` if it has no row."""
     return EXPOSURES.get(name, Exposure.REFUSED)
 
 
 def not_permitted(name: str) -> InvalidInputError:
-    """Returns the error for what is refused; it says nothing but the name."""
+    """Returns the error for a refused entry point; it contains only the name."""
     return InvalidInputError(
         f"trust: {name} is refused to a viewer who may not see everything",
         kind=ErrorKind.NOT_PERMITTED,
@@ -144,7 +145,7 @@ def not_permitted(name: str) -> InvalidInputError:
 
 
 def check_exposed(name: str) -> None:
-    """Raises for what a restricted viewer is refused.
+    """Raises if an entry point is refused to restricted viewers.
 
     Raises:
         InvalidInputError: kind `not-permitted`.
@@ -154,10 +155,10 @@ def check_exposed(name: str) -> None:
 
 
 class Proxy:
-    """What a restricted viewer holds of something; what it does not define, it refuses."""
+    """An object as a restricted viewer gets it; attributes that it does not define are refused."""
 
     proxy_of = ""
-    """The name of the class that it stands for, as the table has it."""
+    """The name of the wrapped class in the table."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -166,8 +167,9 @@ class Proxy:
 
 
 def guarded(function: Callable[P, T]) -> Callable[P, T]:
-    """Returns a function over a repository or a revision, its first argument, that refuses a
-    restricted viewer what the table does; named there by its module and its name."""
+    """Returns a function, whose first argument is a repository or a revision, that enforces the
+    table for a restricted viewer; its name there consists of its module and its name.
+    """
     name = f"{function.__module__.rpartition('.')[2]}.{function.__name__}"
 
     @wraps(function)
@@ -180,8 +182,9 @@ def guarded(function: Callable[P, T]) -> Callable[P, T]:
 
 
 def guarded_methods(cls: C) -> C:
-    """Returns a class over the repository in its attribute `repository`, whose public methods
-    refuse a restricted viewer what the table does."""
+    """Returns a class, with a repository in its attribute `repository`, whose public methods
+    enforce the table for a restricted viewer.
+    """
     for name, method in list(vars(cls).items()):
         if callable(method) and not name.startswith("_"):
             setattr(cls, name, _guarded_method(f"{cls.__name__}.{name}", method))

@@ -1,7 +1,7 @@
-"""Annotations as a restricted viewer holds them: events about nodes that he sees.
+"""Annotations as a restricted viewer gets them: events about visible nodes.
 
-An event is told with those of its nodes that he sees, and without its id, which begins with the
-place of the event among all. He adds events about nodes that he sees, and no others.
+An event is shown with those of its nodes that are visible, and without its id, which begins with
+the position of the event among all. The viewer can only add events about visible nodes.
 
 Spec: trust 6.
 """
@@ -65,11 +65,11 @@ class ViewerSpace(Proxy):
         return self._notes.head
 
     def at(self, head: CommitCid | None) -> Log:
-        """Returns the events at a notes head about nodes that are seen at the head of the graph."""
+        """Returns the events at a notes head about nodes visible at the head of the graph."""
         return self._visible(self._notes.at(head))
 
     def log(self) -> Log:
-        """Returns the events as they stand now; as `at`."""
+        """Returns the current events; as `at`."""
         return self._visible(self._notes.log())
 
     def add(
@@ -78,7 +78,7 @@ class ViewerSpace(Proxy):
         """Adds events in one commit and returns the notes head that has them.
 
         Raises:
-            NotFoundError: an event is about a node that is not seen, or not there.
+            NotFoundError: an event is about a node that is not visible or does not exist.
         """
         found = list(events)
         graph = self._graph()
@@ -93,14 +93,14 @@ class ViewerSpace(Proxy):
     def reinforce(
         self, target: NodeId, *, gain: float | None = None, actor: str = "", time: Time = None
     ) -> CommitCid:
-        """Says that a node was of use; as `Notes.reinforce`."""
+        """Records that a node was useful; as `Notes.reinforce`."""
         self._graph().node(target, include_tombstoned=True)
         return self._notes.reinforce(target, gain=gain, actor=self._by(actor), time=time)
 
     def penalize(
         self, target: NodeId, amount: float, *, actor: str = "", time: Time = None
     ) -> CommitCid:
-        """Says that a node should count less; as `Notes.penalize`."""
+        """Records that a node should count less; as `Notes.penalize`."""
         self._graph().node(target, include_tombstoned=True)
         return self._notes.penalize(target, amount, actor=self._by(actor), time=time)
 
@@ -114,18 +114,18 @@ class ViewerSpace(Proxy):
         detail: Mapping[str, Any] | None = None,
         time: Time = None,
     ) -> CommitCid:
-        """Says that a node was right, 1, or wrong, -1; as `Notes.vote`."""
+        """Records that a node was right, 1, or wrong, -1; as `Notes.vote`."""
         self._graph().node(target, include_tombstoned=True)
         by = self._by(actor)
         return self._notes.vote(target, value, actor=by, about=about, detail=detail, time=time)
 
     def outcome(self, target: NodeId, ok: bool, *, actor: str = "", time: Time = None) -> CommitCid:
-        """Says that doing what a node says went well, or did not; as `Notes.outcome`."""
+        """Records whether acting on a node succeeded; as `Notes.outcome`."""
         self._graph().node(target, include_tombstoned=True)
         return self._notes.outcome(target, ok, actor=self._by(actor), time=time)
 
     def _by(self, actor: str) -> str:
-        """Returns who says it: nobody speaks for another where the viewer has an author."""
+        """Returns the actor to record; a viewer with an author cannot name another."""
         if self._author and actor not in ("", self._author):
             raise not_permitted("another actor")
         return self._author or actor

@@ -1,7 +1,7 @@
-"""A revision as a restricted viewer holds it.
+"""A revision as a restricted viewer gets it.
 
-What it reads and asks goes to the revision that was opened for him, which knows of nothing else;
-the commit, the trees and the index are not his.
+Reads and queries are delegated to the revision opened for the viewer, which contains only visible
+nodes; the commit, the trees and the index are not exposed.
 
 Spec: trust 6.
 """
@@ -33,7 +33,7 @@ P = ParamSpec("P")
 def _read(
     method: Callable[Concatenate[Revision, P], T],
 ) -> Callable[Concatenate[ViewerRevision, P], T]:
-    """Returns a method of `Revision` as one of `ViewerRevision`, which asks its revision."""
+    """Returns a method of `Revision` as one of `ViewerRevision` that delegates to it."""
 
     def read(self: ViewerRevision, /, *args: P.args, **options: P.kwargs) -> T:
         return method(self._revision, *args, **options)
@@ -65,7 +65,7 @@ class ViewerRevision(Proxy):
 
     @property
     def config(self) -> Config:
-        """What answers over this root depend on."""
+        """The config, on which answers over this root depend."""
         return self._revision.config
 
     @property
@@ -77,7 +77,7 @@ class ViewerRevision(Proxy):
     erasures: tuple[Erasure, ...] = ()
 
     def seen_by(self, trust: TrustContext | None) -> ViewerRevision:
-        """Returns this, for the viewer that it is for.
+        """Returns this object if the viewer is the same.
 
         Raises:
             InvalidInputError: kind `not-permitted`: another viewer.
@@ -126,7 +126,7 @@ class ViewerRevision(Proxy):
         return self._revision.prompt(question, packs, style=style, **options)
 
     def is_edge_visible(self, id: EdgeId) -> bool:  # noqa: A002
-        """Tells whether both ends of an edge are seen."""
+        """Returns whether both ends of an edge are visible."""
         try:
             self.edge(id)
         except LookupError:

@@ -1,8 +1,8 @@
-"""A transaction as a restricted viewer holds it: he changes what he sees and adds what is new.
+"""A transaction as a restricted viewer gets it: changes to visible nodes, and new nodes.
 
-What is hidden is as good as missing: it is neither read nor changed nor tied to. A node that he
-adds gets an id of its own, never one from a key or from its content, for under such an id something
-hidden could stand, and whether it does would show.
+Hidden nodes are treated as missing: they cannot be read, changed or connected. A new node gets an
+id of its own, never one derived from a key or from its content: a hidden node could have such an
+id, and a collision would reveal it.
 
 Spec: trust 6.
 """
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ibidem.repo.transaction.transaction import Transaction
 
 _FIELDS = {"summary", "context_sentence", "content", "props", "set_props", "unset_props"}
-"""Fields of a node that tell of no other one."""
+"""Fields of a node that refer to no other node."""
 
 
 class ViewerTransaction(Proxy, Ending):
@@ -37,7 +37,7 @@ class ViewerTransaction(Proxy, Ending):
     proxy_of = "Transaction"
 
     def __init__(self, transaction: Transaction, graph: Revision) -> None:
-        """Takes a transaction, and the root that it began on as its viewer sees it."""
+        """Wraps a transaction, with its base root as the viewer sees it."""
         self._tx = transaction
         self._graph = graph
         self._fresh: set[NodeId] = set()
@@ -52,7 +52,7 @@ class ViewerTransaction(Proxy, Ending):
 
     @property
     def commit(self) -> Commit | None:
-        """What was published; None before, and when nothing changed."""
+        """The published commit; None before publishing, and if nothing changed."""
         return self._tx.commit
 
     def publish(self) -> Commit | None:
@@ -60,7 +60,7 @@ class ViewerTransaction(Proxy, Ending):
         return self._tx.publish()
 
     def rollback(self) -> None:
-        """Drops everything that was staged and ends the transaction."""
+        """Discards all staged changes and ends the transaction."""
         self._tx.rollback()
 
     # -- nodes ---------------------------------------------------------------------------------
@@ -98,10 +98,11 @@ class ViewerTransaction(Proxy, Ending):
         id: NodeId,  # noqa: A002
         **fields: Any,
     ) -> None:
-        """Stages new values of fields of a node that is seen; as `Transaction.update_node`.
+        """Stages new values of fields of a visible node; as `Transaction.update_node`.
 
         Raises:
-            InvalidInputError: kind `not-permitted`: `children` and what else tells of other nodes.
+            InvalidInputError: kind `not-permitted`: `children`, or another field that refers to
+                other nodes.
         """
         self.node(id)
         for name in fields.keys() - _FIELDS:
@@ -109,10 +110,10 @@ class ViewerTransaction(Proxy, Ending):
         self._tx.update_node(id, **fields)
 
     def node(self, id: NodeId) -> Node:  # noqa: A002
-        """Returns a node as it is staged, tombstoned or not.
+        """Returns a node as staged, tombstoned or not.
 
         Raises:
-            NotFoundError: it is not seen, or not there.
+            NotFoundError: it is not visible or does not exist.
         """
         found = self.find_node(id)
         if found is None:
@@ -120,7 +121,7 @@ class ViewerTransaction(Proxy, Ending):
         return found
 
     def find_node(self, id: NodeId) -> Node | None:  # noqa: A002
-        """Returns a node as it is staged, None for one that is not seen, or not there."""
+        """Returns a node as staged, None if it is not visible or does not exist."""
         found = self._tx.find_node(id)
         if id in self._fresh or found is None:
             return found
@@ -130,18 +131,18 @@ class ViewerTransaction(Proxy, Ending):
         return found if found.children == children else changed(found, children=children)
 
     def tombstone(self, id: NodeId, *, reason: str = "") -> None:  # noqa: A002
-        """Stages a tombstone on a node that is seen."""
+        """Stages a tombstone on a visible node."""
         self.node(id)
         self._tx.tombstone(id, reason=reason)
 
     def untombstone(self, id: NodeId) -> None:  # noqa: A002
-        """Stages that a node is shown again; raises `NotFoundError` where nothing hides it."""
+        """Stages the removal of a tombstone; raises `NotFoundError` if the node has none."""
         if not self.is_tombstoned(id):
             raise NotFoundError(f"node {id} has no tombstone")
         self._tx.untombstone(id)
 
     def is_tombstoned(self, id: NodeId) -> bool:  # noqa: A002
-        """Tells whether a tombstone is on a node that is seen."""
+        """Returns whether a visible node has a tombstone."""
         return self.find_node(id) is not None and self._tx.is_tombstoned(id)
 
     # -- edges ---------------------------------------------------------------------------------
@@ -157,10 +158,10 @@ class ViewerTransaction(Proxy, Ending):
         key: Any = None,
         replace: bool = False,
     ) -> EdgeId:
-        """Stages an edge between nodes that are seen, and returns its id.
+        """Stages an edge between visible nodes and returns its id.
 
         Raises:
-            NotFoundError: an end is not seen, or not there.
+            NotFoundError: an end is not visible or does not exist.
         """
         self.node(check_id("src", src, NodeId))
         self.node(check_id("dst", dst, NodeId))
@@ -178,13 +179,12 @@ class ViewerTransaction(Proxy, Ending):
         self._tx.update_edge(id, **fields)
 
     def remove_edge(self, id: EdgeId) -> None:  # noqa: A002
-        """Stages the removal of an edge that is seen."""
+        """Stages the removal of a visible edge."""
         self.edge(id)
         self._tx.remove_edge(id)
 
     def edge(self, id: EdgeId) -> Edge:  # noqa: A002
-        """Returns an edge as it is staged; `NotFoundError` for one that is not seen, or not
-        there."""
+        """Returns an edge as staged; raises `NotFoundError` if it is missing or not visible."""
         try:
             found = self._tx.edge(id)
         except NotFoundError:
@@ -194,7 +194,7 @@ class ViewerTransaction(Proxy, Ending):
         return found
 
     def edges_of(self, id: NodeId) -> list[Edge]:  # noqa: A002
-        """Returns the edges at a node to and from nodes that are seen, as staged, by id."""
+        """Returns the edges between a node and visible nodes, as staged, by id."""
         self.node(id)
         return [edge for edge in self._tx.edges_of(id) if self._joins(edge)]
 

@@ -1,8 +1,8 @@
-"""A repository as a restricted viewer holds it: what the table gives him, and nothing else.
+"""A repository as a restricted viewer gets it: what the table allows, and nothing else.
 
-He asks revisions that he can name without knowing the history: the head, a branch, a tag, or a CID
-that an answer has told him. What he writes, he writes about what he sees, so a write says no more
-of what is hidden than a read does.
+He can query revisions that can be named without knowing the history: the head, a branch, a tag, or
+a CID from an answer. His writes concern visible nodes only, so a write reveals no more about hidden
+ones than a read does.
 
 Spec: trust 6.
 """
@@ -48,7 +48,7 @@ class Viewer(Proxy, Closing):
     proxy_of = "Repository"
 
     def __init__(self, core: Core, trust: TrustContext, author: str) -> None:
-        """Takes a repository, its viewer, and the author of what he writes.
+        """Wraps a repository for a viewer, with the author of his changes.
 
         Raises:
             InvalidInputError: no context, or one that sees everything.
@@ -62,7 +62,7 @@ class Viewer(Proxy, Closing):
         self._core = core
         self._author = author
         self.trust = trust
-        """Who this is for."""
+        """The viewer."""
 
     def __repr__(self) -> str:
         return f"<Viewer level {self.trust.level}>"
@@ -72,7 +72,7 @@ class Viewer(Proxy, Closing):
         self._core.close()
 
     def as_viewer(self, trust: TrustContext, *, author: str = "") -> Viewer:
-        """Returns this, for the viewer that it is for.
+        """Returns this object if the viewer is the same.
 
         Raises:
             InvalidInputError: kind `not-permitted`: another viewer.
@@ -133,13 +133,13 @@ class Viewer(Proxy, Closing):
         return self.at().retrieve(text, **options)
 
     def retriever(self, rev: object = HEAD) -> Retriever:
-        """Returns a question to put together step by step."""
+        """Returns a builder for a query."""
         from ibidem.repo.retrieval.retrieve import Retriever
 
         return Retriever(self.at(rev).retrieve)
 
     def packs(self, text: str | None = None, **options: Unpack[PacksOptions]) -> Answer[Pack]:
-        """Returns hits at the head with what stands around them; see `Repository.packs`."""
+        """Returns hits at the head with the text around them; see `Repository.packs`."""
         return self.at().packs(text, **options)
 
     def prompt(
@@ -154,7 +154,7 @@ class Viewer(Proxy, Closing):
         return self.at().prompt(question, packs, style=style, **options)
 
     def verify_citation(self, citation: Citation, *, trust: TrustContext | None = None) -> bool:
-        """Tells whether a citation is true for this viewer."""
+        """Returns whether a citation is true for this viewer."""
         if trust not in (None, self.trust):
             raise not_permitted("another viewer")
         from ibidem.repo.retrieval import context
@@ -166,8 +166,9 @@ class Viewer(Proxy, Closing):
         return self.at().query(**options)
 
     def conflicts(self, rev: object = HEAD) -> list[OpenConflict]:
-        """Returns the open conflicts of a revision about nodes that are seen, and about edges
-        between such nodes, by id."""
+        """Returns the open conflicts of a revision about visible nodes, and about edges between
+        such nodes, by id.
+        """
         from ibidem.repo.merge.conflicts import open_conflicts
 
         revision, whole = self.at(rev), self._core.graph(self._nameable(rev))
@@ -185,7 +186,7 @@ class Viewer(Proxy, Closing):
 
     @cached_property
     def notes(self) -> ViewerNotes:
-        """Annotations about what is seen."""
+        """Annotations about visible nodes."""
         return ViewerNotes(NoteSpaces(self._core), self.at, self._author)
 
     @cached_property
@@ -203,10 +204,10 @@ class Viewer(Proxy, Closing):
         time: int | datetime | None = None,
         on_conflict: str = "record",
     ) -> ViewerTransaction:
-        """Begins a transaction on the current branch about what this viewer sees.
+        """Starts a transaction on the current branch for changes to visible nodes.
 
         Args:
-            author: that of the viewer, where he has one; another one is refused.
+            author: must be the viewer's author, if he has one.
         """
         if self._author and author not in ("", self._author):
             raise not_permitted("another author")
@@ -219,7 +220,7 @@ class Viewer(Proxy, Closing):
         return ViewerTransaction(tx, Revision(core.graph(tx.base.cid, trust=self.trust)))
 
     def _nameable(self, rev: object) -> object:
-        """Returns a revision that can be named without knowing the history."""
+        """Returns a revision after checking that it can be named without knowing the history."""
         if rev == HEAD or isinstance(rev, (CommitCid, RootCid)):
             return rev
         if isinstance(rev, str):
@@ -249,11 +250,11 @@ class ViewerReceipts(Proxy):
         text: str | None = None,
         key: bytes | None = None,
     ) -> Answer[Item]:
-        """Asks again what a receipt says was asked; as `Receipts.replay`.
+        """Runs the query of a receipt again; as `Receipts.replay`.
 
         Raises:
-            InvalidInputError: kind `not-permitted`: the receipt of another viewer, or a name of one
-                where the receipt itself is needed.
+            InvalidInputError: kind `not-permitted`: the receipt of another viewer, or a CID instead
+                of the receipt itself.
         """
         from ibidem.repo.receipts.replay import opened, replay
         from ibidem.retrieve.answer.receipt import Receipt
