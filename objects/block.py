@@ -1,9 +1,9 @@
 """What all block values share: a `kind` and a version on the wire, and identity by bytes.
 
 A value is a frozen dataclass. Two values are equal when their blocks are equal, so `True`, `1` and
-`1.0` in a property make different nodes. A field that equals its default is left out of the block,
-and a block that spells one out is refused: one value has one form. Fields that this version does
-not know are kept in `extra` and written back.
+`1.0` in a property make different nodes. A field that equals its default is omitted from the block,
+and a block that contains a default explicitly is rejected, so each value has exactly one form.
+Fields that this version does not know are kept in `extra` and written back.
 
 Ownership: mappings are copied at the top level and read-only; lists and maps nested in them belong
 to the value from then on and must not be changed.
@@ -38,13 +38,14 @@ Class = TypeVar("Class", bound="type[Block]")
 Map = dict[str, Any]
 EMPTY: Mapping[str, Any] = MappingProxyType({})
 _CLASSES: dict[tuple[str, int], type[Block]] = {}
-"""By kind and version, the class of the values. Those of other versions than FORMAT_VERSION are
-subclasses of its class, with the same attributes and a table of their own."""
+"""Value class by kind and version. The class of a version other than FORMAT_VERSION is a subclass
+of the FORMAT_VERSION class, with the same attributes and its own table."""
 
 
 @dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(field,))
 def block_of(table: Table) -> Callable[[Class], Class]:
-    """Makes a class the record of the values of a table; it has the fields of it, and `extra`."""
+    """Turns a class into the record for a table; the class declares the table's fields and
+    `extra`."""
     checks = table.checks
     checks["extra"] = Check(partial(_frozen_extra, table))
 
@@ -58,20 +59,21 @@ def block_of(table: Table) -> Callable[[Class], Class]:
 
 
 class Block:
-    """Base of the block values; a subclass has `extra` and the fields of its table."""
+    """Base class of block values; a subclass has the fields of its table and `extra`."""
 
     __slots__ = ()
     TABLE: ClassVar[Table]
     KIND: ClassVar[str]
     OPTIONAL: ClassVar[frozenset[str]]
-    """Fields left out when empty; a reader refuses them empty."""
+    """Fields that are omitted when empty; a reader rejects a block that contains one empty."""
     CID: ClassVar[type[Cid]] = Cid
 
     extra: Mapping[str, Any]
 
     @classmethod
     def _read(cls, fields: Map) -> Self:
-        """Returns the value with the fields of a block without its header; takes ownership."""
+        """Returns the value built from the fields of a block without its header; takes ownership of
+        them."""
         return cls(**cls.TABLE.read(fields))
 
     def to_map(self) -> Map:
@@ -93,7 +95,8 @@ class Block:
 
     @classmethod
     def decode(cls, block: bytes) -> Self:
-        """Returns the value in a block whose hash was checked; `codec.decode` says what is trusted.
+        """Returns the value in a block whose hash was checked; see `codec.decode` for what is
+        trusted.
 
         Raises:
             CorruptError: not such a block; the message names the field.
@@ -149,10 +152,11 @@ def versions_of(kind: str) -> list[int]:
 
 
 def in_version(fields: Map, version: int = FORMAT_VERSION) -> Map:
-    """Returns the fields of a decoded block as the block has them that holds the same value in a
-    version; `fields` themselves where they are of it.
+    """Converts the fields of a decoded block to another version of its kind.
 
-    So what looks at single fields needs to know those of one version.
+    Returns the fields of the block that holds the same value in `version`; `fields` itself if the
+    block already has that version. Code that reads single fields therefore needs to know only one
+    version.
 
     Raises:
         FormatError: a version that this program does not read.
@@ -167,7 +171,7 @@ def in_version(fields: Map, version: int = FORMAT_VERSION) -> Map:
 
 
 def read_header(value: object, kind: str) -> tuple[Map, int]:
-    """Takes `kind` and `v` off a decoded block and returns the rest, and the version.
+    """Removes `kind` and `v` from a decoded block; returns the remaining fields and the version.
 
     Raises:
         CorruptError: not a map with a kind and a version.
@@ -235,7 +239,7 @@ def typed_link(owner: str, name: str, value: object, cls: type[Cid]) -> Any:
     """Returns a decoded link as `cls`, whose codec prefix must fit.
 
     Raises:
-        CorruptError: `value` is not a link, or to the other codec.
+        CorruptError: `value` is not a link, or has the other codec.
     """
     if not isinstance(value, Cid):
         raise CorruptError(f"{owner}.{name}: got {value!r:.80}, expected a link")

@@ -1,7 +1,7 @@
-"""Where blocks come from and where new ones are collected.
+"""Sources of blocks, and a buffer that collects new ones.
 
-`Source` is what reading needs; a store is one. `WriteBatch` lets the trees and
-transactions write without a store: what they make is collected by CID and handed over in one piece.
+Reading requires a `Source`; a store is one. `WriteBatch` lets trees and transactions write without
+a store: new blocks are collected by CID and handed to the store together.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class BlockReader(Protocol):
     """Reads blocks, one at a time."""
 
     def get(self, cid: Cid) -> bytes:
-        """Returns the block; raises `NotFoundError` (`block-not-found`) where there is none."""
+        """Returns the block; raises `NotFoundError` (`block-not-found`) if there is none."""
         ...
 
 
@@ -30,12 +30,13 @@ class Source(BlockReader, Protocol):
 
 
 class WriteBatch:
-    """Reads through to a source and collects what is put; the source is never changed."""
+    """A buffer of new blocks over a source, which it reads through to and never changes."""
 
     __slots__ = ("new", "source")
 
     new: dict[Cid, bytes]
-    """What was put, in order; owned by the caller of `put` and free to be cleared."""
+    """The new blocks, in the order in which they were put; owned by the caller of `put`, who may
+    clear it."""
 
     def __init__(self, source: Source | None = None) -> None:
         self.source = source
@@ -57,7 +58,8 @@ class WriteBatch:
         return self.source.get(cid)
 
     def get_many(self, cids: Iterable[Cid]) -> list[bytes]:
-        """Returns the blocks in the order of `cids`, those of the source read in one batch."""
+        """Returns the blocks in the order of `cids`; those from the source are read in one
+        batch."""
         wanted = list(cids)
         if self.source is None:
             return [self.get(cid) for cid in wanted]
@@ -66,5 +68,5 @@ class WriteBatch:
         return [self.new[cid] if cid in self.new else found[cid] for cid in wanted]
 
     def put(self, cid: Cid, block: bytes) -> None:
-        """Keeps a block under its CID, which the caller has computed from it."""
+        """Keeps a block under its CID, which the caller computed from the block."""
         self.new[cid] = block

@@ -19,7 +19,7 @@ class Child:
     lead: str
     """Source text between the previous child, or the start, and this one."""
     size_bytes: int
-    """UTF-8 size of the child's whole source, its own parts included, `lead` excluded."""
+    """UTF-8 size of the child's whole source, including its own parts and excluding `lead`."""
     size_lines: int
     """Line feeds in the same source."""
 

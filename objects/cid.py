@@ -1,7 +1,7 @@
 """Content identifiers: CIDv1, blake3-256, of a DAG-CBOR or a raw block.
 
-Inside the house a CID is its 36 bytes in a light type, one per meaning. It never equals plain
-`bytes`, so data cannot be taken for a link. A CID of another system is refused; the error names
+In this program a CID is 36 bytes in a lightweight type, one type per meaning. It never equals plain
+`bytes`, so data cannot be mistaken for a link. A CID of another system is rejected; the error names
 its codec and its hash function.
 
 Spec: format 2.
@@ -23,7 +23,8 @@ _PREFIXES = (DAG_CBOR_PREFIX, RAW_PREFIX)
 
 
 class Cid:
-    """A link to a block: 36 bytes, `raw`. Ordered and compared by those bytes, among CIDs only."""
+    """A link to a block: 36 bytes, `raw`. CIDs are ordered and compared by these bytes, and only
+    with other CIDs."""
 
     __slots__ = ("raw",)
     raw: bytes
@@ -69,7 +70,7 @@ class Cid:
 
     @property
     def is_raw(self) -> bool:
-        """Whether the block is raw bytes and not DAG-CBOR."""
+        """Whether the block is raw bytes rather than DAG-CBOR."""
         return self.raw[1] == 0x55
 
     def __str__(self) -> str:
@@ -193,7 +194,7 @@ class ResultCid(Cid):
 
 
 class PackCid(Cid):
-    """Names a pack of a retrieval by what it shows; no block."""
+    """Identifies a pack of a retrieval by the contents that it shows; there is no such block."""
 
     __slots__ = ()
 

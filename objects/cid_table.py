@@ -1,8 +1,8 @@
-"""A set of CIDs for millions of them: 48 bytes each, where a set of Python takes three times that.
+"""A set for millions of CIDs: 48 bytes per CID, a third of the size of a Python set.
 
-One table with open addressing and linear probing. A row holds the codec and 168 bits of the hash,
-which nobody makes two blocks share, and eight bytes that whoever adds the CID may use. Many CIDs at
-once are added or looked up by numpy.
+One hash table with open addressing and linear probing. A row holds the codec, 168 bits of the hash
+(enough that finding two blocks with equal bits is infeasible), and eight bytes for the caller's
+use. Batches of CIDs are added and looked up with numpy.
 """
 
 from __future__ import annotations
@@ -22,22 +22,23 @@ if TYPE_CHECKING:
 NOTE_BYTES: Final = 8
 _KEY_BYTES: Final = 24
 _KEY: Final = slice(1, 1 + _KEY_BYTES)
-"""Of the 36 bytes of a CID: all that differs, as far as it is needed to tell CIDs apart."""
+"""The part of the 36 bytes of a CID that is stored: enough of the bytes that vary to distinguish
+CIDs."""
 _HASHED: Final = slice(9, 17)
-"""Eight bytes of the key that say where in the table it is looked for."""
+"""Eight bytes of the key that determine the row at which probing starts."""
 _ROW_BYTES: Final = _KEY_BYTES + NOTE_BYTES
 _WORDS: Final = _ROW_BYTES // 8
 _NO_NOTE: Final = bytes(NOTE_BYTES)
 _ROWS_MIN: Final = 1024
 _BATCH_CIDS: Final = 2048
-"""CIDs that are looked up together."""
+"""Number of CIDs that are looked up together."""
 
 
 class CidTable:
-    """CIDs, by their 36 bytes, each with a note of eight bytes."""
+    """A set of CIDs, given by their 36 bytes, each with a note of eight bytes."""
 
     def __init__(self, expected: int = 0) -> None:
-        """Makes room for as many CIDs as are expected; it grows where more come."""
+        """Allocates room for `expected` CIDs; the table grows if more are added."""
         self._count = 0
         self._allot(expected)
 
@@ -56,7 +57,8 @@ class CidTable:
         return False
 
     def add(self, raw: bytes, note: bytes = _NO_NOTE) -> bytes | None:
-        """Adds a CID that is not there yet; returns the note of one that is, None for a new one."""
+        """Adds a CID if it is absent; returns the note of one that was present, None for a new
+        one."""
         table, key = self._bytes, raw[_KEY]
         at = int.from_bytes(raw[_HASHED], "little") % self._rows * _ROW_BYTES
         while table[at]:
@@ -72,7 +74,7 @@ class CidTable:
         return None
 
     def add_all(self, raws: bytes | bytearray) -> None:
-        """Adds CIDs that stand one after the other, without notes."""
+        """Adds concatenated CIDs, without notes."""
         import numpy as np
 
         keys = _keys(raws)
@@ -81,7 +83,7 @@ class CidTable:
         self._put(np.hstack((keys, np.zeros((len(keys), 1), "<u8"))))
 
     def absent(self, cids: Iterable[Cid]) -> Iterator[Cid]:
-        """Yields those of some CIDs that are not there."""
+        """Yields the given CIDs that are not in the table."""
         waiting = iter(cids)
         while batch := list(islice(waiting, _BATCH_CIDS)):
             yield from compress(batch, ~self._has(_keys(b"".join(cid.raw for cid in batch))))
@@ -118,7 +120,8 @@ class CidTable:
         self._put(old[old[:, 0] != 0])
 
     def _put(self, rows: NDArray[np.uint64]) -> None:
-        """Adds rows, for which there is room; those whose key is there already are passed."""
+        """Adds rows, skipping those whose key is already in the table; the caller has ensured that
+        there is room."""
         import numpy as np
 
         table = self._table()
@@ -129,7 +132,7 @@ class CidTable:
             free, first = np.unique(at[is_free], return_index=True)
             table[free] = rows[is_free][first]
             self._count += len(free)
-            # What found a free row looks there again: another may have come first.
+            # Retry at the free row that was found: another CID may have taken it first.
             is_other = ~is_free & ~_equal(there[:, :-1], rows)
             at += is_other
             at[at == self._rows] = 0

@@ -1,9 +1,9 @@
 """Canonical DAG-CBOR: one value, one sequence of bytes.
 
-An engine does the byte work (`engine_cbor2`, or `engine_cbrrr` where it is installed); what makes
-the result canonical and bounded is here and is the same for both: exact types, integer range, no
--0.0, NaN or infinity, maps sorted by key length and then bytes, depth, size. `dag-cbor` defines
-the bytes and is the oracle of the tests; it is never imported here.
+An engine (`engine_cbor2`, or `engine_cbrrr` if it is installed) reads and writes the bytes. The
+rules that make the result canonical and bounded are here and are the same for both: exact types,
+integer range, no -0.0, NaN or infinity, maps sorted by key length and then bytes, depth, size.
+`dag-cbor` defines the bytes and is the oracle of the tests; it is never imported here.
 
 `True`, `1` and `1.0` are three values. A `dict` decoded here is in canonical key order.
 
@@ -47,10 +47,10 @@ def encode(value: object) -> bytes:
 
 
 def encode_ordered(fields: dict[str, Any]) -> bytes:
-    """Returns what `encode` returns, for a map that already is in canonical order.
+    """Returns the same bytes as `encode`, for a map that is already in canonical order.
 
-    The values are checked as by `encode`; the order of the outermost map is taken on trust, which
-    saves a fifth of the time for a node. Tests compare the two for every kind of block.
+    The values are checked as by `encode`; the order of the outermost map is trusted, which saves a
+    fifth of the time for a node. Tests compare the two for every kind of block.
 
     Raises:
         InvalidInputError: as `encode`.
@@ -62,9 +62,10 @@ def encode_ordered(fields: dict[str, Any]) -> bytes:
 
 
 def decode(block: bytes) -> Any:
-    """Returns the value in a block of our own whose hash was checked; links as `Cid`.
+    """Returns the value in a block that this program wrote and whose hash was checked; links as
+    `Cid`.
 
-    Anything else goes through `decode_foreign`: this one trusts lengths and depth.
+    Use `decode_foreign` for any other block: this function trusts lengths and depth.
 
     Raises:
         CorruptError: the engine could not read it.
@@ -73,7 +74,7 @@ def decode(block: bytes) -> Any:
         return _engine.loads(block)
     except MemoryError:
         raise
-    except Exception as error:  # the engines leak many types; each means the same
+    except Exception as error:  # the engines raise many types, all with the same meaning
         raise CorruptError(f"block: got {len(block)} bytes that do not decode: {error}") from error
 
 
@@ -155,10 +156,11 @@ def _prepare_items(
 
 
 def _prepare(value: Any, depth: int, budget: list[int]) -> Any:
-    """Returns `value` checked, with sorted maps and links as the engine wants them.
+    """Checks `value` and returns it with sorted maps, and links in the form that the engine
+    requires.
 
-    `budget` counts entries over the whole value: each takes a byte at least, so a value whose parts
-    are shared, or that contains itself, is refused before it is written out.
+    `budget` counts entries over the whole value. Each entry takes at least one byte, so a value
+    that shares parts or contains itself is rejected before it is written.
     """
     kind = type(value)
     if kind is dict:
@@ -230,7 +232,8 @@ def _utf8_order(key: str) -> tuple[int, bytes]:
 
 
 def _with_place(error: InvalidInputError, value: object) -> InvalidInputError:
-    """Returns the error with the path of the value that caused it, looked for only now."""
+    """Returns the error with the path of the value that caused it, which is searched for only after
+    an error."""
     if error.kind is ErrorKind.LIMIT_EXCEEDED:
         return error
     position = _place(value).lstrip(".")

@@ -1,4 +1,4 @@
-"""Commits: who made which state out of which, when and why.
+"""Commits: a state of the graph with its parents, author, time and message.
 
 Spec: format 5.7.
 """
@@ -22,17 +22,18 @@ class Commit(Block):
 
     root: RootCid
     parents: tuple[CommitCid, ...] = ()
-    """What it was made from, distinct; the first is the branch it was made on."""
+    """Parent commits, distinct; the first is the previous head of the branch on which the commit
+    was made."""
     author: str = ""
     time: int = 0
     """Microseconds since 1970 UTC."""
     message: str = ""
     agent: str | None = None
-    """The program that acted for the author, where one did."""
+    """The program that acted for the author, if any."""
     task: str | None = None
-    """What the agent was asked to do, or the name of its run."""
+    """The agent's task, or the name of its run."""
     signature: bytes | None = None
-    """A signature over the block without this field; its scheme is the signer's."""
+    """A signature over the block without this field; the signer chooses the scheme."""
     extra: Mapping[str, Any] = field(default_factory=empty)
 
     @property

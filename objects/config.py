@@ -1,6 +1,6 @@
-"""A typed reading of `Root.config`: what an answer depends on, recorded with the state it is about.
+"""A typed view of `Root.config`: the settings on which an answer depends, recorded with the state.
 
-Local settings and the environment only fill fields of a query; they are not here.
+Local settings and the environment only fill in fields of a query and are not part of the config.
 
 Spec: format 5.6.
 """
@@ -20,14 +20,14 @@ from ibidem.objects.vector import DTYPE_BYTES
 
 METRICS = ("cosine", "dot", "euclidean")
 TRUST_SETTING = "trust"
-"""Where the trust policy stands, and the feature that a root with one requires."""
+"""The config key of the trust policy, and the feature that a root with a trust policy requires."""
 _KNOWN = frozenset(("semantics", "analyser", "fields", "models", "fusion"))
 _MODEL_KNOWN = frozenset(("dim", "metric", "dtype", "digest"))
 
 
 @record
 class Model:
-    """What the vectors of one model have in common."""
+    """Properties that all vectors of one model share."""
 
     dim: int
     metric: str = "cosine"
@@ -35,7 +35,7 @@ class Model:
     dtype: str = "f32"
     """How new vectors are stored: "f32", "f16" or "i8"."""
     digest: bytes | None = None
-    """blake3 of the model's files, where it is known."""
+    """blake3 of the model's files, if known."""
     extra: Mapping[str, Any] = field(default_factory=empty)
 
     def __post_init__(self) -> None:
@@ -61,7 +61,7 @@ class Model:
         object.__setattr__(self, "extra", frozen("model", "extra", self.extra))
 
     def to_map(self) -> dict[str, Any]:
-        """Returns the model as it stands in `Root.config`."""
+        """Returns the model as a map for `Root.config`."""
         fields = {**self.extra, "dim": self.dim, "metric": self.metric, "dtype": self.dtype}
         if self.digest is not None:
             fields["digest"] = self.digest
@@ -94,12 +94,13 @@ class Config:
     """Version of the canonical scores."""
     analyser: str = "english-1"
     fields: tuple[str, ...] = TEXT_FIELDS
-    """What a node's text is made of; see `text.node_text`."""
+    """The fields that make up a node's text; see `text.node_text`."""
     models: Mapping[str, Model] = field(default_factory=empty)
     fusion: Mapping[str, Any] = field(default_factory=_default_fusion)
-    """How lanes are fused when a query does not say."""
+    """How lanes are fused if a query does not specify it."""
     extra: Mapping[str, Any] = field(default_factory=empty)
-    """Settings that rooms above read, such as the trust policy, or nobody in this version; kept."""
+    """Settings that higher layers read, such as the trust policy, or that this version does not
+    know; they are preserved."""
 
     def __post_init__(self) -> None:
         require(
@@ -154,10 +155,10 @@ class Config:
 
     @classmethod
     def from_map(cls, value: Mapping[str, Any]) -> Self:
-        """Returns the configuration in `Root.config`; a field that is missing has its default.
+        """Returns the configuration in `Root.config`; missing fields have their defaults.
 
         Raises:
-            CorruptError: a known field has another form.
+            CorruptError: a known field has the wrong form.
         """
         fields = dict(value)
         known = {name: fields.pop(name) for name in _KNOWN if name in fields}

@@ -1,8 +1,9 @@
-"""Conflicts: what a merge could not settle about one node or edge, kept beside the graph.
+"""Conflicts: differences about one node or edge that a merge could not resolve, kept next to the
+graph.
 
-The trees of a root always hold one value for an id, so that everything works; a conflict records
-the values that were merged and what they came from. It has no author and no order but that of
-CIDs, so two merges of the same sides write the same bytes.
+The trees of a root always hold one value for an id, so the graph stays usable; a conflict records
+the values that were merged and their base. It has no author, and its only order is that of CIDs, so
+two merges of the same sides write the same bytes.
 
 Spec: format 5.13, merge 5.
 """
@@ -23,24 +24,24 @@ EDGE = "edge"
 
 @block_of(CONFLICT)
 class Conflict(Block):
-    """One node or edge that the sides of a merge left differently."""
+    """A difference between the sides of a merge about one node or edge."""
 
     CID: ClassVar[type[ConflictCid]] = ConflictCid
 
     what: str
-    """NODE or EDGE: of which kind the linked values are."""
+    """NODE or EDGE: the kind of the linked values."""
     sides: tuple[Cid, ...]
-    """The values of the sides that have one, 1 to CONFLICT_LINKS_MAX, ascending."""
+    """The values of the sides on which it exists, 1 to CONFLICT_LINKS_MAX, ascending."""
     base: Cid | None = None
-    """What they were made from, where there was something."""
+    """The value in the merge base, if there was one."""
     fields: tuple[str, ...] = ()
     """Names of the fields that the sides changed differently, ascending; `props.NAME` for a
-    property. None where that is not the question, or where it is about the whole."""
+    property. Empty if the conflict is not about fields, or is about the whole value."""
     deleted: bool = False
-    """Whether a side deleted it."""
+    """Whether one side deleted the node or edge."""
     nodes: tuple[Cid, ...] = ()
-    """Of an edge that is not in the graph because a side deleted a node it needs: the nodes as
-    they were, at most CONFLICT_LINKS_MAX, ascending."""
+    """For an edge that is not in the graph because one side deleted a node that it connects: the
+    nodes before their deletion, at most CONFLICT_LINKS_MAX, ascending."""
     extra: Mapping[str, Any] = field(default_factory=empty)
 
     def __post_init__(self) -> None:

@@ -41,7 +41,8 @@ def node_id(namespace: str, key: object) -> NodeId:
 
 
 def content_node_id(fields: Mapping[str, Any]) -> NodeId:
-    """Returns the id of a node without a key, from its map (`Node.to_map`); `id` in it is ignored.
+    """Returns the id of a node without a key, derived from its map (`Node.to_map`), whose `id` is
+    ignored.
 
     Spec: format 3.
     """
@@ -49,15 +50,15 @@ def content_node_id(fields: Mapping[str, Any]) -> NodeId:
 
 
 def act_node_id(act: Sequence[object], time: int, index: int, fields: Mapping[str, Any]) -> NodeId:
-    """Returns the id of a node that an act adds as a new one, though an equal one may be there.
+    """Returns the id of a node that is added as new even if an equal node exists.
 
-    It begins with the time and the index, so that ids sort as nodes were added.
+    The id begins with the time and the index, so ids sort in the order in which nodes were added.
 
     Args:
-        act: who adds it and to which root; any values of the codec.
-        time: of the act, microseconds since 1970 UTC; before that as 1970.
-        index: how many nodes the act has added so before; the largest that fits into 2 bytes
-            stands first for any beyond it.
+        act: identifies the author and the root to which the node is added; any values of the codec.
+        time: when the node is added, in microseconds since 1970 UTC; earlier times count as 1970.
+        index: how many nodes the same act added as new before this one; the id begins with at most
+            the largest value that fits into 2 bytes.
         fields: the node's map (`Node.to_map`); `id` in it is ignored.
 
     Spec: format 3.
@@ -69,12 +70,15 @@ def act_node_id(act: Sequence[object], time: int, index: int, fields: Mapping[st
 def event_node_id(
     position: int, head: CommitCid | None, index: int, fields: Mapping[str, Any]
 ) -> NodeId:
-    """Returns the id of an event, which begins with its place, so that ids sort as events came.
+    """Returns the id of an event, which begins with its position, so ids sort in the order of
+    events.
 
     Args:
-        position: in the history of the notes, from 0; larger values are capped at the largest
-        encodable one. head: the notes head that the event is added to, None for the first. index:
-        how many events are before it in its commit. fields: the node's map; `id` in it is ignored.
+        position: of the event in the history of the notes, from 0; larger values are capped at the
+            largest encodable one.
+        head: the notes head to which the event is added, None for the first.
+        index: how many events precede it in its commit.
+        fields: the node's map (`Node.to_map`); `id` in it is ignored.
 
     Spec: memory 1.
     """
@@ -83,7 +87,8 @@ def event_node_id(
 
 
 def edge_id(src: NodeId, etype: str, dst: NodeId, key: object = None) -> EdgeId:
-    """Returns the id of the edge at this place; `key` tells parallel edges apart.
+    """Returns the id of the edge from `src` to `dst` of this type; `key` distinguishes parallel
+    edges.
 
     Spec: format 3.
     """
@@ -92,7 +97,7 @@ def edge_id(src: NodeId, etype: str, dst: NodeId, key: object = None) -> EdgeId:
 
 
 def ref_key(name: str) -> bytes:
-    """Returns the 16 bytes under which the ref `name` stands in `View.refs`.
+    """Returns the 16-byte key of the ref `name` in `View.refs`.
 
     Spec: format 3.
     """
@@ -100,7 +105,7 @@ def ref_key(name: str) -> bytes:
 
 
 def _counted(count: int, size: int) -> bytes:
-    """Returns a count in so many bytes, big-endian; the largest that fits for any beyond it."""
+    """Returns a count in `size` bytes, big-endian; a larger count becomes the largest that fits."""
     return min(count, (1 << 8 * size) - 1).to_bytes(size, "big")
 
 

@@ -1,7 +1,7 @@
 """Edges: typed, weighted connections between nodes.
 
-An edge's id is derived from where it stands, (source, type, target, key?), and these never change
-in its life; weight and properties do.
+An edge's id is derived from (source, type, target, key?), which never change during its life;
+weight and properties can change.
 
 Spec: format 5.2.
 """
@@ -33,7 +33,7 @@ class Edge(Block):
     """Finite float64; an int is taken as a float."""
     props: Mapping[str, Any] = field(default_factory=empty)
     key: Any = None
-    """Tells parallel edges apart: a value other than None."""
+    """Distinguishes parallel edges: a value other than None."""
     extra: Mapping[str, Any] = field(default_factory=empty)
 
     @property

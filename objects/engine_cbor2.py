@@ -18,7 +18,7 @@ _TAG = cbor2.CBORTag
 
 
 def link(cid: Cid) -> object:
-    """Returns what `dumps` writes as a link to `cid`."""
+    """Returns the object that `dumps` writes as a link to `cid`."""
     return _TAG(_LINK_TAG, b"\x00" + cid.raw)
 
 
@@ -26,7 +26,7 @@ dumps = cbor2.dumps
 
 
 def loads(block: bytes) -> Any:
-    """Returns the value in `block`; links as `Cid`. Lets every error of the library through."""
+    """Returns the value in `block`; links as `Cid`. Errors of the library are not wrapped."""
     return cbor2.loads(block, tag_hook=_read_tag)
 
 

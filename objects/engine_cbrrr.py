@@ -1,7 +1,7 @@
-"""CBOR through `cbrrr`, a C extension: the same bytes in less time, where it is installed.
+"""CBOR through `cbrrr`, an optional C extension: the same bytes in less time.
 
-It has no depth limit and follows cycles until memory ends, so `codec` checks values before `dumps`
-and foreign blocks before `loads`.
+It has no depth limit and follows cycles until memory is exhausted, so `codec` checks values before
+`dumps` and foreign blocks before `loads`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ NAME = "cbrrr"
 
 
 class _Link:
-    """A CID on its way out: cbrrr writes exactly one class as links, never a subclass."""
+    """A CID to be written: cbrrr writes exactly one class as links, never a subclass."""
 
     __slots__ = ("_raw",)
 
@@ -28,7 +28,7 @@ class _Link:
 
 
 def link(cid: Cid) -> object:
-    """Returns what `dumps` writes as a link to `cid`."""
+    """Returns the object that `dumps` writes as a link to `cid`."""
     return _Link(cid.raw)
 
 
@@ -39,5 +39,5 @@ def dumps(value: Any) -> bytes:
 
 
 def loads(block: bytes) -> Any:
-    """Returns the value in `block`; links as `Cid`. Lets every error of the library through."""
+    """Returns the value in `block`; links as `Cid`. Errors of the library are not wrapped."""
     return decode_dag_cbor(block, cid_ctor=Cid)

@@ -1,7 +1,7 @@
-"""Erasures: the record that blocks of a node were destroyed on purpose, and which.
+"""Erasures: records of which blocks of a node were deliberately destroyed.
 
-It holds ids and CIDs and no word of what was there. The CIDs stand in a column and not as links:
-nothing needs the blocks any more, and nobody may bring them back.
+An erasure holds ids and CIDs but none of the erased text. The CIDs are a column rather than links:
+the blocks are no longer needed and must not be restored.
 
 Spec: format 5.14.
 """
@@ -32,7 +32,7 @@ class Erasure(Block):
     time: int = 0
     """Microseconds since 1970 UTC."""
     signature: bytes | None = None
-    """As that of a commit."""
+    """A signature over the block without this field, as in a commit."""
     extra: Mapping[str, Any] = field(default_factory=empty)
 
     @property

@@ -1,8 +1,8 @@
 """The error tree: one root, grouped by what a caller can do about it.
 
 `kind` is a stable, append-only code; tests, vectors and the command line compare it, never the
-text. A message is a lower-case clause that names the field, the value and the expectation. What to
-do next goes into `hint`.
+text. A message is a lower-case clause that names the field, the value and the expectation. The next
+step goes into `hint`.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ class ErrorKind(StrEnum):
 
 
 class IbidemError(Exception):
-    """Root of every error that the library raises on purpose.
+    """Base class of every error that the library raises deliberately.
 
-    The hint is a note too, so a traceback shows it under the message.
+    The hint is also added as a note, so a traceback shows it under the message.
     """
 
     kind: ErrorKind = ErrorKind.INVALID_INPUT
@@ -80,19 +80,20 @@ class NotFoundError(IbidemError, LookupError):
 
 
 class ErasedError(NotFoundError):
-    """What was named was destroyed on purpose, here or where it came from."""
+    """The named object was deliberately destroyed, in this repository or in the one that it came
+    from."""
 
     kind = ErrorKind.ERASED
 
 
 class ConflictError(IbidemError):
-    """Someone else changed the same thing first; look at the new state and try again."""
+    """Another writer changed the same object first; look at the new state and retry."""
 
     kind = ErrorKind.CONFLICT
 
 
 class CorruptError(IbidemError):
-    """Bytes are not what their identifier or the format says."""
+    """Bytes do not match their identifier or the format."""
 
     kind = ErrorKind.CORRUPT
 
@@ -106,11 +107,12 @@ class FormatError(IbidemError):
 def unknown_version(
     field: str, version: object, known: Iterable[int], kind: ErrorKind | None = None
 ) -> FormatError:
-    """Returns the error for a version that this program does not have, the same wherever it stands.
+    """Returns the error for a version that this program does not support; the message is the same
+    everywhere.
 
     Args:
-        field: where the version was read.
-        known: the versions that this program has.
+        field: the field that holds the version.
+        known: the versions that this program supports.
         kind: None for `unsupported-format`.
     """
     return FormatError(
@@ -139,6 +141,6 @@ class ReplayError(IbidemError):
 
 
 class RemoteError(IbidemError):
-    """A repository elsewhere could not be reached, or did not answer as it must."""
+    """A remote repository could not be reached, or its response was invalid."""
 
     kind = ErrorKind.REMOTE

@@ -1,4 +1,5 @@
-"""The tables of all block kinds: what stands in a block, and what each field may hold.
+"""The tables of all block kinds: the fields of each kind of block and the values that they may
+hold.
 
 This is section 5 of the format as data. The constructor of a value, `Block.decode`, `to_map`,
 `links`, erasure, JSON and the text of a node all read these tables, so a new field is a row here
@@ -47,7 +48,7 @@ from ibidem.objects.ids import ID_BYTES, EdgeId, NodeId, StableId
 from ibidem.objects.table import Field, Table, Type
 
 REQUIRES_KNOWN: frozenset[str] = frozenset(("trust",))
-"""Features that a root or view may require of its reader and that this program has."""
+"""Features that a root or view may require of its reader and that this program supports."""
 
 
 # -- checks: (kind, field, value) to the value that is kept -------------------------------------
@@ -79,7 +80,7 @@ def _digest(owner: str, name: str, value: Any) -> Any:
 
 
 def is_digest(value: object) -> bool:
-    """Returns whether a value is as long as blake3 makes its digests."""
+    """Returns whether a value is bytes of the length of a blake3 digest."""
     return type(value) is bytes and len(value) == DIGEST_BYTES
 
 
@@ -159,7 +160,7 @@ def link_to(cls: type[Cid]) -> Type:
 
 
 def links_to(cls: type[Cid]) -> Type:
-    """Returns the type of a list of links, each once."""
+    """Returns the type of a list of distinct links."""
     read = partial(read_links, cls=cls)
     return Type(partial(checked_links, cls=cls), read=read, json=_json_links)
 
@@ -194,9 +195,10 @@ def _read_requires(owner: str, name: str, value: object) -> tuple[str, ...]:
 
 
 def check_part_count(field_name: str, count: int, count_max: int) -> None:
-    """Raises `InvalidInputError`, kind `limit-exceeded`, for more raw blocks than a field may name.
+    """Raises `InvalidInputError`, kind `limit-exceeded`, if a field names more than `count_max` raw
+    blocks.
 
-    A raw block has CONTENT_PART_BYTES at most, so this bounds the content before any of it is read.
+    A raw block has at most CONTENT_PART_BYTES, so this bounds the content before any of it is read.
     """
     if count > count_max:
         raise InvalidInputError(
@@ -206,7 +208,7 @@ def check_part_count(field_name: str, count: int, count_max: int) -> None:
 
 
 def _content_of(part_count_max: int) -> Type:
-    """Returns the type of bytes that stand in raw blocks where they are long."""
+    """Returns the type of bytes that are stored in raw blocks if they are long."""
 
     def check(owner: str, name: str, value: Any) -> Any:
         if type(value) is bytes:
@@ -436,7 +438,7 @@ VERSION = Type(_version)
 FLAG = Type(_flag, bool, read=_read_flag)
 MAP = Type(frozen, write=dict, json=dict)
 ANY = Type()
-"""What the value checks itself, because it depends on other fields."""
+"""A field that the value checks itself, because the check depends on other fields."""
 NODE_ID, EDGE_ID = _id_of(NodeId, "a"), _id_of(EdgeId, "an")
 TREE = link_to(TreeCid)
 TREES = Type(_trees, read=_read_trees, write=dict)
@@ -444,7 +446,7 @@ TREES = Type(_trees, read=_read_trees, write=dict)
 REQUIRES = Type(checked_requires, read=_read_requires)
 CONTENT = _content_of(CONTENT_PARTS_MAX)
 KEY = Type(_key, read=_read_key, json=_json_key)
-"""A namespace and a key in it, which may be or hold the id of another node."""
+"""A namespace and a key in it; the key may be, or contain, the id of another node."""
 CHILDREN = Type(
     _children, read=_read_children, write=_write_children, texts=_leads, json=_json_children
 )
@@ -456,7 +458,7 @@ BLOCK_LINKS = Type(_block_links, read=partial(read_links, cls=Cid), json=_json_l
 NAMES = Type(_names, read=_read_names, json=list)
 PAYLOAD = _content_of(STEP_PARTS_MAX)
 CIDS = Type(_cids, read=_read_cids, write=lambda cids: b"".join(cid.raw for cid in cids))
-"""A column of CIDs: not links, for nothing needs the blocks."""
+"""A column of CIDs, which are not links because the blocks are not needed."""
 MODELS = Type(_models, write=dict)
 ROWS = Type(_rows)
 
@@ -610,4 +612,4 @@ TABLES = {
         STEP,
     )
 }
-"""By kind; trees and results have blocks of their own form."""
+"""Tables by kind; blocks of trees and results have forms of their own."""

@@ -1,4 +1,4 @@
-"""Says in words what a CID of another system is: its codec and its hash function.
+"""Describes a CID of another system in words: its codec and its hash function.
 
 Every CID of this format begins with one of two fixed prefixes, so nothing here is needed to read a
 repository. A CID that is refused usually comes from another content-addressed system, such as IPFS;
@@ -17,7 +17,8 @@ _DAG_PB = 0x70
 
 
 def describe(raw: bytes) -> str | None:
-    """Returns what the bytes say, None where they are no CID; a digest cut short is not missed.
+    """Returns a description of a binary CID, None if the bytes are not one; a truncated digest is
+    accepted.
 
     >>> describe(bytes.fromhex("01701220") + bytes(32))
     'a version 1 cid of codec dag-pb, hash sha2-256 of 32 bytes'
@@ -40,7 +41,7 @@ def describe(raw: bytes) -> str | None:
 
 
 def describe_text(text: str) -> str | None:
-    """Returns what a CID in any multibase says, None where the text is none.
+    """Returns a description of a CID in any multibase, None if the text is not a CID.
 
     >>> describe_text("QmbWqxBEKC3P8tqsKc98xmWNzrzDtRLMiMPL8wBuTGsMnR")
     'a version 0 cid of codec dag-pb, hash sha2-256 of 32 bytes'

@@ -1,17 +1,18 @@
-"""What keeps a forked child able to do all that its parent did.
+"""Fork safety: a forked child can do everything that its parent could.
 
-`fork` copies the calling thread and no other. In the child a lock that another thread held stays
-held for ever, and a pool waits for threads that are not there. Three rules follow:
+`fork` copies the calling thread and no other. In the child a lock that another thread held is never
+released, and a pool waits for threads that do not exist. Three rules follow:
 
-* No pool of threads, of ours or of a library: a thread ends with the work that it was started for,
-  and native code that would keep threads is asked for one.
-* A lock of threads that outlives a call is a `ForkLock`. What it protects is changed so that it can
-  be used after any step, since in a child the thread that held the lock may have stopped there.
-* What else belongs to one process (open lock files, LMDB environments, a pause of the collector) is
-  let go by a function given to `on_fork`.
+* No thread pools, neither ours nor a library's: a thread ends with the work that it was started
+  for, and native code that would keep threads is limited to one.
+* A thread lock that outlives a call is a `ForkLock`. The state that it protects must be usable
+  after every step of a change, since in a child the thread that held the lock may have stopped at
+  any of them.
+* Other resources of one process (open lock files, LMDB environments, a pause of the collector) are
+  released by a function that is registered with `on_fork`.
 
-Locks that last no longer than a call need none of this: their owner is on a stack that the child
-does not have, or on its own.
+Locks that exist only during a call need none of this: their owner is on a stack that the child does
+not have, or on the child's own stack.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ def on_fork(
     before: Callable[[], object] | None = None,
     in_parent: Callable[[], object] | None = None,
 ) -> None:
-    """Has functions called around each fork of this process, where the system can fork."""
+    """Registers functions to be called around each fork of this process, if the system can fork."""
     if hasattr(os, "register_at_fork"):
         given = {"before": before, "after_in_parent": in_parent, "after_in_child": in_child}
         os.register_at_fork(**{name: call for name, call in given.items() if call is not None})
 
 
 class ForkLock:
-    """A reentrant lock of threads; in a new child no other thread holds it."""
+    """A reentrant thread lock that no other thread holds in a newly forked child."""
 
     __slots__ = ("__weakref__", "_lock")
 
@@ -44,11 +45,11 @@ class ForkLock:
         _locks.add(self)
 
     def acquire(self, *, blocking: bool = True) -> bool:
-        """Takes the lock and returns whether it could be had."""
+        """Acquires the lock; returns whether it was acquired."""
         return self._lock.acquire(blocking=blocking)
 
     def release(self) -> None:
-        """Gives the lock back."""
+        """Releases the lock."""
         self._lock.release()
 
     def __enter__(self) -> None:
@@ -58,8 +59,7 @@ class ForkLock:
         self._lock.release()
 
     def renew(self) -> None:
-        """Takes the lock from a thread that does not exist in this process; one that does keeps
-        it."""
+        """Releases the lock if its owner is a thread that does not exist in this process."""
         if self._lock.acquire(blocking=False):
             self._lock.release()
         else:

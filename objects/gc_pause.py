@@ -1,7 +1,8 @@
-"""Python's collector of reference cycles, held still while very many values are made.
+"""Pauses Python's collector of reference cycles while very many objects are created.
 
-It looks at every living object whenever their number has grown by a quarter. Where a load makes
-some hundred thousand of them, none in a cycle, that is a tenth of the time and finds nothing.
+The collector examines every live object whenever their number has grown by a quarter. When a load
+creates some hundred thousand objects, none of them in a cycle, this takes a tenth of the time and
+finds nothing.
 """
 
 from __future__ import annotations
@@ -15,16 +16,16 @@ from ibidem.objects.forking import ForkLock, on_fork
 
 _lock = ForkLock()
 _holders: list[int] = []
-"""The thread of each pause that goes on."""
+"""The thread of each active pause."""
 _was_enabled = False
 
 
 @contextmanager
 def gc_paused() -> Iterator[None]:
-    """Holds the collector still, for the whole process, until the last holder lets go.
+    """Pauses the collector for the whole process until the last pause ends.
 
-    For work that ends soon and calls no code of the caller's: what others leave in cycles waits.
-    It is afterwards as it was before.
+    Meant for short work that calls no code of the caller's, because cycles that other code leaves
+    are not collected meanwhile. Afterwards the collector is restored to its previous state.
     """
     global _was_enabled
     with _lock:
@@ -48,7 +49,7 @@ def _resume() -> None:
 
 
 def _drop_lost_pauses() -> None:
-    """Ends, in a child of a fork, the pauses of threads that it does not have."""
+    """Ends, in a forked child, the pauses of threads that do not exist there."""
     _holders[:] = [thread for thread in _holders if thread == get_ident()]
     _resume()
 

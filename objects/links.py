@@ -1,9 +1,9 @@
-"""The typed walker: every block that a block needs to be whole.
+"""The typed walker: the links from a block to every block that it needs to be complete.
 
 Garbage collection, export and push follow `links`. It knows each kind, because the columns of a
 tree hide their links from a generic walker. An unknown kind or version stops the walk; it is never
-taken for a leaf. A `Cid` that a user put into a property refers to something that may be anywhere:
-`links` leaves it out and `property_links` reports it.
+treated as a leaf. A `Cid` that a user put into a property may refer to a block that is stored
+anywhere: `links` omits it and `property_links` reports it.
 
 Spec: format 9.
 """
@@ -37,7 +37,8 @@ def links(block: bytes) -> Iterator[Cid]:
 
 
 def links_in(fields: Map) -> Iterator[Cid]:
-    """Yields what `links` does, from the fields of a decoded block; raises what it raises."""
+    """Yields the same links as `links`, from the fields of a decoded block; raises the same
+    errors."""
     kind = check_kind(fields)
     if fields["v"] == FORMAT_VERSION:
         yield from _WALKERS[kind](fields)
@@ -46,13 +47,13 @@ def links_in(fields: Map) -> Iterator[Cid]:
 
 
 def fields_of_kind(block: bytes, *kinds: str) -> Map | None:
-    """Returns the fields of a DAG-CBOR block of one of some kinds, None for a block of another.
+    """Returns the fields of a DAG-CBOR block of one of `kinds`, None for a block of another kind.
 
-    Others are seldom decoded: canonical bytes have a key and its value beside each other, so a
-    block of the kind holds both in one piece, wherever other fields put it.
+    Blocks of other kinds are seldom decoded: in canonical bytes a value directly follows its key,
+    so a block of the kind contains both as one byte string, wherever the other fields place it.
 
     Raises:
-        CorruptError: it seems to be of the kind and does not decode.
+        CorruptError: the block appears to be of one of the kinds and does not decode.
     """
     for kind in kinds:
         if _MARKS[kind] in block:
@@ -62,14 +63,14 @@ def fields_of_kind(block: bytes, *kinds: str) -> Map | None:
 
 
 def property_links(value: Node | Edge) -> Iterator[Cid]:
-    """Yields the links that stand in properties, key and unknown fields: references, not parts."""
+    """Yields the links in properties, key and unknown fields: references, not parts."""
     yield from _nested(dict(value.props))
     yield from _nested(dict(value.extra))
     yield from _nested(value.key)
 
 
 def check_kind(fields: object) -> str:
-    """Returns the kind of a decoded block, once it and its version are known to be readable.
+    """Returns the kind of a decoded block after checking that its kind and version are readable.
 
     Raises:
         FormatError: unknown kind or version.

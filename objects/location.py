@@ -1,8 +1,10 @@
-"""Where a part of a document stands, and the document's text: computed from parents, not stored.
+"""The location of a part in its document, and the document's text: computed from parents, not
+stored.
 
 A parent holds, for each child in order, the source before it (`lead`) and the size of its whole
-source; after the last child comes `tail`. So a passage does not know its place, and an edit above
-it leaves it untouched. The cost of `locate` is that of its ancestors, not of the document.
+source; after the last child comes `tail`. A passage therefore does not record its location, and an
+edit above it leaves it untouched. The cost of `locate` depends on the ancestors of the part, not on
+the document.
 
 Spec: format 5.1.
 """
@@ -27,39 +29,41 @@ CONTAINERS = frozenset({"Document", "Section"})
 """Node types whose source is their children and tail; any other part's source is its summary."""
 
 DOCUMENT, SECTION, PASSAGE = "document", "section", "passage"
-"""Namespaces of the keys of what ingest makes."""
+"""Namespaces of the keys of the nodes that ingest creates."""
 
 
 @record
 class Location:
-    """The place of one part in its document's source."""
+    """The location of one part in its document's source."""
 
     document_id: NodeId
     source: str | None
-    """Path of the document as it was ingested; None if the document has none."""
+    """Path of the document when it was ingested; None if the document has none."""
     heading_path: tuple[str, ...]
-    """Headings from the outermost to the innermost that the part stands under, its own excluded."""
+    """Headings of the sections that contain the part, outermost first, excluding its own."""
     byte_start: int
     byte_stop: int
     """Half-open range of bytes in the UTF-8 source."""
     line_start: int
     line_stop: int
-    """Half-open range of lines, the first of the source being 1; part of a line is one line."""
+    """Half-open range of lines, counted from 1; part of a line counts as a line."""
 
 
 @record
 class Part:
-    """What one part of a document adds to its source, and which parts it lists."""
+    """One part of a document: how much source it adds, and which parts it lists."""
 
     own_bytes: int
-    """The source that stands in the part itself: text between its parts, or all of it."""
+    """Size of the source that is stored in the part itself: the text between its parts, or all of
+    it."""
     children: tuple[Child, ...] = ()
     is_joined: bool = True
-    """Whether what it lists is part of its source: so it is of a document and a section only."""
+    """Whether the source of the listed parts belongs to its own source, as only in a document or a
+    section."""
 
     @classmethod
     def of(cls, node: Node) -> Self:
-        """Returns what a node adds that lists others."""
+        """Returns the part that a node with children represents."""
         if node.ntype not in CONTAINERS:
             return cls(own_size(node)[0], node.children, is_joined=False)
         texts = (node.tail, *(child.lead for child in node.children))
@@ -68,37 +72,38 @@ class Part:
 
 @record
 class Measure:
-    """What the source of a part comes to, every part counted as often as it is listed."""
+    """The measured size of a part's source, with every part counted as often as it is listed."""
 
     size_bytes: int
     part_count: int
     depth: int
-    """How many parts stand inside each other; 1 for a part that lists none."""
+    """Nesting depth of the parts; 1 for a part that lists none."""
 
 
 _UNREAD = Measure(0, 1, 1)
 
 
 class Measures:
-    """What the sources of parts come to, each computed once from those of the parts below it.
+    """The measures of the sources of parts, each computed once from the measures of the parts below
+    it.
 
-    A part may be listed twice, by two sections that a merge brought together, so a few parts can
-    stand for a source without end. That is found out here, in the time that the parts take.
+    A part may be listed twice, by two sections that a merge combined, so a few parts can describe
+    an enormous source. This is detected here, in time proportional to the number of parts.
     """
 
     def __init__(self, read: Callable[[bytes], Part | None]) -> None:
-        """Takes what reads a part by the bytes of its id; a part for which it returns None is taken
-        for one of the size that its parent says."""
+        """Takes `read`, a function that returns a part by the bytes of its id. A part for which it
+        returns None is assumed to have the size that its parent records."""
         self._read = read
         self._known: dict[bytes, Measure] = {}
 
     def of(self, part_id: bytes) -> Measure:
-        """Returns what the source of a part comes to.
+        """Returns the measure of a part's source.
 
         Raises:
-            CorruptError: a part contains itself, be it by what adds nothing to a source; kind
-                `limit-exceeded`: there are over DOCUMENT_PARTS_MAX parts or DOCUMENT_BYTES_MAX
-                bytes, or they nest over DOCUMENT_DEPTH_MAX deep.
+            CorruptError: a part contains itself, even through parts that add nothing to a source;
+                kind `limit-exceeded`: there are more than DOCUMENT_PARTS_MAX parts or
+                DOCUMENT_BYTES_MAX bytes, or the parts nest more than DOCUMENT_DEPTH_MAX deep.
         """
         above: dict[bytes, Part] = {}
         stack = [part_id]
@@ -125,7 +130,7 @@ class Measures:
         return self._known[part_id]
 
     def forget(self, part_id: bytes) -> None:
-        """Forgets what the source of one part comes to; those above it are to be forgotten too."""
+        """Forgets the measure of one part; the caller must also forget the parts above it."""
         self._known.pop(part_id, None)
 
     def _summed(self, id_: bytes, part: Part) -> Measure:
@@ -144,8 +149,8 @@ class Measures:
 
 
 def document_of(node: Node) -> NodeId | None:
-    """Returns the document that ingest made a node for, of a document itself; None for a node that
-    ingest did not make."""
+    """Returns the id of the document that a node was ingested from (its own id for a document);
+    None for a node that ingest did not create."""
     if node.key is None:
         return None
     namespace, key = node.key
@@ -177,8 +182,8 @@ def own_size(part: Node) -> tuple[int, int]:
 def source_text(part_id: NodeId, node: Callable[[NodeId], Node]) -> str:
     """Returns the whole source of a document, a section or a passage.
 
-    What it comes to is computed first, each part read once: nothing is put together that would be
-    larger than a source may be.
+    The size is computed first, reading each part once, so no source over the limit is ever
+    assembled.
 
     Raises:
         CorruptError: as `Measures.of`.
@@ -210,15 +215,16 @@ def source_text(part_id: NodeId, node: Callable[[NodeId], Node]) -> str:
 def locate(
     part_id: NodeId, node: Callable[[NodeId], Node], parent: Callable[[NodeId], NodeId | None]
 ) -> Location:
-    """Returns where a part stands in its document.
+    """Returns the location of a part in its document.
 
     Args:
-        part_id: a passage or a section; a document stands at its own beginning.
+        part_id: a passage or a section; the location of a document starts at 0.
         node: loads a node; called once for each ancestor.
         parent: the node that lists the given one among its children, or None.
 
     Raises:
-        InvalidInputError: the part belongs to no document, as where its parents run in a circle.
+        InvalidInputError: the part belongs to no document, for example because its parents form a
+            cycle.
         CorruptError: a parent does not list its child.
     """
     part = node(part_id)

@@ -1,9 +1,8 @@
 """Nodes: the facts, passages, sections and documents of the graph.
 
-A document's whole text is held by no one: a parent lists its `children` in order, each with the
-source text that stands before it (`lead`) and the size of its own source, and ends with `tail`.
-Text, path and span of a part are computed from its parents, so an edit above a passage does not
-touch it.
+No node holds a document's whole text: a parent lists its `children` in order, each with the source
+text before it (`lead`) and the size of its own source, and ends with `tail`. Text, path and span of
+a part are computed from its parents, so an edit above a passage does not touch it.
 
 Spec: format 5.1.
 """
@@ -29,7 +28,7 @@ from ibidem.objects.ids import NodeId
 
 @block_of(NODE)
 class Node(Block):
-    """One node. Empty text and None are the same for every optional field."""
+    """One node. For every optional field, empty text is the same as None."""
 
     CID: ClassVar[type[NodeCid]] = NodeCid
 
@@ -40,9 +39,10 @@ class Node(Block):
     context_sentence: str | None = None
     props: Mapping[str, Any] = field(default_factory=empty)
     content: bytes | tuple[BlobCid, ...] | None = None
-    """Up to CONTENT_INLINE_BYTES_MAX bytes, or the raw blocks that `split_content` made of more."""
+    """Up to CONTENT_INLINE_BYTES_MAX bytes, or the raw blocks into which `split_content` split
+    longer content."""
     key: tuple[str, Any] | None = None
-    """(namespace, key) from which `id` was derived, where it was."""
+    """The (namespace, key) from which `id` was derived, if it was."""
     children: tuple[Child, ...] = ()
     tail: str = ""
     """Source text after the last child."""
@@ -60,8 +60,8 @@ def split_content(
     """Splits content for `Node.content`.
 
     Returns:
-        What goes into the node, and the raw blocks to store with it: nothing to store up to
-        CONTENT_INLINE_BYTES_MAX bytes, else parts of CONTENT_PART_BYTES, the last one shorter.
+        The value for the node, and the raw blocks to store with it: none for up to
+        CONTENT_INLINE_BYTES_MAX bytes, otherwise parts of CONTENT_PART_BYTES, the last one shorter.
 
     Raises:
         InvalidInputError: kind `limit-exceeded`: more than CONTENT_BYTES_MAX bytes.

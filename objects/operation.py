@@ -1,4 +1,4 @@
-"""Operations: the local log of views, which is what undo walks.
+"""Operations: the local log of views, along which undo walks.
 
 Spec: format 5.10.
 """

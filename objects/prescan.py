@@ -1,7 +1,7 @@
 """A strict, iterative check of a foreign block before any library sees it.
 
-Walks the bytes once without recursion and without building anything, so that neither depth nor a
-declared length can cost memory. What it lets through is canonical in all but the validity of UTF-8,
+It walks the bytes once without recursion and without building anything, so that neither depth nor a
+declared length can cost memory. A block that passes is canonical except perhaps for invalid UTF-8,
 which decoding checks; `codec.decode_foreign` proves the whole by encoding the value again.
 
 Spec: format 4.
@@ -28,9 +28,9 @@ def prescan(block: bytes) -> None:
     """Raises `CorruptError` unless `block` is one well-formed item within the limits.
 
     Raises:
-        CorruptError: `limit-exceeded` for size and depth, `non-canonical` for what CBOR allows and
-            DAG-CBOR does not, `corrupt` for truncation, trailing bytes and a length or count that
-            cannot fit. The message has the offset.
+        CorruptError: `limit-exceeded` for size and depth, `non-canonical` for forms that CBOR
+            allows and DAG-CBOR does not, `corrupt` for truncation, trailing bytes and a length or
+            count that cannot fit. The message has the offset.
 
     Spec: format 4.
     """
@@ -58,7 +58,7 @@ def prescan(block: bytes) -> None:
         major = initial >> 5
         key = last_key[-1]
         if key is not None and not left & 1:
-            # Most keys are short: what follows is `_read_key` for those that are well.
+            # Most keys are short: this is `_read_key` inlined for valid short keys.
             stop = position + initial - 0x5F
             if 0x60 <= initial < 0x78 and stop <= size:
                 found = (initial - 0x60, block[position + 1 : stop])
@@ -68,7 +68,7 @@ def prescan(block: bytes) -> None:
             position, last_key[-1] = _read_key(block, position, initial, key)
             continue
         if major == 2 or major == 3:
-            # Most strings have a short head: what follows is the rest of the loop for those.
+            # Most strings have a short head: this is the rest of the loop for them.
             low = initial & 0x1F
             if low < 24:
                 stop = position + 1 + low
@@ -207,7 +207,7 @@ def _skip_tag_or_simple(block: bytes, position: int, initial: int) -> int:
 
 
 def _foreign_link(block: bytes, position: int) -> str | None:
-    """Returns what a link of another system says, None where the tag holds no CID."""
+    """Returns a description of a link of another system, None if the tag holds no CID."""
     if (
         block[position : position + 3] != _LINK_HEAD[:3]
         or block[position + 4 : position + 5] != b"\0"

@@ -1,8 +1,9 @@
-r"""Text of strangers, written so that it can neither steer a terminal nor pass for something else.
+r"""Escapes untrusted text, so that it can neither control a terminal nor be mistaken for other
+output.
 
 Control characters (C0, DEL, C1: escape sequences, a carriage return that overwrites a line, a bell)
-are shown as escapes, and so are characters that nobody sees and that turn the direction of text or
-join and part words. There is one list of them for all that the program writes.
+are shown as escapes, and so are invisible characters that change the direction of text or join and
+separate words. One list of them serves all output of the program.
 """
 
 from __future__ import annotations
@@ -34,21 +35,20 @@ def printable_line(text: str) -> str:
 
 
 def one_line(text: str, *, width: int | None = None) -> str:
-    """Returns `text` printable on one line, line breaks as blanks, cut to `width` characters with
-    an ellipsis."""
+    """Returns `text` printable on one line, with line breaks as spaces, truncated to `width`
+    characters with an ellipsis."""
     flat = printable(_LINE_BREAKS.sub(" ", text)).strip()
     return flat if width is None or len(flat) <= width else flat[: width - 1].rstrip() + "…"
 
 
 def printable_json(text: str) -> str:
-    """Returns JSON with the unsafe characters that JSON lets stand in a text as its own escapes:
-    another spelling of the same value."""
+    """Returns the same JSON value with unsafe characters in strings written as JSON escapes."""
     return _UNSAFE_IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def moment(microseconds: int, *, seconds_only: bool = False) -> str:
-    """Returns a time in UTC as ISO 8601, to the second where it is whole, or where that will do;
-    one that no calendar has as the number that it is."""
+    """Returns a time in UTC as ISO 8601, without a fraction if it is whole seconds or
+    `seconds_only`; a time outside the calendar's range is returned as its number."""
     seconds, rest = divmod(microseconds, 1_000_000)
     fraction = f".{rest:06d}" if rest and not seconds_only else ""
     try:

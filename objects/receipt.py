@@ -1,7 +1,7 @@
-"""The block of a receipt: what every reader must find in one, whatever version answered.
+"""The block of a receipt: the fields that every receipt has, whatever version answered.
 
-What the query and the items mean is read in `retrieve`, which knows the semantics; here is what
-keeping, copying and verifying a receipt needs.
+The query and the items are interpreted in `retrieve`, which knows the semantics; this module has
+what is needed to keep, copy and verify a receipt.
 
 Spec: format 5.11, retrieval 10.
 """
@@ -19,7 +19,7 @@ from ibidem.objects.fields import RECEIPT
 
 @block_of(RECEIPT)
 class ReceiptBlock(Block):
-    """A receipt as it is kept and copied."""
+    """A receipt in the form in which it is kept and copied."""
 
     CID: ClassVar[type[ReceiptCid]] = ReceiptCid
 
@@ -34,7 +34,7 @@ class ReceiptBlock(Block):
     notes_head: CommitCid | None = None
     rerank: Mapping[str, Any] | None = None
     text_digest: bytes | None = None
-    """Keyed blake3 of the query's text, which is then left out."""
+    """Keyed blake3 of the query's text, which is then omitted."""
     extra: Mapping[str, Any] = field(default_factory=empty)
 
     @property

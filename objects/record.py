@@ -1,10 +1,10 @@
 """Records: frozen dataclasses with slots that are quick to define.
 
-`dataclasses` writes, compiles and runs six methods for every class, half a millisecond; a process
-that answers one question defines ninety classes and then ends. A record compiles `__init__` alone:
-its other methods are functions over the names of its fields. In all else a record is what
-`@dataclass(frozen=True, slots=True)` makes, also for `dataclasses.fields` and `replace`; tests
-compare the two.
+`dataclasses` generates, compiles and runs six methods for every class, which takes half a
+millisecond; a process that answers one question defines ninety classes and then ends. A record
+compiles only `__init__`: its other methods are functions over the names of its fields. In all other
+respects a record equals a `@dataclass(frozen=True, slots=True)`, also for `dataclasses.fields` and
+`replace`; tests compare the two.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class Check(NamedTuple):
     call: Callable[[Any], Any]
     """Returns the value to set, or raises."""
     exact: type | None = None
-    """Values of this very type are set as they are, and so is the default."""
+    """Values of exactly this type are set unchecked, and so is the default."""
     is_filled: bool = False
-    """Whether that holds only for those that are not empty."""
+    """Whether only non-empty values of type `exact` are set unchecked."""
 
 
 _NO_CHECKS: Mapping[str, Check] = MappingProxyType({})
@@ -41,13 +41,14 @@ def record(*, eq: bool = ..., checks: Mapping[str, Check] = ...) -> Callable[[Cl
 def record(
     defined: Any = None, /, *, eq: bool = True, checks: Mapping[str, Check] = _NO_CHECKS
 ) -> Any:
-    """Makes a class a frozen dataclass with slots.
+    """Turns a class into a frozen dataclass with slots.
 
     Args:
-        defined: the class; its fields are named as for `dataclasses`, without `kw_only` and
+        defined: the class; its fields are declared as for `dataclasses`, without `kw_only` and
             `InitVar`.
-        eq: whether equality and the hash are those of the fields; otherwise they stay as they are.
-        checks: what the constructor checks, by field; before `__post_init__`.
+        eq: whether equality and hash are derived from the fields; otherwise they are left
+            unchanged.
+        checks: the constructor's checks by field, which run before `__post_init__`.
     """
     if defined is None:
         return lambda defined: _made(defined, eq=eq, checks=checks)
@@ -74,7 +75,8 @@ def _made(defined: type, *, eq: bool, checks: Mapping[str, Check]) -> type:
 
 
 def _init(made: type, fields: Sequence[dataclasses.Field[Any]], checks: Mapping[str, Check]) -> Any:
-    """Returns a constructor that sets each slot itself: nothing else can."""
+    """Returns a constructor that sets each slot directly, which is the only way in a frozen
+    class."""
     scope: dict[str, Any] = {"_absent": _ABSENT}
     arguments, lines = [], []
     for field in fields:
@@ -104,7 +106,7 @@ def _init(made: type, fields: Sequence[dataclasses.Field[Any]], checks: Mapping[
 
 
 def _checked(field: dataclasses.Field[Any], check: Check, scope: dict[str, Any]) -> str:
-    """Returns the expression of an argument after its check, a call only where one is needed."""
+    """Returns the expression for a checked argument, which calls the check only if needed."""
     name = field.name
     scope[f"_check_{name}"], scope[f"_type_{name}"] = check.call, check.exact
     accepted = []
@@ -117,7 +119,7 @@ def _checked(field: dataclasses.Field[Any], check: Check, scope: dict[str, Any])
 
 
 def _values(names: Sequence[str]) -> Callable[[object], tuple[Any, ...]]:
-    """Returns what reads some fields into a tuple."""
+    """Returns a function that reads the named fields of an object into a tuple."""
     if len(names) > 1:
         return attrgetter(*names)
     return lambda one: tuple(getattr(one, name) for name in names)

@@ -1,4 +1,4 @@
-"""Roots: the state of the graph and nothing else.
+"""Roots: one state of the graph and nothing else.
 
 No time, no author: the same facts give the same root whatever the order of writing.
 
@@ -27,15 +27,15 @@ class Family:
     kind: str
     """The kind of the values."""
     noun: str
-    """What messages call a value."""
+    """The noun for a value in messages."""
     is_named: bool = False
-    """Whether there is one tree for each model or vocabulary, by its name."""
+    """Whether there is one tree per model or vocabulary, by name."""
     is_attached: bool = False
-    """Whether a value belongs to the node that it stands under."""
+    """Whether a value belongs to the node whose id is its key."""
 
 
 TreeName = tuple[str, str]
-"""Names a tree of a root: its family, and the model or vocabulary under it, "" where the family has
+"""The name of a tree of a root: its family, and its model or vocabulary, "" if the family has only
 one tree."""
 
 FAMILIES = (
@@ -48,7 +48,7 @@ FAMILIES = (
 )
 """Every tree that a root has, in the order in which they are listed."""
 VECTOR_FAMILIES = tuple(family for family in FAMILIES if family.is_named)
-"""Those with one tree for each model or vocabulary."""
+"""The families with one tree per model or vocabulary."""
 NOUNS = {family.name: family.noun for family in FAMILIES}
 VALUE_KINDS = {family.name: family.kind for family in FAMILIES}
 """The kind of the values of each tree of a root."""
@@ -56,7 +56,7 @@ VALUE_KINDS = {family.name: family.kind for family in FAMILIES}
 
 @block_of(ROOT)
 class Root(Block):
-    """The trees of one state: from ids to blocks of the kind that the field names."""
+    """The trees of one state; each maps ids to blocks of the kind that the field names."""
 
     CID: ClassVar[type[RootCid]] = RootCid
 
@@ -65,11 +65,11 @@ class Root(Block):
     tombstones: TreeCid
     conflicts: TreeCid
     vectors: Mapping[str, TreeCid] = field(default_factory=empty)
-    """Model name to tree; a tree that is empty is left out by whoever makes the root."""
+    """Model name to tree; the code that builds a root omits empty trees."""
     sparse: Mapping[str, TreeCid] = field(default_factory=empty)
     """Vocabulary name to tree, likewise."""
     config: Mapping[str, Any] = field(default_factory=empty)
-    """What an answer depends on; `config.Config` reads it."""
+    """Settings on which an answer depends; `config.Config` reads them."""
     requires: tuple[str, ...] = ()
     """Features without which the root must not be read, ascending."""
     extra: Mapping[str, Any] = field(default_factory=empty)
@@ -80,11 +80,11 @@ class Root(Block):
         return RootCid.of(self.encode())
 
     def tree(self, family: str, name: str = "") -> TreeCid:
-        """Returns the tree of a family, the empty one where there is none under that name.
+        """Returns a tree of a family, the empty tree if there is none with that name.
 
         Args:
             family: the name of one of FAMILIES.
-            name: of the model or vocabulary, "" in a family that has one tree.
+            name: the model or vocabulary, "" in a family that has only one tree.
         """
         trees = getattr(self, family)
         if isinstance(trees, TreeCid):
@@ -100,10 +100,11 @@ class Root(Block):
         }
 
     def with_trees(self, trees: Mapping[TreeName, TreeCid]) -> Root:
-        """Returns the root with some trees, by family and name, in the place of its own.
+        """Returns the root with some of its trees replaced.
 
         Args:
-            trees: an empty one under a name takes the name away.
+            trees: the new trees by family and name; an empty tree of a model or vocabulary removes
+                that name.
         """
         changes: dict[str, Any] = {}
         for (family, name), tree in trees.items():

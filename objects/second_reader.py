@@ -1,9 +1,9 @@
 """A second opinion on a block: `dag-cbor`, which shares no code with our codec, reads it too.
 
 Our codec and its optional engine are tested against each other and against `dag-cbor`, but a fault
-of a build, of memory or of a library that was upgraded since shows only on real blocks. Two readers
-that were written apart are unlikely to make the same mistake. The package is loaded at the first
-block; it is written in Python, and some fifty times slower than ours.
+of a build, of memory or of a library that was upgraded later shows only on real blocks. Two readers
+that were written independently are unlikely to make the same mistake. The package is loaded at the
+first block; it is written in Python, and some fifty times slower than ours.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from ibidem.objects.errors import CorruptError
 
 
 def disagreement(block: bytes) -> str | None:
-    """Returns where `dag-cbor` reads or writes a DAG-CBOR block unlike our codec; None: nowhere.
+    """Returns where `dag-cbor` reads or writes a DAG-CBOR block differently from our codec, None if
+    nowhere.
 
     Args:
         block: a block that our codec reads; raw blocks have no form to disagree on.

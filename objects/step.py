@@ -1,8 +1,9 @@
 """Steps: one thing that an agent did in a recorded run, linked to the step before it.
 
-A run is a chain, so the last step's CID stands for all of it. A step holds what is needed to do the
-same again without asking anybody: roots to read, receipts to ask again, and what others answered.
-A commit stands in it as its block: the step needs the commit, not the history behind it.
+A run is a chain, so the CID of the last step identifies the whole run. A step holds what is needed
+to repeat it without external calls: the roots to read, the receipts to replay, and the recorded
+answers of tools and models. It contains a commit as the bytes of its block: the step needs the
+commit, not the history behind it.
 
 Spec: format 5.12.
 """
@@ -27,23 +28,23 @@ class Step(Block):
     CID: ClassVar[type[StepCid]] = StepCid
 
     action: str
-    """What was done, such as "retrieve"; not empty."""
+    """The name of the action, such as "retrieve"; not empty."""
     index: int
-    """How many steps came before."""
+    """Number of steps before this one."""
     time: int = 0
     """Microseconds since 1970 UTC."""
     name: str = ""
-    """Of the run in its first step, of the tool in an event."""
+    """Name of the run in its first step, of the tool in an event."""
     previous: StepCid | None = None
-    """The step before; None in the first one alone."""
+    """The step before; None only in the first step."""
     receipt: ReceiptCid | None = None
     commit: bytes | None = None
     """The block of a commit."""
     root: RootCid | None = None
     request: Content = None
-    """What was asked: the canonical bytes of a value, in parts as a node's content is."""
+    """The request: the canonical bytes of a value, split into parts like a node's content."""
     answer: Content = None
-    """What was answered, likewise."""
+    """The answer, in the same form."""
     extra: Mapping[str, Any] = field(default_factory=empty)
 
     def __post_init__(self) -> None:

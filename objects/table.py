@@ -1,9 +1,9 @@
 """The table of a block kind: its fields, in the order in which they are read.
 
-A `Field` is one row: its name, its `Type`, whether it may be left out, whether the block needs what
-it links to, and whether it holds words that somebody wrote. A `Type` says how a value is checked,
-read and written, so that a `Block` has no code of its own for a field. What depends on several
-fields at once is checked in the `__post_init__` of the value.
+A `Field` is one row: its name, its `Type`, whether it may be omitted, whether the block needs the
+blocks that it links to, and whether it holds text that a person wrote. A `Type` defines how a value
+is checked, read and written, so that a `Block` has no code of its own for a field. Conditions on
+several fields at once are checked in the `__post_init__` of the value.
 
 Reading and writing are compiled from the table when the first block of the kind is read or written:
 a loop over fields takes up to twice as long, and a process that answers one question meets few
@@ -24,7 +24,7 @@ from ibidem.objects.errors import CorruptError, ErrorKind
 from ibidem.objects.record import Check, record
 
 HEADER = ("kind", "v")
-"""What every block has, whatever its table."""
+"""Fields that every block has, whatever its table."""
 
 
 def texts_in(value: object) -> Iterator[bytes]:
@@ -43,27 +43,27 @@ def texts_in(value: object) -> Iterator[bytes]:
 
 @record
 class Type:
-    """What a field may hold."""
+    """The type of a field: how its values are checked, read and written."""
 
     check: Callable[[str, str, Any], Any] | None = None
-    """(kind, field, value) to the value that is kept; raises `InvalidInputError`. None where the
-    value checks the field itself, or anything is right."""
+    """(kind, field, value) to the value that is kept; raises `InvalidInputError`. None if the value
+    checks the field itself, or if any value is valid."""
     exact: type | None = None
-    """Values of this very type pass unchecked, and so does the default of the field."""
+    """Values of exactly this type pass unchecked, and so does the default of the field."""
     is_filled: bool = False
-    """Whether of those only the ones that are not empty pass unchecked."""
+    """Whether only non-empty values of type `exact` pass unchecked."""
     read: Callable[[str, str, Any], Any] | None = None
-    """(kind, field, decoded value) to the value; None where it is the same."""
+    """(kind, field, decoded value) to the value; None if they are the same."""
     write: Callable[[Any], Any] | None = None
-    """The value to what the codec writes; None where it is the same."""
+    """The value to the one that the codec writes; None if they are the same."""
     is_left_out: Callable[[Any], bool] = not_
-    """Whether an optional field of that value is left out of the block."""
+    """Whether an optional field with that value is omitted from the block."""
     may_be_empty: bool = False
-    """Whether an optional field may stand in a block empty; otherwise readers refuse it."""
+    """Whether a block may contain an optional field that is empty; otherwise readers reject it."""
     texts: Callable[[Any], Iterator[bytes]] = texts_in
-    """The words in a decoded value."""
+    """The texts in a decoded value."""
     json: Callable[[Any], Any] | None = None
-    """The value to what JSON tells of it; None where it is the same."""
+    """The value to its JSON form; None if they are the same."""
 
 
 @record
@@ -73,16 +73,16 @@ class Field:
     name: str
     type: Type
     optional: bool = False
-    """Whether it is left out when empty."""
+    """Whether it is omitted when empty."""
     link: bool = False
-    """Whether the block is only whole with what the field links to."""
+    """Whether the block is complete only with the blocks that the field links to."""
     text: bool = True
-    """Whether it may hold words that somebody wrote: erasure looks for them everywhere."""
+    """Whether it may hold text that a person wrote, which erasure searches for everywhere."""
     indexed: bool = False
-    """Whether the text of a node can be made of it; in new repositories it is, unless their
+    """Whether it can be part of a node's text; in new repositories it is, unless their
     configuration names other fields."""
     json_name: str | None = ""
-    """What JSON calls it, "" where that is its own name; None where JSON leaves it out."""
+    """Its name in JSON: "" for the field's own name, None if JSON omits the field."""
 
 
 class Table:
@@ -91,12 +91,12 @@ class Table:
     def __init__(
         self, kind: str, *fields: Field, version: int = FORMAT_VERSION, is_record: bool = False
     ) -> None:
-        """Names the kind, its fields in the order in which they are read, and the `v` that has
-        them.
+        """Takes the kind, its fields in the order in which they are read, and the `v` of blocks
+        with these fields.
 
         Args:
-            is_record: whether blocks of the kind record what was asked and answered: one that
-                quotes an erased node is destroyed. Others that quote it stay, and are named.
+            is_record: whether blocks of the kind record requests and answers: one that quotes an
+                erased node is destroyed. Blocks of other kinds that quote it are kept and reported.
         """
         self.kind, self.version = kind, version
         self.fields = fields
@@ -109,14 +109,15 @@ class Table:
 
     @cached_property
     def optional(self) -> frozenset[str]:
-        """The fields that are left out when empty, and that a reader refuses empty."""
+        """The fields that are omitted when empty; a reader rejects a block that contains one
+        empty."""
         return frozenset(
             field.name for field in self.fields if field.optional and not field.type.may_be_empty
         )
 
     @property
     def links(self) -> tuple[str, ...]:
-        """The fields that link to what the block needs."""
+        """The fields that link to blocks that the block needs."""
         return tuple(field.name for field in self.fields if field.link)
 
     @property
@@ -134,11 +135,11 @@ class Table:
 
     @cached_property
     def read(self) -> Callable[[dict[str, Any]], dict[str, Any]]:
-        """Takes the known fields out of a decoded block without its header, and returns the
-        arguments of the value's constructor: what is not known is in `extra`.
+        """Removes the known fields from a decoded block without its header, and returns the
+        arguments of the value's constructor; unknown fields are in `extra`.
 
-        It raises `KeyError` for a field that is missing and `CorruptError` for one that is spelled
-        out empty or of another form. Compiled as `write` is.
+        It raises `KeyError` for a missing field and `CorruptError` for one that is present but
+        empty or has the wrong form. It is compiled like `write`.
         """
         scope: dict[str, Any] = {"_numbers": (int, float), "_refuse": self._refuse_empty}
         body = ["known = {}", "take = fields.pop"]
@@ -182,8 +183,8 @@ class Table:
         return _compiled("write(value)", ["fields = {}", *body, "return fields"], scope)
 
     def json(self, value: object) -> dict[str, Any]:
-        """Returns what JSON tells of a value: every field, empty or not, but those that it leaves
-        out."""
+        """Returns the JSON form of a value: every field, empty or not, except those that JSON
+        omits."""
         shown = {}
         for field in self.fields:
             if field.json_name is not None:
@@ -194,7 +195,7 @@ class Table:
         return shown
 
     def texts(self, fields: Mapping[str, Any]) -> Iterator[tuple[Field | None, bytes]]:
-        """Yields the words in a decoded block, each with its field; None for one that is not known,
+        """Yields the texts in a decoded block, each with its field; None for an unknown field,
         which may hold anything."""
         known = {field.name: field for field in self.fields}
         for name, value in fields.items():

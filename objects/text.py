@@ -1,4 +1,4 @@
-"""The text of a node: what is indexed, embedded, and compared to tell a stale vector.
+"""The text of a node, which is indexed, embedded, and compared to detect stale vectors.
 
 Spec: format 5.1.
 """
@@ -14,17 +14,17 @@ from ibidem.objects.fields import NODE
 from ibidem.objects.node import Node
 
 TEXT_FIELDS = tuple(field.name for field in NODE.fields if field.indexed)
-"""The fields that a node's text can be made of, in the default order."""
+"""The fields that can be part of a node's text, in the default order."""
 
 
 def node_text(node: Node, fields: Sequence[str], content: bytes | None) -> str:
     """Returns the named fields that exist, in that order, joined by a line feed.
 
     Args:
-        node: whose text it is.
+        node: the node whose text is returned.
         fields: names out of TEXT_FIELDS, and "props.NAME" for a text property.
-        content: the node's content, read from its raw blocks where it is long; left out of the text
-            when it is None, not valid UTF-8 or has a NUL in it.
+        content: the node's content, read from its raw blocks if it is long; omitted from the text
+            if it is None, is not valid UTF-8 or contains a NUL.
 
     Returns:
         The text; empty when no field exists.
@@ -55,7 +55,7 @@ def text_digest(text: str) -> bytes:
 
 
 def content_text(content: bytes | None) -> str | None:
-    """Returns content as text, or None when it is not UTF-8 or has a NUL in it."""
+    """Returns content as text, or None if it is not UTF-8 or contains a NUL."""
     if content is None or b"\x00" in content:
         return None
     try:

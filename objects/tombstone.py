@@ -1,6 +1,6 @@
-"""Tombstones: a node that is hidden in the root that carries one, and onward.
+"""Tombstones: marks that hide a node from the root that contains them onwards.
 
-Time and author are those of its commit. Older roots answer as before.
+Time and author of a tombstone are those of its commit. Answers from older roots do not change.
 
 Spec: format 5.5.
 """

@@ -1,10 +1,10 @@
 """Vectors of nodes: dense ones under a model, sparse ones under a vocabulary.
 
-`of` is the digest of the text that the vector was made from. Whether a vector is stale is computed
-by comparing it with the node's text of today, never stored.
+`of` is the digest of the text that the vector was made from. Whether a vector is stale is never
+stored but computed, by comparing `of` with the digest of the node's current text.
 
-Components are finite. numpy is imported where arrays are made, so that importing this module is
-cheap.
+Components are finite. numpy is imported only where arrays are created, so that importing this
+module is cheap.
 
 Spec: format 5.3, 5.4.
 """
@@ -44,7 +44,7 @@ class NodeVector(Block):
         raise NotImplementedError
 
     def check_components(self) -> None:
-        """Raises `InvalidInputError` where the columns have the right sizes and wrong numbers."""
+        """Raises `InvalidInputError` if columns of the right size contain invalid numbers."""
         raise NotImplementedError
 
 
@@ -100,12 +100,12 @@ class Vector(NodeVector):
 
         Args:
             array: (d,) numbers, finite after conversion to `dtype`; int8 is never scaled, so it
-                wants integers.
+                requires integers.
             of: digest of the text, see `text.text_digest`.
             dtype: component type to store.
 
         Raises:
-            InvalidInputError: another shape, or a component that `dtype` does not hold.
+            InvalidInputError: wrong shape, or a component that `dtype` cannot represent.
         """
         import numpy as np
 
@@ -136,7 +136,8 @@ class Vector(NodeVector):
         return cls(dtype, len(stored), of, stored.tobytes())
 
     def encode(self) -> bytes:
-        """Returns the block's bytes, which differ from those of its like in two places only."""
+        """Returns the block's bytes; those of vectors with the same `dtype` and `dim` differ only
+        in `of` and `data`."""
         if self.extra:
             return codec.encode(self.to_map())
         before_of, before_data, end = _frame(self.dtype, self.dim)
@@ -144,8 +145,8 @@ class Vector(NodeVector):
 
     @classmethod
     def like(cls, model: Vector, block: bytes) -> Self | None:
-        """Returns the vector in a block that differs from the one of `model` in the digest and the
-        components alone, and so is as canonical; None for any other block."""
+        """Returns the vector in a block that differs from the block of `model` only in the digest
+        and the components, and is therefore equally canonical; None for any other block."""
         before_of, before_data, end = _frame(model.dtype, model.dim)
         of_start = len(before_of)
         of_stop = of_start + DIGEST_BYTES
@@ -182,7 +183,7 @@ class Vector(NodeVector):
 
     @property
     def numpy_dtype(self) -> str:
-        """The type of the components in `data`, as numpy writes it."""
+        """The type of the components in `data`, in numpy's notation."""
         return _NUMPY[self.dtype]
 
     @property
@@ -292,7 +293,8 @@ VECTORS: Mapping[str, type[NodeVector]] = {cls.KIND: cls for cls in (Vector, Spa
 
 @lru_cache(maxsize=64)
 def _frame(dtype: str, dim: int) -> tuple[bytes, bytes, bytes]:
-    """Returns what stands before `of`, before `data` and after it in a vector without `extra`."""
+    """Returns the bytes before `of`, between `of` and `data`, and after `data` in a vector without
+    `extra`."""
     of, data = b"\xff" * DIGEST_BYTES, bytes(dim * DTYPE_BYTES[dtype])
     block = codec.encode_ordered(Vector(dtype, dim, of, data).to_map())
     end = codec.encode_ordered({"kind": "vector", "dtype": dtype})[1:]

@@ -1,7 +1,8 @@
-"""Checks one block by itself: what import, fetch and `repo fsck` do before they believe it.
+"""Checks one block by itself, as import, fetch and `repo fsck` do before they trust it.
 
-A block that passes has the hash of its CID, is canonical, is of a known kind and version, and is
-written in the only form that its value has. What its links lead to is checked by following them.
+A block that passes has the hash of its CID, is canonical, is of a known kind and version, and has
+the only form that its value may have. The blocks that it links to are checked by following the
+links.
 
 Spec: format 4, 5, 8.
 """
@@ -48,11 +49,11 @@ VALUES: dict[str, type[Block]] = dict(VECTORS) | {
         Step,
     )
 }
-"""The class of each kind that is a value; trees and results are read in their own rooms."""
+"""The class of each kind that is a value; trees and results are read by their own packages."""
 
 
 def verify_block(cid: Cid, block: bytes) -> None:
-    """Raises unless `block` belongs to `cid` and is well-formed in every respect of its own.
+    """Raises unless `block` belongs to `cid` and is itself well-formed in every respect.
 
     Raises:
         CorruptError: `hash-mismatch`, `limit-exceeded`, `non-canonical`, or `corrupt` naming the
@@ -109,15 +110,16 @@ def read_foreign(block: bytes) -> Block | None:
 
 
 _last_vector: list[Vector] = []
-"""The vector that was read last: most blocks are vectors, and most of these like the one before."""
+"""The vector that was read last: most blocks are vectors, and most vectors resemble the one
+before."""
 
 
 def _read_well(block: bytes) -> Block | None:
-    """Returns the value in a block that passes every check, found in fewer steps than it takes to
-    tell what is wrong; None where that is still to be told.
+    """Returns the value in a block that passes every check, by a path that is shorter than the one
+    that identifies errors; None if the block must go through the longer path.
 
-    What the encoder of a value gives is canonical: a block that is equal to it needs no other
-    proof, and need not be encoded a second time from its fields.
+    The encoder of a value writes canonical bytes: a block that equals them needs no other proof and
+    need not be encoded a second time from its fields.
     """
     for last in _last_vector:
         if (vector := Vector.like(last, block)) is not None:
@@ -131,7 +133,7 @@ def _read_well(block: bytes) -> Block | None:
     try:
         value = VALUES[kind].from_map(fields)
         is_well = value.encode() == block
-    except Exception:  # whatever it is, the other way names it
+    except Exception:  # the longer path identifies the error
         return None
     if not is_well:
         return None

@@ -1,7 +1,7 @@
 """Refs and views: where the branches and tags of a repository point.
 
-A view is the whole of that at one moment. Both carry a sequence number and the previous value, so
-that a history that went A, B, A is not taken for one that stayed at A.
+A view is the state of all refs at one moment. Both contain a sequence number and the previous
+value, so that a history A, B, A is not mistaken for one that stayed at A.
 
 Spec: format 5.8, 5.9.
 """
@@ -25,24 +25,24 @@ from ibidem.objects.cid import (
 from ibidem.objects.fields import REF, VIEW
 
 RUNS, RECEIPTS = "runs/", "receipts/"
-"""First parts of the names of refs that point to steps and to receipts; all others point to
+"""Prefixes of the names of refs that point to steps and to receipts; all other refs point to
 commits."""
 
 
 @block_of(REF)
 class Ref(Block):
-    """One name, and what it stands for."""
+    """One name and the object that it points to."""
 
     CID: ClassVar[type[RefCid]] = RefCid
 
     name: str
     """The full name, such as "heads/main"; not empty."""
     target: Any
-    """A CID of the class that the name says, see `target_class`."""
+    """A CID of the class that the name determines, see `target_class`."""
     seq: int = 0
     """How often the ref has moved."""
     previous: Any = None
-    """What it pointed to before, None for nothing."""
+    """The previous target, None if there was none."""
     extra: Mapping[str, Any] = field(default_factory=empty)
 
     def __post_init__(self) -> None:
@@ -68,7 +68,7 @@ class Ref(Block):
 
 @block_of(VIEW)
 class View(Block):
-    """Every ref and erasure at one moment, and the branch that is current."""
+    """Every ref and erasure at one moment, and the current branch."""
 
     CID: ClassVar[type[ViewCid]] = ViewCid
 
@@ -90,7 +90,7 @@ class View(Block):
 
 
 def target_class(name: object) -> type[Cid]:
-    """Returns the class of what a ref of that full name points to."""
+    """Returns the class of the CID that a ref with that full name points to."""
     if isinstance(name, str) and name.startswith(RUNS):
         return StepCid
     if isinstance(name, str) and name.startswith(RECEIPTS):

@@ -1,11 +1,13 @@
-"""The walk over everything that some links lead to, by kind; what is done there, visitors say.
+"""The typed walk over every block reachable from given links; visitors define what is done with
+each.
 
-Garbage collection, `repo fsck` and copies are visitors of this one walk. It knows what each link
-must lead to, so a block of another kind in its place is noticed, and a visitor that does not need
-the bytes of a block keeps it from being read. It goes depth first and reads ahead, many blocks at
-once; who wants all blocks of a store, whatever leads to them, reads these so by `read_blocks`. From
-an operation it goes to its view; `previous` in a view or a ref points back to what an older
-operation holds, and is not followed: so that history which was given up can go.
+Garbage collection, `repo fsck` and copies are visitors of this one walk. The walk knows which kind
+of block each link must lead to, so a block of another kind is detected, and a visitor that does not
+need the bytes of a block can prevent it from being read. It is depth first and reads ahead, many
+blocks at once; `read_blocks` reads all blocks of a store in this way, whether or not a link leads
+to them. From an operation the walk follows the link to its view. `previous` in a view or a ref
+points back to objects that an older operation holds and is not followed, so that discarded history
+can be deleted.
 
 Spec: format 9.
 """
@@ -29,60 +31,62 @@ if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
 
 BATCH_BLOCKS = 128
-"""Blocks that are read together."""
+"""Number of blocks that are read together."""
 TREE = "tree"
 BLOB = "blob"
 ANY = "any"
-"""Whatever kind the block says it is."""
+"""Any kind: the block itself names its kind."""
 RAW_CODEC = RAW_PREFIX[1]
-"""The byte of a CID that tells raw blocks from others."""
+"""The byte of a CID that distinguishes raw blocks from others."""
 LEAVES = frozenset((BLOB, *(kind for kind, table in TABLES.items() if not table.links)))
 """Kinds that need no other block."""
 KEYED = frozenset(("node", "edge"))
-"""Kinds of values that say which key they stand under."""
+"""Kinds of values that contain the key under which a tree stores them."""
 _TARGETS = {"heads": "commit", "tags": "commit", "remotes": "commit", "notes": "commit"}
 _TARGETS |= {"runs": "step", "receipts": "receipt"}
 
 
 class Link(NamedTuple):
-    """One block that is needed, what it must be, and for what."""
+    """A link to a needed block: its CID, the kind that it must have, and the owner that needs
+    it."""
 
     raw: bytes
     """The CID's 36 bytes."""
     kind: str
     of: str = ""
-    """Of a tree: the kind of its values."""
+    """For a tree: the kind of its values."""
     owner: str = ""
-    """The nearest thing with a name that needs it."""
+    """The nearest named object that needs it."""
     key: bytes = b""
-    """The key in a tree that it stands under, where the block must agree with it."""
+    """The key under which a tree stores it, if the block must agree with the key."""
     level: int = -1
-    """Of a block within a tree: its level."""
+    """For a block within a tree: its level."""
 
 
 class Visitor(Protocol):
-    """What is done on a walk."""
+    """The actions of a walk."""
 
     def enter(self, link: Link) -> bool:
-        """Returns whether the block that a link leads to is read; asked as soon as it is found."""
+        """Returns whether to read the block of a link; called as soon as the link is found."""
         ...
 
     def block(self, link: Link, block: bytes) -> Iterable[Link]:
-        """Takes a block; returns the links to follow, in general those of `expand`."""
+        """Processes a block; returns the links to follow, in general those of `expand`."""
         ...
 
     def missing(self, link: Link, error: NotFoundError | CorruptError) -> None:
-        """Takes note that a block is not there or is damaged; may raise."""
+        """Records that a block is missing or damaged; may raise."""
         ...
 
 
 def walk(
     source: Source, starts: Iterable[Link], visitor: Visitor, *, batch: int = BATCH_BLOCKS
 ) -> None:
-    """Shows a visitor the blocks that links lead to, and those that these lead to, depth first.
+    """Passes to a visitor every block that is reachable from `starts`, depth first.
 
     Args:
-        batch: how many blocks are read together at most; raw ones, which may be large, are not.
+        batch: largest number of blocks to read together; raw blocks, which may be large, are read
+            one at a time.
     """
     enter = visitor.enter
     waiting = [link for link in starts if enter(link)]
@@ -108,7 +112,7 @@ def walk(
 def _next(
     first: bytes, waiting: list[Link], ahead: dict[bytes, bytes | IbidemError], batch: int
 ) -> list[bytes]:
-    """Returns the CIDs of what is read next, beginning with one."""
+    """Returns the CIDs of the blocks to read next, starting with `first`."""
     raws = {first: None}
     if first[1] != RAW_CODEC:
         for link in islice(reversed(waiting), batch - 1):
@@ -120,7 +124,8 @@ def _next(
 
 
 def read_many(source: Source, cids: Sequence[Cid]) -> Sequence[bytes | IbidemError]:
-    """Returns the blocks in the order of `cids`, read together; where one cannot be, why."""
+    """Returns the blocks in the order of `cids`, read together; an error in place of one that
+    cannot be read."""
     try:
         return source.get_many(cids)
     except IbidemError as error:
@@ -130,7 +135,8 @@ def read_many(source: Source, cids: Sequence[Cid]) -> Sequence[bytes | IbidemErr
 def read_blocks(
     source: Source, cids: Iterable[Cid], *, batch: int = BATCH_BLOCKS
 ) -> Iterator[tuple[Cid, bytes | IbidemError]]:
-    """Yields blocks with their CIDs, read in batches; where one cannot be, why."""
+    """Yields blocks with their CIDs, read in batches; an error in place of one that cannot be
+    read."""
     waiting = iter(cids)
     while wanted := list(islice(waiting, batch)):
         yield from zip(wanted, read_many(source, wanted), strict=True)
@@ -144,16 +150,17 @@ def _read(source: Source, cid: Cid) -> bytes | IbidemError:
 
 
 def target_kind(ref_name: str) -> str | None:
-    """Returns the kind of block that a ref of that full name points to; None for no such name."""
+    """Returns the kind of block that a ref with that full name points to; None if no ref may have
+    that name."""
     return _TARGETS.get(ref_name.partition("/")[0])
 
 
 def expand(link: Link, block: bytes) -> Iterator[Link]:
-    """Yields what a block needs.
+    """Yields the links to the blocks that a block needs.
 
     Raises:
         FormatError: a kind or version that this program does not know.
-        CorruptError: not a block of the kind that the link says.
+        CorruptError: not a block of the kind that the link requires.
     """
     if link.raw[1] == RAW_CODEC:
         _expect(link, BLOB)
@@ -177,7 +184,7 @@ def expand(link: Link, block: bytes) -> Iterator[Link]:
 
 
 def block_links(block: bytes, owner: str = "") -> Iterator[Link]:
-    """Yields what a block needs, of whatever kind that is; raises as `links` does."""
+    """Yields the links to the blocks that a block of any kind needs; raises as `links` does."""
     for cid in links(block):
         yield Link(cid.raw, BLOB if cid.is_raw else ANY, "", owner)
 
@@ -188,12 +195,12 @@ def _expect(link: Link, found: str) -> None:
 
 
 def kind_problem(found: object, expected: str) -> str:
-    """Returns what is wrong with a block of one kind where one of another is expected."""
+    """Returns the message for a block of one kind where another kind is expected."""
     return f"got a block of kind {found!r:.80}, expected {expected!r} in its place"
 
 
 def wrong_target(found: str, target: Cid, expected: Sequence[str]) -> str:
-    """Returns what is wrong with a ref that points to a block of a kind that it may not."""
+    """Returns the message for a ref that points to a block of a kind that it must not point to."""
     return f"it points to the {found} {target}, expected a {' or '.join(expected)} as its name says"
 
 
@@ -227,7 +234,7 @@ def _ref(fields: Map, owner: str) -> Iterator[Link]:
     name = fields.get("name")
     if not isinstance(name, str) or target_kind(name) is None:
         raise FormatError(f"ref.name: got {name!r:.80}, expected one of {sorted(_TARGETS)}")
-    # What is there is followed, whatever it is: that it is what the name says is `view_check`'s.
+    # The target is followed whatever its kind: `view_check` compares it with the ref's name.
     yield _link(fields.get("target"), "ref.target", ANY, name)
 
 
@@ -252,6 +259,7 @@ _FOLLOWED: Mapping[str, Callable[[Map, str], Iterator[Link]]] = {
     "commit": _commit,
     "root": _root,
 }
-"""By kind, what follows its links where each must lead to a block of a known kind."""
+"""The function that follows the links of a block, for each kind whose links must lead to known
+kinds."""
 EMPTY_RAW = EMPTY_TREE.raw
 """The empty tree reads as empty whether or not its block is here."""

@@ -1,1 +1,1 @@
-"""Bytes by CID, and named cells swapped by compare-and-swap. Knows nothing of graphs."""
+"""Bytes by CID, and named cells changed by compare-and-swap. Nothing here depends on graphs."""

@@ -1,4 +1,4 @@
-"""What everything that is used in a `with` block has in common, such as what holds files."""
+"""Base classes of context managers, such as objects that hold files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ class Ending(ABC):
 
     @abstractmethod
     def _end(self, error: BaseException | None) -> None:
-        """Ends what was begun; `error` is what the block was left with, None where it was not."""
+        """Ends the context; `error` is the exception that left the `with` block, None if there was
+        none."""
 
     def __enter__(self) -> Self:
         return self
@@ -31,7 +32,7 @@ class Closing(Ending):
 
     @abstractmethod
     def close(self) -> None:
-        """Lets go of what is held; closing twice is allowed."""
+        """Releases the resources; closing twice is allowed."""
 
     def _end(self, error: BaseException | None) -> None:
         self.close()

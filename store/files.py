@@ -1,13 +1,13 @@
-"""Files beside the store: written whole or not at all, and changed under a lock.
+"""Files next to the store: written atomically, and changed under a lock.
 
-A file is built under a name of its own, which no other writer has, and gets its real name in one
-step; whoever reads finds the old bytes or the new ones. What is durable is so in the strict sense
-of POSIX: the bytes are synced before the rename, and the folder after it, since a rename alone may
-be undone by a power cut. Where a step fails, the temporary file is removed and the error is ours.
+A file is written under a temporary name that no other writer uses, and gets its real name in one
+step; readers find the old bytes or the new ones. Durable means durable in the strict sense of
+POSIX: the bytes are synced before the rename, and the folder after it, since a power cut may undo a
+rename alone. If a step fails, the temporary file is removed and an error of this library is raised.
 
-What is read, changed and replaced is held under the lock of its folder meanwhile, or two writers
-would each put back what the other has changed. The lock is the file `lock` in the folder; the
-kernel takes it from a process that dies.
+Reading, changing and replacing a file happens under the lock of its folder; otherwise two writers
+could undo each other's changes. The lock is the file `lock` in the folder; the kernel releases it
+when a process dies.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from ibidem.store.lock import writer_lock
 LOCK_FILE = "lock"
 _LOCK_SECONDS = 30.0
 _NAME_CHARACTERS = 40
-"""Of a file's name in that of its temporary file: file systems allow 255 bytes in all."""
+"""Number of characters of a file's name that its temporary name contains: file systems allow 255
+bytes in total."""
 _NO_SYNC = (errno.EACCES, errno.EBADF, errno.EINVAL, errno.ENOTSUP)
 _drafts = itertools.count()
 
@@ -36,18 +37,18 @@ _drafts = itertools.count()
 def whole_file(
     path: Path, *, mode: int = 0o666, is_durable: bool = True, is_new: bool = False
 ) -> Iterator[BinaryIO]:
-    """Yields a file that gets the name `path` when the block has ended without an error.
+    """Yields a file that gets the name `path` when the `with` block ends without an error.
 
     Args:
-        path: in a folder that exists.
-        mode: permissions, less those that the umask takes away; the file has them from the start.
+        path: the final name, in a folder that exists.
+        mode: permissions, reduced by the umask; the file has them from the start.
         is_durable: whether it survives a power cut once the block has ended. Otherwise a power cut
-            may leave anything under the name, so its reader must check what it finds.
-        is_new: whether a file that has the name is an error; otherwise it is replaced.
+            may leave any bytes under the name, so readers must check them.
+        is_new: whether an existing file of that name is an error; otherwise it is replaced.
 
     Raises:
-        InvalidInputError: `is_new`, and something has the name.
-        StorageError: the medium refused. Nothing was changed, unless the last sync of the folder
+        InvalidInputError: `is_new` is set, and the name exists.
+        StorageError: the medium failed. Nothing was changed, unless the last sync of the folder
             failed: then a file that replaced another one stays, and may not survive a power cut.
     """
     draft: Path | None = None
@@ -67,7 +68,7 @@ def whole_file(
             if is_durable:
                 sync_folder(path.parent)
     except OSError as error:
-        # An error of ours that passes through is an OSError too where it is one of the medium.
+        # A StorageError is also an OSError: one that passes through is not wrapped again.
         if isinstance(error, StorageError):
             raise
         raise medium_error(path, error) from error
@@ -84,7 +85,7 @@ def write_file(
     mode: int = 0o666,
     is_durable: bool = True,
 ) -> None:
-    """Writes bytes, or pieces of them, as `whole_file` does; raises as it does."""
+    """Writes bytes, or an iterable of pieces, as `whole_file` does; raises the same errors."""
     with whole_file(path, mode=mode, is_durable=is_durable) as file:
         for piece in (data,) if isinstance(data, bytes) else data:
             file.write(piece)
@@ -111,18 +112,19 @@ def change_file(
     mode: int = 0o666,
     folder_mode: int = 0o777,
 ) -> None:
-    """Replaces a file by what `change` makes of it, while nobody else changes it.
+    """Replaces the content of a file by the result of `change`, under the lock of its folder.
 
-    Durable on return. Where `change` raises, or the medium refuses, the file is what it was.
+    Durable on return. If `change` raises or the medium fails, the file is unchanged.
 
     Args:
-        path: its folder is made where it is missing, the one above it must exist.
-        change: gets the bytes of the file, None if there is none, and returns the new ones; it
-            must not change a file of the same folder by this function.
-        mode: permissions of the file; those of a folder that is made are `folder_mode`.
+        path: the file; its folder is created if it is missing, but the folder above must exist.
+        change: takes the bytes of the file, None if there is none, and returns the new ones; it
+            must not use this function to change a file of the same folder.
+        mode: permissions of the file.
+        folder_mode: permissions of the folder, if it is created.
 
     Raises:
-        StorageError: the medium refused; or, of kind `locked`, another process has the lock.
+        StorageError: the medium failed; kind `locked`: another process holds the lock.
     """
     with folder_lock(path.parent, mode=folder_mode):
         before = read_file(path)
@@ -135,11 +137,11 @@ def change_file(
 
 
 def append_whole(descriptor: int, data: bytes, *, size_bytes: int) -> None:
-    """Appends to an open file, whole or not at all, for a caller that alone writes to it.
+    """Appends to an open file atomically, provided that the caller is its only writer.
 
     Args:
-        descriptor: open to append.
-        size_bytes: of the file before; it has that size again where an `OSError` is raised.
+        descriptor: a file that is open for appending.
+        size_bytes: size of the file before the call, which is restored if an `OSError` is raised.
     """
     try:
         done = os.write(descriptor, data)
@@ -152,16 +154,16 @@ def append_whole(descriptor: int, data: bytes, *, size_bytes: int) -> None:
 
 @contextmanager
 def folder_lock(folder: Path, *, mode: int = 0o777) -> Iterator[None]:
-    """Holds the lock of a folder, which is made where it is missing.
+    """Holds the lock of a folder, which is created if it is missing.
 
     Raises:
-        StorageError: kind `locked` where another process holds it; or the medium refused.
+        StorageError: kind `locked` if another process holds it; or the medium failed.
     """
     lock = folder / LOCK_FILE
     try:
         if not lock.exists():
             folder.mkdir(mode, exist_ok=True)
-            # Also where the folder is there: who made it may have died before this.
+            # Also if the folder exists: its creator may have died before this sync.
             sync_folder(folder.parent)
     except OSError as error:
         raise medium_error(folder, error) from error
@@ -171,11 +173,11 @@ def folder_lock(folder: Path, *, mode: int = 0o777) -> Iterator[None]:
 
 @contextmanager
 def built_whole(target: Path) -> Iterator[Path]:
-    """Yields a folder to build in, which becomes `target` when all went well and vanishes if not.
+    """Yields a temporary folder, which is renamed to `target` on success and removed on an error.
 
     Raises:
         InvalidInputError: `target` exists and is not an empty folder.
-        StorageError: the disk refuses.
+        StorageError: the disk fails.
     """
     building = target.with_name(f".{target.name}.{os.getpid()}.{threading.get_ident()}.new")
     try:
@@ -185,7 +187,7 @@ def built_whole(target: Path) -> Iterator[Path]:
             sync_folder(folder)
         _place(building, target)
     except BaseException as error:
-        import shutil  # brings every compressor along
+        import shutil  # imports every compressor
 
         shutil.rmtree(building, ignore_errors=True)
         if isinstance(error, StorageError) or not isinstance(error, OSError):
@@ -196,7 +198,7 @@ def built_whole(target: Path) -> Iterator[Path]:
 
 
 def sync_folder(path: Path) -> None:
-    """Makes the names in a folder durable, where the system can do that."""
+    """Makes the names in a folder durable, if the system supports it."""
     if os.name == "nt":
         return
     try:
@@ -206,13 +208,13 @@ def sync_folder(path: Path) -> None:
         finally:
             os.close(descriptor)
     except OSError as error:
-        # Some file systems refuse any sync of a folder, and some folders may be written, not read.
+        # Some file systems refuse to sync folders, and some folders are writable but not readable.
         if error.errno not in _NO_SYNC:
             raise
 
 
 def medium_error(path: Path, error: OSError) -> StorageError:
-    """Returns our error for one of the system's, with its `errno`."""
+    """Returns the `StorageError` for an error of the system, with its `errno`."""
     is_missing = error.errno in (errno.ENOENT, errno.ENOTDIR)
     failure = StorageError(
         f"{path}: {error.strerror or error}",
@@ -223,7 +225,8 @@ def medium_error(path: Path, error: OSError) -> StorageError:
 
 
 def _draft(path: Path, mode: int) -> tuple[Path, int]:
-    """Opens a new file beside `path`; a name that another process left behind is passed over."""
+    """Opens a new temporary file next to `path`; names that other processes left behind are
+    skipped."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     flags |= getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
     while True:
@@ -234,7 +237,7 @@ def _draft(path: Path, mode: int) -> tuple[Path, int]:
 
 
 def _name_new(draft: Path, path: Path, *, is_durable: bool) -> None:
-    # A link, unlike a rename, never replaces what somebody else put there meanwhile.
+    # A link, unlike a rename, never replaces a file that another process has created meanwhile.
     try:
         os.link(draft, path)
     except FileExistsError as error:
@@ -253,7 +256,7 @@ def _taken(path: Path) -> InvalidInputError:
 
 
 def _put_back(path: Path, before: bytes | None, mode: int) -> None:
-    """Restores a file whose replacement got its name although it was refused in the end."""
+    """Restores a file after its replacement was renamed but then failed."""
     with suppress(OSError):
         if before is None:
             path.unlink(missing_ok=True)
@@ -262,7 +265,7 @@ def _put_back(path: Path, before: bytes | None, mode: int) -> None:
 
 
 def _make_folder(path: Path) -> None:
-    """Makes a folder with those above it, each of them durable but the last."""
+    """Creates a folder and its missing parents, each of them durable except the last."""
     missing = [folder for folder in path.parents if not folder.exists()]
     path.mkdir(parents=True)
     for folder in missing:
@@ -270,11 +273,11 @@ def _make_folder(path: Path) -> None:
 
 
 def _place(building: Path, target: Path) -> None:
-    """Gives a folder its name, durably; where that fails, the name is free again."""
+    """Renames a folder to its final name, durably; if that fails, the name is free again."""
     building.replace(target)
     try:
         sync_folder(target.parent)
     except OSError:
-        # Nobody was told yet that it is there.
+        # No caller knows of the folder yet.
         target.replace(building)
         raise

@@ -1,7 +1,8 @@
-"""The writer lock: one writer at a time, across threads and processes; who waits can say for whom.
+"""The writer lock: one writer at a time, across threads and processes; an error names the holder.
 
-LMDB has a lock of its own, but it waits for ever and names nobody. This one is held by the kernel,
-so a killed holder never leaves it behind; the pid in the file only serves the error message.
+LMDB has a lock of its own, but waiting for it has no timeout and does not identify the holder. The
+kernel releases this lock when its holder is killed; the pid in the file is used only in the error
+message.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ if sys.platform == "win32":
     import msvcrt
 
     def try_lock(descriptor: int) -> None:
-        """Locks a file at once, or raises `BlockingIOError` or `PermissionError`."""
+        """Locks a file without waiting, or raises `BlockingIOError` or `PermissionError`."""
         os.lseek(descriptor, 4096, os.SEEK_SET)
         msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
 
@@ -35,7 +36,7 @@ else:
     import fcntl
 
     def try_lock(descriptor: int) -> None:
-        """Locks a file at once, or raises `BlockingIOError` or `PermissionError`."""
+        """Locks a file without waiting, or raises `BlockingIOError` or `PermissionError`."""
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def unlock(descriptor: int) -> None:
@@ -44,12 +45,12 @@ else:
 
 
 held: set[int] = set()
-"""Descriptors of lock files that are open, for a child of a fork to close."""
+"""Descriptors of open lock files, which a forked child closes."""
 
 
 @contextmanager
 def writer_lock(path: Path, *, timeout_seconds: float) -> Iterator[None]:
-    """Holds the lock in the file `path`, waiting for it up to `timeout_seconds`.
+    """Holds the lock in the file `path`, after waiting for it up to `timeout_seconds`.
 
     Raises:
         StorageError: kind `locked`, naming the process that holds it.
@@ -114,7 +115,7 @@ def _read_pid(descriptor: int) -> str:
 
 
 def _drop_after_fork() -> None:
-    # Closing a copy does not unlock; an open one would hold the lock of a parent that dies.
+    # Closing a copy does not unlock; an open copy would keep the lock of a parent that dies.
     for descriptor in held:
         os.close(descriptor)
     held.clear()

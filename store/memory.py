@@ -1,6 +1,6 @@
 """A store in memory: the reference, and the strictest of all backends.
 
-It refuses whatever any backend may refuse, so that code tested on it runs on the others.
+It rejects everything that any backend may reject, so that code tested on it runs on the others.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class MemoryStore(Closing):
         self.guard: Guard = Unguarded()
 
     def get(self, cid: Cid) -> bytes:
-        """Returns the block, hashed again: the strictest store promises no less than a disk."""
+        """Returns the block after checking its hash, as a store on disk does."""
         self._check_open()
         block = self._blocks.get(cid)
         if block is None:
@@ -48,7 +48,7 @@ class MemoryStore(Closing):
         return [self.get(cid) for cid in cids]
 
     def has(self, cid: Cid) -> bool:
-        """Returns whether the block is here."""
+        """Returns whether the block is stored."""
         self._check_open()
         return cid in self._blocks
 
@@ -57,7 +57,7 @@ class MemoryStore(Closing):
         self.publish(blocks, {})
 
     def cell(self, name: str) -> bytes | None:
-        """Returns the value of a cell, None when there is no such cell."""
+        """Returns the value of a cell, None if there is no such cell."""
         self._check_open()
         check_cell(name)
         return self._cells.get(name)
@@ -103,7 +103,8 @@ class MemoryStore(Closing):
         yield from found
 
     def delete(self, cids: Iterable[Cid], *, cells: Mapping[str, bytes | None] = NO_CELLS) -> int:
-        """Deletes blocks, while the cells hold what is expected; returns how many were here."""
+        """Deletes blocks, provided that the cells hold the expected values; returns how many were
+        stored."""
         self._check_open()
         with self._lock:
             for name, expected in cells.items():
@@ -116,12 +117,12 @@ class MemoryStore(Closing):
         self._check_open()
 
     def scrub(self) -> int:
-        """Overwrites nothing: what was deleted from memory is not kept."""
+        """Overwrites nothing: deleted blocks are not kept in memory."""
         self._check_open()
         return 0
 
     def stats(self) -> StoreStats:
-        """Returns what the store holds, in numbers."""
+        """Returns the counts and sizes of the store."""
         self._check_open()
         with self._lock:
             size_bytes = sum(map(len, self._blocks.values())) + sum(map(len, self._cells.values()))

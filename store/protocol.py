@@ -1,6 +1,6 @@
-"""What a store is: immutable blocks by CID, and a few small cells that move by compare-and-swap.
+"""The store protocol: immutable blocks by CID, and a few small cells changed by compare-and-swap.
 
-The invariant: a block is served only under the CID of its own bytes, and `publish` is the one way
+The invariant: a block is served only under the CID of its own bytes, and `publish` is the only way
 to make a change visible: all its blocks and cells at once and durable on return, or nothing at all.
 """
 
@@ -29,45 +29,46 @@ CELL_VALUE_BYTES_MAX = 64 * 1024
 _SURE_BYTES_MAX = min(BLOCK_BYTES_MAX, RAW_BYTES_MAX)
 
 Swap = tuple[bytes | None, bytes | None]
-"""(expected, new): None stands for a cell that does not exist."""
+"""(expected, new): None means that the cell does not exist."""
 NO_CELLS: Mapping[str, bytes | None] = MappingProxyType({})
 
 
 @record
 class StoreStats:
-    """What a store holds, in numbers."""
+    """Counts and sizes of a store."""
 
     block_count: int
     cell_count: int
     size_bytes: int
-    """Bytes the store occupies on its medium, free pages included."""
+    """Bytes that the store occupies on its medium, including free pages."""
 
 
 class Guard(Protocol):
-    """What a store asks about blocks that it must not hold, such as erased ones."""
+    """A rule for blocks that a store must not hold, such as erased ones."""
 
     def refuse(self, cids: Iterable[Cid], *, cells: Mapping[str, bytes | None] = NO_CELLS) -> None:
-        """Raises if one of the blocks must not be put.
+        """Raises if any of the blocks must not be put.
 
         Args:
-            cids: CIDs, or a mapping from them to the blocks.
-            cells: what these cells hold in the moment in which they are put, or nothing is.
+            cids: CIDs, or a mapping from CIDs to blocks.
+            cells: the values that these cells must hold when the blocks are put; otherwise nothing
+                is put.
         """
         ...
 
     def missing(self, cid: Cid) -> Exception:
-        """Returns the error that tells why a block is not here."""
+        """Returns the error that explains why a block is not stored."""
         ...
 
 
 class Unguarded:
-    """Refuses nothing, and knows of a missing block only that it is not here."""
+    """A guard that accepts every block and gives no reason for a missing one."""
 
     def refuse(self, cids: Iterable[Cid], *, cells: Mapping[str, bytes | None] = NO_CELLS) -> None:
-        """Refuses nothing."""
+        """Accepts every block."""
 
     def missing(self, cid: Cid) -> Exception:
-        """Returns the error for a block that is not here."""
+        """Returns the error for a block that is not stored."""
         return missing_block(cid)
 
 
@@ -76,10 +77,10 @@ class Store(Protocol):
     """Blocks and cells. Implementations are safe to use from several threads."""
 
     guard: Guard
-    """Asked before blocks are put and where one is missing."""
+    """Called before blocks are put, and when one is missing."""
 
     def get(self, cid: Cid) -> bytes:
-        """Returns the block, hashed again.
+        """Returns the block after checking its hash.
 
         Raises:
             NotFoundError: kind `block-not-found`.
@@ -93,15 +94,16 @@ class Store(Protocol):
         ...
 
     def has(self, cid: Cid) -> bool:
-        """Returns whether the block is here."""
+        """Returns whether the block is stored."""
         ...
 
     def put(self, blocks: Mapping[Cid, bytes]) -> None:
-        """Stores the blocks, all or none; durable on return. A block that is here is kept."""
+        """Stores the blocks, all or none; durable on return. Blocks that are already stored are
+        kept."""
         ...
 
     def cell(self, name: str) -> bytes | None:
-        """Returns the value of a cell, None when there is no such cell."""
+        """Returns the value of a cell, None if there is no such cell."""
         ...
 
     def publish(
@@ -114,14 +116,14 @@ class Store(Protocol):
         """Puts the blocks and swaps every cell in one durable step, or changes nothing.
 
         Args:
-            blocks: put again even where they are here: who collects garbage may be about to
-                delete them.
-            cells: by name, what is expected and what is new.
-            needs: blocks that are referred to and not put: they must be here.
+            blocks: the blocks to put, also those that are already stored: a garbage collection may
+                be about to delete them.
+            cells: the expected and the new value of each cell, by name.
+            needs: blocks that are referred to but not put; they must already be stored.
 
         Raises:
-            ConflictError: kind `head-moved`: a cell does not hold the value that was expected.
-            NotFoundError: kind `block-not-found`: a needed block is not here.
+            ConflictError: kind `head-moved`: a cell does not hold the expected value.
+            NotFoundError: kind `block-not-found`: a needed block is not stored.
         """
         ...
 
@@ -130,35 +132,37 @@ class Store(Protocol):
         ...
 
     def cids(self, start: bytes = b"") -> Iterator[Cid]:
-        """Yields the CIDs from `start` on, ascending; what is put meanwhile may be seen or not."""
+        """Yields the CIDs from `start` on, ascending; blocks that are put meanwhile may or may not
+        appear."""
         ...
 
     def delete(self, cids: Iterable[Cid], *, cells: Mapping[str, bytes | None] = NO_CELLS) -> int:
-        """Deletes blocks, durable on return; returns how many were here.
+        """Deletes blocks, durable on return; returns how many were stored.
 
         Args:
-            cids: the blocks.
-            cells: what these cells must hold in the same moment, for nothing to have changed.
+            cids: the blocks to delete.
+            cells: the values that these cells must hold when the blocks are deleted.
 
         Raises:
-            ConflictError: kind `head-moved`: one of them holds another value; nothing was deleted.
+            ConflictError: kind `head-moved`: a cell holds another value; nothing was deleted.
         """
         ...
 
     def renew(self) -> None:
-        """Lets go of buffers that may hold what was deleted, before they are written again."""
+        """Discards buffers that may contain deleted data, before they are written again."""
         ...
 
     def scrub(self) -> int:
-        """Destroys what was deleted and is still on the medium; returns how many bytes of it."""
+        """Destroys deleted data that is still on the medium; returns how many bytes were
+        overwritten."""
         ...
 
     def stats(self) -> StoreStats:
-        """Returns what the store holds, in numbers."""
+        """Returns the counts and sizes of the store."""
         ...
 
     def close(self) -> None:
-        """Lets go of the medium. Closing twice is allowed; using a closed store is an error."""
+        """Releases the medium. Closing twice is allowed; using a closed store is an error."""
         ...
 
     def __enter__(self) -> Self: ...
@@ -172,7 +176,7 @@ class Store(Protocol):
 
 
 def check_block(cid: Cid, block: bytes) -> None:
-    """Refuses a block that is not the one its CID names, or that is over the format's limit."""
+    """Raises if a block does not match its CID, or exceeds the format's size limit."""
     if not isinstance(cid, Cid) or not isinstance(block, bytes):
         raise InvalidInputError(
             f"block: got {type(cid).__name__} -> {type(block).__name__}, expected Cid -> bytes"
@@ -187,7 +191,7 @@ def check_block(cid: Cid, block: bytes) -> None:
 
 
 def check_blocks(blocks: Mapping[Cid, bytes]) -> None:
-    """Refuses what `check_block` refuses, in a loop that is short for those that are well."""
+    """Raises as `check_block` does, for many blocks, with a fast path for valid ones."""
     for cid, block in blocks.items():
         if (
             type(block) is not bytes
@@ -199,7 +203,7 @@ def check_blocks(blocks: Mapping[Cid, bytes]) -> None:
 
 
 def check_hash(cid: Cid, block: bytes) -> None:
-    """Refuses bytes that are not those that the CID names."""
+    """Raises if bytes do not match the hash in a CID."""
     if blake3(block).digest() != cid.raw[4:]:
         raise CorruptError(
             f"block: the bytes do not have the hash of {cid}",
@@ -209,7 +213,7 @@ def check_hash(cid: Cid, block: bytes) -> None:
 
 
 def check_cell(name: str, *values: bytes | None) -> None:
-    """Refuses a cell name or value that some backend could not keep."""
+    """Raises for a cell name or value that some backend could not store."""
     if not isinstance(name, str) or not name.isascii() or not name.isprintable():
         raise InvalidInputError(f"cell: got {name!r}, expected a printable ASCII name")
     if not 0 < len(name) <= CELL_NAME_BYTES_MAX:
@@ -227,7 +231,7 @@ def check_cell(name: str, *values: bytes | None) -> None:
 
 
 def missing_block(cid: Cid) -> NotFoundError:
-    """Returns the error for a block that is not here."""
+    """Returns the error for a block that is not stored."""
     return NotFoundError(
         f"block {cid} is not in this store",
         kind=ErrorKind.BLOCK_NOT_FOUND,

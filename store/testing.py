@@ -33,7 +33,7 @@ def blocks_of(*bodies: bytes) -> dict[Cid, bytes]:
 
 
 class StoreSuite:
-    """Every claim of the `Store` protocol, once."""
+    """One test for every claim of the `Store` protocol."""
 
     def test_a_block_comes_back_as_it_was_put(self, store: Store) -> None:
         """Reads back one block, empty ones included."""
@@ -51,7 +51,7 @@ class StoreSuite:
         assert store.get(Cid(cid.raw)) == b"one"
 
     def test_a_missing_block_is_a_typed_error(self, store: Store) -> None:
-        """Names the CID that is missing."""
+        """The error names the missing CID."""
         cid = BlobCid.of(b"nowhere")
         for read in (lambda: store.get(cid), lambda: store.get_many([cid])):
             with pytest.raises(NotFoundError, match=str(cid)) as caught:
@@ -60,7 +60,7 @@ class StoreSuite:
         assert not store.has(cid)
 
     def test_get_many_keeps_the_order_asked_for(self, store: Store) -> None:
-        """Repeats are answered as often as asked."""
+        """A CID that is given twice is answered twice."""
         blocks = blocks_of(b"a", b"b", b"c")
         store.put(blocks)
         asked = [*blocks, *reversed(blocks)]
@@ -68,7 +68,7 @@ class StoreSuite:
         assert store.get_many([]) == []
 
     def test_a_block_under_a_wrong_cid_is_refused_and_nothing_is_put(self, store: Store) -> None:
-        """One bad block refuses the whole batch."""
+        """One invalid block makes the store reject the whole batch."""
         good, bad = BlobCid.of(b"good"), BlobCid.of(b"other")
         with pytest.raises(CorruptError) as caught:
             store.put({good: b"good", bad: b"bad"})
@@ -127,7 +127,7 @@ class StoreSuite:
         assert store.stats().cell_count == 2
 
     def test_all_cells_are_read_in_one_step(self, store: Store) -> None:
-        """By name, in ascending order."""
+        """All cells are returned by name, in ascending order."""
         assert store.cells() == {}
         store.publish({}, {"b": (None, b"2"), "a": (None, b"")})
         assert list(store.cells().items()) == [("a", b""), ("b", b"2")]
@@ -136,14 +136,14 @@ class StoreSuite:
 
     @pytest.mark.parametrize("name", ["", "a\nb", "\x00", "é", "x" * (CELL_NAME_BYTES_MAX + 1), 7])
     def test_cell_names_are_checked(self, store: Store, name: str) -> None:
-        """Every call that takes a name refuses a bad one."""
+        """Every call that takes a name rejects an invalid one."""
         with pytest.raises(InvalidInputError):
             store.cell(name)
         with pytest.raises(InvalidInputError):
             store.publish({}, {name: (None, b"1")})
 
     def test_cids_lists_every_block_in_ascending_order(self, store: Store) -> None:
-        """More than one page of a paging backend."""
+        """The list is longer than one page of a backend that lists in pages."""
         blocks = blocks_of(*(b"%d" % number for number in range(9_000)))
         store.put(blocks)
         assert list(store.cids()) == sorted(blocks)
@@ -161,7 +161,7 @@ class StoreSuite:
     def test_a_block_is_deleted_only_while_the_cells_hold_what_is_expected(
         self, store: Store
     ) -> None:
-        """So nothing that was published meanwhile loses a block."""
+        """This protects the blocks of changes that were published meanwhile."""
         blocks = blocks_of(b"a")
         store.publish(blocks, {"head": (None, b"1")})
         for expected in (None, b"2"):
@@ -170,7 +170,7 @@ class StoreSuite:
         assert store.delete(blocks, cells={"head": b"1", "other": None}) == 1
 
     def test_a_publish_that_needs_a_block_fails_without_it(self, store: Store) -> None:
-        """And succeeds with it, put before or in the same step."""
+        """It succeeds with the block, whether it was put before or in the same step."""
         first, second = blocks_of(b"a", b"b").items()
         with pytest.raises(NotFoundError):
             store.publish(dict([first]), {"head": (None, b"1")}, needs=[second[0]])
@@ -180,7 +180,7 @@ class StoreSuite:
         assert list(store.cells()) == ["head"]
 
     def test_what_a_guard_refuses_is_not_put(self, store: Store) -> None:
-        """And the guard says why a block is missing."""
+        """The guard also explains why a block is missing."""
         cid = BlobCid.of(b"a")
         store.guard = _Refusing()
         with pytest.raises(InvalidInputError, match="refused"):
@@ -226,7 +226,7 @@ class StoreSuite:
         assert store.stats().block_count == 100
 
     def test_readers_see_whole_publications(self, store: Store) -> None:
-        """A cell that is seen names a block that is here."""
+        """The block that a cell names is always stored."""
 
         def write() -> None:
             value = None
@@ -246,7 +246,7 @@ class StoreSuite:
 
 
 class _Refusing:
-    """A guard that refuses everything."""
+    """A guard that rejects every block."""
 
     def refuse(self, cids: Iterable[Cid], *, cells: Mapping[str, bytes | None] = NO_CELLS) -> None:
         """Refuses."""
@@ -258,7 +258,7 @@ class _Refusing:
 
 
 def run_together(*calls: object) -> None:
-    """Runs the calls in threads of their own and raises the first error that one of them raised."""
+    """Runs each call in its own thread, and raises the first error that any of them raised."""
     errors: list[BaseException] = []
 
     def guarded(call: object) -> None:
@@ -277,8 +277,8 @@ def run_together(*calls: object) -> None:
 
 
 def run_python(program: str, *arguments: str) -> None:
-    """Runs a program in a process of its own, which must end well and without a warning."""
-    done = subprocess.run(  # noqa: S603  a test says what it runs
+    """Runs a program in a separate process, which must succeed without a warning."""
+    done = subprocess.run(  # noqa: S603  the test chooses the program
         [sys.executable, "-W", "error", "-c", program, *arguments],
         env=environment(),
         capture_output=True,
@@ -289,12 +289,12 @@ def run_python(program: str, *arguments: str) -> None:
 
 
 def environment() -> dict[str, str]:
-    """Returns the environment of a process that imports what this one does."""
+    """Returns an environment for a process that can import the same modules as this one."""
     return {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
 
 
 class RecordingStore:
-    """Counts what reaches the store it wraps: cost is asserted by counting, never by time."""
+    """Counts the calls to the store that it wraps: tests assert cost by counting, never by time."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -303,9 +303,9 @@ class RecordingStore:
         self.size_bytes = 0
         self.get_count = 0
         self.read_count = 0
-        """Reads, of one block or of many."""
+        """Number of reads, of one block or of many."""
         self.cell_read_count = 0
-        """Reads, of one cell or of all."""
+        """Number of reads, of one cell or of all."""
 
     def get(self, cid: Cid) -> bytes:
         """Counts one read."""

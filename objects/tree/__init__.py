@@ -1,8 +1,7 @@
 """Prolly trees: sorted maps from fixed-width keys to CIDs, in blocks.
 
-The tree is a function of the set of its entries alone: the order of writing, the history of edits
-and the process leave no trace. An edit rewrites the path to it and little else, whatever the keys
-are.
+The tree depends only on the set of its entries, not on the order of writing, the history of edits
+or the process. An edit rewrites the path to it and little else, whatever the keys are.
 
 Spec: format 6.
 """

@@ -1,8 +1,8 @@
 """The bytes of a tree block: a fixed canonical DAG-CBOR shape.
 
-The shape never varies, so it is written and read here without the general codec; the bytes are
-those that the codec would write for the same map. A block is found, decoded and searched in about
-two microseconds, which is why nothing above it keeps a cache that outlives its owner.
+The shape never varies, so it is written and read here without the general codec; the codec would
+write the same bytes for the same map. Finding, decoding and searching a block takes about two
+microseconds, so no caller needs a cache that outlives its owner.
 
 Spec: format 6.1.
 """
@@ -39,8 +39,8 @@ _LEVELS = tuple(
 _LAYOUT_HEAD_BYTES = _HEAD_BYTES + 3
 _LAYOUTS_MAX = 8192
 _LAYOUTS: dict[tuple[bytes, int], tuple[int, int, bytes, int, bytes, int]] = {}
-"""The level and size of a block with these first bytes and this length, the bytes that must stand
-before its keys, where these start, the bytes that must stand after them, where those start."""
+"""Layouts by the first bytes and the length of a block: its level and size, the bytes required
+before its keys, the offset of the keys, the bytes required after the keys, and their offset."""
 
 
 def encode(level: int, keys: bytes, cids: bytes, counts: bytes) -> bytes:
@@ -65,12 +65,12 @@ def encode(level: int, keys: bytes, cids: bytes, counts: bytes) -> bytes:
 def decode(block: bytes) -> Block:
     """Reads a block of either level.
 
-    Shape, canonical form and the agreement of the columns are checked; the order of the keys and
-    the place of the boundaries are `verify`'s business.
+    Shape, canonical form and the agreement of the columns are checked; `verify` checks the order of
+    the keys and the positions of the boundaries.
 
     Raises:
-        CorruptError: not a tree block, or not the canonical one; the kind is that of the codec
-            where the encoding is at fault, `limit-exceeded` above 256 entries, otherwise `corrupt`.
+        CorruptError: not a tree block, or not the canonical one; the kind is the codec's for a
+            fault of the encoding, `limit-exceeded` above 256 entries, otherwise `corrupt`.
         FormatError: a tree block of a newer version.
 
     Spec: format 6.1.
@@ -138,7 +138,7 @@ def load(source: Source, raw: bytes) -> Block:
 
 
 def check_child(child: Block, raw: bytes, level: int, last: bytes) -> None:
-    """Refuses a child that is not at `level` or does not end at the key `last`."""
+    """Raises `CorruptError` unless a child is at `level` and ends at the key `last`."""
     if child.level != level:
         raise CorruptError(f"tree block {Cid(raw)}: level {child.level}, expected {level}")
     if child.size == 0 or child.last != last:
@@ -224,11 +224,11 @@ def _corrupt(what: str, *, limit: bool = False) -> CorruptError:
     return CorruptError(f"tree block: {what}", kind=kind)
 
 
-# At the end, because they are made by the functions above.
+# At the end, because the functions above make them.
 EMPTY_TREE_BLOCK = encode(0, b"", b"", b"")
 """The block of the empty tree."""
 
 EMPTY_TREE = TreeCid.of(EMPTY_TREE_BLOCK)
-"""The empty tree. It reads as empty whether or not its block is at hand."""
+"""The empty tree. It reads as empty whether or not its block is stored."""
 
 _EMPTY = decode(EMPTY_TREE_BLOCK)

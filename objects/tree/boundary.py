@@ -1,4 +1,4 @@
-"""Where a level is cut into blocks: a function of the level and its keys, of nothing else.
+"""The boundaries at which a level is cut into blocks: a function of the level and its keys only.
 
 Two rules. A key whose hash is small is a natural boundary, about one in 64. Where natural
 boundaries are too far apart, an entry is a forced boundary when it has the smallest (hash, key) of
@@ -87,7 +87,7 @@ def cut_flags(keys: NDArray[np.uint8], level: int, fences: Sequence[int] = ()) -
 
     Args:
         keys: (n, width) uint8, ascending: a whole level, or the pieces of one that end at `fences`.
-        fences: indexes of entries that end a piece. The last entry always does.
+        fences: indexes of entries that end a piece. The last entry always ends one.
 
     Returns:
         (n,) bool. With k = True positions, k blocks of 1 to 256 entries each.
@@ -116,12 +116,13 @@ def cut_flags(keys: NDArray[np.uint8], level: int, fences: Sequence[int] = ()) -
 def forced(hashes: Sequence[int]) -> list[int]:
     """Finds the forced boundaries within one natural span, in no particular order.
 
-    An entry is one when the longest run of entries around it, in which it has the smallest
-    (hash, key), holds at least 256. That is the same as splitting the span again and again at its
-    smallest (hash, key) until no part is longer than 256, but takes one pass with a stack.
+    An entry is a forced boundary if the longest run of entries around it in which it has the
+    smallest (hash, key) holds at least 256 entries. This is equivalent to splitting the span
+    repeatedly at its smallest (hash, key) until no part is longer than 256, but takes one pass with
+    a stack.
 
     Args:
-        hashes: of the entries of the span in key order, without the entry that ends it.
+        hashes: the hashes of the entries of the span in key order, without the entry that ends it.
 
     Spec: format 6.3.
     """

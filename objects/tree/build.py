@@ -1,7 +1,7 @@
-"""Builds a tree from nothing, and writes the levels of one that grows.
+"""Builds a tree from its entries, and writes the upper levels of a tree that grows.
 
-A level is a set of parallel arrays; it is cut by `cut_flags`, each piece becomes a block, and the
-blocks' last keys, CIDs and counts are the next level. It ends at the first level with one block.
+A level is a set of parallel arrays; `cut_flags` cuts it, each piece becomes a block, and the
+blocks' last keys, CIDs and counts are the next level. The first level with one block is the top.
 
 Spec: format 6.4.
 """
@@ -47,7 +47,7 @@ def build(entries: Iterable[tuple[bytes, Cid]], buffer: WriteBatch) -> TreeCid:
     """Builds the tree of `entries`, in any order.
 
     Raises:
-        InvalidInputError: a key twice, keys of different widths, or a width outside 1 to 64.
+        InvalidInputError: a duplicate key, keys of different widths, or a width outside 1 to 64.
 
     Spec: format 6.4.
     """
@@ -105,7 +105,8 @@ def build_arrays(keys: NDArray[np.uint8], cids: NDArray[np.uint8], buffer: Write
 
 
 def first_disorder(keys: NDArray[np.uint8]) -> int | None:
-    """Returns the first index whose key is not below the next one, None without any."""
+    """Returns the first index whose key is not below the next one, None if the keys are in
+    order."""
     import numpy as np
 
     ordered = as_strings(keys)

@@ -1,7 +1,7 @@
-"""A decoded tree block: columns of keys, CIDs and counts, and how a key is found in them.
+"""A decoded tree block: columns of keys, CIDs and counts, and the search for a key in them.
 
-The columns stay the bytes they were read as. Keys are split only where blocks are searched again
-and again; a leaf that is read for one key never pays for the others.
+The columns are kept as the bytes that were read. Keys are split only in blocks that are searched
+repeatedly; reading a leaf for one key does not split the others.
 
 Spec: format 6.1.
 """
@@ -21,7 +21,7 @@ class Block:
     """A decoded block: `size` entries, ascending by key. Columns are immutable bytes.
 
     `keys` is size x width, `cids` size x 36, `counts` size x 8 (big-endian) above level 0 and empty
-    at level 0, where each entry counts for one.
+    at level 0, where each entry counts as one.
     """
 
     __slots__ = ("_split", "cids", "counts", "keys", "level", "size", "width")
@@ -44,12 +44,12 @@ class Block:
 
     @property
     def last(self) -> bytes:
-        """The last key, under which the block above refers to this one."""
+        """The last key, which is the key of this block in the block above."""
         return self.keys[-self.width :]
 
     @property
     def entry_count(self) -> int:
-        """How many leaf entries stand in and below this block."""
+        """Number of leaf entries in and below this block."""
         if self.level == 0:
             return self.size
         return sum(unpack(f">{self.size}Q", self.counts))
@@ -59,7 +59,7 @@ class Block:
         return bisect_left(self.key_list, key)
 
     def place(self, key: bytes) -> int:
-        """Returns the index of `key`, -1 when it is absent; does not split the keys for it."""
+        """Returns the index of `key`, -1 if it is absent; does not split the keys."""
         keys, width = self.keys, self.width
         at = keys.find(key)
         while at > 0 and at % width:
@@ -71,7 +71,7 @@ class Block:
         return self.cids[index * CID_BYTES : (index + 1) * CID_BYTES]
 
     def payload(self, index: int) -> bytes:
-        """Returns what stands beside a key: its CID, then its count above level 0."""
+        """Returns the payload of a key: its CID, followed above level 0 by its count."""
         if self.level == 0:
             return self.cids[index * CID_BYTES : (index + 1) * CID_BYTES]
         return self.cid(index) + self.counts[index * COUNT_BYTES : (index + 1) * COUNT_BYTES]
@@ -83,5 +83,5 @@ class Block:
 
 @lru_cache(maxsize=4096)
 def splitter(width: int, size: int) -> Struct:
-    """Returns what cuts `size` fields of `width` bytes out of one byte string."""
+    """Returns a `Struct` that splits a byte string into `size` fields of `width` bytes."""
     return Struct(f"{width}s" * size)

@@ -1,13 +1,13 @@
-"""Compares two trees, reading only what differs.
+"""Compares two trees, reading only the parts that differ.
 
 Each side is a stack of subtrees and leaves still to be compared, the next one on top. Equal
 subtrees on top of both stacks are dropped unread. Otherwise the higher one, or both, are opened,
-until leaves face each other; these are compared up to the smaller of their last keys and what is
-left waits for the next round. So trees of unequal height and shifted boundaries need no special
-case, and a key is reported once.
+until both tops are leaves; these are compared up to the smaller of their last keys, and the
+remaining entries wait for the next round. So trees of unequal height and shifted boundaries need no
+special case, and a key is reported once.
 
-Where two blocks are opened at once, the children that they begin with alike are done, and those
-that they end with alike stay together as one subtree, which the two sides will most often drop.
+When two blocks are opened together, their common first children are skipped, and their common last
+children are kept together as one subtree, which both sides will usually drop.
 
 Spec: format 6.7.
 """
@@ -46,7 +46,7 @@ def diff(
     Raises:
         InvalidInputError: the trees, or the bounds, have keys of different widths.
         NotFoundError: a block on the way is missing.
-        CorruptError: a block on the way is not what it should be.
+        CorruptError: a block on the way is not valid in its position.
 
     Spec: format 6.7.
     """
@@ -80,10 +80,10 @@ def diff(
 
 
 class _Pending:
-    """What is not yet compared: a subtree, at level -1 the entries of a leaf, or several subtrees
-    of one level that wait as the children of one that is a level higher.
+    """An item still to be compared: a subtree, the entries of a leaf (level -1), or several
+    subtrees of one level that are kept together as the children of a subtree one level higher.
 
-    `raw` is the subtree's CID, or those of the several, one after the other.
+    `raw` is the CID of the subtree, or the concatenated CIDs of several.
     """
 
     __slots__ = ("cids", "keys", "last", "level", "raw")
@@ -104,7 +104,8 @@ class _Pending:
 
 
 class _Side:
-    """One tree of the two: what is pending, the next on top, and up to which key it is done."""
+    """One of the two trees: a stack of pending items, the next on top, and the key up to which it
+    is done."""
 
     def __init__(
         self, source: Source, cid: TreeCid, start: bytes | None, stop: bytes | None
@@ -134,14 +135,14 @@ class _Side:
             self.push(self.read())
 
     def read(self) -> Block:
-        """Takes the subtree on top, one by itself, and returns its block."""
+        """Takes the single subtree on top and returns its block."""
         item = self.pending.pop()
         child = load(self._source, item.raw)
         check_child(child, item.raw, item.level, item.last)
         return child
 
     def drop(self) -> None:
-        """Drops what is on top."""
+        """Drops the item on top."""
         self.done = self.pending.pop().last
 
     def take(self, limit: bytes) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
@@ -155,7 +156,7 @@ class _Side:
         return item.keys[:count], item.cids[:count]
 
     def rest_of_top(self, *, added: bool) -> Iterator[Change]:
-        """Opens what is on top; yields its entries when it was an opened leaf."""
+        """Opens the item on top; yields its entries if it was an opened leaf."""
         item = self.pending[-1]
         if item.level != _OPENED:
             self.open()
@@ -165,7 +166,7 @@ class _Side:
             yield (key, None, Cid(raw)) if added else (key, Cid(raw), None)
 
     def push(self, block: Block) -> None:
-        """Puts what of `block` lies in the range on top, the first of it uppermost."""
+        """Pushes the part of `block` that lies in the range, the first item uppermost."""
         keys = block.key_list
         low = bisect_left(keys, self._start) if self._start is not None else 0
         high = block.size
@@ -181,7 +182,8 @@ class _Side:
             self.pending.append(_Pending(_OPENED, b"", keys[high - 1], keys[low:high], cids))
 
     def push_between(self, block: Block, first: int, last: int) -> None:
-        """Puts the children of `block` from `first` on top, those from `last` on as one."""
+        """Pushes the children of `block` from `first` on; those from `last` on are pushed as one
+        item."""
         keys = block.key_list
         level, low, high = block.level - 1, first * CID_BYTES, last * CID_BYTES
         if first:
@@ -198,7 +200,7 @@ class _Side:
 
 
 def _open_both(left: _Side, right: _Side) -> None:
-    """Opens what is on top of both sides, which is of one level."""
+    """Opens the items on top of both sides, which have the same level."""
     if left.is_bounded or left.pending[-1].keys or right.pending[-1].keys:
         left.open()
         right.open()
@@ -223,7 +225,8 @@ def _open_both(left: _Side, right: _Side) -> None:
 
 
 def _alike(most: int, is_alike: Callable[[int], bool]) -> int:
-    """Returns the greatest count up to `most` for which `is_alike` holds, as for all below it."""
+    """Returns the greatest count up to `most` for which `is_alike` holds; it also holds for all
+    smaller counts."""
     return bisect_left(range(1, most + 1), True, key=lambda count: not is_alike(count))
 
 

@@ -1,8 +1,9 @@
-"""Merges two trees that were edited apart, with the tree they came from.
+"""Merges two trees that were edited independently, given their common base.
 
-A key changed on one side takes that side's CID; changed alike on both, it is agreed; changed
-differently, the caller decides. Only the two differences are read, and only `theirs` is applied to
-`ours`, so the cost follows what changed and not what there is.
+A key that one side changed gets that side's CID; one that both changed equally gets the common CID;
+for one that they changed differently the caller decides. Only the two differences are read, and
+only the changes of `theirs` are applied to `ours`, so the cost depends on the number of changes and
+not on the size of the trees.
 
 Spec: format 6.8.
 """
@@ -29,9 +30,8 @@ def merge(
     """Returns the three-way merge of `ours` and `theirs`.
 
     Args:
-        resolve: called in key order for each key that both sides changed, and changed differently.
-            None, as argument and as answer, stands for an absent key. What it raises passes
-            through.
+        resolve: called in key order for each key that both sides changed differently. None, as an
+            argument or as the result, means an absent key. Its exceptions are passed through.
 
     Spec: format 6.8.
     """

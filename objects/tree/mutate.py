@@ -1,10 +1,11 @@
-"""Edits a tree, touching the paths to the edits and the neighbours whose boundaries they move.
+"""Edits a tree, rewriting the paths to the edits and the neighbours whose boundaries move.
 
-Levels are edited from the leaves up. On each, the blocks an edit falls into are members. A member
-that gains or loses keys may move boundaries near it, so it is joined with its neighbours, on either
-side, up to a natural boundary that stays or up to twice 256 entries of context; boundaries further
-out depend on nothing that changed. What was joined is cut again and written; the difference between
-the old and the new last keys is the edit of the level above. The result equals a fresh build.
+Levels are edited from the leaves up. On each level, the blocks that an edit falls into are members.
+A member that gains or loses keys may move boundaries near it, so it is joined with its neighbours
+on either side, up to a natural boundary that stays or up to 2 x 256 entries of context; boundaries
+further away depend on nothing that changed. The joined blocks are cut again and written; the
+difference between the old and the new last keys is the edit of the level above. The result equals a
+fresh build.
 
 Spec: format 6.6.
 """
@@ -43,7 +44,7 @@ CONTEXT_ENTRIES = 2 * TREE_ENTRIES_MAX
 def mutate(tree: TreeCid, edits: Mapping[bytes, Cid | None], buffer: WriteBatch) -> TreeCid:
     """Returns the tree with each key of `edits` set to its CID, or deleted where that is None.
 
-    Deleting an absent key changes nothing. Only blocks that are new are put.
+    Deleting an absent key changes nothing. Only new blocks are put.
 
     Raises:
         InvalidInputError: a key has another width than the tree's keys.
@@ -71,7 +72,7 @@ def mutate(tree: TreeCid, edits: Mapping[bytes, Cid | None], buffer: WriteBatch)
 
 
 class _Editor:
-    """One run of `mutate`: the blocks it has read and those it has written, by raw CID."""
+    """One run of `mutate`: the blocks that it has read and written, by raw CID."""
 
     def __init__(self, source: Source, raw: bytes, top: Block) -> None:
         self._source = source
@@ -156,7 +157,8 @@ class _Editor:
         return member
 
     def _replace(self, members: dict[bytes, Member]) -> Edits:
-        """Writes members whose keys, and so boundaries, stay; returns the edits one level up."""
+        """Writes members whose keys, and therefore boundaries, do not change; returns the edits one
+        level up."""
         edits: Edits = {}
         for last, member in members.items():
             block = member.replaced()
@@ -183,7 +185,8 @@ class _Editor:
         return write_blocks(level, rows, stops, put)
 
     def _finish(self, level: int, rows: Rows | None) -> bytes:
-        """Ends at the top: an empty tree, a higher one, or one that lost its upper levels."""
+        """Completes the top: the tree may be empty, may have grown, or may have lost its upper
+        levels."""
         if rows is None:
             self.written = {EMPTY_TREE.raw: EMPTY_TREE_BLOCK}
             return EMPTY_TREE.raw
@@ -200,7 +203,8 @@ class _Editor:
 
 
 def _join(members: dict[bytes, Member], level: int, editor: _Editor) -> list[Member]:
-    """Joins members that move keys with their neighbours; returns all members, ascending."""
+    """Joins members that gain or lose keys with their neighbours; returns all members,
+    ascending."""
     moving = [member for member in members.values() if member.moves_keys]
     lows = natural_flags([member.low or member.block.last for member in moving], level)
     lasts = natural_flags([member.block.last for member in moving], level)
@@ -240,7 +244,7 @@ def _join_after(member: Member, members: dict[bytes, Member], level: int, editor
 
 
 def _regions(members: list[Member], level: int) -> list[Region]:
-    """Groups ascending members into regions, at the places where they are not joined."""
+    """Groups ascending members into regions, separated where members are not joined."""
     groups: list[list[Member]] = []
     merged = False
     for member in members:

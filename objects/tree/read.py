@@ -1,8 +1,8 @@
-"""Reads a tree: single keys, batches, ranges, whole columns.
+"""Reads a tree: single keys, batches, ranges and whole columns.
 
 A `Tree` keeps the inner blocks it has decoded, up to a bound, for as long as it lives. It is bound
-to one source and one CID, both immutable, so nothing it remembers can become wrong; a source that
-loses a block is noticed by the next `Tree`.
+to one source and one CID, both immutable, so its cache never becomes invalid; if a source loses a
+block, the next `Tree` notices.
 
 Spec: format 6.5.
 """
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 KEPT_BLOCKS_MAX = 4096
 BATCH_BLOCKS = 256
-"""Blocks that are read at once: 1 to 3 MB."""
+"""Number of blocks that are read at once: 1 to 3 MB."""
 
 
 class Tree:
@@ -39,10 +39,11 @@ class Tree:
     __slots__ = ("_kept", "_leaves", "_leaves_kept", "_source", "_top", "cid")
 
     def __init__(self, source: Source, cid: TreeCid, *, leaves_kept: int = 0) -> None:
-        """Reads nothing yet.
+        """Opens a tree without reading any block.
 
         Args:
-            leaves_kept: how many leaves to keep too, for those who ask for key after key.
+            leaves_kept: how many leaves to cache as well, for callers that read one key after
+                another.
         """
         self.cid = cid
         self._source = source
@@ -57,7 +58,7 @@ class Tree:
         Raises:
             InvalidInputError: `key` has another width than the tree's keys.
             NotFoundError: a block on the way is missing.
-            CorruptError: a block on the way is not what it should be.
+            CorruptError: a block on the way is not valid in its position.
         """
         block = self._top or self._load_top()
         if len(key) != block.width:
@@ -80,7 +81,7 @@ class Tree:
         return self.get(key) is not None
 
     def get_many(self, keys: Sequence[bytes]) -> list[Cid | None]:
-        """Returns what `get` returns for each of `keys`, in their order.
+        """Returns the result of `get` for each of `keys`, in their order.
 
         Each block is read once, those of one level in batches.
         """
@@ -118,7 +119,7 @@ class Tree:
 
     @property
     def height(self) -> int:
-        """How many levels of blocks there are, at least 1."""
+        """Number of levels of blocks, at least 1."""
         return (self._top or self._load_top()).level + 1
 
     @property
@@ -186,8 +187,8 @@ class Tree:
                 yield leaf, low, high
 
     def _children(self, references: Iterable[tuple[Block, int]], at_once: int) -> Iterator[Block]:
-        """Yields the children that parents refer to, `at_once` of them read in the first
-        batch and four times as many in each that follows, for those who want only the first."""
+        """Yields the children that parents refer to. The first batch reads `at_once` of them and
+        each further batch four times as many, which suits callers that need only the first."""
         rest = iter(references)
         while some := list(islice(rest, at_once)):
             at_once = min(4 * at_once, BATCH_BLOCKS)
@@ -209,7 +210,8 @@ class Tree:
         return self._checked(load(self._source, raw), parent, index, raw)
 
     def _checked(self, child: Block, parent: Block, index: int, raw: bytes) -> Block:
-        """Checks a child, and keeps it when it is an inner block: few are, and all share them."""
+        """Checks a child, and caches it if it is an inner block: these are few, and all reads share
+        them."""
         check_child(child, raw, parent.level - 1, parent.key_list[index])
         if child.level:
             if len(self._kept) >= KEPT_BLOCKS_MAX:
@@ -225,7 +227,7 @@ class Tree:
 def load_many(source: Source, raws: Sequence[bytes]) -> Iterator[Block]:
     """Yields the blocks with the CIDs `raws`, read in one batch.
 
-    Where one of them cannot be read, each is read by itself, so those before it are yielded.
+    If one of them cannot be read, each is read separately, so the blocks before it are yielded.
     """
     fetched = WriteBatch(source)
     if len(raws) > 1:
@@ -236,7 +238,8 @@ def load_many(source: Source, raws: Sequence[bytes]) -> Iterator[Block]:
 
 
 def _children_of(blocks: Iterable[Block], keys: Sequence[bytes]) -> Iterator[tuple[Block, int]]:
-    """Yields where the children stand that may hold some of the ascending `keys`."""
+    """Yields the position (parent, index) of each child that may hold some of the ascending
+    `keys`."""
     at = 0
     for block in blocks:
         while at < len(keys) and (index := block.find(keys[at])) < block.size:
@@ -247,7 +250,8 @@ def _children_of(blocks: Iterable[Block], keys: Sequence[bytes]) -> Iterator[tup
 def _children_between(
     blocks: Iterable[Block], start: bytes | None, stop: bytes | None
 ) -> Iterator[tuple[Block, int]]:
-    """Yields where the children stand that may hold keys with start <= key < stop."""
+    """Yields the position (parent, index) of each child that may hold keys with start <= key <
+    stop."""
     for block in blocks:
         low = 0 if start is None else block.find(start)
         high = block.size if stop is None else min(block.size, block.find(stop) + 1)

@@ -1,7 +1,9 @@
-"""Edits so many that most blocks change: the entries are laid out anew and cut as a fresh build is.
+"""Applies so many edits that most blocks change: all entries are laid out and cut as in a new
+build.
 
-Finding for each block what falls into it costs more than cutting all of them when hardly one is
-spared. The tree is the same, and so are the blocks that are put: those the old tree did not have.
+If hardly a block stays unchanged, finding the edits for each block costs more than cutting all
+blocks again. The tree is the same as with `mutate`, and so are the blocks that are put: those that
+the old tree does not have.
 
 Spec: format 6.4, 6.6.
 """
@@ -20,23 +22,25 @@ if TYPE_CHECKING:
     from ibidem.objects.tree.region import Edits
 
 EDITS_MIN = 1_024
-"""Fewer edits are not worth reading a tree for."""
+"""Minimum number of edits; for fewer, reading the whole tree does not pay."""
 ENTRIES_PER_EDIT = 64
-"""Blocks hold about seventy entries: with one edit for each, two of three change."""
+"""Maximum number of entries per edit. A block holds about seventy entries: at one edit per block,
+two of three blocks change."""
 
 
 def is_rewritten(top: Block, edit_count: int) -> bool:
-    """Returns whether so many edits, spread over the tree with that top, change most of its
-    blocks."""
+    """Returns whether `edit_count` edits, spread over the tree with that top block, change most of
+    its blocks."""
     return edit_count >= EDITS_MIN and edit_count * ENTRIES_PER_EDIT >= top.entry_count
 
 
 def rebuild(raw: bytes, top: Block, edits: Edits, buffer: WriteBatch) -> TreeCid:
-    """Returns what `mutate` returns, after reading the whole tree.
+    """Returns the same tree as `mutate`, after reading the whole old tree.
 
     Args:
-        raw: the CID of the tree, which is not empty, and its top block.
-        edits: by key, all of the tree's width; the bytes of a CID, None to delete.
+        raw: the CID of the tree, which must not be empty.
+        top: the top block of the tree.
+        edits: by key, all of the tree's width: the bytes of a CID, or None to delete the key.
     """
     leaves, old = _leaves(raw, top, buffer)
     rows = _edited(leaves, top.width, edits)

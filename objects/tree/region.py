@@ -1,7 +1,8 @@
-"""What `mutate` cuts again on one level: members, joined into regions, with their edits applied.
+"""The entries that `mutate` cuts again on one level: members, joined into regions, with their edits
+applied.
 
-All regions of a level are one set of arrays, so that a hundred edits and a hundred thousand take
-the same few array operations. Between regions nothing moves.
+All regions of a level form one set of arrays, so a hundred edits and a hundred thousand take the
+same few array operations. No entry moves between regions.
 
 Spec: format 6.6.
 """
@@ -40,7 +41,7 @@ class Member:
         self.low = low
         self.is_last = is_last
         self.joined = False
-        """Whether it is cut together with the block after it."""
+        """Whether the member is cut together with the block after it."""
         self.inserts: list[tuple[int, bytes, bytes]] = []
         self.replaces: list[tuple[int, bytes, bytes]] = []
         self.deletes: list[int] = []
@@ -71,7 +72,8 @@ class Member:
         return bool(self.inserts or self.deletes or self.replaces)
 
     def replaced(self) -> Block:
-        """Returns the block after its replaces; for members whose keys stay."""
+        """Returns the block with its `replaces` applied; only for members whose keys do not
+        change."""
         cids, counts = bytearray(self.block.cids), bytearray(self.block.counts)
         for index, _, payload in self.replaces:
             cids[index * CID_BYTES : (index + 1) * CID_BYTES] = payload[:CID_BYTES]
@@ -80,14 +82,15 @@ class Member:
 
 
 class Region:
-    """Neighbouring members that are cut together, and how far each end is from being certain."""
+    """Neighbouring members that are cut together, and for each end whether its natural span
+    continues."""
 
     __slots__ = ("members", "open_left", "open_right")
 
     def __init__(self, members: list[Member], *, open_left: bool, open_right: bool) -> None:
         self.members = members
         self.open_left = open_left
-        """Whether more entries before it belong to the same natural span."""
+        """Whether entries before the region belong to the same natural span."""
         self.open_right = open_right
 
     @property
@@ -159,7 +162,7 @@ def _column(merged: bytes, width: int) -> NDArray[np.uint8]:
 def region_cuts(
     level: int, rows: Rows, regions: list[Region], sizes: list[int]
 ) -> NDArray[np.bool_]:
-    """Marks the entries that end a block in the regions, one after the other in `rows`."""
+    """Marks the entries that end a block in the regions, which follow each other in `rows`."""
     import numpy as np
 
     stops = np.cumsum(sizes).tolist()
@@ -180,10 +183,10 @@ def region_cuts(
 
 
 def _restore(flags: NDArray[np.bool_], start: int, sizes: list[int]) -> None:
-    """Puts back the old boundaries within 256 entries of an end that is not certain.
+    """Restores the old boundaries within 256 entries of an open end of a region.
 
-    The neighbourhoods of these entries are cut off, so `cut_flags` may be wrong about them; as the
-    edits are at least 512 entries away, their boundaries have not changed.
+    The neighbourhoods of these entries are cut off, so `cut_flags` may be wrong about them. The
+    edits are at least 512 entries away, so the boundaries have not changed.
     """
     flags[start : start + TREE_ENTRIES_MAX] = False
     at = 0

@@ -1,7 +1,7 @@
-"""Checks a tree that someone else wrote: every block, every order, every boundary.
+"""Checks a tree from an untrusted source: every block, the order of all keys, every boundary.
 
-Reading a tree checks what it costs nothing to check. This checks all of it, so that a tree that
-passes is byte for byte the one `build` makes of its entries: same set, same blocks.
+Reading a tree checks only what can be checked at no cost. This module checks everything, so a tree
+that passes is byte for byte the one that `build` makes of its entries: same set, same blocks.
 
 Spec: format 6.9.
 """
@@ -31,8 +31,8 @@ def verify(source: Source, cid: TreeCid) -> int:
     below it is read, so no block is reached twice.
 
     Raises:
-        CorruptError: names the first block that is missing (kind `block-not-found`), has other
-            bytes than its CID says (`hash-mismatch`), or is not the block that `build` would write.
+        CorruptError: names the first block that is missing (kind `block-not-found`), does not match
+            its CID (`hash-mismatch`), or is not the block that `build` would write.
 
     Spec: format 6.9.
     """
@@ -72,7 +72,7 @@ def _children(
 
 
 def _check_level(raws: list[bytes], blocks: list[Block], counts: list[int] | None) -> None:
-    """Checks one whole level: order, boundaries, CIDs, and the counts its parents claim."""
+    """Checks one whole level: order, boundaries, CIDs, and the counts that its parents state."""
     import numpy as np
 
     level, width = blocks[0].level, blocks[0].width

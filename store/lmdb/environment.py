@@ -1,11 +1,12 @@
 """One LMDB environment per file and process, shared by every store that opens it.
 
-LMDB forbids opening a file twice in a process, moving its map under a live transaction, and taking
-it through a fork. So environments are kept in a table by (device, inode); every transaction passes
-a gate; growing, reopening and forking wait until the gate is empty; a child process opens its own.
+LMDB forbids opening a file twice in a process, moving its map under a live transaction, and using
+it across a fork. So environments are kept in a table by (device, inode); every transaction passes a
+gate; growing, reopening and forking wait until no transaction is inside the gate; a child process
+opens its own environment.
 
-The map is reserved far beyond any use (address space costs nothing): growing is the exception.
-Spare transactions are off: a child that closed its copy of one would free its parent's reader slot.
+The map is reserved far beyond any use (address space costs nothing), so growing is rare. Spare
+transactions are disabled: a child that closed its copy of one would free its parent's reader slot.
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ LOCK_FILE = "write.lock"
 
 
 MAP_BYTES = 1 << 40
-"""Address space reserved for one store where the system allows it."""
+"""Address space in bytes reserved for one store, if the system allows it."""
 MAP_BYTES_MIN = 1 << 28
 READERS_MAX = 1024
 DATA_FILE = "data.mdb"
 FILL_BYTES_MAX = 1 << 30
-"""A file that lacks more than this at its end is damaged, and is not filled up."""
+"""A file that lacks more bytes than this at its end is considered damaged and is not extended."""
 _MAP_STEP = 1 << 20
 
 T = TypeVar("T")
@@ -128,16 +129,16 @@ class Environment:
             elif isinstance(failure, lmdb.MapResizedError):
                 self._resize(0)
             else:
-                # After a failed write or sync nothing that the old handle believes is proof:
-                # the next use opens the file anew.
+                # After a failed write or sync the state of the old handle cannot be trusted:
+                # the next use opens the file again.
                 self.close()
                 raise storage_error(self.path, failure) from failure
 
     def has_older_readers(self) -> bool:
-        """Returns whether somebody still reads a state before the newest; in any process."""
+        """Returns whether a reader in any process still uses a state older than the newest."""
         handle = self._enter()
         try:
-            handle.reader_check()  # one that was killed reads no more
+            handle.reader_check()  # frees the slots of readers that were killed
             newest = handle.info()["last_txnid"]
             rows = [line.split() for line in handle.readers().splitlines()]
         except lmdb.Error as error:
@@ -187,7 +188,7 @@ class Environment:
                 self._gate.notify_all()
 
     def _resize(self, size: int) -> None:
-        """Sets the size of the map; 0 takes over the size another process has given it."""
+        """Sets the size of the map; 0 adopts the size that another process has set."""
         with self._empty():
             if self._handle is None:
                 return
@@ -206,7 +207,7 @@ class Environment:
         self._forking.__exit__(None, None, None)
 
     def after_fork_in_child(self) -> None:
-        """Lets go of the inherited handle; the child's first transaction opens its own."""
+        """Discards the inherited handle; the child's first transaction opens its own."""
         handle = self._handle
         self._reset()
         if handle is not None:
@@ -240,7 +241,7 @@ def acquire(path: Path, *, create: bool, map_bytes: int | None) -> Environment:
 
 
 def release(environment: Environment) -> None:
-    """Gives back what `acquire` returned; the last one closes the file."""
+    """Releases an environment that `acquire` returned; the last release closes the file."""
     with _table_lock:
         environment.users -= 1
         if environment.users == 0:
@@ -251,8 +252,9 @@ def release(environment: Environment) -> None:
 
 
 def storage_error(path: Path, error: lmdb.Error) -> StorageError | CorruptError:
-    """Returns our error for one of LMDB's, with the system's `errno` where there is one."""
-    said = str(error).removeprefix(f"{path}: ")  # LMDB names the path in some of them
+    """Returns the error of this library for one of LMDB's, with the system's `errno` if there is
+    one."""
+    said = str(error).removeprefix(f"{path}: ")  # some LMDB messages begin with the path
     if isinstance(error, lmdb.CorruptedError | lmdb.PageNotFoundError | lmdb.InvalidError):
         return CorruptError(
             f"{path}: {said}", hint="restore the store from a copy, or clone it again"
@@ -270,16 +272,17 @@ def storage_error(path: Path, error: lmdb.Error) -> StorageError | CorruptError:
 
 
 def _is_full(path: Path) -> bool:
-    # LMDB reports a write that the disk cut short as an input/output error.
+    # LMDB reports a short write as an input/output error.
     return hasattr(os, "statvfs") and os.statvfs(path).f_bavail == 0
 
 
 def _fill_up(path: Path, handle: Any) -> None:
-    """Makes the data file as long as its pages need, with zeros.
+    """Extends the data file with zeros to the length that its pages require.
 
-    Pages that were never written may lie beyond its end; so may, once it was cut short, pages that
-    were, and touching those would kill the process. Zeros are found out: they are no page of LMDB
-    and have no block's hash. What another process writes meanwhile is not touched.
+    Pages that were never written may lie beyond its end; if the file was truncated, so may pages
+    that were written, and accessing those would kill the process. Zeros are detected as damage:
+    they are no LMDB page and match no block's hash. Bytes that another process writes meanwhile are
+    not changed.
     """
     needed = (handle.info()["last_pgno"] + 1) * handle.stat()["psize"]
     with (path / DATA_FILE).open("r+b") as file:

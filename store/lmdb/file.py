@@ -1,14 +1,15 @@
-"""What is done to LMDB's file itself and not through LMDB: it is checked, and erased bytes are
-overwritten in place.
+"""Direct operations on LMDB's file, without LMDB: checking its pages, and overwriting erased bytes
+in place.
 
-LMDB writes changed pages to new places and lets the old ones lie; a page that is used again keeps
-what its new records do not cover. All of that is slack by the reading of `pages.py`, which nothing
-but this module uses, and nothing but zeros needs to be there. Live bytes are never written, so
-being stopped at any moment costs nothing but the rest of the work.
+LMDB writes changed pages to new positions and leaves the old ones unchanged; a page that is reused
+keeps the bytes that its new records do not cover. `pages.py`, which only this module uses, reports
+all of these bytes as slack, and they can be overwritten with zeros. Live bytes are never written,
+so an interruption at any moment only leaves the work unfinished.
 
-A compacting copy in its place would not do: a process that has the old file open writes into what
-nobody reads any more, unless every call asks whether it is still the same one, and keeps the bytes
-on the disk for as long. And damage has to be found before LMDB opens a file.
+Replacing the file by a compacted copy would not work: a process that has the old file open would
+write to a file that no one reads any more, unless every call checks that the file is still the
+same, and would keep the old bytes on the disk while it is open. Also, damage must be found before
+LMDB opens a file.
 """
 
 from __future__ import annotations
@@ -31,13 +32,13 @@ _PAUSE_SECONDS = 0.005
 
 
 def check_layout(folder: Path, *, timeout_seconds: float = TIMEOUT_SECONDS) -> PageReport:
-    """Returns what is wrong with the pages of the store in a folder; nothing is changed.
+    """Checks the pages of the store in a folder and returns a report; nothing is changed.
 
-    Nobody is kept from writing unless a write came between and something seems wrong: then it is
-    read again while writers wait.
+    Writers are not blocked at first. If a write happened during the check and something seems
+    wrong, the file is read again while writers wait.
 
     Raises:
-        StorageError: kind `locked`: a writer held the store for too long.
+        StorageError: kind `locked`: a writer held the lock for too long.
         OSError: there is no such file, or it cannot be read.
     """
     path = folder / DATA_FILE
@@ -65,15 +66,15 @@ def unscrubbed_bytes(folder: Path) -> int:
 
 
 def scrub(environment: Environment, *, timeout_seconds: float) -> int:
-    """Writes zeros over the slack; the caller holds the writer lock.
+    """Overwrites the slack with zeros; the caller holds the writer lock.
 
     Raises:
-        CorruptError: the pages are not what they must be.
-        StorageError: kind `locked`: a reader of an older state does not end.
+        CorruptError: the pages are damaged.
+        StorageError: kind `locked`: a reader of an older state does not finish.
     """
-    environment.close()  # with the buffers, which are written again as they are
+    environment.close()  # discards the buffers, which would be written again with old bytes
     for _ in range(2):
-        # The pages of the last two states stay. So two more are made, of which neither has it.
+        # LMDB keeps the pages of the last two states, so write two that do not use the old pages.
         environment.write(lambda transaction: _rewrite_a_cell(environment, transaction))
     deadline = time.monotonic() + timeout_seconds
     while environment.has_older_readers():
@@ -108,7 +109,7 @@ def _rewrite_a_cell(environment: Environment, transaction: Any) -> None:
 
 
 def _blank(file: io.FileIO, span: Span, size_bytes: int) -> int:
-    """Writes zeros over a span where there is anything else; returns how many bytes there were."""
+    """Overwrites a span with zeros where it is not zero; returns how many bytes were not zero."""
     at, stop = span[0], min(span[1], size_bytes)
     done = 0
     while at < stop:

@@ -1,10 +1,10 @@
-"""Transactions of a new LMDB file are numbered from a few thousand on.
+"""Numbers the transactions of a new LMDB file from a few thousand on.
 
-A transaction takes the pages that it writes from lists of free ones, and writes back what it left
-of a list, split over records that are named by the numbers of earlier transactions. With few such
-numbers the records are large, and every commit after a bulk load reads and writes whole megabytes
-of them: 10 to 110 ms a commit of one node at a million nodes, for some 200 commits. With one number
-for each page of a list there is nothing to write but what changed.
+A transaction takes the pages that it writes from lists of free pages, and writes the rest of a list
+back, split over records whose keys are the numbers of earlier transactions. With few such numbers
+the records are large, and every commit after a bulk load reads and writes megabytes of them: 10 to
+110 ms for a commit of one node at a million nodes, for some 200 commits. With one number for each
+page of a list, only changed records are written.
 """
 
 from __future__ import annotations
@@ -17,19 +17,20 @@ import lmdb
 from ibidem.store.lmdb.environment import storage_error
 
 FIRST_TRANSACTION = 2_048
-"""Times 511 free pages of 4,096 bytes to a page of a list: lists of up to 4 GB."""
+"""Number of the first transaction. A page of a list holds 511 free pages of 4,096 bytes, so this
+suffices for lists of up to 4 GB."""
 _MAP_BYTES = 1 << 20
 _KEY = b"number"
 
 
 def number_transactions(path: Path) -> None:
-    """Makes an LMDB file in the folder `path` whose next transaction has a number over
+    """Creates an LMDB file in the folder `path` whose next transaction has a number over
     `FIRST_TRANSACTION`.
 
-    Nobody else may know of the folder yet: until the end nothing is flushed.
+    No other process may use the folder yet, because nothing is flushed until the end.
 
     Raises:
-        StorageError: the disk refuses.
+        StorageError: the disk fails.
     """
     try:
         with lmdb.open(

@@ -1,12 +1,13 @@
-"""The pages of an LMDB file, read without LMDB: is every one of them what it must be?
+"""Checks every page of an LMDB file, reading it without LMDB.
 
-LMDB trusts its file: a damaged page can show old data, hide records or end the process, and a
+LMDB trusts its file: a damaged page can show old data, hide records or crash the process, and a
 damaged list of free pages destroys data later. So the file is read here with every length checked
-before it is used. What must hold: the two meta pages follow each other, every table is a sorted
-tree of the stated depth and counts, and each page is in exactly one table or free. Bytes that are
-in none of that have no effect, and are reported as slack.
+before it is used. The invariants: the two meta pages are consecutive states, every table is a
+sorted tree of the stated depth and counts, and each page is in exactly one table or free. All other
+bytes have no effect and are reported as slack.
 
-The layout is that of LMDB 0.9 on 64-bit little-endian systems; a file of another one is refused.
+The layout is that of LMDB 0.9 on 64-bit little-endian systems; files with another layout are
+rejected.
 """
 
 from __future__ import annotations
@@ -37,15 +38,15 @@ _table = struct.Struct("<IHHQQQQQ")
 _meta_tail = struct.Struct("<QQ")
 
 Span = tuple[int, int]
-"""Bytes of the file, from start to before stop."""
+"""A half-open range (start, stop) of bytes of the file."""
 
 
 class _LayoutError(Exception):
-    """A page is not what it must be; the message says how."""
+    """A page is damaged; the message describes how."""
 
 
 class Table(NamedTuple):
-    """What LMDB keeps of a table."""
+    """LMDB's record of a table."""
 
     pad: int
     flags: int
@@ -68,7 +69,7 @@ class Meta(NamedTuple):
 
 @dataclass(slots=True)
 class PageReport:
-    """What a file of pages came to."""
+    """The result of checking the pages of a file."""
 
     faults: list[str] = field(default_factory=list)
     page_count: int = 0
@@ -81,9 +82,9 @@ def check_pages(path: Path, tables: tuple[str, ...]) -> PageReport:
     """Reads every page of the file that the newest transaction can reach.
 
     Args:
-        path: the data file. Nobody may write to it meanwhile, or the caller compares `metas_of`
+        path: the data file. It must not be written meanwhile, unless the caller compares `metas_of`
             before and after.
-        tables: the names of the tables that there must be.
+        tables: the names of the tables that must exist.
     """
     with path.open("rb") as file:
         size = file.seek(0, 2)
@@ -155,10 +156,10 @@ class _Check:
         return Meta(transaction, free, main, last_page)
 
     def _check_metas(self, metas: list[Meta]) -> Meta:
-        """Returns the newest; a transaction that pretends to be another one is found out.
+        """Returns the newest meta page, after checking that its transaction number is genuine.
 
-        Every transaction but the first writes down, under its own number, the pages that it gave
-        up. So the highest number in the list of free pages is that of the transaction itself.
+        Every transaction except the first records, under its own number, the pages that it freed.
+        So the highest number in the list of free pages is that of the transaction itself.
         """
         older, newest = sorted(metas, key=lambda meta: meta.transaction)
         first = newest.transaction <= 1
@@ -179,7 +180,7 @@ class _Check:
         return newest
 
     def _newest_freed(self, meta: Meta) -> int:
-        """Returns the highest key of the list of free pages, 0 where it is empty."""
+        """Returns the highest key of the list of free pages, 0 if it is empty."""
         number = meta.free.root
         for _ in range(_DEPTH_MAX):
             if number == _NONE:
@@ -235,8 +236,9 @@ class _Check:
                     self._slack.append((number * self._size, (number + 1) * self._size))
 
     def _keep(self, number: int) -> None:
-        """Takes for slack only what no record covers in a page that the last transaction gave up:
-        the older of the two states, to which a torn meta page would lead, is made of it."""
+        """Counts as slack only the bytes that no record covers in a page that the last transaction
+        freed: the older of the two states, to which a torn meta page would lead, still uses the
+        page."""
         with suppress(_LayoutError):
             self._places(number, self._page(number))
 
@@ -246,7 +248,7 @@ class _Check:
             self._fault(f"pages: {lost} are neither in a table nor free")
 
     def _walk(self, name: str, table: Table) -> Iterator[tuple[bytes, bytes, int]]:
-        """Yields (key, value, flags) of every record, and checks the tree on the way."""
+        """Yields (key, value, flags) of every record, and checks the tree meanwhile."""
         counts = [0, 0, 0, 0]
         if table.root == _NONE:
             if any(table[2:7]):
@@ -392,7 +394,7 @@ class _Check:
 
 
 def _page_size(head: bytes) -> int:
-    """Returns the page size that the first meta page states, made safe to use."""
+    """Returns the page size in the first meta page, restricted to values that are safe to use."""
     if len(head) < HEAD_BYTES + _META_BYTES:
         return 4096
     size: int = _table.unpack_from(head, HEAD_BYTES + _meta.size)[0]

@@ -1,8 +1,8 @@
 """The store on disk: LMDB, one durable transaction per write, any number of reading processes.
 
 A block that was acknowledged survives a crash and a power loss: every write transaction is synced
-before it returns. Blocks go in sorted, in one cursor call. Readers never wait; writers queue at our
-own lock.
+before it returns. Blocks are written in sorted order, in one cursor call. Readers never wait;
+writers queue at the writer lock of this library.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ from ibidem.store.protocol import (
 )
 
 _PAGE_COUNT = 4096
-"""CIDs read by one transaction while listing: a long listing must not pin old pages."""
+"""Number of CIDs that one transaction reads while listing: a long listing must not pin old
+pages."""
 _raw = attrgetter("raw")
 _NETWORK_FILE_SYSTEMS = frozenset(
     {
@@ -57,7 +58,7 @@ _NETWORK_FILE_SYSTEMS = frozenset(
 
 
 class _NeededError(Exception):
-    """A block that is needed is not here."""
+    """A needed block is missing."""
 
     def __init__(self, cid: Cid) -> None:
         self.cid = cid
@@ -81,11 +82,11 @@ class LmdbStore(Closing):
         timeout_seconds: float = TIMEOUT_SECONDS,
         map_bytes: int | None = None,
     ) -> Self:
-        """Creates the folder `path` with an empty store in it, whole or not at all, and opens it.
+        """Creates the folder `path` with an empty store in it, atomically, and opens it.
 
         Raises:
             InvalidInputError: `path` exists and is not an empty folder.
-            StorageError: the disk refuses, or is a network file system.
+            StorageError: the disk fails, or is a network file system.
         """
         target = Path(path)
         _check_local(target)
@@ -106,14 +107,14 @@ class LmdbStore(Closing):
 
         Raises:
             NotFoundError: kind `repository-not-found`: there is no store.
-            StorageError: the disk refuses, or is a network file system.
+            StorageError: the disk fails, or is a network file system.
         """
         _check_local(Path(path))
         environment = acquire(Path(path), create=False, map_bytes=map_bytes)
         return cls(environment, timeout_seconds=timeout_seconds)
 
     def get(self, cid: Cid) -> bytes:
-        """Returns the block, hashed again: the disk may have changed it."""
+        """Returns the block after checking its hash, since the disk may have changed it."""
         environment = self._open_environment()
         raw = cid.raw
         block: bytes | None = environment.read(
@@ -142,7 +143,7 @@ class LmdbStore(Closing):
         return blocks
 
     def has(self, cid: Cid) -> bool:
-        """Returns whether the block is here."""
+        """Returns whether the block is stored."""
         environment = self._open_environment()
         found: bool = environment.read(
             lambda transaction: transaction.cursor(environment.blocks).set_key(cid.raw)
@@ -154,7 +155,7 @@ class LmdbStore(Closing):
         self.publish(blocks, {})
 
     def cell(self, name: str) -> bytes | None:
-        """Returns the value of a cell, None when there is no such cell."""
+        """Returns the value of a cell, None if there is no such cell."""
         check_cell(name)
         environment = self._open_environment()
         key = name.encode("ascii")
@@ -205,7 +206,7 @@ class LmdbStore(Closing):
             with self._writing(environment):
                 environment.write(write)
         except _NeededError as error:
-            # The guard may read the store, which must not be while a transaction is open.
+            # The guard may read the store, which is not allowed while a transaction is open.
             raise self.guard.missing(error.cid) from None
 
     def cells(self) -> dict[str, bytes]:
@@ -229,7 +230,8 @@ class LmdbStore(Closing):
             start = page[-1] + b"\x00"
 
     def delete(self, cids: Iterable[Cid], *, cells: Mapping[str, bytes | None] = NO_CELLS) -> int:
-        """Deletes blocks in one durable transaction, while the cells hold what is expected."""
+        """Deletes blocks in one durable transaction, provided that the cells hold the expected
+        values."""
         environment = self._open_environment()
         keys = sorted(cid.raw for cid in cids)
 
@@ -241,21 +243,22 @@ class LmdbStore(Closing):
             return environment.write(write)
 
     def renew(self) -> None:
-        """Lets go of the pages that LMDB keeps in memory for its next writes.
+        """Discards the pages that LMDB keeps in memory for its next writes.
 
-        They hold what they held before, and where a new page has room it goes to the disk with it.
+        They still contain old bytes, which would be written to the disk in the unused parts of new
+        pages.
         """
         self._open_environment().close()
 
     def scrub(self) -> int:
-        """Writes zeros over every byte of the file that holds no live data; returns how many.
+        """Overwrites every byte of the file that holds no live data with zeros; returns how many.
 
-        What was deleted is still in the file, until its pages are used again. This overwrites it in
-        place: writers wait, readers of an older state end their calls first.
+        Deleted data remains in the file until its pages are reused. This method overwrites it in
+        place: writers wait, and readers of an older state finish their calls first.
 
         Raises:
-            CorruptError: the pages of the file are not what they must be; nothing was overwritten.
-            StorageError: a reader does not end; or the disk refuses.
+            CorruptError: the pages of the file are damaged; nothing was overwritten.
+            StorageError: a reader does not finish, or the disk fails.
         """
         from ibidem.store.lmdb.file import scrub
 
@@ -264,7 +267,7 @@ class LmdbStore(Closing):
             return scrub(environment, timeout_seconds=self._timeout_seconds)
 
     def stats(self) -> StoreStats:
-        """Returns what the store holds, in numbers."""
+        """Returns the counts and sizes of the store."""
         environment = self._open_environment()
         block_count, cell_count = environment.read(
             lambda transaction: (
@@ -275,7 +278,7 @@ class LmdbStore(Closing):
         return StoreStats(block_count, cell_count, environment.size_bytes())
 
     def close(self) -> None:
-        """Gives the environment back; the last store of the process to do so closes the file."""
+        """Releases the environment; the last store of the process to do so closes the file."""
         if self._environment is not None:
             release(self._environment)
             self._environment = None
@@ -286,7 +289,7 @@ class LmdbStore(Closing):
         return self._environment
 
     def turn(self) -> AbstractContextManager[bool]:
-        """Holds the turn to publish, which spares writers that meet often their lost races."""
+        """Holds the turn to publish, which saves frequently colliding writers from losing races."""
         return turn(self._open_environment().path)
 
     def _writing(self, environment: Environment) -> AbstractContextManager[None]:
@@ -310,7 +313,7 @@ class LmdbStore(Closing):
 
 
 def _checked(blocks: Mapping[Cid, bytes], order: list[Cid]) -> Iterator[tuple[bytes, bytes]]:
-    """Yields blocks that may be more than memory holds: each is read once, checked and written."""
+    """Yields blocks, which together may exceed memory: each is read once, checked and written."""
     for cid in order:
         block = blocks[cid]
         check_blocks({cid: block})
@@ -326,7 +329,7 @@ def _check_cells(
 
 
 def mount_table() -> list[str]:
-    """Returns the lines of the system's mount table; none where there is no such table."""
+    """Returns the lines of the system's mount table; empty if there is no such table."""
     try:
         return Path("/proc/mounts").read_text("utf-8", "surrogateescape").splitlines()
     except OSError:
@@ -334,7 +337,8 @@ def mount_table() -> list[str]:
 
 
 def _check_local(path: Path) -> None:
-    """Refuses network file systems, where neither the locks nor the map are safe."""
+    """Raises `StorageError` for network file systems, where neither the locks nor the map are
+    safe."""
     resolved = path.absolute()
     best, kind = "", ""
     for line in mount_table():

@@ -1,12 +1,12 @@
-"""Turns: writers that would only outrun each other publish one after the other.
+"""Turns: competing writers publish one after the other instead of racing.
 
-A turn is good manners and nothing else: what is published is right without it, by compare-and-swap.
-It spares the losers of a race their work. Two locks make the queue: who holds `next` waits for
-`turn` and lets go of `next` then. So whoever has just had a turn stands behind somebody who has
-not; and of those who want to be next, who has waited longer asks more often.
+A turn is only advisory: publishing is correct without it, by compare-and-swap. It saves the losers
+of a race from repeating their work. Two locks form the queue: the writer that holds `next` waits
+for `turn`, then releases `next`. So a writer that has just had a turn queues behind one that has
+not; among those that wait for `next`, a writer that has waited longer tries more often.
 
-Whoever cannot have a turn soon goes on without it, so a holder that sleeps stops nobody. The kernel
-takes locks from a process that dies.
+A writer that does not get a turn soon continues without it, so a sleeping holder blocks no other
+writer. The kernel releases the locks of a process that dies.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ibidem.store.lock import held, try_lock, unlock
 TURN_FILE = "turn.lock"
 NEXT_FILE = "next.lock"
 PATIENCE_SECONDS = 2.0
-"""How long a writer waits for its turn; a commit takes milliseconds."""
+"""How many seconds a writer waits for its turn; a commit takes milliseconds."""
 _OFTEN_SECONDS = 0.0001
 _SELDOM_SECONDS = 0.004
 _STEP_SECONDS = 0.02
@@ -30,8 +30,8 @@ _STEP_SECONDS = 0.02
 
 @contextmanager
 def turn(folder: Path, *, patience_seconds: float = PATIENCE_SECONDS) -> Iterator[bool]:
-    """Holds the turn to publish into the store in `folder`, if it can be had; yields whether nobody
-    else had it, so that there was nothing to wait for."""
+    """Holds the turn to publish into the store in `folder`, if it becomes available; yields whether
+    no other writer had it, so that there was no wait."""
     deadline = time.monotonic() + patience_seconds
     with ExitStack() as having:
         with ExitStack() as waiting:
@@ -45,7 +45,8 @@ def turn(folder: Path, *, patience_seconds: float = PATIENCE_SECONDS) -> Iterato
 
 @contextmanager
 def _lock(path: Path, deadline: float, seldom_seconds: float) -> Iterator[int]:
-    """Holds the lock in a file; yields at which try it was had, 0 for none before the deadline."""
+    """Holds the lock in a file; yields the number of tries, 0 if the lock was not acquired before
+    the deadline."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     except OSError:
@@ -65,7 +66,7 @@ def _lock(path: Path, deadline: float, seldom_seconds: float) -> Iterator[int]:
 
 
 def _wait(descriptor: int, deadline: float, seldom_seconds: float) -> int:
-    """Returns how many tries the lock took, 0 where it could not be had before the deadline."""
+    """Returns how many tries the lock took, 0 if it was not acquired before the deadline."""
     started, tries = time.monotonic(), 0
     while True:
         tries += 1
