@@ -53,8 +53,7 @@ def audit(
     for path in sorted(_files(directory / "snapshots")):
         manifest = read_manifest(path)
         problems = list(_manifest_problems(path, manifest, segment_store, damaged, blocks, whole))
-        # A manifest that another process removed or replaced in the meantime counts as correct if
-        # its segments are.
+        # A manifest that another process has removed or replaced in the meantime is not reported.
         if problems and path.exists() and read_manifest(path) == manifest:
             yield from ((f"snapshots/{path.name}", problem) for problem in problems)
 

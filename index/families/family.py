@@ -31,8 +31,8 @@ background merges do."""
 MERGE_BYTES_MAX = 96 << 20
 """Size of the segments that one merge reads, which is about the memory that it needs."""
 COMPACT_ROWS = 131_072
-"""Parts with at least this many rows are left alone by `compact`, which builds parts of this
-size."""
+"""The largest number of live rows in a part that `compact` builds; it leaves parts of half this
+size or more alone if few of their rows are dead."""
 
 Merge = Callable[[Sequence[Part]], Columns]
 FamilyParts = tuple[Part, ...]
