@@ -16,9 +16,9 @@ from ibidem.index.segments.segment import Segment
 from ibidem.index.segments.store import SegmentStore
 
 FRESH_ROWS = 32
-"""New rows are merged into the last part while it has at most this many rows."""
+"""New rows are merged into the last part if the result has at most this many live rows."""
 TAIL_ROWS = 512
-"""The last part is merged into the one before it while that has at most this many rows."""
+"""Otherwise the last two parts are merged if the result has at most this many live rows."""
 STEP_ROWS_MAX = 4_096
 """The most rows that a merge inside a commit moves, which bounds the pause."""
 TIER_ROWS = (4_096, 32_768, 65_536)

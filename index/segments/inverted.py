@@ -152,7 +152,7 @@ def merge_inverted(
     """Returns the columns of several segments as one, without the rows that were dropped.
 
     Args:
-        prefix: of the column names.
+        prefix: the prefix of the column names.
         segments: all with byte keys, or all with number keys.
         renumbered: for each segment (rows,) uint32 from its row to the new one, NO_ROW to drop.
     """
