@@ -53,7 +53,7 @@ class IndexStats:
     """An index, in numbers."""
 
     families: tuple[FamilyStats, ...]
-    """Of the snapshot last used; empty when none was."""
+    """The families of the snapshot last used; empty if none was used."""
     snapshot_count: int
     """Snapshots on disk."""
     size_bytes: int
