@@ -106,7 +106,7 @@ def _language(token: Token) -> str | None:
 
 def _item_starts(tokens: list[Token], index: int, lines: list[int]) -> list[int]:
     starts: list[int] = []
-    for place in range(index + 1, len(tokens)):  # not a slice, which would copy the rest of the list
+    for place in range(index + 1, len(tokens)):  # a slice would copy the rest
         token = tokens[place]
         if token.level == 0:
             break

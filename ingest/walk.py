@@ -54,7 +54,8 @@ class Skipped:
 
 
 def walk(folder: Path, prefix: str, ignores: Sequence[Ignore] = ()) -> Iterator[Found | Skipped]:
-    """Yields the files in `folder` and below, by name in byte order, folders and files mixed.
+    """Yields the files in `folder` and below, and the skipped entries, by name in byte order,
+    folders and files mixed.
 
     Args:
         folder: the folder to start from; if it is a link, it is followed, because the user named
